@@ -1,0 +1,210 @@
+"""DAPFAM: family-level prior-art retrieval, IN and OUT of the query's domain (``datalyes/DAPFAM_patent``).
+
+Documents, queries and relations are the published tables; a pair is relevant iff its ``relevance_score`` is positive
+(WIPO-AT §3.8, the same as DAPFAM §3.4); sampled negatives (``domain_rel`` = ``NC``) are not relevant like everything that is not
+judged. Rankings are over the full corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from patent_mteb import layout, slices, views
+from patent_mteb.errors import DataError
+from patent_mteb.sources import DataSet, Source
+from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
+
+DATA = DataSet("datalyes/DAPFAM_patent", "dapfam", "780f4011d60297fc6e97a4119b0c516d13afea2d")
+
+FAMILY = Family(
+    name="DAPFAM",
+    description="Family-level patent retrieval with citations inside and outside the query's technical domain.",
+    reference="https://arxiv.org/abs/2506.22141",
+    bibtex=r"""@misc{ayaou2025dapfam,
+  archiveprefix = {arXiv},
+  author = {Iliass Ayaou and Denis Cavallucci and Hicham Chibane},
+  eprint = {2506.22141},
+  primaryclass = {cs.CL},
+  title = {DAPFAM: A Domain-Aware Family-level Dataset to benchmark cross domain patent retrieval},
+  year = {2025},
+}""",
+    license="cc-by-nc-sa-4.0",
+    date=("1964-06-26", "2023-06-20"),
+    split="train",
+)
+
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "Title": ("title_en",),
+    "TA": ("title_en", "abstract_en"),
+    "TAC": ("title_en", "abstract_en", "claims_text"),
+    "Abstract": ("abstract_en",),
+    "Description": ("description_en",),
+    "FullText": ("title_en", "abstract_en", "claims_text", "description_en"),
+}
+"""Columns of each text view, joined by one blank. mteb's own DAPFAM tasks join the parts of a query, and those behind the
+title of a document, with line breaks. ``Claim1`` and ``Keywords`` are worked out from ``claims_text`` and the keyword column."""
+
+_KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Query view, corpus view and domain (empty for ALL) of one task."""
+
+    query: str
+    corpus: str
+    domain: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"PatentDAPFAM{self.query}To{self.corpus}{self.domain}Retrieval"
+
+    @property
+    def description(self) -> str:
+        part = {
+            "": "all citations; citations inside and outside the query's IPC-3 domains are reported as slices",
+            "In": "citations that share an IPC-3 code with the query",
+            "Out": "citations that share no IPC-3 code with the query",
+        }[self.domain]
+        return f"Given a patent family, retrieve the families it cites or that cite it ({part}; query {self.query}, corpus {self.corpus})."
+
+
+_CORPORA = ("FullText", "TA", "Description", "TAC")
+PAIRS = (
+    *((query, corpus) for query in ("TA", "TAC", "Abstract", "Keywords", "Title") for corpus in _CORPORA),
+    *((query, "Abstract") for query in ("TA", "TAC", "Abstract")),
+    ("Claim1", "Claim1"),
+)
+"""Tables 17 and 19 of the paper, the title query of its Fig. 6, and the symmetric views of WIPO-AT §3.8 that these lack."""
+
+SPECS = tuple(Pair(query, corpus, domain) for domain in ("", "In", "Out") for query, corpus in PAIRS)
+
+_TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The three published tables, checked. ``judged`` maps (query, document) to (gain, domain_rel), in file order."""
+
+    corpus: pa.Table
+    queries: pa.Table
+    judged: Mapping[str, Mapping[str, tuple[int, str]]]
+
+
+@lru_cache(maxsize=1)
+def read_tables(source: Source) -> Tables:
+    """Read and check the tables of one source.
+
+    Raises:
+        DataError: missing columns, duplicate ids, a relation with an unknown document or query or an unknown ``domain_rel``.
+    """
+    paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
+    corpus = layout.read_parquet(paths["corpus"], {"relevant_id": pa.string(), **_TEXT_COLUMNS})
+    queries = layout.read_parquet(paths["queries"], {"query_id": pa.string(), **_TEXT_COLUMNS})
+    relations = layout.read_parquet(
+        paths["qrels_all"], {"query_id": pa.string(), "relevant_id": pa.string(), "relevance_score": None, "domain_rel": pa.string()}
+    )
+    documents = _unique(corpus["relevant_id"].to_pylist(), paths["corpus"])
+    askers = _unique(queries["query_id"].to_pylist(), paths["queries"])
+    judged: dict[str, dict[str, tuple[int, str]]] = {}
+    columns = (relations[name].to_pylist() for name in ("query_id", "relevant_id", "relevance_score", "domain_rel"))
+    for row, (query, document, score, domain) in enumerate(zip(*columns, strict=True), start=1):
+        problem = (
+            f"unknown query '{query}'"
+            if query not in askers
+            else f"unknown document '{document}'"
+            if document not in documents
+            else f"domain_rel is '{domain}', not IN, OUT or NC"
+            if domain not in ("IN", "OUT", "NC")
+            else ""
+        )
+        if problem:
+            raise DataError(problem, path=paths["qrels_all"], row=row, remedy="correct the row, or download the file again")
+        judged.setdefault(query, {})[document] = (int(score > 0), domain)
+    return Tables(corpus, queries, judged)
+
+
+def _unique(keys: Sequence[str], path: Any) -> set[str]:
+    seen: dict[str, int] = {}
+    for row, key in enumerate(keys, start=1):
+        first = seen.setdefault(key, row)
+        if first != row:
+            raise DataError(f"id '{key}' occurs twice (first in row {first})", path=path, row=row, remedy="keep one row an id")
+    return set(seen)
+
+
+def texts(table: pa.Table, view: str) -> list[str]:
+    """The texts of one view, row by row.
+
+    Raises:
+        DataError: the view needs a keyword column that the table lacks.
+    """
+    if view == "Keywords":
+        column = next((name for name in _KEYWORD_COLUMNS if name in table.column_names), None)
+        if column is None:
+            raise DataError(
+                f"no keyword column among: {', '.join(table.column_names)}", remedy=f"name it {_KEYWORD_COLUMNS[0]} in a local copy"
+            )
+        values = table[column].to_pylist()
+        return [", ".join(value) if isinstance(value, list) else value or "" for value in values]
+    if view == "Claim1":
+        return [views.first_independent_claim(views.split_claims(text or "")) for text in table["claims_text"].to_pylist()]
+    return [views.join_sections(parts) for parts in zip(*(table[name].to_pylist() for name in SECTIONS[view]), strict=True)]
+
+
+class DAPFAMRetrieval(PatentRetrieval):
+    """Retrieval of one query view in one corpus view, for ALL relations or those of one domain.
+
+    Main score nDCG@100 (eq. 1, equal to trec_eval's for binary gains). IN and OUT follow the data set's own ``domain_rel``.
+    A family is removed from its own ranking should it occur in the corpus.
+    """
+
+    data = DATA
+    family = FAMILY
+    pair: Pair
+
+    def load_tables(self) -> RetrievalTables:
+        tables = read_tables(self.source)
+        names = tables.corpus["relevant_id"].to_pylist()
+        asking = tables.queries["query_id"].to_pylist()
+        corpus = dict(zip(names, texts(tables.corpus, self.pair.corpus), strict=True))
+        positive = {
+            query: {document: gain for document, (gain, _) in pairs.items() if gain and document != query}
+            for query, pairs in tables.judged.items()
+        }
+        parts = slices.by_judgement(positive, lambda query, document: tables.judged[query][document][1].lower())
+        qrels = positive if not self.pair.domain else parts.get(self.pair.domain.lower(), {})
+        return RetrievalTables(
+            corpus=corpus,
+            queries=dict(zip(asking, texts(tables.queries, self.pair.query), strict=True)),
+            qrels=qrels,
+            slices={} if self.pair.domain else {name: parts[name] for name in ("in", "out") if name in parts},
+            exclusions={query: frozenset((query,)) for query in asking if query in corpus},
+            document_codes=_codes(tables.corpus, names),
+            query_codes=_codes(tables.queries, asking),
+        )
+
+
+def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
+    if "ipcr_codes_str" not in table.column_names:
+        return {}
+    return {
+        key: [code for part in (value or "").split(";") if (code := part.strip())]
+        for key, value in zip(keys, table["ipcr_codes_str"].to_pylist(), strict=True)
+    }
+
+
+GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
+    title: tuple(
+        make_task(DAPFAMRetrieval, __name__, task_metadata(FAMILY, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100"), pair=spec)
+        for spec in SPECS
+        if spec.domain == domain
+    )
+    for title, domain in (("ALL", ""), ("IN", "In"), ("OUT", "Out"))
+}
+TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)
