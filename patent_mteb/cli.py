@@ -1,0 +1,211 @@
+"""The command ``patent-mteb``: parse, call, print."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.table import Table
+
+from patent_mteb import __version__
+from patent_mteb.errors import PatentMTEBError
+
+__all__ = ["main"]
+
+out = Console()
+err = Console(stderr=True)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point. Returns the exit status: 0 all done, 1 something was skipped or failed, 2 unusable arguments or data."""
+    parser = _parser()
+    args = parser.parse_args(argv)
+    _logging(getattr(args, "verbosity", 2))
+    command: Callable[[argparse.Namespace], int] = args.command
+    try:
+        return command(args)
+    except PatentMTEBError as error:
+        err.print(f"[bold red]patent-mteb:[/] {_plain(str(error))}", highlight=False, soft_wrap=True)
+        return 2
+    except KeyboardInterrupt:
+        err.print("interrupted", style="bold red")
+        return 130
+
+
+def _plain(text: str) -> str:
+    return text.replace("[", "\\[")
+
+
+def _logging(verbosity: int) -> None:
+    level = {0: logging.CRITICAL, 1: logging.WARNING, 2: logging.INFO}.get(verbosity, logging.DEBUG)
+    handler = RichHandler(console=err, show_path=False, log_time_format="[%X]")
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
+    logging.getLogger("patent_mteb").setLevel(level)
+    logging.getLogger("mteb").setLevel(logging.WARNING if verbosity <= 2 else logging.DEBUG)
+    if verbosity <= 2:
+        import warnings
+
+        warnings.filterwarnings("ignore", category=FutureWarning, module="mteb")
+        warnings.filterwarnings("ignore", category=UserWarning, module="mteb")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="patent-mteb", description="Patent embedding benchmarks as ordinary mteb tasks.")
+    parser.add_argument("--version", action="version", version=f"patent-mteb {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    listing = commands.add_parser("list", help="tasks, benchmarks or models, and where the data of each would come from")
+    listing.add_argument("what", choices=("tasks", "benchmarks", "models"), nargs="?", default="tasks")
+    listing.set_defaults(command=_list)
+
+    run = commands.add_parser("run", help="run a model on tasks or benchmarks")
+    run.add_argument("-m", "--model", required=True, help="hub id, a name that mteb knows, or a checkpoint directory")
+    run.add_argument("-t", "--tasks", nargs="+", metavar="TASK")
+    run.add_argument("-b", "--benchmarks", nargs="+", metavar="BENCHMARK")
+    run.add_argument("--task-types", nargs="+", metavar="TYPE")
+    run.add_argument("--categories", nargs="+", metavar="CATEGORY")
+    run.add_argument("-l", "--languages", nargs="+", metavar="LANGUAGE")
+    run.add_argument("--eval-splits", "--eval_splits", nargs="+", metavar="SPLIT")
+    run.add_argument("--device", help="torch device such as cpu, cuda:0 or 0; the default is a GPU if there is one")
+    run.add_argument("--output-folder", "--output_folder", type=Path, default=Path("results"))
+    run.add_argument("-v", "--verbosity", type=int, default=2, choices=range(4))
+    run.add_argument("--co2-tracker", action=argparse.BooleanOptionalAction, default=False)
+    run.add_argument("--model-revision", "--model_revision")
+    run.add_argument("--batch-size", "--batch_size", type=int)
+    run.add_argument("--num-proc", "--num_proc", type=int)
+    run.add_argument("--overwrite-strategy", default="only-missing", choices=("always", "never", "only-missing", "only-cache"))
+    run.add_argument("--prediction-folder", type=Path)
+    run.set_defaults(command=_run)
+
+    validate = commands.add_parser("validate", help="load checks on a local data directory")
+    validate.add_argument("directory", type=Path, help="a directory for PATENT_MTEB_DATA, or one family's directory in it")
+    validate.add_argument("-v", "--verbosity", type=int, default=2, choices=range(4))
+    validate.set_defaults(command=_validate)
+    return parser
+
+
+def _list(args: argparse.Namespace) -> int:
+    import mteb
+
+    from patent_mteb import sources
+    from patent_mteb.benchmarks import BENCHMARKS
+    from patent_mteb.tasks import TASKS
+
+    table = Table(box=None, pad_edge=False)
+    if args.what == "tasks":
+        for title in ("task", "type", "main score", "data from"):
+            table.add_column(title, no_wrap=title == "task")
+        for task in TASKS:
+            meta = task.metadata
+            table.add_row(meta.name, meta.type, meta.main_score, sources.resolve(task.data).place)
+    elif args.what == "benchmarks":
+        for title in ("benchmark", "tasks", "columns", "description"):
+            table.add_column(title)
+        for benchmark in BENCHMARKS:
+            table.add_row(benchmark.name, str(len(benchmark)), ", ".join(benchmark.groups), benchmark.description)
+    else:
+        from patent_mteb import published
+
+        for title in ("model", "category", "dims", "max tokens", "known to mteb"):
+            table.add_column(title)
+        known = {meta.name for meta in mteb.get_model_metas()}
+        for row in published.suite_models():
+            table.add_row(row.name, row.category, row.dims, row.max_tokens, "yes" if row.name in known else "no: " + row.note)
+    out.print(table)
+    return 0
+
+
+def _select(args: argparse.Namespace) -> list[Any]:
+    import mteb
+
+    from patent_mteb.errors import DataError
+
+    try:
+        if args.benchmarks:
+            return [task for benchmark in mteb.get_benchmarks(args.benchmarks) for task in benchmark.tasks]
+        if not (args.tasks or args.task_types or args.categories or args.languages):
+            raise DataError("no task was chosen", remedy="name tasks with -t or a benchmark with -b; see 'patent-mteb list'")
+        return list(
+            mteb.get_tasks(
+                tasks=args.tasks,
+                task_types=args.task_types,
+                categories=args.categories,
+                languages=args.languages,
+                eval_splits=args.eval_splits,
+            )
+        )
+    except KeyError as error:
+        raise DataError(str(error.args[0]).removeprefix("KeyError: "), remedy="see 'patent-mteb list' for the names") from error
+
+
+def _run(args: argparse.Namespace) -> int:
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    from patent_mteb import runner
+    from patent_mteb.models.load import load
+
+    tasks = _select(args)
+    model = load(args.model, args.model_revision, _device(args.device))
+    report = runner.run(
+        model,
+        tasks,
+        args.output_folder,
+        encode_kwargs={"batch_size": args.batch_size} if args.batch_size else None,
+        overwrite_strategy=args.overwrite_strategy,
+        co2_tracker=args.co2_tracker,
+        prediction_folder=args.prediction_folder,
+        num_proc=args.num_proc,
+        show_progress=args.verbosity >= 2,
+    )
+    _print_report(report, args.output_folder)
+    return report.exit_status
+
+
+def _device(name: str | None) -> str | None:
+    return f"cuda:{name}" if name is not None and name.isdigit() else name
+
+
+def _print_report(report: Any, folder: Path) -> None:
+    scored = [outcome for outcome in report.outcomes if outcome.status == "scored"]
+    if scored:
+        table = Table(title=report.model, title_justify="left", box=None, pad_edge=False)
+        for title in ("task", "main score", "value", "IN", "OUT", "queries", "seconds"):
+            table.add_column(title, justify="left" if title in ("task", "main score") else "right")
+        for outcome in scored:
+            sliced = [outcome.scores.get(f"{name}_{outcome.main_score}") for name in ("in", "out")]
+            table.add_row(
+                outcome.task,
+                outcome.main_score,
+                *("" if value is None else f"{value:.4f}" for value in (outcome.main, *sliced)),
+                f"{outcome.scores['n_queries']:.0f}" if "n_queries" in outcome.scores else "",
+                f"{outcome.seconds:.1f}",
+            )
+        out.print(table)
+        if any(outcome.task.endswith(".sample") for outcome in scored):
+            out.print("Tasks named .sample ran on the built-in sample: their scores say nothing about the published benchmark.")
+        out.print(f"results in {folder.resolve()}", soft_wrap=True, highlight=False)
+    left_out = [outcome for outcome in report.outcomes if outcome.status != "scored"]
+    if left_out:
+        err.print(f"{len(left_out)} of {len(report.outcomes)} tasks have no score:", style="bold red")
+        for outcome in left_out:
+            err.print(f"  {outcome.task}: {outcome.status}: {_plain(outcome.reason)}", highlight=False, soft_wrap=True)
+
+
+def _validate(args: argparse.Namespace) -> int:
+    from patent_mteb import validation
+
+    findings = validation.validate(args.directory)
+    for finding in findings:
+        mark = "[bold red]error[/]" if finding.fatal else "[yellow]note[/]" if finding.odd else "[green]ok[/]"
+        out.print(f"{mark} {_plain(finding.text)}", highlight=False, soft_wrap=True)
+    return 2 if any(finding.fatal for finding in findings) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

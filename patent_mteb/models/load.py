@@ -1,0 +1,121 @@
+"""From what a user names (a hub id, a registered name, a directory) to an mteb model with an identity of its own."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import mteb
+from mteb.models import SentenceTransformerEncoderWrapper
+from mteb.models.model_meta import ModelMeta
+
+from patent_mteb.errors import ModelError
+from patent_mteb.models.local import content_revision, local_name
+
+__all__ = ["find_meta", "kind_of_checkpoint", "load"]
+
+
+def kind_of_checkpoint(folder: Path) -> str:
+    """What a checkpoint directory holds: ``encoder``, ``late-interaction`` or ``cross-encoder``.
+
+    Raises:
+        ModelError: the directory holds no checkpoint.
+    """
+    if (folder / "artifact.metadata").is_file():
+        return "late-interaction"
+    modules = folder / "modules.json"
+    config = folder / "config.json"
+    if not modules.is_file() and not config.is_file():
+        raise ModelError(f"{folder} holds no checkpoint (neither modules.json nor config.json). Remedy: name the directory that does")
+    try:
+        settings = folder / "config_sentence_transformers.json"
+        model_type = json.loads(settings.read_text("utf-8")).get("model_type", "") if settings.is_file() else ""
+        types = [module.get("type", "") for module in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
+        architectures = (json.loads(config.read_text("utf-8")).get("architectures") or [""]) if config.is_file() else [""]
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ModelError(f"the configuration of the checkpoint {folder} cannot be read ({error}). Remedy: copy it again") from error
+    if "ColBERT" in model_type or "MultiVector" in model_type or any("pylate" in kind or "MultiVector" in kind for kind in types):
+        return "late-interaction"
+    if model_type == "CrossEncoder" or (not types and "ForSequenceClassification" in architectures[0]):
+        return "cross-encoder"
+    return "encoder"
+
+
+def _load_encoder(model_name: str, revision: str | None, device: str | None = None, *, folder: str, **kwargs: Any) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    try:
+        model = SentenceTransformer(folder, device=device, **kwargs)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise ModelError(f"the checkpoint {folder} cannot be loaded as a sentence-transformers model: {error}") from error
+    return SentenceTransformerEncoderWrapper(model)
+
+
+def local_meta(folder: Path) -> ModelMeta:
+    """ModelMeta of a checkpoint directory: its name is the directory's, its revision the hash of its content.
+
+    Raises:
+        ModelError: the directory holds no checkpoint.
+    """
+    kind = kind_of_checkpoint(folder)
+    common = {"name": local_name(folder), "revision": content_revision(folder), "open_weights": None}
+    if kind == "late-interaction":
+        from patent_mteb.models.late_interaction import late_interaction
+
+        meta: ModelMeta = late_interaction(str(folder)).mteb_model_meta
+        return meta
+    if kind == "cross-encoder":
+        from mteb.models.sentence_transformer_wrapper import CrossEncoderWrapper
+
+        def loader(model_name: str, revision: str | None, device: str | None = None, **kwargs: Any) -> Any:
+            return CrossEncoderWrapper(str(folder), device=device, **kwargs)
+
+        return ModelMeta.create_empty({**common, "loader": loader, "model_type": ["cross-encoder"]})
+    loader = functools.partial(_load_encoder, folder=str(folder))
+    return ModelMeta.create_empty({**common, "loader": loader, "framework": ["Sentence Transformers"]})
+
+
+def find_meta(name: str, revision: str | None = None) -> ModelMeta:
+    """The ModelMeta of a directory, of a model that mteb or this suite knows, or of any model on the hub.
+
+    Raises:
+        ModelError: there is no such directory or model, or the hub cannot be reached.
+    """
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return local_meta(folder)
+    if name.startswith((".", "/", "~")) or len(folder.parts) > 2:
+        raise ModelError(f"there is no directory {name}. Remedy: name a checkpoint directory, or a model as organisation/name")
+    try:
+        return mteb.get_model_meta(name, revision)
+    except KeyError:
+        pass
+    except ValueError as error:
+        raise ModelError(str(error)) from error
+    try:
+        return mteb.get_model_meta(name, revision, fetch_from_hf=True)
+    except Exception as error:
+        raise ModelError(
+            f"mteb does not know the model '{name}', it is no directory here, and the hub did not give it ({error}). "
+            "Remedy: check the name with 'patent-mteb list models', or name a directory"
+        ) from error
+
+
+def load(name: str, revision: str | None = None, device: str | None = None, **kwargs: Any) -> Any:
+    """Load a model by what :func:`find_meta` accepts.
+
+    Raises:
+        ModelError: the model cannot be found or loaded; says what to do.
+    """
+    meta = find_meta(name, revision)
+    try:
+        model = meta.load_model(device=device, **kwargs)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local directory"
+        ) from error
+    return model
