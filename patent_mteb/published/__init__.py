@@ -1,0 +1,210 @@
+"""The scores that the five papers print, as data: nothing in here was measured by this package.
+
+One csv a printed table (`<paper>/table_04.csv`), in the shape of the print: `model` as the paper spells it, `model_id` its
+repository on the hub, the text columns that name the row (`Table.keys`), then one column of numbers for each printed
+one, with the printed digits. A table printed with models as columns is turned, so that models are always rows. An empty cell
+is empty in the paper. `papers.csv`, `tables.csv` and `columns.csv` say what everything is.
+
+How `model_id` is given: the released weights that the row measures, whatever was done with them (the keys and the column
+say that: fusion, truncated vectors, pruned layers, passages). It is empty where the weights are not released, where the row
+joins two systems, and where it is not certain which released model is meant. BM25 has no weights; it carries mteb's name of
+its BM25, though the papers used their own settings (DAPFAM: bm25s with k1 = 1.2 and b = 0.75; WIPO-AT: rank-bm25; PatentMap
+says nothing).
+
+`task` is given only where the number measures what one of our tasks measures, with the model used plainly. To compare with a
+result of one's own, match `model_id` and `task`, take rows of kind "score", and mind `unit` (PatentMap prints percent). For
+retrieval, the score's name in a result is `metric`, with `slice` and an underscore before it where there is a slice
+(`in_ndcg_at_100`); probe, nearest-neighbour and clustering metrics are named after the paper's protocol. A paper can print
+one score in several tables, and not always with the same last digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+import polars as pl
+
+__all__ = ["KINDS", "Column", "Paper", "Table", "models", "papers", "printed", "table", "tables"]
+
+KINDS = {
+    "score": "a score of one model on one task",
+    "mean": "a mean of scores over tasks, views or jurisdictions",
+    "bound": "an end of a score's confidence interval",
+    "difference": "one score minus another",
+    "ratio": "one score divided by another",
+    "cost": "time, storage or speed",
+    "description": "a property of a model or of a data set",
+}
+_ROW_FIELDS = ("slice", "task")  # a csv may give these by row instead of by column
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One of the papers: short name (as in the paths), benchmark family, title, address."""
+
+    paper: str
+    family: str
+    title: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """One printed column of numbers.
+
+    Attributes:
+        column: name in the csv.
+        printed: header in the paper.
+        kind: one of `KINDS`.
+        metric: what is measured, such as `ndcg_at_10`.
+        unit: "fraction" (0 to 1; differences -1 to 1), "percent" (0 to 100) or the unit of a cost or description.
+        slice: part of the judgements or queries, such as "in"; empty for all of them.
+        view: text of query and document where the paper fixes one for the column.
+        task: name of our task that measures the same, or empty.
+    """
+
+    column: str
+    printed: str
+    kind: str
+    metric: str
+    unit: str
+    slice: str
+    view: str
+    task: str
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """True for scores and their means (every metric here grows with quality), None for what is no quality score."""
+        return True if self.kind in ("score", "mean") else None
+
+
+@dataclass(frozen=True)
+class Table:
+    """One printed table: caption and note in our words, text columns that name a row besides the model, number columns."""
+
+    paper: str
+    table: int
+    caption: str
+    note: str
+    keys: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def unit(self) -> str:
+        """Unit of the table's scores or of what is derived from them, "fraction" or "percent"; empty for a table without any."""
+        return next((c.unit for c in self.columns if c.kind not in ("cost", "description")), "")
+
+
+def _csv(path: str, dtypes: dict[str, type[pl.DataType]] | None = None) -> pl.DataFrame:
+    content = files(__name__).joinpath(*path.split("/")).read_bytes()
+    read = pl.read_csv(content, schema_overrides=dtypes, infer_schema_length=None)
+    return read.with_columns(pl.col(pl.String).fill_null(""))
+
+
+@lru_cache
+def papers() -> tuple[Paper, ...]:
+    """The papers whose tables are stored."""
+    return tuple(Paper(**row) for row in _csv("papers.csv").iter_rows(named=True))
+
+
+@lru_cache
+def _all_tables() -> tuple[Table, ...]:
+    columns = _csv("columns.csv", {"column": pl.String, "printed": pl.String})
+
+    def of_table(row: dict[str, str | int]) -> Iterator[Column]:
+        mine = columns.filter((pl.col("paper") == row["paper"]) & (pl.col("table") == row["table"])).drop("paper", "table")
+        return (Column(**fields) for fields in mine.iter_rows(named=True))
+
+    return tuple(
+        Table(row["paper"], row["table"], row["caption"], row["note"], tuple(row["keys"].split()), tuple(of_table(row)))
+        for row in _csv("tables.csv").iter_rows(named=True)
+    )
+
+
+def tables(paper: str | None = None) -> tuple[Table, ...]:
+    """Descriptors of the stored tables, of one paper or of all, in the papers' order.
+
+    Raises:
+        ValueError: no such paper.
+    """
+    if paper is None:
+        return _all_tables()
+    known = [p.paper for p in papers()]
+    if paper not in known:
+        raise ValueError(f"No published scores of a paper {paper!r}. Known papers: {', '.join(known)}.")
+    return tuple(t for t in _all_tables() if t.paper == paper)
+
+
+def _descriptor(paper: str, number: int) -> Table:
+    found = {t.table: t for t in tables(paper)}
+    if number not in found:
+        raise ValueError(f"Table {number} of {paper!r} is not stored. Stored tables: {', '.join(map(str, found))}.")
+    return found[number]
+
+
+@lru_cache
+def printed(paper: str, number: int) -> pl.DataFrame:
+    """A table in the shape of the print: model, model_id, keys, then one Float64 column for each printed one.
+
+    Raises:
+        ValueError: no such paper or table.
+    """
+    spec = _descriptor(paper, number)
+    dtypes: dict[str, type[pl.DataType]] = {"model": pl.String, "model_id": pl.String}
+    return _csv(f"{paper}/table_{number:02d}.csv", dtypes | {c.column: pl.Float64 for c in spec.columns})
+
+
+@lru_cache
+def table(paper: str, number: int) -> pl.DataFrame:
+    """A table with one row a printed cell, row by row as printed.
+
+    Columns: paper, table, model (as printed), model_id (hub id or empty), the table's keys, then column, kind, metric, slice,
+    view, task, unit (all as in `Column`) and value (Float64, null where the paper's cell is empty).
+
+    Raises:
+        ValueError: no such paper or table.
+    """
+    spec = _descriptor(paper, number)
+    wide = printed(paper, number).with_row_index("_row")
+    keys = [k for k in spec.keys if k not in _ROW_FIELDS]
+
+    def cells(column: Column) -> pl.DataFrame:
+        by_row = {f: pl.col(f) if f in wide.columns else pl.lit(getattr(column, f)).alias(f) for f in _ROW_FIELDS}
+        return wide.select(
+            pl.col("_row"),
+            pl.lit(paper).alias("paper"),
+            pl.lit(number, dtype=pl.Int64).alias("table"),
+            pl.col("model", "model_id", *keys),
+            pl.lit(column.column).alias("column"),
+            pl.lit(column.kind).alias("kind"),
+            pl.lit(column.metric).alias("metric"),
+            by_row["slice"],
+            pl.lit(column.view).alias("view"),
+            by_row["task"],
+            pl.lit(column.unit).alias("unit"),
+            pl.col(column.column).alias("value"),
+        )
+
+    return pl.concat([cells(c) for c in spec.columns]).sort("_row", maintain_order=True).drop("_row")
+
+
+@lru_cache
+def models(paper: str) -> pl.DataFrame:
+    """The models of a paper's stored tables: model (as printed), model_id (or empty), tables (list of numbers).
+
+    A model that the paper spells in two ways has two rows. Rows of printed means and tables without models are left out.
+
+    Raises:
+        ValueError: no such paper.
+    """
+
+    def rows(spec: Table) -> pl.DataFrame:
+        wide = printed(paper, spec.table)
+        named = wide.filter(pl.col("group") != "mean") if "group" in wide.columns else wide
+        return named.filter(pl.col("model") != "").select("model", "model_id", pl.lit(spec.table, dtype=pl.Int64).alias("tables"))
+
+    seen = pl.concat([rows(spec) for spec in tables(paper)])
+    return seen.group_by("model", "model_id", maintain_order=True).agg(pl.col("tables").unique().sort())

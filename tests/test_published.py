@@ -1,0 +1,702 @@
+"""The published tables: the csv files against sums and identities of the papers themselves, and against lines read by eye."""
+
+import csv
+import hashlib
+import re
+from decimal import Decimal
+from importlib.resources import files
+
+import polars as pl
+import pytest
+
+from patent_mteb import published
+
+VIEWS = ["ta", "tac", "dwpi_full", "abstract", "claim1", "dwpi_ta"]
+SETS = ["conventional", "conventional_environment", "emerging", "emerging_mobility", "emerging_vision"]
+JURISDICTIONS = [f"jurisdiction_{code}" for code in ("en", "cn", "jp", "de", "fr", "es", "ru")]
+SIX = [f"{metric}_{part}" for metric in ("ndcg", "recall") for part in ("all", "in", "out")]
+SOPHIA_QUERIES = [
+    "tacd",
+    "clms",
+    "ab",
+    "iclms",
+    "obj",
+    "desc",
+    "adb",
+    "ai_ab",
+    "ai_features",
+    "ai_claim_summary",
+    "ai_adv",
+    "ai_obj",
+]
+FAMILIES = {
+    "retrieval": [
+        "title2full",
+        "effect2full",
+        "effect2substance",
+        "problem2full",
+        "problem2solution",
+        "retrieval_in",
+        "retrieval_mixed",
+        "retrieval_out",
+    ],
+    "paraphrase": ["para_problem", "para_solution"],
+    "classification": ["class_bloom", "class_nli_oldnew", "class_text2ipc3"],
+    "clustering": ["clusters_ext_full_ipc", "clusters_inventor"],
+}
+EVERY = [(t.paper, t.table) for t in published.tables()]
+
+
+def raw(paper, number):
+    """Rows as dictionaries of printed strings, read without the package's loader, so that the printed digits are kept."""
+    path = files("patent_mteb.published") / paper / f"table_{number:02d}.csv"
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+def last_digit(value):
+    """The value of one unit in the last printed digit."""
+    return Decimal(1).scaleb(Decimal(value).as_tuple().exponent)
+
+
+def off_by(row, column, recomputed):
+    """Distance of a printed cell from a recomputed value, in units of its last digit."""
+    return abs(Decimal(row[column]) - recomputed) / last_digit(row[column])
+
+
+def mean(row, columns):
+    return sum(Decimal(row[c]) for c in columns) / len(columns)
+
+
+# ---------------------------------------- what is stored
+
+ROWS = {
+    "wipo_at": {3: 22, 4: 22, 5: 22, 6: 6, 7: 6, 8: 25, 9: 21, 16: 21, 18: 6, 21: 22, 22: 22, 23: 19, 25: 29, 26: 21},
+    "dapfam": {9: 4, 10: 6, 11: 6, 12: 3, 13: 3, 14: 3, 15: 3, 16: 6, 17: 16, 18: 128, 19: 9, 20: 96},
+    "patenteb": {5: 15, 6: 4, 7: 10, 8: 7, 9: 6, 10: 8, 15: 8, 16: 16},
+    "sophia": {2: 14, 3: 7, 4: 14, 5: 6},
+    "patentmap": {2: 19, 3: 27, 4: 1, 5: 28, 6: 21},
+}
+
+
+def test_all_wanted_tables_with_all_their_rows():
+    assert [p.paper for p in published.papers()] == list(ROWS)
+    assert {p: {t.table: published.printed(p, t.table).height for t in published.tables(p)} for p in ROWS} == ROWS
+    # DAPFAM section 6: "249 unique configurations"
+    assert sum(ROWS["dapfam"][n] for n in (17, 18, 19, 20)) == 249
+
+
+# Digests of the tables as they were compared with the papers, every number of every row: a changed cell has to be compared again.
+COMPARED = {
+    "wipo_at": "b4610656a824c8b2",
+    "dapfam": "b219b7bd4177a496",
+    "patenteb": "bbb020f5d2af22e9",
+    "sophia": "896f614aed9253a5",
+    "patentmap": "b694318f08fd42ca",
+}
+
+
+@pytest.mark.parametrize("paper", ROWS)
+def test_tables_are_the_ones_compared_with_the_papers(paper):
+    folder = files("patent_mteb.published") / paper
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir(), key=lambda p: p.name):
+        digest.update("\n".join([path.name, *path.read_text(encoding="utf-8").splitlines()]).encode())
+    assert digest.hexdigest()[:16] == COMPARED[paper]
+
+
+@pytest.mark.parametrize(("paper", "number"), EVERY)
+def test_csv_and_descriptor_agree(paper, number):
+    spec = next(t for t in published.tables(paper) if t.table == number)
+    header = list(raw(paper, number)[0])
+    assert [h for h in header if h != "task"] == ["model", "model_id", *spec.keys, *(c.column for c in spec.columns)]
+    assert spec.caption and not spec.caption.endswith(".")
+    for column in spec.columns:
+        assert column.kind in published.KINDS
+        assert column.metric and column.unit and column.printed
+        assert (column.higher_is_better is True) == (column.kind in ("score", "mean"))
+    assert spec.unit == {"patentmap": "percent"}.get(paper, "fraction") or (paper, number) in {("wipo_at", 3), ("patentmap", 4)}
+
+
+@pytest.mark.parametrize(("paper", "number"), EVERY)
+def test_no_row_twice_and_every_cell_in_range(paper, number):
+    spec = next(t for t in published.tables(paper) if t.table == number)
+    wide = published.printed(paper, number)
+    assert not wide.select("model", *spec.keys).is_duplicated().any()
+    assert not wide.select("model_id", "model", *(c.column for c in spec.columns)).is_duplicated().any()
+    for column in spec.columns:
+        values = wide[column.column].drop_nulls()
+        assert len(values), column.column
+        top = {"fraction": 1.0, "percent": 100.0}.get(column.unit, float("inf"))
+        low = -top if column.kind == "difference" else 0.0
+        assert values.is_between(low, top).all(), column.column
+        if column.kind in ("score", "mean", "bound"):
+            assert column.unit in ("fraction", "percent")
+            assert values.min() > 0.0, column.column
+            assert column.unit == "fraction" or values.max() > 1.0, column.column
+
+
+def test_empty_cells_are_those_of_the_papers():
+    empty = {}
+    for paper, number in EVERY:
+        for column in next(t for t in published.tables(paper) if t.table == number).columns:
+            missing = published.printed(paper, number)[column.column].null_count()
+            if missing:
+                empty.setdefault((paper, number), {})[column.column] = missing
+    fused = [f"linear_0.{a}" for a in (1, 3, 5, 7, 9)] + [f"rrf_{k}" for k in (10, 60, 100)] + ["gain"]
+    assert empty == {
+        ("wipo_at", 3): {"params_millions": 1, "dim": 1, "max_tokens": 1},  # BM25
+        ("wipo_at", 6): dict.fromkeys(fused, 1),  # BM25 alone
+        ("wipo_at", 18): dict.fromkeys(["full_dim", "full", "dim_512", "dim_256", "dim_128", "dim_64"], 1),  # row of means
+        ("patenteb", 10): {"difference": 1},  # the standard text against itself
+        ("patentmap", 2): {"dim": 12, **{f"knn_precision_at_{k}": 1 for k in (1, 3, 5)}},
+        ("patentmap", 3): {"dim": 20},
+        ("patentmap", 6): {f"{a}_difference": 1 for a in ("abs_to_abs", "clm_to_all", "knn")},  # dropout
+    }
+
+
+# ---------------------------------------- the papers' own means
+
+MEANS = {
+    **{("wipo_at", n): ("mean", lambda row: mean(row, VIEWS)) for n in (4, 21, 22)},
+    **{("wipo_at", n): ("mean", lambda row: mean(row, SETS)) for n in (8, 9, 25, 26)},
+    ("wipo_at", 16): ("mean", lambda row: mean(row, JURISDICTIONS)),
+    ("patenteb", 5): ("overall", lambda row: sum(Decimal(row[f]) * len(tasks) for f, tasks in FAMILIES.items()) / 15),
+    ("sophia", 3): ("average", lambda row: mean(row, SOPHIA_QUERIES)),
+}
+# Where the mean of the printed cells does not round to the printed mean: (paper, table, model, printed, recomputed).
+# All are within one unit of the last digit, as far as rounded cells can lead.
+MEANS_THAT_DIFFER = {
+    ("wipo_at", 4, "Nemotron-1B", "0.1711", "0.171033"),
+    ("wipo_at", 8, "DeBERTa-v3-zeroshot", "0.3179", "0.317840"),
+    ("wipo_at", 9, "BGE-M3", "0.4743", "0.474240"),
+    ("wipo_at", 9, "ColBERTv2", "0.3525", "0.352560"),
+    ("wipo_at", 16, "MiniLM-L6", "0.1179", "0.117843"),
+    ("wipo_at", 25, "Qwen3-0.6B", "0.7287", "0.728640"),
+    ("wipo_at", 25, "Nomic-v2-MoE", "0.7195", "0.719560"),
+    ("wipo_at", 25, "patembed-base", "0.7172", "0.717140"),
+    ("wipo_at", 25, "Qwen3-0.6B (R4)", "0.8180", "0.818080"),
+    ("wipo_at", 26, "ColBERTv2", "0.2172", "0.217140"),
+    ("patenteb", 5, "patembed-base", "0.6454", "0.645467"),
+    ("patenteb", 5, "paecter", "0.5558", "0.555747"),
+}
+
+
+def test_every_printed_row_mean():
+    differ, checked = set(), 0
+    for (paper, number), (column, recompute) in MEANS.items():
+        for row in raw(paper, number):
+            recomputed = recompute(row)
+            distance = off_by(row, column, recomputed)
+            assert distance <= 1, (paper, number, row["model"])
+            checked += 1
+            if distance > Decimal("0.5"):
+                differ.add((paper, number, row["model"], row[column], f"{recomputed:.6f}"))
+    assert checked == 3 * 22 + 25 + 21 + 29 + 21 + 21 + 15 + 7
+    assert differ == MEANS_THAT_DIFFER
+
+
+def test_every_column_called_mean_of_its_row_is_recomputed():
+    named = {
+        (t.paper, t.table)
+        for t in published.tables()
+        for c in t.columns
+        if c.column in ("mean", "average", "overall") and c.kind == "mean"
+    }
+    without_parts = {
+        ("patenteb", 6),
+        ("patenteb", 7),
+        ("patenteb", 8),
+        ("patenteb", 9),
+        ("patenteb", 10),
+    }  # families missing in print
+    assert named - without_parts == set(MEANS)
+
+
+def test_family_means_of_patenteb_from_its_tasks():
+    leaderboard = {row["model_id"]: row for row in raw("patenteb", 5)}
+    for row in raw("patenteb", 15):
+        for family, tasks in FAMILIES.items():
+            # tasks have three digits, the leaderboard four: half a unit of each
+            assert abs(mean(row, tasks) - Decimal(leaderboard[row["model_id"]][family])) <= Decimal("0.00055"), (
+                row["model"],
+                family,
+            )
+
+
+def test_row_of_means_of_the_truncation_table():
+    rows = raw("wipo_at", 18)
+    assert [r["group"] for r in rows] == ["model"] * 5 + ["mean"]
+    for column in [f"dim_{d}_retained" for d in (512, 256, 128, 64)]:
+        assert off_by(rows[5], column, sum(Decimal(r[column]) for r in rows[:5]) / 5) <= Decimal("0.5")
+
+
+# ---------------------------------------- differences and ratios in a row
+
+FULL = Decimal("0.6544")  # patembed-large, overall
+DERIVED = [
+    ("wipo_at", 5, "gap", lambda r: Decimal(r["in"]) - Decimal(r["out"])),
+    ("wipo_at", 6, "gain", lambda r: max(Decimal(v) for c, v in r.items() if c[:3] in ("lin", "rrf")) - Decimal(r["unfused"])),
+    *(
+        ("wipo_at", 18, f"dim_{d}_retained", lambda r, d=d: 100 * Decimal(r[f"dim_{d}"]) / Decimal(r["full"]))
+        for d in (512, 256, 128, 64)
+    ),
+    *(("patenteb", n, "retained", lambda r: 100 * Decimal(r["overall"]) / FULL) for n in (8, 9, 10)),
+    *(("patenteb", n, "difference", lambda r: Decimal(r["overall"]) - FULL) for n in (9, 10)),
+    ("patenteb", 8, "storage_mb", lambda r: Decimal(r["dim"]) * 2),
+    ("patenteb", 9, "speedup", lambda r: Decimal(1713) / Decimal(r["seconds"])),
+    *(
+        ("patenteb", 16, f"{b}_difference", lambda r, b=b: Decimal(r[f"{b}_prompt"]) - Decimal(r[f"{b}_no_prompt"]))
+        for b in ("bigpatent", "dapfam_all", "dapfam_in", "dapfam_out")
+    ),
+    ("sophia", 3, "max_min", lambda r: max(Decimal(r[q]) for q in SOPHIA_QUERIES) - min(Decimal(r[q]) for q in SOPHIA_QUERIES)),
+]
+
+
+@pytest.mark.parametrize(
+    ("paper", "number", "column", "recompute"), DERIVED, ids=lambda v: str(v) if isinstance(v, str | int) else ""
+)
+def test_derived_columns_with_their_signs(paper, number, column, recompute):
+    checked = 0
+    for row in raw(paper, number):
+        if row[column] and row["model"] != "Mean":
+            assert off_by(row, column, recompute(row)) <= Decimal("1.5"), row["model"]  # two rounded cells and a rounded result
+            checked += 1
+    assert checked >= 5
+
+
+def test_best_is_the_better_of_with_and_without_prompt():
+    for row in raw("patenteb", 16):
+        for b in ("bigpatent", "dapfam_all", "dapfam_in", "dapfam_out"):
+            assert Decimal(row[f"{b}_best"]) == max(Decimal(row[f"{b}_prompt"]), Decimal(row[f"{b}_no_prompt"]))
+
+
+def test_confidence_intervals_hold_their_scores():
+    for row in raw("wipo_at", 23):
+        assert Decimal(row["ci_lower"]) < Decimal(row["ndcg_at_10"]) < Decimal(row["ci_upper"])
+
+
+# ---------------------------------------- one score in two tables
+
+
+def column(paper, number, name, key="model"):
+    return {row[key]: row[name] for row in raw(paper, number) if row[name]}
+
+
+def differing(first, second):
+    common = first.keys() & second.keys()
+    assert len(common) >= 2
+    return {k: (first[k], second[k]) for k in common if first[k] != second[k]}
+
+
+def test_wipo_at_repeats_its_scores():
+    tac = column("wipo_at", 4, "tac")
+    assert differing(column("wipo_at", 5, "all"), column("wipo_at", 4, "mean")) == {}
+    assert differing(column("wipo_at", 6, "unfused"), tac) == {}
+    assert column("wipo_at", 6, "unfused")["BM25-only"] == tac["BM25"]
+    assert differing(column("wipo_at", 18, "full"), tac) == {
+        "Llama-Nemotron-8B": ("0.1970", "0.1969"),
+        "Qwen3-8B": ("0.1875", "0.1871"),
+        "Qwen3-4B": ("0.1866", "0.1867"),
+    }
+    assert differing(column("wipo_at", 23, "ndcg_at_10"), tac) == {"KaLM-Gemma3-12B": ("0.1644", "0.1564")}
+    first_stage = {
+        c: {r["model_id"]: r[c] for r in raw("wipo_at", 7) if r["model_id"]} for c in ("ndcg_at_10", "recall_at_10", "map")
+    }
+    llama = "nvidia/llama-embed-nemotron-8b"
+    assert differing(first_stage["ndcg_at_10"], column("wipo_at", 4, "tac", "model_id")) == {llama: ("0.1970", "0.1969")}
+    assert differing(first_stage["recall_at_10"], column("wipo_at", 21, "tac", "model_id")) == {}
+    assert differing(first_stage["map"], column("wipo_at", 22, "tac", "model_id")) == {llama: ("0.0997", "0.0996")}
+
+
+def test_reranking_leaves_recall_at_100():
+    by_stage = {}
+    for row in raw("wipo_at", 7):
+        by_stage.setdefault(row["first_stage_id"], set()).add(row["recall_at_100"])
+    assert sorted(map(len, by_stage.values())) == [1, 1]
+
+
+def test_dapfam_best_rows_come_from_the_full_tables():
+    best = {n: {c: max(Decimal(r[c]) for r in raw("dapfam", n)) for c in SIX} for n in (17, 18, 19, 20)}
+    off = {}
+    for row, n in zip(raw("dapfam", 9), (17, 18, 19, 20), strict=True):
+        off[row["model"]] = {c: (row[c], str(best[n][c])) for c in SIX if Decimal(row[c]) != best[n][c]}
+    assert off == {  # the recall of a configuration that is best by nDCG
+        "bm25-document": {},
+        "bm25-passage": {
+            "recall_all": ("0.3468", "0.3469"),
+            "recall_in": ("0.4175", "0.4186"),
+            "recall_out": ("0.1521", "0.1563"),
+        },
+        "dense-document": {},
+        "dense-passage": {"recall_all": ("0.4072", "0.4073"), "recall_out": ("0.1538", "0.1552")},
+    }
+    for number, prefix in ((10, "ndcg"), (11, "recall")):
+        for row in raw("dapfam", number):
+            source = raw("dapfam", 20 if row["model"].startswith("Dense") else 18)
+            score = f"{prefix}_{row['slice'] or 'all'}"
+            top = max(Decimal(r[score]) for r in source)
+            ties = {(r["aggregation"], r["passage_tokens"]) for r in source if Decimal(r[score]) == top}
+            assert Decimal(row[f"{'ndcg' if number == 10 else 'recall'}_at_100"]) == top
+            assert (row["aggregation"], row["passage_tokens"]) in ties
+
+
+def test_dapfam_fusion_gains_and_ratios():
+    off = {}
+    for scores, gains in ((12, 13), (14, 15)):
+        rows = raw("dapfam", scores)
+        assert [r["slice"] for r in raw("dapfam", gains)] == ["", "in", "out"]
+        for row in raw("dapfam", gains):
+            assert row["model"] == rows[2]["model"]
+            for metric in ("ndcg", "recall"):
+                name = f"{metric}_{row['slice'] or 'all'}"
+                gain = Decimal(rows[2][name]) - max(Decimal(r[name]) for r in rows[:2])
+                if gain != Decimal(row[f"{metric}_gain"]):
+                    off[gains, name] = (row[f"{metric}_gain"], str(gain))
+    assert off == {
+        (13, "ndcg_in"): ("0.0092", "0.0091"),
+        (13, "ndcg_out"): ("0.0036", "0.0035"),
+        (13, "recall_out"): ("0.0100", "0.0101"),
+        (15, "ndcg_in"): ("0.0261", "0.0260"),
+    }
+    for ratio, scores in zip(raw("dapfam", 16), raw("dapfam", 12) + raw("dapfam", 14), strict=True):
+        for metric in ("ndcg", "recall"):
+            recomputed = Decimal(scores[f"{metric}_out"]) / Decimal(scores[f"{metric}_all"])
+            assert off_by(ratio, f"{metric}_ratio", recomputed) <= Decimal("0.7"), ratio["model"]
+
+
+def test_sophia_repeats_its_scores_and_those_of_patenteb():
+    by_query = {row["model_id"]: row for row in raw("sophia", 3)}
+    for row in raw("sophia", 2):
+        assert row["ndcg_at_10"] == by_query[row["model_id"]][row["query"]]
+    external = {row["model_id"]: row for row in raw("patenteb", 16)}
+    taken_over = [row for row in raw("sophia", 5) if row["model_id"]]
+    assert len(taken_over) == 5
+    for row in taken_over:
+        theirs = external[row["model_id"]]
+        assert (row["no_prompt"], row["best"]) == (theirs["dapfam_all_no_prompt"], theirs["dapfam_all_best"])
+
+
+def test_patentmap_repeats_its_scores():
+    def by_model(number):
+        return {r["model"].replace("PaACTER", "PaECTER").replace("TA → TA", "TA→TA"): r for r in raw("patentmap", number)}
+
+    main, classification, retrieval = by_model(2), by_model(3), by_model(5)
+    for model, row in main.items():
+        assert {c: v for c, v in row.items() if "recall" in c} == {c: v for c, v in retrieval[model].items() if "recall" in c}
+        if model != "BM25":
+            assert {c: v for c, v in row.items() if "knn" in c} == {c: v for c, v in classification[model].items() if "knn" in c}
+
+    names = {"Shuffling": "+ shuffle", "Cropping": "+ crop", "Shuffle+Crop": "+ shuffle/crop", "Paraphrasing": "+ paraphrase"}
+    names |= {"IPC match": "+ IPC match", "Dropout (TA→TA)": "Dropout (TA→TA)"}
+    off = {}
+    for row in raw("patentmap", 6):
+        model = names.get(row["model"]) or "+ " + row["model"].removeprefix("Section: ").replace("+", "/")
+        for part, table, source in (
+            ("abs_to_abs", retrieval, "abs_to_abs_recall_at_100"),
+            ("clm_to_all", retrieval, "clm_to_all_recall_at_100"),
+            ("knn", classification, "knn_precision_at_1"),
+        ):
+            total = Decimal(row[f"{part}_positive_only"]) + Decimal(row[f"{part}_difference"] or 0)
+            if abs(total - Decimal(table[model][source])) > Decimal("0.01"):
+                off[model, part] = (str(total), table[model][source])
+    assert off == {
+        ("Dropout (TA→TA)", "abs_to_abs"): ("56.75", "56.21"),
+        ("Dropout (TA→TA)", "clm_to_all"): ("38.78", "39.83"),
+        ("Dropout (TA→TA)", "knn"): ("48.22", "48.33"),
+        ("+ summary", "knn"): ("61.92", "61.35"),
+        ("+ drawing", "knn"): ("59.56", "60.78"),
+        ("+ summary/background", "knn"): ("61.73", "62.20"),
+        ("+ drawing/description", "knn"): ("61.63", "61.39"),
+    }
+
+
+# ---------------------------------------- lines of the papers, read by eye
+
+# The printed numbers of one line, and where they must be: (paper, table, row, columns, numbers).
+LINES = [
+    # "KaLM-Gemma3-12B 0.1779 0.1564 0.1733 0.1779 0.1693 0.1715 0.1710"
+    ("wipo_at", 4, {"model": "KaLM-Gemma3-12B"}, [*VIEWS, "mean"], "0.1779 0.1564 0.1733 0.1779 0.1693 0.1715 0.1710"),
+    # "Octen-8B 0.1805 0.1642 0.1833 0.1942 0.1956 0.1874 0.1884 0.1882 0.1873 +0.0152"
+    (
+        "wipo_at",
+        6,
+        {"model": "Octen-8B"},
+        ["unfused", *(f"linear_0.{a}" for a in (1, 3, 5, 7, 9)), "rrf_10", "rrf_60", "rrf_100", "gain"],
+        "0.1805 0.1642 0.1833 0.1942 0.1956 0.1874 0.1884 0.1882 0.1873 0.0152",
+    ),
+    # "BART-large-MNLI 0.2744 0.0988 0.3615 0.1949 0.1741 0.2207"
+    ("wipo_at", 8, {"model": "BART-large-MNLI"}, [*SETS, "mean"], "0.2744 0.0988 0.3615 0.1949 0.1741 0.2207"),
+    # "Llama-Nemotron-8B 0.1697 0.2282 0.1602 0.1353 0.0880 0.1005 0.2393 0.1602"
+    (
+        "wipo_at",
+        16,
+        {"model": "Llama-Nemotron-8B"},
+        [*JURISDICTIONS, "mean"],
+        "0.1697 0.2282 0.1602 0.1353 0.0880 0.1005 0.2393 0.1602",
+    ),
+    # "Nemotron-1B 2048 0.1808 0.1709 (94.5) 0.1605 (88.8) 0.1402 (77.5) 0.1130 (62.5)"
+    (
+        "wipo_at",
+        18,
+        {"model": "Nemotron-1B"},
+        ["full_dim", "full", *(f"dim_{d}{s}" for d in (512, 256, 128, 64) for s in ("", "_retained"))],
+        "2048 0.1808 0.1709 94.5 0.1605 88.8 0.1402 77.5 0.1130 62.5",
+    ),
+    # "T + A + C p1024 (avg_topN) 0.3381 0.3839 0.0555 0.4073 0.4973 0.1524" in Table 20
+    (
+        "dapfam",
+        20,
+        {"query": "TAC", "passage_tokens": "1024", "aggregation": "avg_top3"},
+        SIX,
+        "0.3381 0.3839 0.0555 0.4073 0.4973 0.1524",
+    ),
+    # "K p8192 (sumP) 0.1135 0.1229 0.0230 0.1762 0.2146 0.0653" in Table 18
+    (
+        "dapfam",
+        18,
+        {"query": "Keywords", "passage_tokens": "8192", "aggregation": "sumP"},
+        SIX,
+        "0.1135 0.1229 0.0230 0.1762 0.2146 0.0653",
+    ),
+    # "T + A + C Abstract 0.2820 0.3210 0.0432 0.3351 0.4122 0.1153" in Table 19
+    ("dapfam", 19, {"query": "TAC", "corpus": "Abstract"}, SIX, "0.2820 0.3210 0.0432 0.3351 0.4122 0.1153"),
+    # "patembed-small 0.279 0.356 0.356 0.077-0.077 0.361 0.337 0.361 +0.024", minus signs doubled by the conversion to text
+    (
+        "patenteb",
+        16,
+        {"model": "patembed-small"},
+        [f"{b}_{c}" for b in ("bigpatent", "dapfam_all") for c in ("prompt", "no_prompt", "best", "difference")],
+        "0.279 0.356 0.356 -0.077 0.361 0.337 0.361 0.024",
+    ),
+    # "bert-for-patents 0.253 0.256 0.256 0.003-0.003 0.040 0.041 0.041 0.001-0.001", second half of the same table
+    (
+        "patenteb",
+        16,
+        {"model": "bert-for-patents"},
+        [f"{b}_{c}" for b in ("dapfam_in", "dapfam_out") for c in ("prompt", "no_prompt", "best", "difference")],
+        "0.253 0.256 0.256 -0.003 0.040 0.041 0.041 -0.001",
+    ),
+    # "XY: .218 .475 .179, A: .171 .421 .136, All: .194 .448 .203", bert-for-patents with ai_feat.
+    (
+        "sophia",
+        2,
+        {"model": "bert-for-patents", "query": "ai_features"},
+        [f"{s}{m}" for s in ("xy_", "a_", "") for m in ("recall_at_10", "recall_at_100", "ndcg_at_10")],
+        "0.218 0.475 0.179 0.171 0.421 0.136 0.194 0.448 0.203",
+    ),
+    # "patembed-large .911 .848 .776 .633 .474 .296" with ai_feat.
+    (
+        "sophia",
+        4,
+        {"model": "patembed-large", "query": "ai_features"},
+        [f"{g}_at_{k}" for g in ("section", "subclass", "subgroup") for k in (10, 100)],
+        "0.911 0.848 0.776 0.633 0.474 0.296",
+    ),
+    # "+ claim 44.00 58.04 71.22 44.85 63.40 75.70", width empty, "61.10 29.88 19.77"
+    (
+        "patentmap",
+        2,
+        {"model": "+ claim"},
+        [
+            *(f"{t}_recall_at_{k}" for t in ("abs_to_abs", "clm_to_all") for k in (20, 50, 100)),
+            "dim",
+            *(f"knn_precision_at_{k}" for k in (1, 3, 5)),
+        ],
+        "44.00 58.04 71.22 44.85 63.40 75.70 _ 61.10 29.88 19.77",
+    ),
+    # "IPC match 63.69 -4.44 65.10 +0.63 64.14 -0.61"
+    (
+        "patentmap",
+        6,
+        {"model": "IPC match"},
+        [f"{t}_{c}" for t in ("abs_to_abs", "clm_to_all", "knn") for c in ("positive_only", "difference")],
+        "63.69 -4.44 65.10 0.63 64.14 -0.61",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("paper", "number", "where", "columns", "numbers"), LINES, ids=lambda v: str(v) if isinstance(v, str | int) else ""
+)
+def test_lines_read_by_eye(paper, number, where, columns, numbers):
+    (row,) = [r for r in raw(paper, number) if all(r[k] == v for k, v in where.items())]
+    assert [row[c] or "_" for c in columns] == numbers.split()
+
+
+def test_tables_printed_the_other_way_round():
+    # "class_text2ipc3 0.558 0.528 0.329 0.349 0.467 0.534 0.531 0.351" below the eight models in this order
+    order = [
+        "patembed-large",
+        "patembed-base",
+        "patembed-nano",
+        "Qwen3-0.6B",
+        "gte-modernbert",
+        "paecter",
+        "bert-for-patents",
+        "legal-bert",
+    ]
+    scores = column("patenteb", 15, "class_text2ipc3")
+    assert list(scores) == order
+    assert " ".join(scores.values()) == "0.558 0.528 0.329 0.349 0.467 0.534 0.531 0.351"
+    # "adb .383 .348 .330 .322 .333 .247 .103" and "Average .502 .468 .455 .443 .442 .339 .166"
+    for name, values in (
+        ("adb", "0.383 0.348 0.330 0.322 0.333 0.247 0.103"),
+        ("average", "0.502 0.468 0.455 0.443 0.442 0.339 0.166"),
+    ):
+        scores = column("sophia", 3, name)
+        assert list(scores) == [
+            "QaECTER",
+            "Octen-Embed-8B",
+            "Octen-Embed-4B",
+            "PaECTER",
+            "patembed-large",
+            "modernbert-embed-base",
+            "bert-for-patents",
+        ]
+        assert " ".join(scores.values()) == values
+
+
+# ---------------------------------------- tidy tables and tasks
+
+
+def test_tidy_table_holds_every_printed_cell_with_its_meaning():
+    for paper, number in EVERY:
+        wide, tidy = published.printed(paper, number), published.table(paper, number)
+        columns = next(t for t in published.tables(paper) if t.table == number).columns
+        assert tidy["value"].to_list() == [row[c.column] for row in wide.iter_rows(named=True) for c in columns]
+        assert tidy["model"].to_list() == [m for m in wide["model"] for _ in columns]
+        assert set(tidy["paper"]) == {paper} and set(tidy["table"]) == {number}
+        assert not tidy.drop("value").is_duplicated().any()
+
+    dapfam = published.table("dapfam", 19).filter(
+        (pl.col("query") == "TA") & (pl.col("corpus") == "Abstract") & (pl.col("slice") == "in")
+    )
+    assert dapfam.select("task", "metric", "kind", "unit", "value").rows() == [
+        ("PatentDAPFAMTAToAbstractRetrieval", "ndcg_at_100", "score", "fraction", 0.3109),
+        ("PatentDAPFAMTAToAbstractRetrieval", "recall_at_100", "score", "fraction", 0.4011),
+    ]
+    headline = published.table("wipo_at", 4).filter(pl.col("task") == "PatentCitationRetrieval")
+    assert headline["column"].unique().to_list() == ["tac"] and headline.height == 22
+
+
+def test_two_stage_rows_carry_no_task_and_no_model_id():
+    tidy = published.table("wipo_at", 7)
+    two_stage = tidy.filter(pl.col("reranker_id") != "")
+    assert set(two_stage["task"]) == {""} and set(two_stage["model_id"]) == {""} and two_stage.height == 4 * 4
+    assert set(tidy.filter(pl.col("reranker_id") == "")["task"]) == {"PatentCitationRetrieval"}
+
+
+def test_tasks_are_names_of_the_suite():
+    wipo = {f"WIPOAT{v}To{v}Retrieval" for v in ("TA", "DWPIFull", "Abstract", "Claim1", "DWPITA")} | {"PatentCitationRetrieval"}
+    for name in ("Conventional", "ConventionalEnvironment", "Emerging", "EmergingMobility", "EmergingVision"):
+        wipo |= {f"WIPOAT{name}Classification", f"WIPOAT{name}Clustering"}
+    dapfam = {
+        f"PatentDAPFAM{q}To{c}Retrieval"
+        for q in ("TA", "TAC", "Abstract")
+        for c in ("FullText", "TA", "Description", "TAC", "Abstract")
+    }
+    dapfam |= {f"PatentDAPFAMKeywordsTo{c}Retrieval" for c in ("FullText", "TA", "Description", "TAC")}
+    patenteb = """RetrievalIN RetrievalMIXED RetrievalOUT Title2Full Problem2Full Problem2Solution Effect2Full Effect2Substance
+        Text2IPC3 Bloom NLIOldNew ParaProblem ParaSolution FullIPCClustering InventorClustering"""
+    sophia = "Tacd Clms Ab Iclms Obj Desc Adb AiAb AiFeatures AiClaimSummary AiAdv AiObj"
+    expected = {
+        "wipo_at": wipo,
+        "dapfam": dapfam,
+        "patenteb": {f"PatenTEB{t}" for t in patenteb.split()},
+        "sophia": {f"Sophia{q}Retrieval" for q in sophia.split()},
+        "patentmap": {"PatentMapAbsToAbsRetrieval", "PatentMapClmToAllRetrieval", "PatentMapIPCClassification"},
+    }
+    found = {p: set(pl.concat([published.table(p, n)["task"] for n in ROWS[p]])) - {""} for p in ROWS}
+    assert found == expected
+
+
+def test_unknown_paper_and_table_say_what_there_is():
+    with pytest.raises(ValueError, match=r"paper 'clef'. Known papers: wipo_at, dapfam"):
+        published.tables("clef")
+    with pytest.raises(ValueError, match=r"Table 1 of 'sophia' is not stored. Stored tables: 2, 3, 4, 5"):
+        published.table("sophia", 1)
+    with pytest.raises(ValueError, match="Known papers"):
+        published.models("clef")
+
+
+# ---------------------------------------- models
+
+# Ids that mteb's registry does not hold, with the reason why a row still carries one.
+NOT_IN_MTEB = {
+    "nvidia/llama-nemotron-embed-1b-v2": "released on the hub, unknown to mteb",
+    "answerdotai/answerai-colbert-small-v1": "released on the hub, unknown to mteb",
+    "nlpaueb/legal-bert-base-uncased": "no embedding model of its own, mean pooled by the paper",
+    "allenai/specter2": "released on the hub, unknown to mteb",
+    "MoritzLaurer/deberta-v3-large-zeroshot-v2.0": "NLI cross-encoder",
+    "facebook/bart-large-mnli": "NLI cross-encoder",
+    "fastino/gliner2-multi-v1": "token classifier",
+    "fastino/gliner2-base-v1": "token classifier",
+    **dict.fromkeys(
+        [
+            *(f"datalyes/patembed-{m}" for m in ("large", "base", "base_small", "base_long_4096", "small", "mini", "nano")),
+            *(f"datalyes/patembed-large_{m}" for m in ("no_prompts", "all_ret_only", "all_no_classif")),
+            *("mpi-inno-comp/paecter", "mpi-inno-comp/pat_specter", "anferico/bert-for-patents", "bhlim/bge-base-patentmatch"),
+            *("AI-Growth-Lab/PatentSBERTa", "AAUBS/PatentSBERTa_V2"),
+            *(
+                f"ZoeYou/PatentMap-V0-{m}"
+                for m in ("Dropout", "SentShuffle", "CropShuffle", "SecPair-Claim", "SecPair-BackgroundDrawing")
+            ),
+        ],
+        "patent model, unknown to mteb",
+    ),
+}
+
+
+def stored_ids():
+    ids = {i for p in ROWS for i in published.models(p)["model_id"]}
+    ids |= {row[c] for row in raw("wipo_at", 7) for c in ("first_stage_id", "reranker_id")}
+    return ids - {""}
+
+
+def test_model_ids_resolve_in_mteb_or_are_listed_with_a_reason():
+    mteb = pytest.importorskip("mteb")
+    ids = stored_ids()
+    assert NOT_IN_MTEB.keys() <= ids
+    for model_id in sorted(ids - NOT_IN_MTEB.keys()):
+        assert mteb.get_model_meta(model_id, fetch_from_hf=False).name == model_id
+
+
+def test_table_of_models_has_an_id_in_every_row():
+    rows = raw("wipo_at", 3)
+    ids = [row["model_id"] for row in rows]
+    assert all(re.fullmatch(r"[\w-]+/[\w.-]+", i) for i in ids)
+    assert len(set(ids)) == 22
+    assert [i for i in ids if i in NOT_IN_MTEB] == [
+        "nvidia/llama-nemotron-embed-1b-v2",
+        "datalyes/patembed-base",
+        "AI-Growth-Lab/PatentSBERTa",
+        "answerdotai/answerai-colbert-small-v1",
+    ]
+    # "1 Llama-Nemotron-8B MTEB-SOTA (Large) 8B 4096 128K" and "20 Jina-ColBERT-v2 ColBERT / Multilingual 559M 128* 8192"
+    numbers = ("category", "vectors", "params_millions", "dim", "max_tokens")
+    assert [rows[0][c] for c in numbers] == ["mteb_sota_large", "per_text", "8000", "4096", "131072"]
+    assert [rows[19][c] for c in numbers] == ["colbert_multilingual", "per_token", "559", "128", "8192"]
+
+
+def test_one_name_one_id():
+    # PatenTEB's distillation table has nano with less data than the released one, PatentMap's Table 6 another dropout run
+    released_as_one_of_several = {"patenteb": {"patembed-nano"}, "patentmap": {"Dropout (TA→TA)"}}
+    for paper in ROWS:
+        names = published.models(paper)
+        twice = set(names.filter(pl.col("model").is_duplicated())["model"])
+        assert twice == released_as_one_of_several.get(paper, set())
+        assert all(re.fullmatch(r"[\w-]+/[\w.-]+", i) for i in names["model_id"] if i)
+    models = published.models("wipo_at")
+    assert models.filter(pl.col("model") == "Conan-v1")["tables"].to_list() == [[3, 4, 5, 8, 9, 16, 21, 22, 23, 25, 26]]
+    assert "Mean" not in set(models["model"])
+
+
+def test_same_id_means_same_model_across_papers():
+    spelled = {}
+    for paper in ROWS:
+        for model, model_id, _ in published.models(paper).iter_rows():
+            if model_id:
+                spelled.setdefault(model_id, set()).add((paper, model))
+    assert {m for _, m in spelled["mpi-inno-comp/paecter"]} == {"paecter", "PaECTER", "PaACTER"}
+    assert {m for _, m in spelled["Octen/Octen-Embedding-8B"]} == {"Octen-8B", "Octen-Embed-8B"}
+    assert {p for p, _ in spelled["datalyes/patembed-large"]} == {"patenteb", "sophia"}
