@@ -7,9 +7,11 @@ can be used as ``PATENT_MTEB_DATA`` as it is. The sample is built by the same re
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from patent_mteb.errors import DataError
+from patent_mteb.records import Citation, Patent
+
 logger = logging.getLogger(__name__)
 
-__all__ = ["BuildLog", "Step", "write_jsonl", "write_parquet"]
+__all__ = ["RECIPES", "BuildLog", "Step", "run", "write_jsonl", "write_parquet"]
+
+RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")
 
 
 @dataclass(frozen=True)
@@ -58,3 +65,32 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as out:
         for row in rows:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def run(
+    recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, settings: Sequence[str] = ()
+) -> BuildLog:
+    """Run a recipe by name.
+
+    Args:
+        settings: changes to the recipe's default ``Params``, as ``name=value`` with a Python literal or a date as value.
+
+    Raises:
+        DataError: an unknown recipe or setting, or input that the recipe cannot use.
+    """
+    if recipe not in RECIPES:
+        raise DataError(f"there is no recipe '{recipe}'", remedy=f"choose one of {', '.join(RECIPES)}")
+    module = importlib.import_module(f"patent_mteb.build.{recipe}")
+    known = {spec.name: getattr(module.Params(), spec.name) for spec in dataclasses.fields(module.Params)}
+    changes = {}
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        if name not in known:
+            raise DataError(f"recipe {recipe} has no setting '{name}'", remedy=f"choose among {', '.join(known)}")
+        kind = type(known[name])
+        try:
+            changes[name] = json.loads(text.lower()) if kind is bool else kind.fromisoformat(text) if hasattr(kind, "fromisoformat") else kind(text)
+        except ValueError as error:
+            raise DataError(f"setting '{setting}' is no {kind.__name__}", remedy=f"the default is {known[name]!r}") from error
+    log: BuildLog = module.build(patents, citations, root, module.Params(**changes))
+    return log

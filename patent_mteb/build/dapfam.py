@@ -128,11 +128,15 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log.step("silver: citation links", len(citations), sum(map(len, linked.values())) // 2, "pairs of families, either direction")
 
     recent = [
-        key for key, family in complete.items() if family.earliest_claim is not None and family.earliest_claim >= params.earliest_claim
+        key
+        for key, family in complete.items()
+        if family.earliest_claim is not None and family.earliest_claim >= params.earliest_claim
     ]
     log.step(f"silver: earliest claim since {params.earliest_claim}", len(complete), len(recent))
     candidates = [
-        key for key in recent if len(linked.get(key, ())) >= params.min_citations and any(other in complete for other in linked[key])
+        key
+        for key in recent
+        if len(linked.get(key, ())) >= params.min_citations and any(other in complete for other in linked[key])
     ]
     log.step(f"silver: at least {params.min_citations} citations", len(recent), len(candidates))
     if not candidates:
@@ -157,9 +161,11 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         cited = [key for key in linked[query] if key in complete]
         positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
         forbidden = {query, *linked[query]}
-        negatives = sorted(draw.sample([key for key in pool if key not in forbidden], params.negatives)) if len(pool) > (
-            len(forbidden) + params.negatives
-        ) else [key for key in pool if key not in forbidden]
+        negatives = (
+            sorted(draw.sample([key for key in pool if key not in forbidden], params.negatives))
+            if len(pool) > (len(forbidden) + params.negatives)
+            else [key for key in pool if key not in forbidden]
+        )
         ours = set(complete[query].ipc3)
         relations += [(query, key, 1.0, "IN" if ours & set(complete[key].ipc3) else "OUT") for key in positives]
         relations += [(query, key, 0.0, "NC") for key in negatives]
@@ -173,7 +179,9 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     write_parquet(folder / "corpus.parquet", _table("relevant_id", [complete[key] for key in targets]))
     write_parquet(
         folder / "queries.parquet",
-        _table("query_id", [complete[key] for key in queries]).append_column("abstract_keywords", pa.array([words[key] for key in queries])),
+        _table("query_id", [complete[key] for key in queries]).append_column(
+            "abstract_keywords", pa.array([words[key] for key in queries])
+        ),
     )
     columns = list(zip(*relations, strict=True))
     names = ("query_id", "relevant_id", "relevance_score", "domain_rel")

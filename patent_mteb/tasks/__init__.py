@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from patent_mteb.tasks import dapfam, wipo_at
+from patent_mteb.tasks import dapfam, patenteb, wipo_at
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
 
 __all__ = ["FAMILIES", "SAMPLE_TASKS", "TASKS"]
 
-FAMILIES = (wipo_at, dapfam)
+FAMILIES = (wipo_at, dapfam, patenteb)
 
 TASKS: tuple[type[PatentTask], ...] = tuple(task for family in FAMILIES for task in family.TASKS)
 SAMPLE_TASKS: tuple[type[PatentTask], ...] = tuple(sample_twin(task) for task in TASKS)

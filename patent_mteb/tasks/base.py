@@ -220,7 +220,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     def _evaluate_subset(self, model: Any, data_split: Any, **kwargs: Any) -> Any:
         self._model = model
-        searched = Excluding(model, self.tables.exclusions)
+        exclusions = self.tables.exclusions
+        searched = model.excluding(exclusions) if hasattr(model, "excluding") else Excluding(model, exclusions)
         return super()._evaluate_subset(searched, data_split, **kwargs)
 
     def task_specific_scores(
@@ -265,10 +266,15 @@ def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attribut
         base: the family's task class for this kind of task.
         module: the family's module, where the class must be found again when it is unpickled.
     """
-    return type(class_name(metadata.name), (base,), {"__module__": module, "__doc__": metadata.description, "metadata": metadata, **attributes})
+    return type(
+        class_name(metadata.name),
+        (base,),
+        {"__module__": module, "__doc__": metadata.description, "metadata": metadata, **attributes},
+    )
 
 
 def sample_twin(task: type[_Task]) -> type[_Task]:
     """The task's twin that always runs on the built-in sample, under the name ``<Task>.sample``."""
     metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample"})
-    return type(class_name(metadata.name), (task,), {"__module__": task.__module__, "metadata": metadata, "force_sample": True})
+    attributes = {"__module__": task.__module__, "__doc__": task.__doc__, "metadata": metadata, "force_sample": True}
+    return type(class_name(metadata.name), (task,), attributes)

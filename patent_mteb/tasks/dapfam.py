@@ -107,7 +107,8 @@ def read_tables(source: Source) -> Tables:
     corpus = layout.read_parquet(paths["corpus"], {"relevant_id": pa.string(), **_TEXT_COLUMNS})
     queries = layout.read_parquet(paths["queries"], {"query_id": pa.string(), **_TEXT_COLUMNS})
     relations = layout.read_parquet(
-        paths["qrels_all"], {"query_id": pa.string(), "relevant_id": pa.string(), "relevance_score": None, "domain_rel": pa.string()}
+        paths["qrels_all"],
+        {"query_id": pa.string(), "relevant_id": pa.string(), "relevance_score": None, "domain_rel": pa.string()},
     )
     documents = _unique(corpus["relevant_id"].to_pylist(), paths["corpus"])
     askers = _unique(queries["query_id"].to_pylist(), paths["queries"])
@@ -148,7 +149,8 @@ def texts(table: pa.Table, view: str) -> list[str]:
         column = next((name for name in _KEYWORD_COLUMNS if name in table.column_names), None)
         if column is None:
             raise DataError(
-                f"no keyword column among: {', '.join(table.column_names)}", remedy=f"name it {_KEYWORD_COLUMNS[0]} in a local copy"
+                f"no keyword column among: {', '.join(table.column_names)}",
+                remedy=f"name it {_KEYWORD_COLUMNS[0]} in a local copy",
             )
         values = table[column].to_pylist()
         return [", ".join(value) if isinstance(value, list) else value or "" for value in values]
@@ -201,7 +203,12 @@ def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
 
 GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
     title: tuple(
-        make_task(DAPFAMRetrieval, __name__, task_metadata(FAMILY, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100"), pair=spec)
+        make_task(
+            DAPFAMRetrieval,
+            __name__,
+            task_metadata(FAMILY, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100"),
+            pair=spec,
+        )
         for spec in SPECS
         if spec.domain == domain
     )

@@ -6,15 +6,30 @@ licensee's export or from anybody's own patents, and the built-in sample otherwi
 
 from __future__ import annotations
 
+import logging
+import os
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from patent_mteb import layout, slices, views
+from patent_mteb.build.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, SPLITS, LabelSet, check
 from patent_mteb.errors import DataError
-from patent_mteb.sources import DataSet
+from patent_mteb.protocols import multi_hot
+from patent_mteb.protocols.clustering import cluster, single_label
+from patent_mteb.protocols.knn import knn
+from patent_mteb.protocols.linear_probe import linear_probe
+from patent_mteb.sources import DataSet, Source
 from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
+from patent_mteb.tasks.encoding import FrozenTask
+
+logger = logging.getLogger(__name__)
 
 DATA = DataSet("WIPO-AT", "wipo_at")
 
@@ -169,7 +184,9 @@ def _view(tables: layout.BeirFolder, name: str, keys: Any, folder: Path) -> dict
         return {key: views.join_sections(parts) for key, parts in tables.corpus.items()}
     path = folder / "views.parquet"
     if tables.views is None or name not in tables.views.column_names:
-        raise DataError(f"the text view {name} is missing", path=path, remedy=f"write column '{name}', or leave out tasks that need it")
+        raise DataError(
+            f"the text view {name} is missing", path=path, remedy=f"write column '{name}', or leave out tasks that need it"
+        )
     texts = dict(zip(tables.views["_id"].to_pylist(), tables.views[name].to_pylist(), strict=True))
     missing = [key for key in keys if key not in texts]
     if missing:
@@ -189,5 +206,167 @@ RETRIEVAL_TASKS = tuple(
     for cell in CELLS
 )
 
-GROUPS: dict[str, tuple[type[PatentTask], ...]] = {"Retrieval": RETRIEVAL_TASKS}
+# --- classification and clustering -------------------------------------------------------------------------------------------
+
+VARIANTS: dict[str, tuple[str, ...]] = {
+    "": (*DWPI_FIELDS, *PUBLIC_FIELDS),
+    ".DWPIOnly": DWPI_FIELDS,
+    ".NoDWPI": PUBLIC_FIELDS,
+}
+"""Suffix of the task name -> text fields (§3.6): Combined, DWPIonly and noDWPI."""
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """A label set with its texts: ``texts[split]`` and ``labels[split]`` run in parallel; ``classes`` is the taxonomy."""
+
+    texts: dict[str, list[str]]
+    labels: dict[str, list[list[str]]]
+    classes: tuple[str, ...]
+
+
+@lru_cache(maxsize=2)
+def _fields(path: Path, revision: str) -> dict[str, dict[str, str]]:
+    columns = (*DWPI_FIELDS, *PUBLIC_FIELDS)
+    return layout.table_rows(layout.read_parquet(path, {"_id": pa.string(), **dict.fromkeys(columns, pa.string())}))
+
+
+def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> LabelledTexts:
+    """The texts and labels of one set and one text variant, by split.
+
+    Raises:
+        DataError: a file or column is missing, a document has no texts, or a split is empty.
+    """
+    path = source.path(f"labels/{label_set}.parquet")
+    table = layout.read_parquet(path, {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())})
+    texts_of = _fields(source.path("fields.parquet"), source.revision)
+    texts: dict[str, list[str]] = {split: [] for split in SPLITS}
+    labels: dict[str, list[list[str]]] = {split: [] for split in SPLITS}
+    empty = 0
+    for row, record in enumerate(table.to_pylist(), start=1):
+        if record["split"] not in texts:
+            raise DataError(
+                f"split '{record['split']}' is none of {', '.join(SPLITS)}", path=path, row=row, remedy="correct the split"
+            )
+        found = texts_of.get(record["_id"])
+        if found is None:
+            raise DataError(f"document '{record['_id']}' has no row in fields.parquet", path=path, row=row, remedy="add the row")
+        text = views.join_sections([found[name] or "" for name in fields])
+        empty += not text
+        texts[record["split"]].append(text)
+        labels[record["split"]].append(record["labels"])
+    if empty == table.num_rows:
+        raise DataError(
+            f"no document has text in {', '.join(fields)}", path=source.path("fields.parquet"), remedy="fill these columns"
+        )
+    if empty:
+        logger.warning("%s: %d of %d documents have no text in %s", path.name, empty, table.num_rows, ", ".join(fields))
+    for split, rows in texts.items():
+        if not rows:
+            raise DataError(
+                f"split '{split}' is empty", path=path, remedy="the protocol needs train, validation and test documents"
+            )
+    return LabelledTexts(texts, labels, tuple(sorted({label for record in labels.values() for row in record for label in row})))
+
+
+class LabelTask(FrozenTask):
+    """What classification and clustering share: one label set in one text variant."""
+
+    data = DATA
+    family = FAMILY
+    label_set: LabelSet
+    fields: tuple[str, ...]
+
+    def load_split(self) -> LabelledTexts:
+        return labelled_texts(self.source, self.label_set.name, self.fields)
+
+
+class LabelClassification(LabelTask):
+    """Multi-label classification on frozen embeddings (§3.3.2), trained on the whole training split.
+
+    ``macro_f1`` (main) is the linear probe's on the test split, with the C that :mod:`patent_mteb.protocols.linear_probe` chooses on
+    the validation split; ``knn_<k>_macro_f1`` and ``knn_macro_f1`` (the best k) are the majority vote's. Per-label F1 is under
+    ``f1_<label>``; ``n_untrained_labels`` counts labels without a training example (scored 0, part of the mean), and
+    ``n_unconverged_fits`` fits that stopped short of the stated tolerance. The classes are the labels that occur in the set.
+    """
+
+    def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
+        splits = {name: (embeddings[name], multi_hot(data.labels[name], data.classes)) for name in SPLITS}
+        probe = linear_probe(splits["train"], splits["validation"], splits["test"], data.classes)
+        neighbours = knn(splits["train"], splits["test"], data.classes)
+        for c, label, residual in probe.unconverged:
+            logger.warning(
+                "%s: the probe of label %s did not converge at C=%g (residual %.1e)", self.metadata.name, label, c, residual
+            )
+        if probe.untrained:
+            logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
+        return {
+            "macro_f1": probe.macro_f1,
+            "c": probe.c,
+            "validation_macro_f1": probe.validation_f1[probe.c],
+            "knn_macro_f1": neighbours.macro_f1[neighbours.best_k],
+            "knn_best_k": neighbours.best_k,
+            **{f"knn_{k}_macro_f1": value for k, value in neighbours.macro_f1.items()},
+            "n_untrained_labels": len(probe.untrained),
+            "n_untested_labels": len(probe.untested),
+            "n_unconverged_fits": len(probe.unconverged),
+            **{f"f1_{label}": value for label, value in probe.f1.items()},
+        }
+
+
+class LabelClustering(LabelTask):
+    """k-means on the embeddings of the test split (§3.3.3): V-measure (main), ARI and NMI.
+
+    K is the number of labels of the set. A document of several labels gets the rarest of them in the whole set as its class
+    (:func:`patent_mteb.protocols.clustering.single_label`; the paper is silent). ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
+    """
+
+    def load_split(self) -> LabelledTexts:
+        data = super().load_split()
+        return LabelledTexts({"test": data.texts["test"]}, data.labels, data.classes)
+
+    def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
+        counts = Counter(label for rows in data.labels.values() for labels in rows for label in labels)
+        found = cluster(
+            embeddings["test"],
+            single_label(data.labels["test"], counts),
+            clusters=min(len(data.classes), len(embeddings["test"])),
+            silhouette=os.environ.get("PATENT_MTEB_SILHOUETTE") == "1",
+        )
+        scores = {"v_measure": found.v_measure, "ari": found.ari, "nmi": found.nmi, "n_clusters": found.clusters, "n_classes": found.classes}
+        return scores if found.silhouette is None else {**scores, "silhouette": found.silhouette}
+
+
+LABEL_VARIANTS = tuple((label_set, suffix, fields) for label_set in LABEL_SETS for suffix, fields in VARIANTS.items())
+
+
+def _label_task(
+    base: type[LabelTask], kind: str, what: str, main_score: str, variant: tuple[LabelSet, str, tuple[str, ...]]
+) -> type[LabelTask]:
+    label_set, suffix, fields = variant
+    short = kind.removeprefix("Multilabel")
+    within = f"fine categories of {label_set.coarse}" if label_set.coarse else "coarse categories"
+    description = f"{what} of {label_set.landscape} assistive-technology patents by the {within} (text: {', '.join(fields)})."
+    name = f"WIPOAT{label_set.name}{short}{suffix}"
+    return make_task(
+        base, __name__, task_metadata(FAMILY, DATA, name, kind, description, main_score), label_set=label_set, fields=fields
+    )
+
+
+CLASSIFICATION_TASKS = tuple(
+    _label_task(LabelClassification, "MultilabelClassification", "Multi-label classification", "macro_f1", variant)
+    for variant in LABEL_VARIANTS
+)
+CLUSTERING_TASKS = tuple(_label_task(LabelClustering, "Clustering", "Clustering", "v_measure", variant) for variant in LABEL_VARIANTS)
+
+GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
+    "Retrieval": RETRIEVAL_TASKS,
+    "Classification": CLASSIFICATION_TASKS,
+    "Clustering": CLUSTERING_TASKS,
+}
 TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)
+
+
+def check_folder(folder: Path) -> dict[str, int]:
+    """The recipe's quality assurance on a directory, for ``patent-mteb validate``."""
+    return check(folder)

@@ -1,0 +1,359 @@
+"""PatenTEB: fifteen tasks on text fragments and whole patents (``datalyes/*``; "PatenTEB", §3-5).
+
+Each task reads one published table. The retrieval sets are released as rows; following the paper's evaluator and the one
+independent harness that reproduced its scores, the corpus is the union of the documents of all rows by id, and every
+(query, positive) row is a judgement.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from mteb.abstasks.sts import AbsTaskSTS
+
+from patent_mteb import layout, slices
+from patent_mteb.errors import DataError
+from patent_mteb.protocols.clustering import minibatch_cluster
+from patent_mteb.protocols.linear_probe import logistic_regression_f1
+from patent_mteb.sources import DataSet, Source
+from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
+from patent_mteb.tasks.encoding import FrozenTask
+
+logger = logging.getLogger(__name__)
+
+FAMILY = Family(
+    name="PatenTEB",
+    description="Fifteen retrieval, classification, paraphrase and clustering tasks on patent texts and their fragments.",
+    reference="https://arxiv.org/abs/2510.22264",
+    bibtex=r"""@misc{ayaou2025patenteb,
+  archiveprefix = {arXiv},
+  author = {Iliass Ayaou and Denis Cavallucci},
+  eprint = {2510.22264},
+  primaryclass = {cs.CL},
+  title = {PatenTEB: A Comprehensive Benchmark and Model Family for Patent Text Embedding},
+  year = {2025},
+}""",
+    license="cc-by-nc-sa-4.0",
+    date=("1964-01-01", "2023-12-31"),
+)
+
+REVISIONS = {
+    "retrieval_IN": "161c119f15561d9b6adcde2a759cdf76a17b0a62",
+    "retrieval_MIXED": "cabb81aa342a192678062832dad877e82c1b47ed",
+    "retrieval_OUT": "d156b1ec2d307af32a366c9c44fedc56808ed49b",
+    "title2full": "6ce1198",
+    "problem2full": "8610033",
+    "effect2full": "7159382",
+    "class_text2ipc3": "5a30106",
+    "class_bloom": "62c95f3",
+    "para_problem": "4247eb8",
+    "para_solution": "93112dc",
+    "clusters_ext_full_ipc": "6bbeebd",
+}
+"""Pinned commits as far as they are known; the other sets are read from the branch ``main``."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One task: its name in the suite and in the paper, and the columns it reads."""
+
+    name: str
+    table: str
+    description: str
+
+    @property
+    def data(self) -> DataSet:
+        return DataSet(f"datalyes/{self.table}", "patenteb", REVISIONS.get(self.table, "main"), gated=True)
+
+
+@dataclass(frozen=True)
+class CitationSpec(Spec):
+    """Symmetric retrieval from (query, positive, negative) rows."""
+
+
+@dataclass(frozen=True)
+class FragmentSpec(Spec):
+    """Asymmetric retrieval: a fragment of each row asks for another text of the same row."""
+
+    query: str = ""
+    document: str = ""
+
+
+@dataclass(frozen=True)
+class ClassSpec(Spec):
+    """Classification of the text in ``texts``, or of the concatenated embeddings of two texts."""
+
+    texts: tuple[str, ...] = ("text",)
+
+
+@dataclass(frozen=True)
+class ParaphraseSpec(Spec):
+    """Correlation of cosine similarity and a binary label."""
+
+
+@dataclass(frozen=True)
+class ClusterSpec(Spec):
+    """Clustering into as many clusters as there are labels."""
+
+
+def _rows(source: Source, split: str, required: Iterable[str]) -> dict[str, list[Any]]:
+    path = source.path(f"{split}/data.parquet")
+    table = layout.read_parquet(path, list(required))
+    if table.num_rows == 0:
+        raise DataError("the table is empty", path=path, remedy="download the file again")
+    columns = {name: table[name].to_pylist() for name in table.column_names}
+    for name in required:
+        for row, value in enumerate(columns[name], start=1):
+            if value is None or value == "":
+                raise DataError(f"column '{name}' is empty", path=path, row=row, remedy="complete the row or download the file again")
+    return columns
+
+
+def _strings(columns: Mapping[str, Sequence[Any]], names: Iterable[str], path: Any) -> None:
+    for name in names:
+        wrong = next((row for row, value in enumerate(columns[name], start=1) if not isinstance(value, str)), None)
+        if wrong is not None:
+            raise DataError(f"column '{name}' does not hold strings", path=path, row=wrong, remedy="write the column as strings")
+
+
+class CitationRetrieval(PatentRetrieval):
+    """Retrieval of cited patents inside, across and outside the query's IPC3 classes (§3).
+
+    nDCG@10 is the main score. A patent is removed from its own ranking should it occur in the corpus, which the paper's
+    evaluator does not do.
+    """
+
+    family = FAMILY
+    spec: CitationSpec
+    slice_measures = ("ndcg@10",)
+
+    def load_tables(self) -> RetrievalTables:
+        path = self.source.path("test/data.parquet")
+        rows = _rows(self.source, "test", ("q", "pos", "neg", "q_text", "pos_text", "neg_text"))
+        _strings(rows, ("q_text", "pos_text", "neg_text"), path)
+        queries: dict[str, str] = {}
+        corpus: dict[str, str] = {}
+        qrels: slices.Qrels = {}
+        changed: Counter[str] = Counter()
+        for role, target in (("q", queries), ("pos", corpus), ("neg", corpus)):
+            for key, text in zip(rows[role], rows[f"{role}_text"], strict=True):
+                changed[role] += target.setdefault(str(key), text) != text
+        for query, document in zip(rows["q"], rows["pos"], strict=True):
+            if str(query) != str(document):
+                qrels.setdefault(str(query), {})[str(document)] = 1
+        for role, number in changed.items():
+            if number:
+                logger.warning("%s: %d rows give another text for a known id in column %s; the first is kept", path, number, role)
+        return RetrievalTables(
+            corpus=corpus,
+            queries=queries,
+            qrels=qrels,
+            exclusions={query: frozenset((query,)) for query in queries if query in corpus},
+        )
+
+
+class FragmentRetrieval(PatentRetrieval):
+    """Retrieval of the text that a fragment was taken from, or of its counterpart (§3): one document a row.
+
+    nDCG@10 is the main score. Rows with the same id and the same text are one document; the same text under another id stays
+    a document of its own, as in the paper's evaluator, and is counted, because no model can tell the two apart. Slices by the
+    query's first IPC3 class where the data names it.
+    """
+
+    family = FAMILY
+    spec: FragmentSpec
+    slice_measures = ("ndcg@10",)
+
+    def load_tables(self) -> RetrievalTables:
+        spec = self.spec
+        path = self.source.path("test/data.parquet")
+        rows = _rows(self.source, "test", ("q", spec.query, spec.document))
+        _strings(rows, (spec.query, spec.document), path)
+        queries: dict[str, str] = {}
+        corpus: dict[str, str] = {}
+        qrels: slices.Qrels = {}
+        ipc3: dict[str, str] = {}
+        first = rows.get("first_ipcr3") or [""] * len(rows["q"])
+        for key, fragment, text, code in zip(rows["q"], rows[spec.query], rows[spec.document], first, strict=True):
+            query = _enter(queries, str(key), fragment)
+            qrels.setdefault(query, {})[_enter(corpus, str(key), text)] = 1
+            ipc3[query] = str(code or "").lower()
+        repeated = len(corpus) - len(set(corpus.values()))
+        if repeated:
+            logger.warning("%s: %d of %d documents repeat the text of another one", path, repeated, len(corpus))
+        parts = slices.by_query(qrels, lambda query: f"ipc3_{ipc3[query]}" if ipc3[query] else None)
+        return RetrievalTables(corpus, queries, qrels, slices=dict(sorted(parts.items())))
+
+
+def _enter(texts: dict[str, str], key: str, text: str) -> str:
+    """Enter a text under its id, or, if the id has another text already, under the id with a number behind it."""
+    name, number = key, 1
+    while texts.setdefault(name, text) != text:
+        number += 1
+        name = f"{key}#{number}"
+    return name
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Texts by part, their labels by split, the prompt side of each part, and the IPC3 class of each test row if known."""
+
+    texts: dict[str, list[str]]
+    labels: dict[str, list[str]]
+    roles: dict[str, str] = field(default_factory=dict)
+    ipc3: tuple[str, ...] = ()
+
+
+def _ipc3_of(columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
+    return tuple(str(code or "").lower() for code in columns.get("first_ipcr3") or ())
+
+
+class Classification(FrozenTask):
+    """Logistic regression of Table 14, fitted on the ``train`` split; macro F1 (eq. 10) on ``test``.
+
+    Of two texts the embeddings are concatenated, [u; v], each encoded with the prompt of its side. Where the data names the
+    first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class.
+    """
+
+    family = FAMILY
+    spec: ClassSpec
+
+    def load_split(self) -> LabelledRows:
+        texts: dict[str, list[str]] = {}
+        labels: dict[str, list[str]] = {}
+        roles: dict[str, str] = {}
+        ipc3: tuple[str, ...] = ()
+        for split in ("train", "test"):
+            rows = _rows(self.source, split, ("label", *self.spec.texts))
+            _strings(rows, self.spec.texts, self.source.path(f"{split}/data.parquet"))
+            labels[split] = [str(label) for label in rows["label"]]
+            for column, role in zip(self.spec.texts, ("query", "document"), strict=False):
+                texts[f"{split} {column}"] = rows[column]
+                if len(self.spec.texts) > 1:
+                    roles[f"{split} {column}"] = role
+            ipc3 = _ipc3_of(rows)
+        return LabelledRows(texts, labels, roles, ipc3)
+
+    def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
+        from sklearn.metrics import accuracy_score, f1_score
+
+        parts = {split: np.hstack([embeddings[f"{split} {column}"] for column in self.spec.texts]) for split in ("train", "test")}
+        probe = logistic_regression_f1(parts["train"], data.labels["train"], parts["test"], data.labels["test"])
+        if not probe.converged:
+            logger.warning("%s: the logistic regression did not converge", self.metadata.name)
+        true, predicted = np.array(data.labels["test"]), np.array(probe.predicted)
+        scores: dict[str, Any] = {
+            "macro_f1": probe.macro_f1,
+            "accuracy": float(accuracy_score(true, predicted)),
+            "converged": int(probe.converged),
+            **{f"f1_{label}": value for label, value in probe.f1.items()},
+        }
+        if data.ipc3 and self.spec.texts != ("text",):
+            codes = np.array(data.ipc3)
+            for code in sorted(set(data.ipc3) - {""}):
+                rows = codes == code
+                scores[f"ipc3_{code}_macro_f1"] = float(f1_score(true[rows], predicted[rows], average="macro", zero_division=0))
+                scores[f"ipc3_{code}_n_pairs"] = int(rows.sum())
+        return scores
+
+
+class Paraphrase(PatentTask, AbsTaskSTS):
+    """Pearson correlation of cosine similarity and the binary label (eq. 9), computed by mteb's STS evaluation.
+
+    Where a first IPC3 class has pairs of both labels, ``ipc3_<class>_cosine_pearson`` is the correlation within it.
+    """
+
+    family = FAMILY
+    spec: ParaphraseSpec
+    min_score = 0
+    max_score = 1
+
+    def load_split(self) -> Dataset:
+        path = self.source.path("test/data.parquet")
+        rows = _rows(self.source, "test", ("text1", "text2", "label"))
+        _strings(rows, ("text1", "text2"), path)
+        for row, label in enumerate(rows["label"], start=1):
+            if str(label) not in ("0", "1"):
+                raise DataError(f"label '{label}' is neither 0 nor 1", path=path, row=row, remedy="correct the label")
+        self._ipc3 = np.array(_ipc3_of(rows))
+        return Dataset.from_dict(
+            {"sentence1": rows["text1"], "sentence2": rows["text2"], "score": [float(label) for label in rows["label"]]}
+        )
+
+    def _calculate_scores(self, scores: Any, normalized_scores: list[float]) -> Any:
+        found: dict[str, Any] = dict(super()._calculate_scores(scores, normalized_scores))
+        labels, cosines = np.array(normalized_scores), np.array(scores["cosine_scores"], dtype=float)
+        for code in sorted(set(self._ipc3.tolist()) - {""}):
+            rows = self._ipc3 == code
+            if labels[rows].std() and cosines[rows].std():
+                found[f"ipc3_{code}_cosine_pearson"] = float(np.corrcoef(labels[rows], cosines[rows])[0, 1])
+                found[f"ipc3_{code}_n_pairs"] = int(rows.sum())
+        return found
+
+
+class Clustering(FrozenTask):
+    """V-measure (eq. 11) of MiniBatchKMeans with batches of 16,384, random state 42 and the true number of clusters (Table 14)."""
+
+    family = FAMILY
+    spec: ClusterSpec
+
+    def load_split(self) -> LabelledRows:
+        rows = _rows(self.source, "test", ("text", "cluster_id"))
+        _strings(rows, ("text",), self.source.path("test/data.parquet"))
+        return LabelledRows({"test": rows["text"]}, {"test": [str(label) for label in rows["cluster_id"]]})
+
+    def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
+        found = minibatch_cluster(embeddings["test"], data.labels["test"])
+        return {"v_measure": found.v_measure, "ari": found.ari, "nmi": found.nmi, "n_clusters": found.clusters}
+
+
+RETRIEVAL: tuple[Spec, ...] = (
+    CitationSpec("PatenTEBRetrievalIN", "retrieval_IN", "Given a patent, retrieve cited patents of the same IPC3 classes."),
+    CitationSpec("PatenTEBRetrievalMIXED", "retrieval_MIXED", "Given a patent, retrieve cited patents whose IPC3 classes partly differ."),
+    CitationSpec("PatenTEBRetrievalOUT", "retrieval_OUT", "Given a patent, retrieve cited patents without a common IPC3 class."),
+    FragmentSpec("PatenTEBTitle2Full", "title2full", "Given a title, retrieve the patent without it.", "title", "full_text"),
+    FragmentSpec("PatenTEBProblem2Full", "problem2full", "Given a problem, retrieve the patent that solves it.", "problem", "full_text"),
+    FragmentSpec("PatenTEBProblem2Solution", "problem2solution", "Given a problem, retrieve its solution.", "problem", "solution"),
+    FragmentSpec("PatenTEBEffect2Full", "effect2full", "Given an effect, retrieve the patent that has it.", "effect", "full_text"),
+    FragmentSpec("PatenTEBEffect2Substance", "effect2substance", "Given an effect, retrieve the substance behind it.", "effect", "substance"),
+)
+CLASSES: tuple[Spec, ...] = (
+    ClassSpec("PatenTEBText2IPC3", "class_text2ipc3", "Classify a patent by its dominant IPC3 class."),
+    ClassSpec("PatenTEBBloom", "class_bloom", "Classify a patent by when its citations come: early, normal or late in its class."),
+    ClassSpec("PatenTEBNLIOldNew", "class_nli_oldnew", "Tell which of two linked patents is the newer one.", ("q_text", "t_text")),
+)
+PARAPHRASES: tuple[Spec, ...] = (
+    ParaphraseSpec("PatenTEBParaProblem", "para_problem", "Tell whether two problem statements belong to the same invention."),
+    ParaphraseSpec("PatenTEBParaSolution", "para_solution", "Tell whether two solution statements belong to the same invention."),
+)
+CLUSTERS: tuple[Spec, ...] = (
+    ClusterSpec("PatenTEBFullIPCClustering", "clusters_ext_full_ipc", "Group patents with the same full list of IPC codes."),
+    ClusterSpec("PatenTEBInventorClustering", "clusters_inventor", "Group patents of the same inventors."),
+)
+
+_KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {
+    CitationSpec: (CitationRetrieval, "Retrieval", "ndcg_at_10"),
+    FragmentSpec: (FragmentRetrieval, "Retrieval", "ndcg_at_10"),
+    ClassSpec: (Classification, "Classification", "macro_f1"),
+    ParaphraseSpec: (Paraphrase, "STS", "cosine_pearson"),
+    ClusterSpec: (Clustering, "Clustering", "v_measure"),
+}
+
+
+def _task(spec: Spec) -> type[PatentTask]:
+    base, kind, main_score = _KINDS[type(spec)]
+    metadata = task_metadata(FAMILY, spec.data, spec.name, kind, spec.description, main_score)
+    return make_task(base, __name__, metadata, data=spec.data, spec=spec)
+
+
+GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
+    title: tuple(_task(spec) for spec in specs)
+    for title, specs in (("Retrieval", RETRIEVAL), ("Classification", CLASSES), ("Paraphrase", PARAPHRASES), ("Clustering", CLUSTERS))
+}
+TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)

@@ -1,0 +1,480 @@
+"""PatentMap: prior-art retrieval and IPC classification ("Patent Representation Learning via Self-supervision", §6.1, appendix C).
+
+Data: the folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream`` (see :mod:`patent_mteb.build.patentmap` for their
+files). No commit of it is known to us, so the hub's ``main`` is taken and the commit that was fetched is recorded as the data
+set revision of each result; the schema of ``IPC-Classification`` is ours until the published one can be looked at.
+
+Texts: every section is cut to its first 500 words (split at white space); a text is ``title [SEP] abstract``, the claims, or the
+description. Models that were made for them read PatentMap's section tags (``title [SEP] [abstract] ...``, ``[claim] ...``,
+``[invention] ...``), the others do not; see :mod:`patent_mteb.models.section_tags`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from patent_mteb import ipc, layout, slices
+from patent_mteb.categories import degree
+from patent_mteb.errors import AccessError, DataError
+from patent_mteb.metrics import ranking
+from patent_mteb.models.best_section import BestSection
+from patent_mteb.models.passages import Passages
+from patent_mteb.models.section_tags import SECTION_TAGS, reads_section_tags
+from patent_mteb.protocols import multi_hot, precision_at
+from patent_mteb.sources import DataSet, Source
+from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
+from patent_mteb.tasks.encoding import FrozenTask
+
+logger = logging.getLogger(__name__)
+
+DATA = DataSet("ZoeYou/downstream", "patentmap", "main")
+
+FAMILY = Family(
+    name="PatentMap",
+    description="Prior-art retrieval among hard negatives, and classification into IPC subclasses.",
+    reference="https://arxiv.org/abs/2511.10657",
+    bibtex=r"""@misc{zuo2025patentmap,
+  author = {You Zuo and Kim Gerdes and {\'E}ric de la Clergerie and Beno{\^i}t Sagot},
+  title = {Patent Representation Learning via Self-supervision},
+  year = {2025},
+}""",
+    license=None,
+    date=("2005-01-01", "2022-12-31"),
+)
+
+PERF = "perf200"
+IPC_FOLDER = "IPC-Classification"
+WORDS = 500
+"""Words that are kept of each section."""
+
+SEPARATOR = "[SEP]"
+DEPTH = 100
+"""Documents whose sections Fig. 4 counts."""
+
+GAINS = {"xy": 2, "a": 1}
+"""Gains of the graded nDCG: what prejudices novelty or inventive step counts twice as much as background."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The sections of one patent, each cut to :data:`WORDS` words."""
+
+    title: str
+    abstract: str
+    claims: str
+    description: str
+
+    def section(self, name: str, tags: bool) -> str:
+        """Text of the section ``abstract`` (with the title), ``claim`` or ``invention``, empty if the patent lacks it."""
+        tag = SECTION_TAGS[name] if tags else ""
+        if name == "abstract":
+            return title_and_abstract(self.title, self.abstract, tags)
+        text = self.claims if name == "claim" else self.description
+        return f"{tag} {text}".strip() if text else ""
+
+
+def title_and_abstract(title: str, abstract: str, tags: bool) -> str:
+    """``title [SEP] [abstract] abstract``, without the tag if ``tags`` is False; what is missing leaves no separator."""
+    tagged = f"{SECTION_TAGS['abstract']} {abstract}" if tags and abstract else abstract
+    return f" {SEPARATOR} ".join(part for part in (title, tagged) if part)
+
+
+_CLAIM = re.compile(r"c-en-(\d+)")
+_PARAGRAPH = re.compile(r"p(\d+)")
+
+
+def _cut(text: str) -> str:
+    return " ".join(text.split()[:WORDS])
+
+
+def _numbered(content: Mapping[str, str], pattern: re.Pattern[str], separator: str) -> str:
+    parts = sorted((int(match[1]), text) for name, text in content.items() if (match := pattern.fullmatch(name)))
+    return separator.join(text for _, text in parts)
+
+
+def read_content(path: Path) -> dict[str, Content]:
+    """Read a file of ``content/``.
+
+    Raises:
+        DataError: malformed line, missing or empty ``dnum``, a section that is no text, or a number that occurs twice.
+    """
+    patents: dict[str, Content] = {}
+    rows: dict[str, int] = {}
+    if not path.is_file():
+        raise DataError("the file is missing", path=path, remedy="download it again, or write it as patent_mteb.build.patentmap does")
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+                key, content = record["dnum"], record["Content"]
+                if not isinstance(key, str) or not key:
+                    raise TypeError("dnum is no text")
+                texts = {name: text for name, text in content.items() if text is not None}
+                if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
+                    raise TypeError(f"'{wrong[0]}' is no text")
+            except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+                reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+                raise DataError(
+                    f"no patent of the form {{dnum, Content}} ({reason})", path=path, row=number, remedy="mend the line"
+                ) from error
+            first = rows.setdefault(key, number)
+            if first != number:
+                raise DataError(f"'{key}' occurs twice (first in row {first})", path=path, row=number, remedy="keep one of the two rows")
+            patents[key] = Content(
+                _cut(texts.get("title", "")),
+                _cut(texts.get("pa01", "")),
+                _cut(_numbered(texts, _CLAIM, "\n")),
+                _cut(_numbered(texts, _PARAGRAPH, " ")),
+            )
+    if not patents:
+        raise DataError("the file is empty", path=path, remedy="write at least one patent")
+    return patents
+
+
+@dataclass(frozen=True)
+class Search:
+    """The tables of ``perf200``: documents, queries and the degree of relevance (``xy`` or ``a``) of each judged pair."""
+
+    documents: dict[str, Content]
+    queries: dict[str, Content]
+    degrees: dict[str, dict[str, str]]
+
+
+@lru_cache(maxsize=1)
+def read_search(source: Source) -> Search:
+    """Read and check the tables of one source.
+
+    Raises:
+        DataError: what :func:`read_content` says, a malformed gold file, or judgements for a query that is not there.
+    """
+    documents = read_content(source.path(f"{PERF}/content/documents.json"))
+    queries = read_content(source.path(f"{PERF}/content/queries.json"))
+    path = source.path(f"{PERF}/mapping/gold.json")
+    if not path.is_file():
+        raise DataError("the file is missing", path=path, remedy="download it again, or write it as patent_mteb.build.patentmap does")
+    counts: Counter[str] = Counter()
+    degrees: dict[str, dict[str, str]] = {}
+    try:
+        gold: dict[str, list[dict[str, str]]] = json.loads(path.read_text(encoding="utf-8"))
+        listed = [(query, entry["cited_id"], entry["type"]) for query, entries in gold.items() for entry in entries]
+    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"not of the form {{citing: [{{cited_id, type}}]}} ({error})", path=path, remedy="mend the file or download it again"
+        ) from error
+    for query, document, category in listed:
+        if query not in queries:
+            raise DataError(f"judgements for the unknown query '{query}'", path=path, remedy="add it to queries.json or delete them")
+        try:
+            relevance = degree(category or "")
+        except ValueError:
+            counts["citations with a category that no search report uses (not relevant)"] += 1
+            continue
+        if not relevance:
+            counts["citations without a category X, Y or A (not relevant)"] += 1
+        elif document not in documents:
+            counts["citations of documents that are not in the pool (left out)"] += 1
+        elif document == query:
+            counts["judgements of a patent for itself (ignored)"] += 1
+        else:
+            held = degrees.setdefault(query, {})
+            held[document] = "xy" if "xy" in (relevance, held.get(document)) else relevance
+    counts["queries without a relevant document (not scored)"] = len(queries.keys() - degrees.keys())
+    counts["documents without any text"] = sum(not any((c.title, c.abstract, c.claims, c.description)) for c in documents.values())
+    for what, number in counts.items():
+        if number:
+            logger.warning("%s: %d %s", path.parent.parent, number, what)
+    if not degrees:
+        raise DataError("no judgement is positive", path=path, remedy="a query needs a cited document of the pool, type X, Y or A")
+    return Search(documents, queries, degrees)
+
+
+class _Tagged(PatentTask):
+    """A task that gives the model texts with or without section tags, by its identity, and records the commit of the hub."""
+
+    tags = False
+
+    def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
+        super().load_data(num_proc, **kwargs)
+        if self.source.kind == "hub":
+            path = self.source.path(self.known_file)
+            commit = path.parents[len(Path(self.known_file).parts) - 1].name
+            self.metadata = self.metadata.model_copy(update={"dataset": {**self.metadata.dataset, "revision": commit}})
+
+    known_file: str
+
+    def texts_for(self, model: Any, data_split: Any) -> Any:
+        """The data of the split with the texts that this model reads."""
+        tags = reads_section_tags(model.mteb_model_meta)
+        if tags == self.tags:
+            return data_split
+        self.tags = tags
+        fresh = self.load_split()
+        self.dataset = {self.source.subset: {self.split: fresh}}
+        return fresh
+
+
+class PatentMapRetrieval(_Tagged, PatentRetrieval):
+    """Prior-art retrieval among hard negatives; X, Y and A citations are all relevant, main score Recall@100.
+
+    Beside the scores of every retrieval task: ``graded_ndcg_at_k`` with the gains of :data:`GAINS`, and the slices ``xy`` and
+    ``a``. Rankings go to depth 1,000, so that the suite's other measures keep their meaning.
+    """
+
+    data = DATA
+    family = FAMILY
+    known_file = f"{PERF}/mapping/gold.json"
+    k_values = (1, 5, 10, 20, 50, 100, 1000)
+    slice_measures = ("recall@20", "recall@50", "recall@100", "ndcg@10", "ndcg@100")
+    query_section: str
+    document_sections: tuple[str, ...]
+
+    def load_tables(self) -> RetrievalTables:
+        found = read_search(self.source)
+        sections = {
+            key: [content.section(name, self.tags) for name in self.document_sections] for key, content in found.documents.items()
+        }
+        texts = {query: found.queries[query].section(self.query_section, self.tags) for query in found.degrees}
+        queries = {query: text for query, text in texts.items() if text}
+        if len(queries) < len(texts):
+            logger.warning(
+                "%s: %d of %d queries have no %s and are left out",
+                self.metadata.name,
+                len(texts) - len(queries),
+                len(texts),
+                self.query_section,
+            )
+        degrees = {query: found.degrees[query] for query in queries}
+        qrels = {query: dict.fromkeys(judged, 1) for query, judged in degrees.items()}
+        self.graded = {query: {document: GAINS[name] for document, name in judged.items()} for query, judged in degrees.items()}
+        parts = slices.by_judgement(qrels, lambda query, document: degrees[query][document])
+        several = len(self.document_sections) > 1
+        return RetrievalTables(
+            corpus={key: " ".join(text for text in texts if text) for key, texts in sections.items()},
+            queries=queries,
+            qrels=qrels,
+            slices={name: parts[name] for name in GAINS if name in parts},
+            exclusions={query: frozenset((query,)) for query in queries if query in sections},
+            unformed={name: "no citation has this category" for name in GAINS if name not in parts},
+            document_columns={"sections": sections} if several else {},
+        )
+
+    def _evaluate_subset(self, model: Any, data_split: Any, **kwargs: Any) -> Any:
+        data_split = self.texts_for(model, data_split)
+        several = len(self.document_sections) > 1 and not isinstance(model, Passages)
+        self._sections = BestSection(model) if several else None
+        return super()._evaluate_subset(self._sections or model, data_split, **kwargs)
+
+    def family_scores(self, results: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+        measures = tuple(f"ndcg@{k}" for k in (10, 20, 50, 100))
+        graded = ranking.per_query(ranking.judged_ranks(results, self.graded), self.graded, measures)
+        scores = {f"graded_{measure.replace('@', '_at_')}": float(values.mean()) for measure, values in graded.scores.items()}
+        return scores | (section_shares(results, self._sections.best, self.document_sections) if self._sections else {})
+
+
+def section_shares(
+    results: Mapping[str, Mapping[str, float]], best: Mapping[str, Mapping[str, int]], names: Sequence[str]
+) -> dict[str, float]:
+    """Which sections the first 100 documents were found by (Fig. 4).
+
+    Args:
+        results: ``{query id: {document id: score}}``; best: the number in ``names`` of the best section of each retrieved document.
+
+    Returns:
+        ``section_share_<name>``: the share of each section among the first 100 documents of all queries; they sum to 1.
+    """
+    counts = np.zeros(len(names), dtype=np.int64)
+    for query, scores in results.items():
+        top = sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)[:DEPTH]
+        for document, _ in top:
+            counts[best[query][document]] += 1
+    total = counts.sum()
+    return {f"section_share_{name}": float(count / total) for name, count in zip(names, counts, strict=True)} if total else {}
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """One part of the classification data: texts, and the IPC subclasses of each patent."""
+
+    texts: list[str]
+    labels: list[tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class ClassificationData:
+    """What the protocols need: texts by part, the classes of the training part, and the labels of both as [n, classes]."""
+
+    texts: dict[str, list[str]]
+    classes: tuple[str, ...]
+    labels: dict[str, np.ndarray]
+    unseen: int
+
+
+@lru_cache(maxsize=1)
+def read_classification(source: Source) -> dict[str, pa.Table]:
+    """Read and check ``IPC-Classification/train.parquet`` and ``test.parquet``.
+
+    Raises:
+        DataError: missing file or column, a number that occurs twice or in both parts.
+    """
+    columns = {"dnum": pa.string(), "title": pa.string(), "abstract": pa.string(), "ipc": pa.list_(pa.string())}
+    tables: dict[str, pa.Table] = {}
+    seen: dict[str, str] = {}
+    for part in ("train", "test"):
+        try:
+            path = source.path(f"{IPC_FOLDER}/{part}.parquet")
+        except AccessError as error:
+            raise AccessError(
+                f"{error.problem}; the published files of {IPC_FOLDER} may also have another form than the one read here",
+                path=error.path,
+                remedy=f"{error.remedy}; the columns are {', '.join(columns)}",
+            ) from error
+        tables[part] = layout.read_parquet(path, columns)
+        for row, key in enumerate(tables[part]["dnum"].to_pylist(), start=1):
+            if key in seen:
+                raise DataError(
+                    f"'{key}' occurs twice (first in the {seen[key]} part)", path=path, row=row, remedy="keep one row a patent"
+                )
+            seen[key] = part
+    return tables
+
+
+class IPCClassification(_Tagged, FrozenTask):
+    """Multi-label classification into IPC subclasses from title and abstract (§6.1, appendix C.1).
+
+    A class's score is the share of the ten nearest training patents that carry it; P@k is the share of the k best classes that
+    the patent has, main score ``knn_precision_at_1``. Classes are those of the training part. Also reported:
+
+    * ``knn_tuned_*``: the number of neighbours (1 to 20, ``knn_tuned_k``) chosen by P@1 on 15% of the training part;
+    * ``mlp_*``: a perceptron with one hidden layer, stopped by its loss on the same 15% (the paper's "linear probe");
+    * ``linear_*``: one logistic regression a class (L2, C = 1) on the whole training part;
+    * ``n_unseen_labels``: labels of test patents that no training patent has, which no protocol can predict (they do not count);
+      ``n_classes``, ``n_train``, ``n_test``.
+    """
+
+    data = DATA
+    family = FAMILY
+    known_file = f"{IPC_FOLDER}/train.parquet"
+    neighbours = 10
+    cutoffs = (1, 3, 5)
+
+    def load_split(self) -> ClassificationData:
+        tables = read_classification(self.source)
+        parts = {name: self._part(table, name) for name, table in tables.items()}
+        classes = tuple(sorted({label for labels in parts["train"].labels for label in labels}))
+        known = set(classes)
+        unseen = sum(label not in known for labels in parts["test"].labels for label in labels)
+        if unseen:
+            logger.warning("%s: %d labels of test patents occur in no training patent", self.metadata.name, unseen)
+        if len(parts["train"].texts) <= self.neighbours or not parts["test"].texts:
+            raise DataError(
+                f"{len(parts['train'].texts)} training and {len(parts['test'].texts)} test patents are too few",
+                path=self.source.path(self.known_file),
+                remedy=f"a neighbourhood of {self.neighbours} needs more",
+            )
+        return ClassificationData(
+            {name: part.texts for name, part in parts.items()},
+            classes,
+            {name: multi_hot([[x for x in own if x in known] for own in part.labels], classes) for name, part in parts.items()},
+            unseen,
+        )
+
+    def _part(self, table: pa.Table, name: str) -> Labelled:
+        texts, labels = [], []
+        unread = empty = 0
+        for row in table.select(["title", "abstract", "ipc"]).to_pylist():
+            codes, unusable = ipc.codes_at(row["ipc"] or (), "subclass", errors="skip")
+            unread += len(unusable)
+            text = title_and_abstract(_cut(row["title"] or ""), _cut(row["abstract"] or ""), self.tags)
+            if not codes or not text:
+                empty += 1
+                continue
+            texts.append(text)
+            labels.append(codes)
+        if unread:
+            logger.warning("%s: %d IPC codes of the %s part cannot be read or stop above the subclass", self.metadata.name, unread, name)
+        if empty:
+            logger.warning("%s: %d patents of the %s part have no text or no subclass and are left out", self.metadata.name, empty, name)
+        return Labelled(texts, labels)
+
+    def _evaluate_subset(self, model: Any, data_split: Any, **kwargs: Any) -> Any:
+        return super()._evaluate_subset(model, self.texts_for(model, data_split), **kwargs)
+
+    def score(self, embeddings: Mapping[str, np.ndarray], data: ClassificationData) -> dict[str, Any]:
+        from patent_mteb.protocols.knn import WIPO_AT_KS, ranked_knn
+        from patent_mteb.protocols.linear_probe import fit_logistic
+        from patent_mteb.protocols.mlp_probe import held_out, mlp_probe
+
+        train = (embeddings["train"], data.labels["train"])
+        test = (embeddings["test"], data.labels["test"])
+        fitted, held = ((train[0][rows], train[1][rows]) for rows in held_out(len(train[0])))
+        plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
+        tuned = ranked_knn(fitted, test, cutoffs=self.cutoffs, validation=held, ks=[k for k in WIPO_AT_KS if k <= len(fitted[0])])
+        mlp = mlp_probe(fitted, held, test, cutoffs=self.cutoffs)
+        decisions = fit_logistic(*train, 1.0).decide(test[0])
+        linear = {k: float(precision_at(test[1], decisions, k).mean()) for k in self.cutoffs}
+        scores: dict[str, Any] = {
+            f"{name}_precision_at_{k}": value
+            for name, precision in (("knn", plain.precision), ("knn_tuned", tuned.precision), ("mlp", mlp.precision), ("linear", linear))
+            for k, value in precision.items()
+        }
+        return scores | {
+            "knn_tuned_k": tuned.k,
+            "n_classes": len(data.classes),
+            "n_train": len(train[0]),
+            "n_test": len(test[0]),
+            "n_unseen_labels": data.unseen,
+        }
+
+
+def _retrieval(name: str, query: str, sections: tuple[str, ...], description: str) -> type[PatentMapRetrieval]:
+    metadata = task_metadata(FAMILY, DATA, name, "Retrieval", description, "recall_at_100", annotations_creators="expert-annotated")
+    return make_task(PatentMapRetrieval, __name__, metadata, query_section=query, document_sections=sections)
+
+
+GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
+    "Retrieval": (
+        _retrieval(
+            "PatentMapAbsToAbsRetrieval",
+            "abstract",
+            ("abstract",),
+            "Given a patent application by title and abstract, retrieve the patents that its search report cites, by title and abstract.",
+        ),
+        _retrieval(
+            "PatentMapClmToAllRetrieval",
+            "claim",
+            ("abstract", "claim", "invention"),
+            "Given a patent application by its claims, retrieve the patents that its search report cites, by abstract, claims or "
+            "description, whichever is closest.",
+        ),
+    ),
+    "Classification": (
+        make_task(
+            IPCClassification,
+            __name__,
+            task_metadata(
+                FAMILY,
+                DATA,
+                "PatentMapIPCClassification",
+                "MultilabelClassification",
+                "Classify a patent by title and abstract into IPC subclasses.",
+                "knn_precision_at_1",
+                annotations_creators="expert-annotated",
+                task_subtypes=["Topic classification"],
+            ),
+        ),
+    ),
+}
+TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)

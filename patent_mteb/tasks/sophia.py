@@ -1,0 +1,344 @@
+"""Sophia-style retrieval: twelve representations of the query over one fixed corpus ("QaECTER and Sophia-Bench", §3 and §4).
+
+The authors' data set is unreleased: the tasks read the directory that :mod:`patent_mteb.build.sophia` describes and writes,
+from anybody's own patents, and the built-in sample otherwise.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from patent_mteb import ipc, layout, slices, views
+from patent_mteb.build.sophia import REPRESENTATIONS
+from patent_mteb.categories import degree
+from patent_mteb.errors import DataError
+from patent_mteb.sources import DataSet
+from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
+from patent_mteb.tasks.inscope_scores import inscope_scores
+
+logger = logging.getLogger(__name__)
+
+DATA = DataSet("Sophia", "sophia")
+
+FAMILY = Family(
+    name="Sophia",
+    description="Citation retrieval with twelve representations of the query, from patent fields and machine summaries, over one corpus.",
+    reference="https://hal.science/hal-05524063",
+    bibtex=r"""@misc{djemmal2026citation,
+  author = {Younes Djemmal and You Zuo and Kim Gerdes and Kirian Guiller},
+  howpublished = {HAL preprint hal-05524063},
+  title = {Citation-Driven Multi-View Training for Patent Embeddings: QaECTER and Sophia-Bench},
+  year = {2026},
+}""",
+    license=None,
+    date=("2016-01-01", "2025-12-31"),
+)
+
+K_VALUES = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
+MIN_QUERIES = 100
+"""Jurisdictions with fewer queries are scored together as ``jurisdiction_row`` (§5.3)."""
+
+JURISDICTIONS: dict[str, tuple[str, ...]] = {
+    **slices.JURISDICTION_GROUPS,
+    "kr": ("KR",),
+    "it": ("IT",),
+    "nl": ("NL",),
+    "pt": ("PT", "BR"),
+    "no": ("NO",),
+    "cz": ("CZ",),
+}
+"""Filing jurisdictions by language, as the paper names them. An office of none of these groups is a group of its own."""
+
+_GROUP_OF = {office: group for group, offices in JURISDICTIONS.items() for office in offices}
+_SECTIONS = "ABCDEFGH"
+
+STRUCTURED = {
+    "Tacd": "title, abstract, claims and description",
+    "Clms": "all claims",
+    "Ab": "abstract",
+    "Iclms": "independent claims",
+    "Obj": "object of the invention, extracted from the description",
+    "Desc": "description",
+    "Adb": "advantages and disadvantages, extracted from the description",
+}
+SUMMARIES = {
+    "AiAb": "machine-written abstract",
+    "AiFeatures": "machine-written list of technical features",
+    "AiClaimSummary": "machine-written summary of the claims",
+    "AiAdv": "machine-written summary of the advantages",
+    "AiObj": "machine-written object of the invention",
+}
+"""The two groups of query representations (§3.3)."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The family's directory with what the slices need, worked out once for all tasks."""
+
+    tables: layout.BeirFolder
+    texts: pa.Table
+    family: dict[str, str]
+    members: dict[str, frozenset[str]]
+    slices: dict[str, slices.Qrels]
+    unformed: dict[str, str]
+    codes: dict[str, list[str]]
+
+
+@lru_cache(maxsize=2)
+def read_folder(folder: Path, revision: str) -> Folder:
+    """Read and check the family's directory; ``revision`` keeps two states of one directory apart.
+
+    Raises:
+        DataError: what :func:`patent_mteb.layout.read_beir` says, a missing or wrongly typed column, a query or edge that is
+            unknown, or an edge whose pair is not judged relevant.
+    """
+    tables = layout.read_beir(folder)
+    counts: Counter[str] = Counter()
+    texts = _representations(folder / "queries.parquet", tables, counts)
+    rows = _metadata(folder / "metadata.parquet", tables)
+    positive = {
+        query: found
+        for query, judged in tables.qrels.items()
+        if (found := {document: gain for document, gain in judged.items() if gain > 0})
+    }
+    parts, unformed = _slices(folder, positive, rows, counts)
+    for what, number in counts.items():
+        logger.warning("%s: %d %s", folder, number, what)
+    family = {key: row["family_id"] for key, row in rows.items() if row.get("family_id")}
+    members: dict[str, set[str]] = {}
+    for document in tables.corpus:
+        if document in family:
+            members.setdefault(family[document], set()).add(document)
+    return Folder(
+        tables,
+        texts,
+        family,
+        {name: frozenset(documents) for name, documents in members.items()},
+        parts,
+        unformed,
+        {key: list(row.get("ipc") or ()) for key, row in rows.items()},
+    )
+
+
+def _representations(path: Path, tables: layout.BeirFolder, counts: Counter[str]) -> pa.Table:
+    texts = layout.read_parquet(path, {"_id": pa.string()})
+    strings = {name: pa.string() for name in REPRESENTATIONS if name in texts.column_names}
+    texts = layout.read_parquet(path, {"_id": pa.string(), **strings})
+    seen: dict[str, int] = {}
+    for row, key in enumerate(texts["_id"].to_pylist(), start=1):
+        first = seen.setdefault(key, row)
+        if first != row:
+            raise DataError(f"_id '{key}' occurs twice (first in row {first})", path=path, row=row, remedy="keep one row an id")
+        if key not in tables.queries:
+            raise DataError(f"unknown query '{key}'", path=path, row=row, remedy="add it to queries.jsonl or delete the row")
+    if without := len(tables.queries.keys() - seen.keys()):
+        counts["queries without a row in queries.parquet"] = without
+    return texts
+
+
+_METADATA = {"family_id": pa.string(), "jurisdiction": pa.string(), "publication_year": pa.int64(), "ipc": pa.list_(pa.string())}
+
+
+def _metadata(path: Path, tables: layout.BeirFolder) -> dict[str, dict[str, Any]]:
+    if tables.metadata is not None:
+        layout.read_parquet(path, {name: kind for name, kind in _METADATA.items() if name in tables.metadata.column_names})
+    return layout.table_rows(tables.metadata)
+
+
+def _slices(
+    folder: Path, positive: slices.Qrels, rows: Mapping[str, Mapping[str, Any]], counts: Counter[str]
+) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
+    parts: dict[str, slices.Qrels] = {}
+    unformed: dict[str, str] = {}
+    degrees = _degrees(folder / "citations.parquet", positive, counts)
+    found = slices.by_judgement(positive, lambda query, document: sorted(degrees.get((query, document), ())))
+    for name in ("xy", "a"):
+        if name in found:
+            parts[name] = found[name]
+        else:
+            unformed[name] = "no judgement has a citation of this category in citations.parquet"
+    groups = {
+        "ipc": {query: _section(rows.get(query, {}).get("ipc") or (), counts) for query in positive},
+        "jurisdiction": jurisdictions({query: rows.get(query, {}).get("jurisdiction") or "" for query in positive}),
+        "year": {query: str(year) if (year := rows.get(query, {}).get("publication_year")) else None for query in positive},
+    }
+    for kind, group in groups.items():
+        formed = slices.by_query(positive, group.get)
+        parts |= {f"{kind}_{name}": formed[name] for name in sorted(formed)}
+        if not formed:
+            unformed[f"{kind}_*"] = "no query has it in metadata.parquet"
+        elif without := sum(name is None for name in group.values()):
+            unformed[f"{kind}_* for part of the queries"] = f"{without} of {len(group)} queries lack it in metadata.parquet"
+    return parts, unformed
+
+
+def _degrees(path: Path, positive: slices.Qrels, counts: Counter[str]) -> dict[tuple[str, str], set[str]]:
+    """Degrees of relevance (``xy``, ``a``) of each judged pair, by its citation edges."""
+    if not path.exists():
+        return {}
+    columns = ("query-id", "corpus-id", "direction", "category")
+    table = layout.read_parquet(path, {name: pa.string() for name in columns})
+    degrees: dict[tuple[str, str], set[str]] = {}
+    edges = zip(*(table[name].to_pylist() for name in columns), strict=True)
+    for row, (query, document, direction, category) in enumerate(edges, start=1):
+        if direction not in ("cited", "citing"):
+            raise DataError(f"direction '{direction}' is neither 'cited' nor 'citing'", path=path, row=row, remedy="correct the row")
+        if document not in positive.get(query, {}):
+            raise DataError(
+                f"the pair '{query}', '{document}' is not judged relevant",
+                path=path,
+                row=row,
+                remedy="add it to qrels/test.tsv with score 1, or delete the row",
+            )
+        try:
+            relevance = degree(category or "")
+        except ValueError:
+            counts["citations with a category that no search report uses (in no category slice)"] += 1
+            continue
+        if relevance:
+            degrees.setdefault((query, document), set()).add(relevance)
+        else:
+            counts["citations without a category X, Y or A (in no category slice)"] += 1
+    if without := sum((query, document) not in degrees for query, judged in positive.items() for document in judged):
+        counts["judgements without a citation of category X, Y or A (in no category slice)"] = without
+    return degrees
+
+
+def _section(codes: Any, counts: Counter[str]) -> str | None:
+    """IPC section of a query, by its first code that can be read, as in ``a`` for ``A61F 2/06``."""
+    read, unusable = ipc.codes_at(codes, "section", errors="skip")
+    if unusable:
+        counts["IPC codes of queries that cannot be read"] += len(unusable)
+    return next((section.lower() for section in read if section in _SECTIONS), None)
+
+
+def jurisdictions(offices: Mapping[str, str], least: int = MIN_QUERIES) -> dict[str, str | None]:
+    """Jurisdiction group of each query: its language's, ``row`` where the group has fewer than ``least`` queries, None if unknown.
+
+    Args:
+        offices: two-letter office of filing by query, empty where unknown.
+    """
+    groups = {query: _GROUP_OF.get(office.upper(), office.lower()) or None for query, office in offices.items()}
+    sizes = Counter(groups.values())
+    return {query: group if group is None or sizes[group] >= least else "row" for query, group in groups.items()}
+
+
+class SophiaRetrieval(PatentRetrieval):
+    """Citation retrieval with one representation of the query (§4.2); the corpus text is title, abstract, claims and description.
+
+    Relevant are the documents of all four citation relations (§3.2), each with gain 1. A query that lacks the representation is
+    left out of this task and its slices, and counted (``n_queries_left_out``). The IPC slice of a query is that of its first
+    code, its main classification. The query's own family is removed from its ranking.
+    """
+
+    data = DATA
+    family = FAMILY
+    k_values = K_VALUES
+    representation: str
+
+    def load_tables(self) -> RetrievalTables:
+        path = self.source.path()
+        folder = read_folder(path, self.source.revision)
+        queries = self._queries(folder, path)
+        corpus = {key: views.join_sections(parts) for key, parts in folder.tables.corpus.items()}
+        nobody: frozenset[str] = frozenset()
+        kept = {name: {query: judged for query, judged in part.items() if query in queries} for name, part in folder.slices.items()}
+        return RetrievalTables(
+            corpus=corpus,
+            queries=queries,
+            qrels={query: judged for query, judged in folder.tables.qrels.items() if query in queries},
+            slices={name: part for name, part in kept.items() if part},
+            exclusions={
+                query: folder.members.get(folder.family.get(query, ""), nobody) | ({query} if query in corpus else nobody)
+                for query in queries
+            },
+            unformed=folder.unformed,
+            document_codes=folder.codes,
+            query_codes=folder.codes,
+        )
+
+    def _queries(self, folder: Folder, path: Path) -> dict[str, str]:
+        name = self.representation
+        judged = [query for query, found in folder.tables.qrels.items() if any(gain > 0 for gain in found.values())]
+        if name == "Tacd":
+            texts = folder.tables.queries
+        elif name in folder.texts.column_names:
+            texts = dict(zip(folder.texts["_id"].to_pylist(), folder.texts[name].to_pylist(), strict=True))
+        else:
+            raise DataError(
+                f"the query representation {name} is missing",
+                path=path / "queries.parquet",
+                remedy=f"write column '{name}', or leave out the task {self.metadata.name}",
+            )
+        queries = {query: text for query in judged if (text := (texts.get(query) or "").strip())}
+        if not queries:
+            raise DataError(
+                f"no query has the representation {name}",
+                path=path / "queries.parquet",
+                remedy=f"fill the column '{name}' (summaries: patent_mteb.summaries), or leave out the task {self.metadata.name}",
+            )
+        self.n_left_out = len(judged) - len(queries)
+        if self.n_left_out:
+            logger.warning("%s: %d of %d queries have no %s and are left out", self.metadata.name, self.n_left_out, len(judged), name)
+        return queries
+
+    def family_scores(self, results: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+        scores: dict[str, float] = {"n_queries_left_out": self.n_left_out}
+        return scores | inscope_scores(results, self.tables.document_codes, self.tables.query_codes)
+
+
+def summary(scores: Mapping[str, float]) -> dict[str, float | None]:
+    """The summary rows of Table 3: mean and spread over the query representations, and the mean of each of the two groups.
+
+    Args:
+        scores: nDCG@10 by representation (``Tacd``, ``AiAb``, ...) or by task name, with or without ``.sample``.
+
+    Returns:
+        ``average``, ``max_min``, ``structured`` and ``summaries``; None where a representation that it takes is missing.
+    """
+    plain = {name.removesuffix(".sample").removeprefix("Sophia").removesuffix("Retrieval"): score for name, score in scores.items()}
+
+    def over(names: Mapping[str, str]) -> list[float] | None:
+        return [plain[name] for name in names] if plain.keys() >= names.keys() else None
+
+    every, fields, written = over(STRUCTURED | SUMMARIES), over(STRUCTURED), over(SUMMARIES)
+    return {
+        "average": sum(every) / len(every) if every else None,
+        "max_min": max(every) - min(every) if every else None,
+        "structured": sum(fields) / len(fields) if fields else None,
+        "summaries": sum(written) / len(written) if written else None,
+    }
+
+
+def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:
+    return tuple(
+        make_task(
+            SophiaRetrieval,
+            __name__,
+            task_metadata(
+                FAMILY,
+                DATA,
+                f"Sophia{name}Retrieval",
+                "Retrieval",
+                f"Given a patent by its {text}, retrieve the patents that it cites or that cite it as X, Y or A.",
+                "ndcg_at_10",
+            ),
+            representation=name,
+        )
+        for name, text in group.items()
+    )
+
+
+GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
+    "Structured fields": _tasks(STRUCTURED),
+    "Machine summaries": _tasks(SUMMARIES),
+}
+TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)
