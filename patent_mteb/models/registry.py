@@ -1,0 +1,495 @@
+"""The patent models of the papers that mteb does not know: their metadata, and loaders that apply the right prompts.
+
+``METAS`` is built from :data:`CHECKPOINTS`, one row a model. Sources of the rows: the model cards and the modules of the
+checkpoints as published, parameter counts from PatenTEB Table 13. Where the paper and a checkpoint differ the checkpoint
+counts (PatenTEB §4.2 says mean pooling for all of patembed; the ``base_long`` checkpoints pool the CLS token).
+
+A loaded model is a :class:`PatentEncoder`. Its prompts are looked up by task name when a task is encoded, so neither the
+order of registration nor the nested prompts of patembed's own configuration (which sentence-transformers drops silently) can
+lose them; ``prompts_used`` records what was put before the texts of each task and side.
+
+Settings that change scores are loader arguments, and mteb makes them part of the result path::
+
+    mteb.get_model("datalyes/patembed-base")                      # prompts of Table 11
+    mteb.get_model("datalyes/patembed-base", prompts="none")      # another identity
+    mteb.get_model("datalyes/patembed-large", layers=20, input="noSEP")
+
+Without a hub, ``PATENT_MTEB_MODELS`` names a directory that holds copies under their hub ids
+(``$PATENT_MTEB_MODELS/datalyes/patembed-base/``).
+
+Not here: ``allenai/specter2`` (an adapter that needs the ``adapters`` package; its base model is), late-interaction models
+(:mod:`patent_mteb.models.late_interaction`), and models without public weights (QaECTER, SEARCHFORMER).
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from mteb.models import SentenceTransformerEncoderWrapper
+from mteb.models.model_meta import ModelMeta, ScoringFunction
+
+from patent_mteb._mteb import registered
+from patent_mteb.errors import ModelError
+from patent_mteb.models.prompts import TABLE_11, TASK_PROMPTS, patenteb_prompts, prompt_for
+from patent_mteb.models.robustness import SEPARATOR, EditedInput, InputVariant, pruned, with_settings
+
+if TYPE_CHECKING:
+    from mteb.abstasks.task_metadata import TaskMetadata
+    from mteb.types import Array, BatchedInput, PromptType
+    from sentence_transformers import SentenceTransformer
+    from torch.utils.data import DataLoader
+
+logger = logging.getLogger(__name__)
+
+__all__ = [
+    "CHECKPOINTS",
+    "METAS",
+    "Checkpoint",
+    "PatentEncoder",
+    "load_patembed",
+    "load_plain",
+    "section_tags",
+    "without_prompts",
+]
+
+Prompts = Literal["table11", "none"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One published model.
+
+    Attributes:
+        name: hub id.
+        dim: embedding dimensions.
+        max_tokens: context of the encoder.
+        pooling: how token vectors become one vector.
+        licence: as mteb spells it.
+        parameters: total parameters, in millions; None where no source says.
+        revision: commit the facts were read at; None where none is known.
+        modules: the checkpoint ships sentence-transformers modules; otherwise it is a bare transformer, pooled as stated here.
+        prompts: the setting that the model was made for.
+        trained_on: rows of Table 11 whose training data the model has seen.
+        adapted_from: the model it was initialised with.
+        tagged: texts carry section tags (see :func:`section_tags`).
+        released: ISO date, or None where no source says.
+        source: key of the BibTeX entry.
+    """
+
+    name: str
+    dim: int
+    max_tokens: int
+    pooling: Literal["mean", "cls"]
+    licence: str
+    parameters: float | None = None
+    revision: str | None = None
+    modules: bool = True
+    prompts: Prompts = "none"
+    trained_on: frozenset[str] | None = frozenset()
+    adapted_from: str | None = None
+    tagged: bool = False
+    released: str | None = None
+    source: str | None = None
+
+
+_SOURCES = {
+    "patenteb": """@misc{ayaou2025patenteb,
+  author = {Iliass Ayaou and Denis Cavallucci},
+  title = {PatenTEB: A Comprehensive Benchmark and Model Family for Patent Text Embedding},
+  year = {2025},
+}""",
+    "paecter": """@misc{ghosh2024paecter,
+  author = {Mainak Ghosh and Sebastian Erhardt and Michael E. Rose and Erik Buunk and Dietmar Harhoff},
+  title = {PaECTER: Patent-level Representation Learning using Citation-informed Transformers},
+  year = {2024},
+  eprint = {2402.19411},
+  archiveprefix = {arXiv},
+}""",
+    "patentsberta": """@article{bekamiri2024patentsberta,
+  author = {Hamid Bekamiri and Daniel S. Hain and Roman Jurowetzki},
+  title = {PatentSBERTa: A deep NLP based hybrid model for patent distance and classification using augmented SBERT},
+  journal = {Technological Forecasting and Social Change},
+  volume = {206},
+  pages = {123536},
+  year = {2024},
+  doi = {10.1016/j.techfore.2024.123536},
+}""",
+    "bert-for-patents": """@techreport{srebrovic2020bertforpatents,
+  author = {Rob Srebrovic and Jay Yonamine},
+  title = {Leveraging the BERT algorithm for Patents with TensorFlow and BigQuery},
+  institution = {Google},
+  year = {2020},
+}""",
+    "patentmap": """@misc{zuo2025patentmap,
+  author = {You Zuo and Kim Gerdes and {\\'E}ric de la Clergerie and Beno{\\^i}t Sagot},
+  title = {Patent Representation Learning via Self-supervision},
+  year = {2025},
+}""",
+    "legal-bert": """@inproceedings{chalkidis2020legalbert,
+  author = {Ilias Chalkidis and Manos Fergadiotis and Prodromos Malakasiotis and Nikolaos Aletras and Ion Androutsopoulos},
+  title = {LEGAL-BERT: The Muppets straight out of Law School},
+  booktitle = {Findings of EMNLP},
+  year = {2020},
+  doi = {10.18653/v1/2020.findings-emnlp.261},
+}""",
+}
+
+_TRAINED = frozenset(row for row in TABLE_11 if not row.startswith("clusters_"))
+_NO_CLASSES = frozenset(row for row in _TRAINED if not row.startswith("class_"))
+_RETRIEVAL = frozenset(row for row in _NO_CLASSES if not row.startswith("para_"))
+_TASK_OF_ROW = {row: task for task, row in TASK_PROMPTS.items()}
+
+
+def _patembed(name: str, dim: int, parameters: float, **other: Any) -> Checkpoint:
+    values: dict[str, Any] = {
+        "max_tokens": 512,
+        "pooling": "mean",
+        "licence": "cc-by-nc-sa-4.0",
+        "prompts": "table11",
+        "trained_on": _TRAINED,
+        "adapted_from": "datalyes/patembed-large",
+        "released": "2025-10-08",  # the paper's date
+        "source": "patenteb",
+    }
+    return Checkpoint(f"datalyes/patembed-{name}", dim, parameters=parameters, **(values | other))
+
+
+def _patentmap(name: str) -> Checkpoint:
+    return Checkpoint(
+        f"ZoeYou/PatentMap-V0-{name}",
+        1024,
+        512,
+        "cls",
+        "cc-by-nc-4.0",
+        modules=False,
+        adapted_from="anferico/bert-for-patents",
+        tagged=True,
+        source="patentmap",
+    )
+
+
+_BERT_FOR_PATENTS = {"adapted_from": "anferico/bert-for-patents"}
+_MODERN_BERT = {"adapted_from": "Alibaba-NLP/gte-modernbert-base", "pooling": "cls"}
+
+CHECKPOINTS: dict[str, Checkpoint] = {
+    checkpoint.name: checkpoint
+    for checkpoint in (
+        _patembed("large", 1024, 344.4, revision="2d5c0f92a3e5dc3d5415c08e612c57543c0e03ad", **_BERT_FOR_PATENTS),
+        _patembed("base", 768, 193.1, revision="244ba452908a3093be11efb8a44396652317fb14"),
+        _patembed("base_small", 512, 142.5),
+        _patembed("small", 384, 117.4),
+        _patembed("mini", 256, 92.2),
+        _patembed("nano", 128, 67.1),
+        _patembed("base_long_1024", 768, 149.0, max_tokens=1024, **_MODERN_BERT),
+        _patembed("base_long_2048", 768, 149.0, max_tokens=2048, **_MODERN_BERT),
+        _patembed("base_long_4096", 768, 149.0, max_tokens=4096, **_MODERN_BERT),
+        _patembed("large_no_prompts", 1024, 344.4, prompts="none", **_BERT_FOR_PATENTS),
+        _patembed("large_all_ret_only", 1024, 344.4, trained_on=_RETRIEVAL, **_BERT_FOR_PATENTS),
+        _patembed("large_all_no_classif", 1024, 344.4, trained_on=_NO_CLASSES, **_BERT_FOR_PATENTS),
+        Checkpoint(
+            "mpi-inno-comp/paecter",
+            1024,
+            512,
+            "mean",
+            "apache-2.0",
+            340.0,
+            "1f355d9e9a34dc4859e22d05ce27e970eeacfbd2",
+            adapted_from="anferico/bert-for-patents",
+            source="paecter",
+        ),
+        Checkpoint("mpi-inno-comp/pat_specter", 768, 512, "cls", "apache-2.0", source="paecter"),
+        Checkpoint(
+            "AI-Growth-Lab/PatentSBERTa",
+            768,
+            512,
+            "cls",
+            "not specified",
+            125.0,
+            "3ff1d553c861d8f5bfd902333d97fc95eb6b4c8f",
+            source="patentsberta",
+        ),
+        Checkpoint(
+            "AAUBS/PatentSBERTa_V2",
+            768,
+            512,
+            "mean",
+            "not specified",
+            125.0,
+            "40771047ef94e147703aa235c718f12716e5042a",
+            trained_on=None,
+        ),
+        Checkpoint(
+            "anferico/bert-for-patents",
+            1024,
+            512,
+            "mean",
+            "apache-2.0",
+            340.0,
+            "148e559789f59c2660cb7e7aaa0812041660c607",
+            modules=False,
+            source="bert-for-patents",
+        ),
+        Checkpoint(
+            "bhlim/bge-base-patentmatch",
+            768,
+            512,
+            "cls",
+            "apache-2.0",
+            109.0,
+            "62a9198eaf06871d479f214755138e29886782de",
+            adapted_from="BAAI/bge-base-en-v1.5",
+        ),
+        *map(_patentmap, ("SecPair-Claim", "Dropout", "CropShuffle", "SentShuffle", "IPC8")),
+        Checkpoint(
+            "nlpaueb/legal-bert-base-uncased",
+            768,
+            512,
+            "mean",
+            "cc-by-sa-4.0",
+            109.0,
+            modules=False,
+            source="legal-bert",
+        ),
+        Checkpoint("allenai/specter2_base", 768, 512, "cls", "apache-2.0", modules=False),
+    )
+}
+"""The registered checkpoints by hub id."""
+
+
+def section_tags(text: str) -> str:
+    """Put PatentMap's section tags into a text of the suite.
+
+    ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``. A text that carries a
+    tag already, or has no separator, is left as it is.
+    """
+    sections = text.split(SEPARATOR)
+    if len(sections) == 1 or any(tag in text for tag in ("[abstract]", "[claim]", "[invention]")):
+        return text
+    tagged = [sections[0], f"[abstract] {sections[1]}", *(f"[claim] {section}" for section in sections[2:])]
+    return SEPARATOR.join(tagged)
+
+
+class PatentEncoder(SentenceTransformerEncoderWrapper):
+    """mteb's sentence-transformers wrapper with the prompts of Table 11, or with none.
+
+    ``model_prompts`` holds the prompts of every patent task that is registered when the model is loaded; those of a task that is
+    registered later are added when they are asked for.
+
+    Attributes:
+        prompts_used: (task name, ``"query"``, ``"document"`` or None) -> the prompt put before those texts, ``""`` for none.
+    """
+
+    def __init__(self, model: SentenceTransformer, *, prompts: Prompts = "table11") -> None:
+        # The checkpoint's own prompts are out of play: nested ones cannot be applied, and mteb would drop them with a warning.
+        model.prompts = {}
+        model.default_prompt_name = None
+        super().__init__(model)
+        self.prompts: Prompts = prompts
+        self.prompts_used: dict[tuple[str, str | None], str] = {}
+        if prompts == "table11":
+            self.model_prompts = patenteb_prompts({**TASK_PROMPTS, **registered("tasks")})
+
+    def get_prompt_name(self, task_metadata: TaskMetadata, prompt_type: PromptType | None) -> str | None:
+        """The key of the task's prompt in ``model_prompts``, None without a prompt.
+
+        Raises:
+            ModelError: the task has two prompts and the call does not say which side it means.
+        """
+        if self.model_prompts is not None:
+            row = prompt_for(task_metadata.name)
+            if row is not None and prompt_type is None and not row.one_sided:
+                raise ModelError(f"task '{task_metadata.name}' has a query and a document prompt; encode it with a prompt type")
+            self.model_prompts |= patenteb_prompts([task_metadata.name])
+        return super().get_prompt_name(task_metadata, prompt_type)
+
+    def encode(
+        self,
+        inputs: DataLoader[BatchedInput],
+        *,
+        task_metadata: TaskMetadata,
+        hf_split: str,
+        hf_subset: str,
+        prompt_type: PromptType | None = None,
+        **kwargs: Any,
+    ) -> Array:
+        """Encode with the task's prompt; arguments and result as in mteb's wrapper.
+
+        Raises:
+            ModelError: the task has two prompts and the call does not say which side it encodes.
+        """
+        key = self.get_prompt_name(task_metadata, prompt_type)
+        side = prompt_type.value if prompt_type else None
+        self.prompts_used[task_metadata.name, side] = (self.model_prompts or {}).get(key or "", "")
+        return super().encode(
+            inputs, task_metadata=task_metadata, hf_split=hf_split, hf_subset=hf_subset, prompt_type=prompt_type, **kwargs
+        )
+
+
+def without_prompts(meta: ModelMeta) -> ModelMeta:
+    """The same model without prompts, as an identity of its own (``experiment_kwargs={"prompts": "none"}``)."""
+    return with_settings(meta, prompts="none")
+
+
+def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | None]:
+    root = os.environ.get("PATENT_MTEB_MODELS")
+    local = Path(root).expanduser() / checkpoint.name if root else None
+    if local is None or not local.is_dir():
+        return checkpoint.name, revision
+    logger.warning("%s is loaded from %s and taken for revision %s", checkpoint.name, local, revision or "unknown")
+    return str(local), None
+
+
+def _remedy(checkpoint: Checkpoint, revision: str | None) -> str:
+    at = f" --revision {revision}" if revision else ""
+    return (
+        f"Needed: https://huggingface.co/{checkpoint.name}. Remedy: allow access to the hub (unset HF_HUB_OFFLINE), or fetch it "
+        f"elsewhere with 'hf download {checkpoint.name}{at} --local-dir DIR/{checkpoint.name}' and set PATENT_MTEB_MODELS=DIR, "
+        "or run any checkpoint directory under its own name with 'patent-mteb run -m DIR'."
+    )
+
+
+def _pooled(model: SentenceTransformer, checkpoint: Checkpoint, device: str | None) -> SentenceTransformer:
+    """The bare transformer of a repository without modules of its own, with the pooling stated here."""
+    import sentence_transformers
+
+    try:
+        modules = importlib.import_module("sentence_transformers.sentence_transformer.modules")
+    except ImportError:  # before sentence-transformers 6
+        modules = importlib.import_module("sentence_transformers.models")
+    transformer: Any = model[0]
+    pooling = modules.Pooling(transformer.auto_model.config.hidden_size, pooling_mode=checkpoint.pooling)
+    pooled = sentence_transformers.SentenceTransformer(modules=[transformer, pooling], device=device)
+    pooled.max_seq_length = checkpoint.max_tokens
+    return pooled
+
+
+def _load_weights(checkpoint: Checkpoint, revision: str | None, device: str | None, **options: Any) -> SentenceTransformer:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.util import is_sentence_transformer_model
+
+    path, pinned = _location(checkpoint, revision)
+    try:
+        complete = not checkpoint.modules or is_sentence_transformer_model(path, revision=pinned)
+        model = SentenceTransformer(path, revision=pinned, device=device, **options) if complete else None
+    except Exception as error:  # transformers, huggingface_hub and httpx each have errors of their own for "not there"
+        raise ModelError(f"'{checkpoint.name}' cannot be loaded ({error}). {_remedy(checkpoint, revision)}") from error
+    if model is None:
+        raise ModelError(
+            f"'{checkpoint.name}' has no modules.json at {path}; without it the pooling would be guessed. {_remedy(checkpoint, revision)}"
+        )
+    return _checked(model if checkpoint.modules else _pooled(model, checkpoint, device), checkpoint, path)
+
+
+def _checked(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> SentenceTransformer:
+    dimension = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
+    if dimension() != checkpoint.dim:
+        raise ModelError(
+            f"the checkpoint at {path} gives {dimension()} dimensions, '{checkpoint.name}' has {checkpoint.dim}: it is another "
+            "model. Remedy: run it under its own name with 'patent-mteb run -m DIR'."
+        )
+    found = next((mode for module in model if (mode := getattr(module, "pooling_mode", None))), None)
+    if found is not None and found not in (checkpoint.pooling, (checkpoint.pooling,), [checkpoint.pooling]):
+        logger.warning("%s pools by %s, not by %s as expected; the checkpoint counts", path, found, checkpoint.pooling)
+    return model
+
+
+def _prompt_setting(prompts: str | bool | None, checkpoint: Checkpoint) -> Prompts:
+    if prompts is None:
+        return checkpoint.prompts
+    known: dict[str | bool, Prompts] = {True: "table11", False: "none", "table11": "table11", "none": "none"}
+    if prompts not in known:
+        raise ModelError(f"prompts={prompts!r} is no prompt setting; use 'table11' (or True) or 'none' (or False)")
+    return known[prompts]
+
+
+def load_plain(
+    model_name: str,
+    revision: str | None = None,
+    device: str | None = None,
+    *,
+    prompts: str | bool | None = None,
+    layers: int | None = None,
+    input: str | None = None,
+    **options: Any,
+) -> PatentEncoder | EditedInput:
+    """Load a registered checkpoint (mteb calls this for ``mteb.get_model`` and ``mteb run -m``).
+
+    Args:
+        model_name: hub id, a key of :data:`CHECKPOINTS`.
+        revision: commit to load; ignored for a local copy.
+        device: as in sentence-transformers.
+        prompts: ``"table11"`` or ``"none"``; by default what the model was made for. PatenTEB Table 16 has both for all models.
+        layers: keep this many transformer layers (:func:`~patent_mteb.models.robustness.pruned`).
+        input: input variant (:class:`~patent_mteb.models.robustness.InputVariant`).
+        options: passed on to ``SentenceTransformer``.
+
+    Raises:
+        ModelError: unknown name or setting, or the weights are not there or not those of the model.
+    """
+    if model_name not in CHECKPOINTS:
+        raise ModelError(f"'{model_name}' is not a registered patent model. Known: {', '.join(sorted(CHECKPOINTS))}.")
+    checkpoint = CHECKPOINTS[model_name]
+    setting = _prompt_setting(prompts, checkpoint)
+    embed_dim = options.pop("embed_dim", None)
+    if embed_dim not in (None, checkpoint.dim):
+        raise ModelError(f"'{model_name}' has {checkpoint.dim} dimensions; truncate them with the truncation wrapper")
+    model = _load_weights(checkpoint, revision, device, **options)
+    if layers is not None:
+        model = pruned(model, layers)
+    encoder: PatentEncoder | EditedInput = PatentEncoder(model, prompts=setting)
+    encoder.mteb_model_meta = _META_BY_NAME[model_name]
+    if checkpoint.tagged:
+        encoder = EditedInput(encoder, section_tags, encoder.mteb_model_meta)
+    return encoder if input is None else InputVariant(encoder, input)
+
+
+def load_patembed(
+    model_name: str,
+    revision: str | None = None,
+    device: str | None = None,
+    *,
+    prompts: str | bool | None = None,
+    **options: Any,
+) -> PatentEncoder | EditedInput:
+    """:func:`load_plain` for the patembed family, whose prompts of Table 11 are on unless the model was trained without."""
+    return load_plain(model_name, revision, device, prompts=prompts, **options)
+
+
+def _meta(checkpoint: Checkpoint) -> ModelMeta:
+    family = checkpoint.name.startswith("datalyes/patembed")
+    parameters = None if checkpoint.parameters is None else round(checkpoint.parameters * 1e6)
+    trained_on = checkpoint.trained_on
+    return ModelMeta(
+        loader=cast(Callable[..., Any], load_patembed if family else load_plain),
+        name=checkpoint.name,
+        revision=checkpoint.revision,
+        release_date=checkpoint.released,
+        languages=["eng-Latn"],
+        n_parameters=parameters,
+        memory_usage_mb=None if parameters is None else round(parameters * 4 / 2**20),
+        max_tokens=checkpoint.max_tokens,
+        embed_dim=checkpoint.dim,
+        license=cast(Any, checkpoint.licence),
+        open_weights=True,
+        public_training_code=None,
+        public_training_data=None,
+        framework=["Sentence Transformers", "PyTorch"] if checkpoint.modules else ["Transformers", "PyTorch"],
+        reference=f"https://huggingface.co/{checkpoint.name}",
+        similarity_fn_name=ScoringFunction.COSINE,
+        use_instructions=checkpoint.prompts != "none",
+        training_datasets=None if trained_on is None else {_TASK_OF_ROW[row] for row in sorted(trained_on)},
+        adapted_from=checkpoint.adapted_from,
+        citation=None if checkpoint.source is None else _SOURCES[checkpoint.source],
+    )
+
+
+METAS: tuple[ModelMeta, ...] = tuple(map(_meta, CHECKPOINTS.values()))
+"""The metadata of every registered patent model."""
+
+_META_BY_NAME = dict(zip(CHECKPOINTS, METAS, strict=True))

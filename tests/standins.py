@@ -1,0 +1,60 @@
+"""Tiny random checkpoints with the module structures of the published patent models, made on the fly."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast
+
+try:
+    from sentence_transformers.sentence_transformer.modules import Dense, Pooling
+except ImportError:
+    from sentence_transformers.models import Dense, Pooling
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
+VOCABULARY = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), ":", ".", ",", "[", "]"]
+
+
+def bare(folder: Path, hidden: int, layers: int = 2, *, head: bool = False, seed: int = 0) -> Path:
+    """A transformer without sentence-transformers modules: WordPiece on single letters, random weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+    BertTokenizerFast(vocab_file=str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(VOCABULARY),
+        hidden_size=hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        intermediate_size=8,
+        max_position_embeddings=512,
+    )
+    (BertForMaskedLM if head else BertModel)(config).save_pretrained(folder)
+    return folder
+
+
+def checkpoint(
+    folder: Path,
+    hidden: int,
+    pooling: str,
+    *,
+    dense: int | None = None,
+    prompts: dict | None = None,
+    layers: int = 2,
+    seed: int = 0,
+) -> Path:
+    """Transformer + pooling (+ Dense) as sentence-transformers saves it; ``prompts`` goes into its configuration as it is."""
+    transformer = SentenceTransformer(str(bare(folder.with_name(folder.name + "-bare"), hidden, layers, seed=seed)), device="cpu")[0]
+    modules = [transformer, Pooling(hidden, pooling_mode=pooling)]
+    if dense:
+        torch.manual_seed(seed + 1)
+        modules.append(Dense(in_features=hidden, out_features=dense, bias=False, activation_function=torch.nn.Identity()))
+    SentenceTransformer(modules=modules, device="cpu").save(str(folder), create_model_card=False)
+    if prompts is not None:
+        path = folder / "config_sentence_transformers.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "prompts": prompts}))
+    return folder
