@@ -1,0 +1,366 @@
+"""The latent world behind the texts: families with their field, problem and principle, their members, and who cites whom.
+
+A family solves a problem of its field by a principle. Families with the same problem form a neighbourhood and cite each other,
+preferably those with the same principle (in-domain citations); families of other fields are cited for the principle alone
+(cross-domain citations). Other problems of the field, and other uses of the principle, are distractors that share vocabulary.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from patent_mteb.records import Citation, Label
+from patent_mteb.sample.dice import Dice
+from patent_mteb.sample.offices import OFFICES, REGIONS
+from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary
+
+__all__ = ["Cited", "Family", "Member", "cite", "edges", "plan"]
+
+FIRST_PRIORITY = dt.date(2003, 8, 15)
+LAST_PRIORITY = dt.date(2024, 5, 31)
+FIRST_PUBLICATION = dt.date(2005, 1, 1)
+LAST_PUBLICATION = dt.date(2025, 12, 31)
+
+CITING_FAMILIES = 0.86
+"""Share of families that cite, among those with citable prior art."""
+CROSS_DOMAIN = 0.24
+"""Share of citations that leave the domain."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One publication of a family; ``variant`` 0 carries the family's text, others a rewording."""
+
+    office: str
+    kind: str
+    application: dt.date
+    publication: dt.date
+    variant: int
+
+
+@dataclass(frozen=True)
+class Family:
+    """One invention."""
+
+    index: int
+    field: Field
+    problem: Problem
+    also: Problem | None
+    principle: Principle
+    auxiliary: Principle
+    voice: int
+    region: str
+    priority: dt.date
+    members: tuple[Member, ...]
+    labels: tuple[Label, ...]
+    ipc: tuple[str, ...]
+    applicant: str
+    house: int
+    inventors: tuple[str, ...]
+    attraction: float
+    bloom: str
+
+    @property
+    def key(self) -> str:
+        return f"{52_000_000 + 37 * self.index}"
+
+    @property
+    def classes(self) -> frozenset[str]:
+        return frozenset(code[:3] for code in self.ipc)
+
+    @property
+    def disclosed(self) -> dt.date:
+        """Day of the first publication."""
+        return min(member.publication for member in self.members)
+
+
+@dataclass(frozen=True)
+class Cited:
+    """A citation between families."""
+
+    family: Family
+    category: str
+    origin: str
+
+
+def _after(day: dt.date, months: int, dice: Dice) -> dt.date:
+    return day + dt.timedelta(days=round(30.44 * months) + dice.number(-12, 12))
+
+
+def _member(office: str, priority: dt.date, first: bool, taken: set[tuple[str, str]], dice: Dice) -> Member | None:
+    """A further publication of a family, None if it would come outside the years of the sample or is there already."""
+    kinds = [kind for kind in OFFICES[office].kinds if (office, kind[0]) not in taken]
+    if not kinds:
+        return None
+    kind, _, granted = dice.weighted(kinds, [kind[1] for kind in kinds])
+    application = priority if first and dice.chance(0.6) else _after(priority, dice.number(6, 11), dice)
+
+    def published(months: int) -> dt.date:
+        return _after(application, months, dice)
+
+    if granted:
+        publication = published(dice.number(26, 48))
+    elif kind.startswith("U"):
+        publication = published(dice.number(6, 11))
+    else:
+        publication = max(_after(priority, 18, dice), published(dice.number(6, 14)))
+    if not FIRST_PUBLICATION <= publication <= LAST_PUBLICATION:
+        if not first:
+            return None
+        kind, publication = OFFICES[office].kinds[0][0], _after(priority, 18, dice)
+    variant = 0 if first or dice.chance(0.3 if granted else 0.6) else dice.number(1, 9)
+    return Member(office, kind, application, publication, variant)
+
+
+def _members(region_name: str, priority: dt.date, dice: Dice) -> tuple[Member, ...]:
+    region = REGIONS[region_name]
+    office = dice.weighted([name for name, _ in region.first], [share for _, share in region.first])
+    wanted = 1 + (dice.weighted((1, 2, 3, 4), (0.62, 0.23, 0.11, 0.04)) if dice.chance(region.multiple) else 0)
+    further = [name for name, _ in region.further]
+    offices = [office, *dice.distinct(further, [share for _, share in region.further], wanted - 1)]
+    members: list[Member] = []
+    taken: set[tuple[str, str]] = set()
+    for position, name in enumerate(offices):
+        member = _member(name, priority, position == 0, taken, dice)
+        if member is not None:
+            members.append(member)
+            taken.add((member.office, member.kind))
+    return tuple(members)
+
+
+def _labels(family_field: Field, problem: Problem, also: Problem | None, also_field: Field, dice: Dice) -> tuple[Label, ...]:
+    """Labels in both landscapes: the field's and the problem's own, and those of the second problem.
+
+    The labels of the field's own coarse category are always in the majority.
+    """
+    if not family_field.conventional or dice.chance(0.01):
+        return ()
+    modern = bool(family_field.emerging) and dice.chance(0.72 if problem.emerging else 0.5)
+    classic = not modern or dice.chance(0.4)
+    labels: list[Label] = []
+
+    def add(landscape: str, coarse: str, fine: str) -> None:
+        label = Label(landscape, coarse, fine)
+        if fine and label not in labels:
+            labels.append(label)
+
+    if classic:
+        coarse, fine = family_field.conventional
+        add("Conventional", coarse, fine)
+        add("Conventional", coarse, problem.fine)
+    if modern:
+        coarse, fine = family_field.emerging
+        add("Emerging", coarse, fine)
+        add("Emerging", coarse, problem.emerging)
+    if also is not None and (also_field.coarse == family_field.coarse or len(labels) > 1):
+        if classic:
+            add("Conventional", also_field.coarse, also.fine)
+        elif also_field.emerging:
+            add("Emerging", also_field.coarse, also.emerging)
+    return tuple(labels)
+
+
+@dataclass
+class _Firm:
+    name: str
+    house: int
+    people: tuple[str, ...]
+    families: int = 0
+
+
+@dataclass
+class _Register:
+    """Applicants and their inventors; firms of small regions are active in a whole coarse category."""
+
+    vocabulary: Vocabulary
+    firms: dict[tuple[str, str], list[_Firm]] = field(default_factory=lambda: defaultdict(list))
+    names: dict[str, list[str]] = field(default_factory=dict)
+    people: dict[str, list[str]] = field(default_factory=dict)
+
+    def _next(self, store: dict[str, list[str]], region: str, first: str, second: str, pattern: str) -> str:
+        if not store.get(region):
+            words = self.vocabulary.names[region]
+            pairs = [pattern.format(a, b) for a in words[first] for b in words[second]]
+            store[region] = Dice(f"names/{region}/{first}").shuffled(pairs)
+        return store[region].pop()
+
+    def firm(self, region: str, family_field: Field, dice: Dice) -> _Firm:
+        pool = self.firms[region, family_field.id if region in ("CN", "EN") else family_field.coarse]
+        open_firms = [firm for firm in pool if firm.families < 10]
+        if not open_firms:
+            name = self._next(self.names, region, "stem", "suffix", "{} {}")
+            people = tuple(self._next(self.people, region, "family", "given", "{}, {}") for _ in range(3))
+            open_firms = [_Firm(name, dice.number(0, 1000), people)]
+            pool.append(open_firms[0])
+        firm = dice.pick(open_firms)
+        firm.families += 1
+        return firm
+
+
+def _codes(family_field: Field, problem: Problem, also: Problem | None, dice: Dice) -> tuple[str, ...]:
+    """The usual codes of the problem for half of the families; the others carry one of the field's further codes, or fewer."""
+    codes = list(problem.ipc)
+    if dice.chance(0.3):
+        codes.append(dice.pick(family_field.extra))
+    elif dice.chance(0.15) and also is not None:
+        codes.extend(code for code in also.ipc[:1] if code not in codes)
+    elif dice.chance(0.15) and len(codes) > 1:
+        codes.pop()
+    return tuple(codes)
+
+
+def _second_problem(vocabulary: Vocabulary, family_field: Field, problem: Problem, dice: Dice) -> tuple[Problem | None, Field]:
+    if not dice.chance(0.3):
+        return None, family_field
+    near = [f for f in vocabulary.fields if f.coarse == family_field.coarse]
+    labelled = [f for f in vocabulary.fields if f.coarse]
+    other = dice.pick(near) if dice.chance(0.75) else dice.pick(labelled)
+    choices = [candidate for candidate in other.problems if candidate is not problem]
+    return dice.pick(choices), other
+
+
+def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
+    """All families in the order of their priority dates, without texts."""
+    dice = Dice(f"{seed}/plan")
+    regions = dice.shuffled([name for name, region in REGIONS.items() for _ in range(region.families)])
+    span = (LAST_PRIORITY - FIRST_PRIORITY).days
+    days = sorted(max(dice.number(0, span), dice.number(0, span) if dice.chance(0.25) else 0) for _ in regions)
+    neighbourhoods = [(f, position) for f in vocabulary.fields for position in range(len(f.problems))]
+    deals: list[tuple[Field, int]] = []
+    while len(deals) < len(regions):
+        deals.extend(dice.shuffled(neighbourhoods))
+    register = _Register(vocabulary)
+    families = []
+    for index, (region, day, (family_field, position)) in enumerate(zip(regions, days, deals, strict=False)):
+        own = Dice(f"{seed}/family/{index}")
+        problem = family_field.problems[position]
+        usual = [family_field.principles[(3 * position + step) % 8] for step in range(5)]
+        principle_id = own.weighted(usual, (4, 3, 2, 1, 0.6))
+        auxiliary_id = own.pick([name for name in family_field.principles if name != principle_id])
+        principle = vocabulary.principles[principle_id]
+        also, also_field = _second_problem(vocabulary, family_field, problem, own)
+        priority = FIRST_PRIORITY + dt.timedelta(days=day)
+        firm = register.firm(region, family_field, own)
+        team = own.distinct(firm.people, (3, 1.6, 1.2), own.weighted((1, 2, 3), (0.3, 0.45, 0.25)))
+        leaning = {"early": (0.24, 0.03), "late": (0.03, 0.24)}.get(principle.bloom, (0.06, 0.06))
+        families.append(
+            Family(
+                index=index,
+                field=family_field,
+                problem=problem,
+                also=also,
+                principle=principle,
+                auxiliary=vocabulary.principles[auxiliary_id],
+                voice=family_field.voice if own.chance(0.85) else own.number(0, 2),
+                region=region,
+                priority=priority,
+                members=_members(region, priority, own),
+                labels=_labels(family_field, problem, also, also_field, own),
+                ipc=_codes(family_field, problem, also, own),
+                applicant=firm.name,
+                house=firm.house,
+                inventors=tuple(team),
+                attraction=own.pick((0.3, 0.5, 0.7, 1.0, 1.0, 1.4, 2.0, 3.5, 7.0)),
+                bloom=own.weighted(("early", "late", "normal"), (*leaning, 1 - sum(leaning))),
+            )
+        )
+    return families
+
+
+def _timing(cited: Family, citing: Family) -> float:
+    """How much a family draws citations at the age it has when it is cited."""
+    years = (citing.priority - cited.priority).days / 365.25
+    if cited.bloom == "early":
+        return 5.0 if years < 4.5 else 0.3
+    if cited.bloom == "late":
+        return 0.0 if years < 5.5 else 5.0
+    return 1.0 if years < 10 else 0.5
+
+
+def _closeness(cited: Family, citing: Family) -> float:
+    """Weight of an in-domain citation; applicants know their own patents best."""
+    known = 3.0 if cited.applicant == citing.applicant else 1.0
+    same_principle = cited.principle is citing.principle
+    if cited.problem is citing.problem:
+        if same_principle:
+            return 40.0 * known
+        return known * (4.0 if citing.auxiliary is cited.principle else 1.5)
+    return known * (0.4 if same_principle else 0.03)
+
+
+def _likeness(cited: Family, citing: Family) -> float:
+    """Weight of a cross-domain citation: it is found by those who speak of the principle in the same way."""
+    return (4.0 if cited.voice == citing.voice else 1.0) * (5.0 if cited.auxiliary is citing.auxiliary else 1.0)
+
+
+def cite(families: list[Family], seed: str) -> dict[int, list[Cited]]:
+    """Citations between families, by the index of the citing one; the cited family was published before the citing priority."""
+    by_field: dict[str, list[Family]] = defaultdict(list)
+    by_principle: dict[str, list[Family]] = defaultdict(list)
+    for family in families:
+        by_field[family.field.id].append(family)
+        by_principle[family.principle.id].append(family)
+    citations: dict[int, list[Cited]] = {}
+    for family in families:
+        dice = Dice(f"{seed}/cites/{family.index}")
+        if not dice.chance(CITING_FAMILIES):
+            continue
+        near = [other for other in by_field[family.field.id] if other.disclosed < family.priority]
+        far = [
+            other
+            for other in by_principle[family.principle.id]
+            if other.disclosed < family.priority and other.field.coarse != family.field.coarse
+            if not other.classes & family.classes or dice.chance(0.1)
+        ]
+        wanted = dice.pick((1, 2, 2, 3, 3, 3, 4, 4, 5, 6, 9))
+        crossing = sum(dice.chance(CROSS_DOMAIN) for _ in range(wanted))
+
+        def draws(other: Family, citing: Family = family) -> float:
+            return other.attraction * _timing(other, citing)
+
+        chosen = dice.distinct(near, [_closeness(other, family) * draws(other) for other in near], wanted - crossing)
+        chosen += dice.distinct(far, [_likeness(other, family) * draws(other) for other in far], crossing)
+        if chosen:
+            citations[family.index] = [_judged(family, other, dice) for other in chosen]
+    return citations
+
+
+def _judged(citing: Family, cited: Family, dice: Dice) -> Cited:
+    """Category and origin of a citation: the closer the invention, the graver the category."""
+    origin = dice.weighted(("examiner", "applicant", ""), (0.68, 0.28, 0.04))
+    shares = (0.1, 0.5, 0.4)
+    if cited.problem is citing.problem:
+        shares = (0.6, 0.25, 0.15) if cited.principle is citing.principle else (0.12, 0.33, 0.55)
+    category = dice.weighted(("X", "Y", "A"), shares)
+    unknown = 0.25 if origin == "applicant" else 0.03
+    return Cited(cited, "" if dice.chance(unknown) else category, origin)
+
+
+def edges(
+    families: list[Family], citations: dict[int, list[Cited]], numbers: dict[tuple[int, int], str], seed: str
+) -> list[Citation]:
+    """Citations between publications: the first member reports nearly all of the family's prior art, the others a part of it.
+
+    ``numbers`` gives the publication number of a family's member by (family index, position of the member).
+    """
+    found: dict[tuple[str, str], Citation] = {}
+    for family in families:
+        dice = Dice(f"{seed}/edges/{family.index}")
+        for position, member in enumerate(family.members):
+            if position and not dice.chance(0.55):
+                continue
+            for cited in citations.get(family.index, ()):
+                if not dice.chance(0.55 if position else 0.95):
+                    continue
+                known = [
+                    numbers[cited.family.index, place]
+                    for place, other in enumerate(cited.family.members)
+                    if other.publication < member.publication
+                ]
+                named = known if dice.chance(0.3) else [known[0] if dice.chance(0.6) else dice.pick(known)]
+                for number in named:
+                    citing = numbers[family.index, position]
+                    found.setdefault((citing, number), Citation(citing, number, cited.category, cited.origin))
+    return [found[key] for key in sorted(found)]
