@@ -15,11 +15,11 @@ from rich.logging import RichHandler
 from rich.table import Table
 
 from patent_mteb import __version__
-from patent_mteb.errors import PatentMTEBError
+from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 
 __all__ = ["main"]
 
-out = Console()
+out = Console(width=None if sys.stdout.isatty() else 200)
 err = Console(stderr=True)
 
 
@@ -82,7 +82,38 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--num-proc", "--num_proc", type=int)
     run.add_argument("--overwrite-strategy", default="only-missing", choices=("always", "never", "only-missing", "only-cache"))
     run.add_argument("--prediction-folder", type=Path)
+    store = run.add_mutually_exclusive_group()
+    store.add_argument("--store", type=Path, metavar="DIR", help="embedding store; the default lies in the user cache")
+    store.add_argument("--no-store", action="store_true", help="encode every text anew")
+    wrap = run.add_argument_group("composition", "applied in this order; each setting is part of the identity of the results")
+    wrap.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
+    wrap.add_argument("--dims", type=int, metavar="D", help="keep the first D dimensions, renormalised")
+    wrap.add_argument("--passages", type=int, metavar="TOKENS", help="search windows of so many tokens")
+    wrap.add_argument("--stride", type=int, metavar="TOKENS", help="tokens between the starts of two windows")
+    wrap.add_argument("--aggregate", default="maxP", metavar="NAME", help="maxP, avg_top3, avgP, sumP or firstP")
+    wrap.add_argument("--fuse", metavar="MODEL", help="second system: bm25, bm25-dapfam, or any model as for -m")
+    wrap.add_argument("--alpha", type=float, help="linear fusion, weight of -m (default 0.5)")
+    wrap.add_argument("--rrf", type=float, metavar="K", help="reciprocal rank fusion with constant K")
+    wrap.add_argument("--rerank", metavar="MODEL", help="cross-encoder that orders the first documents anew")
+    wrap.add_argument("--rerank-depth", type=int, default=100, metavar="K")
     run.set_defaults(command=_run)
+
+    stores = commands.add_parser("store", help="look at the embedding store, check it, or free space")
+    stores.add_argument("action", choices=("info", "verify", "prune"))
+    stores.add_argument("--store", type=Path, metavar="DIR", help="the default lies in the user cache")
+    stores.add_argument("--model", help="prune: remove the embeddings of this model")
+    stores.add_argument("--older-than", type=float, metavar="DAYS", help="prune: remove what nobody has used for so many days")
+    stores.add_argument("--damaged", action="store_true", help="prune: remove damaged shards, keeping what is whole in them")
+    stores.add_argument("--dry-run", action="store_true", help="prune: only say what would be removed")
+    stores.set_defaults(command=_store)
+
+    build = commands.add_parser("build", help="make a family's tables from canonical records (your own patents)")
+    build.add_argument("family", help="wipo_at, dapfam, patenteb, sophia or patentmap")
+    build.add_argument("patents", type=Path, help="patents.parquet or patents.jsonl (see patent_mteb.records)")
+    build.add_argument("citations", type=Path, help="citations.parquet or citations.jsonl")
+    build.add_argument("root", type=Path, help="directory for PATENT_MTEB_DATA")
+    build.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the recipe; repeatable")
+    build.set_defaults(command=_build)
 
     validate = commands.add_parser("validate", help="load checks on a local data directory")
     validate.add_argument("directory", type=Path, help="a directory for PATENT_MTEB_DATA, or one family's directory in it")
@@ -125,8 +156,6 @@ def _list(args: argparse.Namespace) -> int:
 def _select(args: argparse.Namespace) -> list[Any]:
     import mteb
 
-    from patent_mteb.errors import DataError
-
     try:
         if args.benchmarks:
             return [task for benchmark in mteb.get_benchmarks(args.benchmarks) for task in benchmark.tasks]
@@ -148,10 +177,9 @@ def _select(args: argparse.Namespace) -> list[Any]:
 def _run(args: argparse.Namespace) -> int:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from patent_mteb import runner
-    from patent_mteb.models.load import load
 
     tasks = _select(args)
-    model = load(args.model, args.model_revision, _device(args.device))
+    model = _model(args)
     report = runner.run(
         model,
         tasks,
@@ -165,6 +193,31 @@ def _run(args: argparse.Namespace) -> int:
     )
     _print_report(report, args.output_folder)
     return report.exit_status
+
+
+def _model(args: argparse.Namespace) -> Any:
+    from patent_mteb.models.compose import compose
+    from patent_mteb.models.load import load
+    from patent_mteb.store import default_path
+
+    device = _device(args.device)
+    options = {"prompts": False} if args.no_prompts else {}
+    try:
+        return compose(
+            load(args.model, args.model_revision, device, **options),
+            store=None if args.no_store else args.store or default_path(),
+            dims=args.dims,
+            passages=args.passages,
+            stride=args.stride,
+            aggregate=args.aggregate,
+            fuse=load(args.fuse, device=device) if args.fuse else None,
+            alpha=args.alpha,
+            rrf_k=args.rrf,
+            rerank=load(args.rerank, device=device) if args.rerank else None,
+            rerank_depth=args.rerank_depth,
+        )
+    except ValueError as error:
+        raise ModelError(str(error)) from error
 
 
 def _device(name: str | None) -> str | None:
@@ -205,6 +258,45 @@ def _validate(args: argparse.Namespace) -> int:
         mark = "[bold red]error[/]" if finding.fatal else "[yellow]note[/]" if finding.odd else "[green]ok[/]"
         out.print(f"{mark} {_plain(finding.text)}", highlight=False, soft_wrap=True)
     return 2 if any(finding.fatal for finding in findings) else 0
+
+
+def _store(args: argparse.Namespace) -> int:
+    from patent_mteb.store import EmbeddingStore
+
+    store = EmbeddingStore(args.store)
+    if args.action == "info":
+        out.print(f"store in {store.path}", soft_wrap=True, highlight=False)
+        for space in store.info():
+            out.print(str(space), soft_wrap=True, highlight=False, markup=False)
+        return 0
+    if args.action == "verify":
+        report = store.verify()
+        for damage in report.damages:
+            out.print(f"{'error' if damage.fatal else 'note'} {damage}", soft_wrap=True, highlight=False, markup=False)
+        out.print(f"{report.texts} texts in {report.spaces} spaces ({report.nbytes / 1e6:.1f} MB): {'ok' if report.ok else 'damaged'}")
+        return 0 if report.ok else 1
+    try:
+        pruned = store.prune(model=args.model, older_than_days=args.older_than, damaged=args.damaged, dry_run=args.dry_run)
+    except ValueError as error:
+        raise DataError(str(error), remedy="say what to remove: --model, --older-than or --damaged") from error
+    for line in pruned.removed:
+        out.print(line, soft_wrap=True, highlight=False, markup=False)
+    out.print(f"{'would free' if args.dry_run else 'freed'} {pruned.freed_bytes / 1e6:.1f} MB")
+    return 0
+
+
+def _build(args: argparse.Namespace) -> int:
+    from patent_mteb import build, records
+
+    log = build.run(args.family, records.read_patents(args.patents), records.read_citations(args.citations), args.root, args.set)
+    table = Table(box=None, pad_edge=False)
+    for title in ("step", "in", "out", "note"):
+        table.add_column(title, justify="right" if title in ("in", "out") else "left")
+    for step in log.steps:
+        table.add_row(step.name, str(step.rows_in), str(step.rows_out), step.note)
+    out.print(table)
+    out.print(f"{len(log.files)} files in {args.root.resolve()}; use it with PATENT_MTEB_DATA={args.root.resolve()}", soft_wrap=True)
+    return 0
 
 
 if __name__ == "__main__":

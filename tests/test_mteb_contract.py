@@ -112,9 +112,7 @@ def test_importing_the_package_or_starting_the_hook_imports_next_to_nothing():
 
 def test_the_hook_registers_after_mteb_and_can_be_switched_off():
     hook = "import importlib.util as u, sys; s = u.spec_from_file_location('patent_mteb_autoload', 'patent_mteb/_autoload.py'); s.loader.exec_module(u.module_from_spec(s));"
-    ask = (
-        "import mteb; print('PatentCitationRetrieval' in __import__('importlib').import_module('mteb.get_tasks')._TASKS_REGISTRY)"
-    )
+    ask = "import mteb; print('PatentCitationRetrieval' in __import__('importlib').import_module('mteb.get_tasks')._TASKS_REGISTRY)"
     assert python(f"{hook} {ask}") == ["True"]
     if "patent_mteb_autoload" not in sys.modules:
         assert python(f"{hook} {ask}", PATENT_MTEB_AUTOLOAD="0") == ["False"]

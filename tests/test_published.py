@@ -197,10 +197,7 @@ def test_every_printed_row_mean():
 
 def test_every_column_called_mean_of_its_row_is_recomputed():
     named = {
-        (t.paper, t.table)
-        for t in published.tables()
-        for c in t.columns
-        if c.column in ("mean", "average", "overall") and c.kind == "mean"
+        (t.paper, t.table) for t in published.tables() for c in t.columns if c.column in ("mean", "average", "overall") and c.kind == "mean"
     }
     without_parts = {
         ("patenteb", 6),
@@ -236,10 +233,7 @@ FULL = Decimal("0.6544")  # patembed-large, overall
 DERIVED = [
     ("wipo_at", 5, "gap", lambda r: Decimal(r["in"]) - Decimal(r["out"])),
     ("wipo_at", 6, "gain", lambda r: max(Decimal(v) for c, v in r.items() if c[:3] in ("lin", "rrf")) - Decimal(r["unfused"])),
-    *(
-        ("wipo_at", 18, f"dim_{d}_retained", lambda r, d=d: 100 * Decimal(r[f"dim_{d}"]) / Decimal(r["full"]))
-        for d in (512, 256, 128, 64)
-    ),
+    *(("wipo_at", 18, f"dim_{d}_retained", lambda r, d=d: 100 * Decimal(r[f"dim_{d}"]) / Decimal(r["full"])) for d in (512, 256, 128, 64)),
     *(("patenteb", n, "retained", lambda r: 100 * Decimal(r["overall"]) / FULL) for n in (8, 9, 10)),
     *(("patenteb", n, "difference", lambda r: Decimal(r["overall"]) - FULL) for n in (9, 10)),
     ("patenteb", 8, "storage_mb", lambda r: Decimal(r["dim"]) * 2),
@@ -252,9 +246,7 @@ DERIVED = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("paper", "number", "column", "recompute"), DERIVED, ids=lambda v: str(v) if isinstance(v, str | int) else ""
-)
+@pytest.mark.parametrize(("paper", "number", "column", "recompute"), DERIVED, ids=lambda v: str(v) if isinstance(v, str | int) else "")
 def test_derived_columns_with_their_signs(paper, number, column, recompute):
     checked = 0
     for row in raw(paper, number):
@@ -299,9 +291,7 @@ def test_wipo_at_repeats_its_scores():
         "Qwen3-4B": ("0.1866", "0.1867"),
     }
     assert differing(column("wipo_at", 23, "ndcg_at_10"), tac) == {"KaLM-Gemma3-12B": ("0.1644", "0.1564")}
-    first_stage = {
-        c: {r["model_id"]: r[c] for r in raw("wipo_at", 7) if r["model_id"]} for c in ("ndcg_at_10", "recall_at_10", "map")
-    }
+    first_stage = {c: {r["model_id"]: r[c] for r in raw("wipo_at", 7) if r["model_id"]} for c in ("ndcg_at_10", "recall_at_10", "map")}
     llama = "nvidia/llama-embed-nemotron-8b"
     assert differing(first_stage["ndcg_at_10"], column("wipo_at", 4, "tac", "model_id")) == {llama: ("0.1970", "0.1969")}
     assert differing(first_stage["recall_at_10"], column("wipo_at", 21, "tac", "model_id")) == {}
@@ -568,9 +558,7 @@ def test_tidy_table_holds_every_printed_cell_with_its_meaning():
         assert set(tidy["paper"]) == {paper} and set(tidy["table"]) == {number}
         assert not tidy.drop("value").is_duplicated().any()
 
-    dapfam = published.table("dapfam", 19).filter(
-        (pl.col("query") == "TA") & (pl.col("corpus") == "Abstract") & (pl.col("slice") == "in")
-    )
+    dapfam = published.table("dapfam", 19).filter((pl.col("query") == "TA") & (pl.col("corpus") == "Abstract") & (pl.col("slice") == "in"))
     assert dapfam.select("task", "metric", "kind", "unit", "value").rows() == [
         ("PatentDAPFAMTAToAbstractRetrieval", "ndcg_at_100", "score", "fraction", 0.3109),
         ("PatentDAPFAMTAToAbstractRetrieval", "recall_at_100", "score", "fraction", 0.4011),
@@ -591,9 +579,7 @@ def test_tasks_are_names_of_the_suite():
     for name in ("Conventional", "ConventionalEnvironment", "Emerging", "EmergingMobility", "EmergingVision"):
         wipo |= {f"WIPOAT{name}Classification", f"WIPOAT{name}Clustering"}
     dapfam = {
-        f"PatentDAPFAM{q}To{c}Retrieval"
-        for q in ("TA", "TAC", "Abstract")
-        for c in ("FullText", "TA", "Description", "TAC", "Abstract")
+        f"PatentDAPFAM{q}To{c}Retrieval" for q in ("TA", "TAC", "Abstract") for c in ("FullText", "TA", "Description", "TAC", "Abstract")
     }
     dapfam |= {f"PatentDAPFAMKeywordsTo{c}Retrieval" for c in ("FullText", "TA", "Description", "TAC")}
     patenteb = """RetrievalIN RetrievalMIXED RetrievalOUT Title2Full Problem2Full Problem2Solution Effect2Full Effect2Substance
@@ -637,10 +623,7 @@ NOT_IN_MTEB = {
             *(f"datalyes/patembed-large_{m}" for m in ("no_prompts", "all_ret_only", "all_no_classif")),
             *("mpi-inno-comp/paecter", "mpi-inno-comp/pat_specter", "anferico/bert-for-patents", "bhlim/bge-base-patentmatch"),
             *("AI-Growth-Lab/PatentSBERTa", "AAUBS/PatentSBERTa_V2"),
-            *(
-                f"ZoeYou/PatentMap-V0-{m}"
-                for m in ("Dropout", "SentShuffle", "CropShuffle", "SecPair-Claim", "SecPair-BackgroundDrawing")
-            ),
+            *(f"ZoeYou/PatentMap-V0-{m}" for m in ("Dropout", "SentShuffle", "CropShuffle", "SecPair-Claim", "SecPair-BackgroundDrawing")),
         ],
         "patent model, unknown to mteb",
     ),

@@ -1,0 +1,40 @@
+"""Metrics as pure functions on NumPy arrays.
+
+=============================  =====================================================================================
+:mod:`.ranking`                nDCG, recall, precision, AP and RR per query and per slice, equal to trec_eval
+:mod:`.inscope`                InScope@k: does a retrieved patent share an IPC code with the query (Sophia-Bench, eq. 1)
+:mod:`.geometry`               alignment, uniformity, singular spectrum divergence, IDA ratio (PatentMap, app. D and E)
+:mod:`.significance`           paired bootstrap, intervals, corrections, tiers (WIPO-AT, section 3.7)
+=============================  =====================================================================================
+
+Nothing here imports mteb or torch.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["embedding_matrix"]
+
+
+def embedding_matrix(values: ArrayLike, *, name: str = "embeddings", width: int | None = None) -> NDArray[np.floating]:
+    """``values`` as a matrix of finite floating-point rows, or a ValueError that a caller can prefix with model and task.
+
+    Args:
+        values: [n, d]; float32 and float64 are kept, everything else becomes float32 (exact for half precision) or
+            float64 (for integers).
+        name: what the matrix is called in the message.
+        width: the d that it must have, if known.
+    """
+    matrix = np.asarray(values)
+    if matrix.dtype not in (np.float32, np.float64):
+        matrix = matrix.astype(np.float32 if matrix.dtype == np.float16 else np.float64)
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ValueError(f"{name} must be a matrix of at least one row and one column, got shape {matrix.shape}")
+    if width is not None and matrix.shape[1] != width:
+        raise ValueError(f"{name} are {matrix.shape[1]} wide where {width} is expected")
+    finite = np.isfinite(matrix).all(axis=1)
+    if not finite.all():
+        raise ValueError(f"{name} hold NaN or infinite values in {np.sum(~finite)} of {len(matrix)} rows, first in row {np.argmin(finite)}")
+    return matrix

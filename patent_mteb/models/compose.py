@@ -1,0 +1,77 @@
+"""One model from several: what the options of ``patent-mteb run`` mean, and in which order they apply."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mteb.models import EncoderProtocol
+
+from patent_mteb.errors import ModelError
+
+__all__ = ["compose"]
+
+
+def compose(
+    model: Any,
+    *,
+    store: Path | str | None = None,
+    dims: int | None = None,
+    passages: int | None = None,
+    stride: int | None = None,
+    aggregate: str = "maxP",
+    fuse: Any = None,
+    alpha: float | None = None,
+    rrf_k: float | None = None,
+    rerank: Any = None,
+    rerank_depth: int = 100,
+) -> Any:
+    """Wrap a model, in this order: store, dimensions, passages, fusion, reranking.
+
+    Args:
+        model: any mteb model, or the ModelMeta of an encoder, which is loaded only when a text must be encoded.
+        store: folder of the embedding store; None encodes anew. Ignored by models that do not embed.
+        dims: keep this many dimensions (:class:`~patent_mteb.models.truncation.Truncated`).
+        passages: search windows of this many tokens, aggregated by ``aggregate`` (:class:`~patent_mteb.models.passages.Passages`).
+        stride: tokens between the starts of two windows; without overlap if None.
+        fuse: a second search model, the lexical one where there is one; it is searched by passages too if ``passages`` is given.
+        alpha: weight of ``model`` in linear fusion; 0.5 if neither this nor ``rrf_k`` is given.
+        rrf_k: constant of reciprocal rank fusion, which is used instead of linear fusion.
+        rerank: a cross-encoder that orders the first ``rerank_depth`` documents anew.
+
+    Raises:
+        ModelError: options that do not go together, or that the model cannot serve.
+    """
+    from mteb.models.model_meta import ModelMeta
+
+    from patent_mteb.models.bm25 import BM25
+    from patent_mteb.models.fusion import Hybrid
+    from patent_mteb.models.passages import Passages
+    from patent_mteb.models.truncation import Truncated
+    from patent_mteb.store import stored
+
+    name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
+    embeds = isinstance(model, ModelMeta) or isinstance(model, EncoderProtocol)
+    if fuse is None and (alpha is not None or rrf_k is not None):
+        raise ModelError("--alpha and --rrf need a second system. Remedy: name it with --fuse")
+    if alpha is not None and rrf_k is not None:
+        raise ModelError("--alpha (linear fusion) and --rrf (reciprocal rank fusion) exclude each other. Remedy: give one of them")
+    if passages is None and (stride is not None or aggregate != "maxP"):
+        raise ModelError("--stride and --aggregate need passages. Remedy: give their size with --passages")
+    if dims is not None and not embeds:
+        raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
+    composed = stored(model, store) if store is not None and embeds else model
+    if dims is not None:
+        composed = Truncated(composed, dims)
+    if passages is not None:
+        composed = Passages(composed, passages, aggregate, stride=stride)
+    if fuse is not None:
+        second = stored(fuse, store) if store is not None and isinstance(fuse, EncoderProtocol) else fuse
+        if passages is not None and (isinstance(second, BM25) or isinstance(second, EncoderProtocol)):
+            second = Passages(second, passages, aggregate, stride=stride)
+        composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
+    if rerank is not None:
+        from patent_mteb.models.rerank import Reranked
+
+        composed = Reranked(composed, rerank, k=rerank_depth)
+    return composed

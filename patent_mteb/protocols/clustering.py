@@ -1,0 +1,133 @@
+"""k-means on frozen embeddings against the true classes, with as many clusters as there are classes.
+
+:func:`cluster` is the protocol of WIPO-AT (section 3.3.3): k-means, seed 42. :func:`minibatch_cluster` is that of PatenTEB (table 14):
+mini-batch k-means, batches of 16,384, seed 42. Restarts are given by neither paper: 10 and scikit-learn's choice are taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from patent_mteb.metrics import embedding_matrix
+
+__all__ = ["Clustering", "cluster", "minibatch_cluster", "single_label"]
+
+SEED = 42
+RESTARTS = 10
+BATCH = 16_384
+
+
+def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
+    """One class for each multi-label document: its rarest label, of equally rare ones the alphabetically first.
+
+    WIPO-AT scores clusters against single classes without saying how documents of several labels get theirs. The rarest label is
+    the most specific thing said of a document, and the rule keeps rare classes alive, as the number of clusters, that of all
+    labels, supposes; taking the most frequent label would empty them.
+
+    Args:
+        label_sets: the labels of each document.
+        counts: how many documents carry each label; counted over ``label_sets`` if not given.
+
+    Raises:
+        ValueError: a document without labels, or a label that is not in ``counts``.
+    """
+    known = Counter(label for labels in label_sets for label in set(labels)) if counts is None else counts
+    chosen = []
+    for row, labels in enumerate(label_sets):
+        if not labels:
+            raise ValueError(f"document {row} has no label; it belongs to no class")
+        for label in labels:
+            if label not in known:
+                raise ValueError(f"label {label!r} of document {row} is not counted")
+        chosen.append(min(labels, key=lambda label: (known[label], label)))
+    return chosen
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """How well clusters match classes.
+
+    Attributes:
+        v_measure: harmonic mean of homogeneity and completeness, which is also NMI with the arithmetic mean, scikit-learn's default.
+        ari: adjusted Rand index.
+        nmi: normalised mutual information.
+        silhouette: mean silhouette of the clusters by Euclidean distance; None if it was not asked for.
+        clusters: how many were asked for; classes: how many occur among the documents.
+        assigned: the cluster of each document.
+    """
+
+    v_measure: float
+    ari: float
+    nmi: float
+    silhouette: float | None
+    clusters: int
+    classes: int
+    assigned: tuple[int, ...]
+
+
+def _score(model: Any, embeddings: ArrayLike, classes: Sequence[object], clusters: int | None, silhouette: bool) -> Clustering:
+    from sklearn import metrics
+
+    x = embedding_matrix(embeddings)
+    if len(classes) != len(x):
+        raise ValueError(f"{len(classes)} classes for {len(x)} embeddings")
+    _, true = np.unique(np.asarray([str(name) for name in classes]), return_inverse=True)
+    present = int(true.max()) + 1
+    k = present if clusters is None else clusters
+    if not 1 <= k <= len(x):
+        raise ValueError(f"{k} clusters of {len(x)} embeddings")
+    assigned = model.set_params(n_clusters=k).fit_predict(x)
+    return Clustering(
+        v_measure=float(metrics.v_measure_score(true, assigned)),
+        ari=float(metrics.adjusted_rand_score(true, assigned)),
+        nmi=float(metrics.normalized_mutual_info_score(true, assigned)),
+        silhouette=float(metrics.silhouette_score(x, assigned)) if silhouette else None,
+        clusters=k,
+        classes=present,
+        assigned=tuple(assigned.tolist()),
+    )
+
+
+def cluster(
+    embeddings: ArrayLike,
+    classes: Sequence[object],
+    *,
+    clusters: int | None = None,
+    silhouette: bool = False,
+    seed: int = SEED,
+    restarts: int = RESTARTS,
+) -> Clustering:
+    """k-means (WIPO-AT, section 3.3.3).
+
+    Args:
+        embeddings: [n, d] of the test split, used as they are; classes: [n], see :func:`single_label`.
+        clusters: K; the paper's number of true labels of the data set. The number of classes that occur, if not given.
+        silhouette: score that as well; it needs all pairs of documents.
+
+    Raises:
+        ValueError: NaN or infinite embeddings, a number of classes that does not fit, or more clusters than documents.
+    """
+    from sklearn.cluster import KMeans
+
+    return _score(KMeans(n_init=restarts, random_state=seed), embeddings, classes, clusters, silhouette)
+
+
+def minibatch_cluster(
+    embeddings: ArrayLike,
+    classes: Sequence[object],
+    *,
+    clusters: int | None = None,
+    silhouette: bool = False,
+    seed: int = SEED,
+    batch_size: int = BATCH,
+) -> Clustering:
+    """Mini-batch k-means (PatenTEB, section 5.3 and table 14); arguments and errors as :func:`cluster`."""
+    from sklearn.cluster import MiniBatchKMeans
+
+    return _score(MiniBatchKMeans(batch_size=batch_size, random_state=seed, n_init="auto"), embeddings, classes, clusters, silhouette)

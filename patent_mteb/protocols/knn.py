@@ -1,0 +1,181 @@
+"""Nearest neighbours on frozen embeddings: one exact table of neighbours, read for every k.
+
+:func:`majority_vote` is the classifier of WIPO-AT (section 3.3.2), :func:`neighbour_scores` that of PatentMap (section 4.3:
+k = 10; the score of a class is the mean of the neighbours' multi-hot labels), read by :func:`patent_mteb.protocols.precision_at`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from patent_mteb.metrics import embedding_matrix
+from patent_mteb.protocols import Labels, f1_per_label, label_matrix, precision_at
+
+__all__ = ["KNN", "WIPO_AT_KS", "RankedKNN", "knn", "majority_vote", "neighbour_scores", "neighbours", "ranked_knn"]
+
+WIPO_AT_KS = (1, 3, 5, 10, 20)
+PATENTMAP_KS = (1, 3, 5)
+_BLOCK_ENTRIES = 1 << 24
+_PAIRS = 1 << 20
+
+
+def _lengths(x: NDArray[np.floating]) -> NDArray[np.float64]:
+    """[n]: the length of each row, 1 for a row of zeros."""
+    squares = np.einsum("ij,ij->i", x, x, dtype=np.float64)
+    return np.sqrt(np.where(squares > 0, squares, 1))
+
+
+def _lower_bound(similarities: NDArray[np.floating], k: int) -> NDArray[np.floating]:
+    """[rows]: at least k entries of each row reach this; the k-th largest of the maxima of groups of columns, which is close to it."""
+    columns = similarities.shape[1]
+    size = max(1, columns // max(32 * k, 512))
+    groups = columns // size
+    maxima = similarities[:, : groups * size].reshape(len(similarities), size, groups).max(axis=1)
+    return np.partition(maxima, groups - k, axis=1)[:, groups - k]
+
+
+def _scores(x: NDArray[np.floating], y: NDArray[np.floating], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The inner products of the given pairs of rows in double precision; copies of a pair give equal values wherever they stand."""
+    scores = np.empty(len(rows))
+    step = max(1, _PAIRS // x.shape[1])
+    for start in range(0, len(rows), step):
+        part = slice(start, start + step)
+        scores[part] = (x[rows[part]].astype(np.float64) * y[columns[part]]).sum(axis=1)
+    return scores
+
+
+def neighbours(train: ArrayLike, queries: ArrayLike, k: int) -> NDArray[np.intp]:
+    """[n queries, k]: each query's nearest rows of ``train`` by cosine, nearest first, equally near ones by row.
+
+    Exact: candidates come from a matrix product in the embeddings' precision, with its largest possible rounding error as margin,
+    and are ordered by cosines in double precision. A row of zeros has a cosine of 0 with everything.
+
+    Raises:
+        ValueError: NaN or infinite embeddings, different widths, or a k that is not within 1 and the number of rows.
+    """
+    x = embedding_matrix(train, name="train embeddings")
+    held = embedding_matrix(queries, name="query embeddings", width=x.shape[1])
+    if not 1 <= k <= len(x):
+        raise ValueError(f"k = {k} neighbours of {len(x)} training rows")
+    size = min(len(held), max(1, _BLOCK_ENTRIES // len(x)))
+    kind = np.result_type(held, x)
+    lengths = _lengths(x)
+    unit = x / lengths[:, None].astype(kind)
+    rounding = (2 * x.shape[1] + 8) * np.finfo(kind).eps
+    similarities, near = np.empty((size, len(x)), dtype=kind), np.empty((size, len(x)), dtype=bool)
+    table = np.empty((len(held), k), dtype=np.intp)
+    for start in range(0, len(held), size):
+        block = held[start : start + size]
+        values = np.matmul(block / _lengths(block)[:, None].astype(kind), unit.T, out=similarities[: len(block)])
+        floor = _lower_bound(values, k) - rounding
+        flags = np.greater_equal(values, floor[:, None], out=near[: len(block)])
+        rows, columns = np.divmod(np.flatnonzero(flags), len(x))
+        order = np.lexsort((columns, -_scores(block, x, rows, columns) / lengths[columns], rows))
+        first = np.searchsorted(rows, np.arange(len(block)))
+        table[start : start + size] = columns[order][first[:, None] + np.arange(k)]
+    return table
+
+
+def _carriers(table: NDArray[np.intp], labels: Labels, ks: Sequence[int]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """For each k, [n, L]: how many of the k nearest neighbours carry each label."""
+    counted, carriers = 0, np.zeros((len(table), labels.shape[1]), dtype=np.int64)
+    for k in sorted(set(ks)):
+        if not 1 <= k <= table.shape[1]:
+            raise ValueError(f"k = {k} with a table of {table.shape[1]} neighbours")
+        for place in range(counted, k):
+            carriers += labels[table[:, place]]
+        counted = k
+        yield k, carriers
+
+
+def majority_vote(table: NDArray[np.intp], labels: ArrayLike, ks: Sequence[int]) -> dict[int, Labels]:
+    """k -> [n, L]: the labels that more than half of the k nearest neighbours carry (a tie assigns nothing, as in scikit-learn).
+
+    Args:
+        table: [n, at least the largest k] of :func:`neighbours`; labels: [n train, L] boolean.
+    """
+    known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
+    return {k: 2 * carriers > k for k, carriers in _carriers(table, known, ks)}
+
+
+def neighbour_scores(table: NDArray[np.intp], labels: ArrayLike, k: int) -> NDArray[np.float64]:
+    """[n, L]: the share of the k nearest neighbours that carry each label."""
+    known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
+    return next(carriers / k for _, carriers in _carriers(table, known, [k]))
+
+
+@dataclass(frozen=True)
+class KNN:
+    """Result of :func:`knn`: k -> macro F1, k -> F1 of each class, and the k with the best macro F1 (the smallest of equals)."""
+
+    macro_f1: dict[int, float]
+    f1: dict[int, dict[str, float]]
+    best_k: int
+
+
+def _splits(
+    train: tuple[ArrayLike, ArrayLike], test: tuple[ArrayLike, ArrayLike], classes: int | None, k: int
+) -> tuple[NDArray[np.intp], Labels, Labels]:
+    x, held = embedding_matrix(train[0], name="train embeddings"), embedding_matrix(test[0], name="test embeddings")
+    known = label_matrix(train[1], rows=len(x), name="train labels", classes=classes)
+    true = label_matrix(test[1], rows=len(held), name="test labels", classes=known.shape[1])
+    return neighbours(x, held, k), known, true
+
+
+def knn(
+    train: tuple[ArrayLike, ArrayLike], test: tuple[ArrayLike, ArrayLike], classes: Sequence[str], *, ks: Sequence[int] = WIPO_AT_KS
+) -> KNN:
+    """Multi-label kNN by majority vote, macro F1 on the test split for every k (WIPO-AT, section 3.3.2).
+
+    The best k is picked on the test split, as the paper's tables do not say otherwise: it is an upper bound, not a tuned score.
+
+    Args:
+        train, test: embeddings [n, d] and boolean labels [n, L] of the split; classes: [L] names.
+
+    Raises:
+        ValueError: as :func:`neighbours`, or labels of the wrong shape.
+    """
+    table, known, true = _splits(train, test, len(classes), max(ks))
+    f1 = {k: f1_per_label(true, predicted) for k, predicted in majority_vote(table, known, ks).items()}
+    macro = {k: float(values.mean()) for k, values in f1.items()}
+    named = {k: dict(zip(classes, values.tolist(), strict=True)) for k, values in f1.items()}
+    return KNN(macro, named, max(macro, key=lambda k: (macro[k], -k)))
+
+
+@dataclass(frozen=True)
+class RankedKNN:
+    """Result of :func:`ranked_knn`: cutoff -> P@cutoff, and the k that was used."""
+
+    precision: dict[int, float]
+    k: int
+
+
+def ranked_knn(
+    train: tuple[ArrayLike, ArrayLike],
+    test: tuple[ArrayLike, ArrayLike],
+    *,
+    k: int = 10,
+    cutoffs: Sequence[int] = PATENTMAP_KS,
+    validation: tuple[ArrayLike, ArrayLike] | None = None,
+    ks: Sequence[int] = WIPO_AT_KS,
+) -> RankedKNN:
+    """P@1, P@3 and P@5 of the classes ranked by the share of neighbours that carry them (PatentMap, table 2).
+
+    Args:
+        train, test: embeddings [n, d] and boolean labels [n, L] of the split.
+        k: neighbours; the paper's 10.
+        validation: if given, k is instead the one of ``ks`` with the best P@1 there, the smallest of equals.
+
+    Raises:
+        ValueError: as :func:`neighbours`, or labels of the wrong shape.
+    """
+    if validation is not None:
+        table, known, true = _splits(train, validation, None, max(ks))
+        k = max(ks, key=lambda k: (precision_at(true, neighbour_scores(table, known, k), 1).mean(), -k))
+    table, known, true = _splits(train, test, None, k)
+    scores = neighbour_scores(table, known, k)
+    return RankedKNN({cutoff: float(precision_at(true, scores, cutoff).mean()) for cutoff in cutoffs}, k)

@@ -1,0 +1,190 @@
+"""Zero-shot labels: a model scores every pair of a text and a label name, one threshold for all labels turns scores into labels.
+
+WIPO-AT (section 4.4) does so with NLI cross-encoders and GLiNER2 taggers, the threshold tuned on the validation split. The paper
+does not say over which values: here over every score that was observed there, so that no grid is coarser. A scorer is any callable
+``score(texts, labels) -> [n texts, n labels]``; :func:`nli_scorer`, :func:`cross_encoder_scorer` and :func:`tagger_scorer` make one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from patent_mteb.protocols import Labels, f1_per_label, label_matrix
+
+__all__ = ["HYPOTHESIS", "Scorer", "ZeroShot", "best_threshold", "cross_encoder_scorer", "nli_scorer", "tagger_scorer", "zero_shot"]
+
+Scorer = Callable[[Sequence[str], Sequence[str]], ArrayLike]
+HYPOTHESIS = "This text is about {}."
+
+
+def best_threshold(scores: ArrayLike, labels: ArrayLike) -> tuple[float, float]:
+    """The observed score at which "predict what scores at least this" has the best macro F1, and that macro F1.
+
+    Of equally good thresholds, the highest. One pass over the sorted scores: a step changes the F1 of one label.
+
+    Args:
+        scores, labels: [n, L].
+
+    Raises:
+        ValueError: NaN or infinite scores, or shapes that do not fit.
+    """
+    values = _finite(scores)
+    true = label_matrix(labels, rows=len(values), classes=values.shape[1])
+    n, classes = values.shape
+    order = np.argsort(-values, axis=0, kind="stable")
+    hits = np.cumsum(np.take_along_axis(true, order, axis=0), axis=0)
+    f1 = 2 * hits / (np.arange(1, n + 1)[:, None] + true.sum(axis=0))
+    gains = np.diff(f1, axis=0, prepend=0.0)
+    flat = np.take_along_axis(values, order, axis=0).ravel()
+    steps = np.argsort(-flat, kind="stable")
+    macro = np.cumsum(gains.ravel()[steps]) / classes
+    ends = np.flatnonzero(np.append(np.diff(flat[steps]) != 0, True))
+    chosen = ends[np.argmax(macro[ends] >= macro[ends].max() - 1e-12)]
+    threshold = float(flat[steps][chosen])
+    return threshold, float(f1_per_label(true, values >= threshold).mean())
+
+
+def _finite(scores: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(f"scores must be [texts, labels] with at least one of each, got shape {values.shape}")
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"{np.sum(~np.isfinite(values))} scores are NaN or infinite, first that of text {np.argwhere(~np.isfinite(values))[0][0]}"
+        )
+    return values
+
+
+@dataclass(frozen=True)
+class ZeroShot:
+    """Result of :func:`zero_shot`.
+
+    Attributes:
+        macro_f1: on the test split, over all classes, as the linear probe's; f1: class -> F1.
+        threshold: at and above which a label is predicted.
+        validation_f1: macro F1 at that threshold on the validation split.
+        predicted: [n test, L].
+    """
+
+    macro_f1: float
+    f1: dict[str, float]
+    threshold: float
+    validation_f1: float
+    predicted: Labels
+
+
+def zero_shot(
+    scorer: Scorer, validation: tuple[Sequence[str], ArrayLike], test: tuple[Sequence[str], ArrayLike], classes: Sequence[str]
+) -> ZeroShot:
+    """Score both splits, tune the threshold on one, measure on the other (WIPO-AT, section 4.4).
+
+    Args:
+        validation, test: texts [n] and boolean labels [n, L] of the split; classes: [L] names, as they are shown to the model.
+
+    Raises:
+        ValueError: scores that are NaN, infinite or of the wrong shape, or labels of the wrong shape.
+    """
+
+    def scored(name: str, split: tuple[Sequence[str], ArrayLike]) -> tuple[NDArray[np.float64], Labels]:
+        labels = label_matrix(split[1], rows=len(split[0]), name=f"{name} labels", classes=len(classes))
+        values = _finite(scorer(split[0], classes))
+        if values.shape != labels.shape:
+            raise ValueError(f"the model gave scores of shape {values.shape} for {labels.shape[0]} texts and {labels.shape[1]} labels")
+        return values, labels
+
+    threshold, validation_f1 = best_threshold(*scored("validation", validation))
+    values, true = scored("test", test)
+    predicted = values >= threshold
+    f1 = f1_per_label(true, predicted)
+    return ZeroShot(float(f1.mean()), dict(zip(classes, f1.tolist(), strict=True)), threshold, validation_f1, predicted)
+
+
+def nli_scorer(
+    logits: Callable[[list[tuple[str, str]]], ArrayLike],
+    *,
+    entailment: int,
+    contradiction: int | None = None,
+    hypothesis: str = HYPOTHESIS,
+    texts_at_once: int = 64,
+) -> Scorer:
+    """A scorer from an NLI model: the probability that the text entails the hypothesis that names the label.
+
+    As usual for multi-label zero-shot classification, each label is judged on its own, by the softmax of the entailment logit
+    against the contradiction logit, a neutral class left aside; without ``contradiction``, against all other classes.
+
+    Args:
+        logits: (premise, hypothesis) pairs -> [pairs, NLI classes].
+        entailment, contradiction: columns of these classes.
+        hypothesis: with ``{}`` where the label goes; the paper does not print its own.
+
+    Raises:
+        ValueError: a hypothesis without its ``{}``.
+    """
+    if "{}" not in hypothesis:
+        raise ValueError(f"the hypothesis {hypothesis!r} needs a {{}} where the label goes")
+
+    def score(texts: Sequence[str], labels: Sequence[str]) -> NDArray[np.float64]:
+        from scipy.special import softmax
+
+        parts = []
+        for start in range(0, len(texts), texts_at_once):
+            pairs = [(text, hypothesis.format(label)) for text in texts[start : start + texts_at_once] for label in labels]
+            values = np.asarray(logits(pairs), dtype=np.float64)
+            if contradiction is not None:
+                values = values[:, [entailment, contradiction]]
+            parts.append(softmax(values, axis=1)[:, 0 if contradiction is not None else entailment])
+        return np.concatenate(parts).reshape(len(texts), len(labels))
+
+    return score
+
+
+def cross_encoder_scorer(model: Any, *, hypothesis: str = HYPOTHESIS, batch_size: int = 32) -> Scorer:
+    """A scorer from a sentence-transformers ``CrossEncoder`` for NLI; its configuration says which class is entailment.
+
+    Raises:
+        ValueError: no class of the model, or more than one, is called entailment.
+    """
+    import torch
+
+    names = {index: str(name).lower().replace("-", "_") for name, index in model.config.label2id.items()}
+    entailment = [index for index, name in names.items() if name == "entailment"]
+    if len(entailment) != 1:
+        raise ValueError(f"an NLI model has one class named entailment; this one has {sorted(names.values())}")
+    contradiction = [index for index, name in names.items() if name == "contradiction"]
+
+    def logits(pairs: list[tuple[str, str]]) -> ArrayLike:
+        found: ArrayLike = model.predict(
+            pairs, batch_size=batch_size, activation_fn=torch.nn.Identity(), convert_to_numpy=True, show_progress_bar=False
+        )
+        return found
+
+    return nli_scorer(logits, entailment=entailment[0], contradiction=contradiction[0] if contradiction else None, hypothesis=hypothesis)
+
+
+def tagger_scorer(tag: Callable[[str, list[str]], Iterable[tuple[str, float]]]) -> Scorer:
+    """A scorer from a tagger such as GLiNER2: the highest confidence of a span found for the label, 0 if none is found.
+
+    Args:
+        tag: (text, labels) -> (label, confidence) of each span, confidences above 0; let the model report spans of low confidence
+            too, or the threshold cannot be tuned below its own.
+
+    Raises:
+        ValueError: when called, a span whose label was not asked for.
+    """
+
+    def score(texts: Sequence[str], labels: Sequence[str]) -> NDArray[np.float64]:
+        column = {label: place for place, label in enumerate(labels)}
+        scores = np.zeros((len(texts), len(labels)))
+        for row, text in enumerate(texts):
+            for label, confidence in tag(text, list(labels)):
+                if label not in column:
+                    raise ValueError(f"the tagger found {label!r}, which is not among the {len(labels)} labels")
+                scores[row, column[label]] = max(scores[row, column[label]], confidence)
+        return scores
+
+    return score

@@ -1,0 +1,39 @@
+"""Embedding store: every distinct (model, revision, settings, prompt, text) is encoded once, for all tasks, processes and runs.
+
+* :func:`stored` wraps any mteb encoder; the result is an mteb encoder like any other.
+* :class:`EmbeddingStore` is the store itself, for everything else that has vectors to keep (token-level vectors too).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from patent_mteb.store.keys import hash_texts
+from patent_mteb.store.shards import Damage
+from patent_mteb.store.space import EmbeddingStore, PruneReport, Space, SpaceInfo, VerifyReport, default_path
+
+if TYPE_CHECKING:
+    from patent_mteb.store.encoder import Stats, StoredEncoder, stored
+
+__all__ = [
+    "Damage",
+    "EmbeddingStore",
+    "PruneReport",
+    "Space",
+    "SpaceInfo",
+    "Stats",
+    "StoredEncoder",
+    "VerifyReport",
+    "default_path",
+    "hash_texts",
+    "stored",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The encoder needs mteb, the store does not."""
+    if name in ("Stats", "StoredEncoder", "stored"):
+        from patent_mteb.store import encoder
+
+        return getattr(encoder, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,424 @@
+"""An mteb encoder that encodes nothing twice.
+
+What is the same with and without the store: the vectors are handed on bit for bit as the model gave them (in fp32), so every
+score computed from them is too. A transformer's vector depends in its last bits on the texts that it was padded with; therefore
+texts new to the store go to a sentence-transformers model in the very batches that stock mteb would form (longest first,
+``batch_size`` at a time). Where a call repeats a text, or finds a part of its texts in the store, the batches cannot be the same:
+vectors then differ from those of another run by about 1e-7, as they do in stock mteb between two tasks or two batch sizes, and
+never within one store.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.models import CompressionWrapper, EncoderProtocol, SentenceTransformerEncoderWrapper
+from mteb.models.model_meta import ModelMeta
+from mteb.types import PromptType
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from patent_mteb.errors import ModelError
+from patent_mteb.store.keys import Keys, distinct, hash_texts
+from patent_mteb.store.resolve import Facts, Prompt, facts_of, plain, resolve, weightless
+from patent_mteb.store.space import EmbeddingStore, Space, json_digest, read_json, write_json
+
+if TYPE_CHECKING:
+    from torch.utils.data import DataLoader
+
+__all__ = ["Stats", "StoredEncoder", "stored"]
+
+logger = logging.getLogger(__name__)
+
+_NEUTRAL = frozenset(
+    {"batch_size", "show_progress_bar", "precision", "device", "convert_to_numpy", "convert_to_tensor", "pool", "chunk_size"}
+)
+"""Arguments of ``encode`` that change how vectors are made or handed over, not what they are; precision is applied afterwards."""
+_UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_available"})
+_OTHER_MODALITIES = frozenset({"image", "audio", "video"})
+
+
+@dataclass
+class Stats:
+    """What an encoder has done so far.
+
+    Attributes:
+        texts: texts that tasks asked for.
+        encoded: texts that reached the model.
+        characters: their characters, without prompts.
+        passed_through: calls that the store had no part in (images, sound, precisions that only the model can make).
+    """
+
+    texts: int = 0
+    encoded: int = 0
+    characters: int = 0
+    passed_through: int = 0
+
+    @property
+    def reused(self) -> int:
+        """Texts that tasks asked for and that did not reach the model."""
+        return self.texts - self.encoded
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Where the vectors of one call belong."""
+
+    facts: Facts
+    prompt: Prompt
+    space: Space
+    keys: Keys
+    first: NDArray[np.int64]
+    found: NDArray[np.bool_]
+
+
+def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32", *, chunk_texts: int = 512) -> StoredEncoder:
+    """Wrap an encoder so that every distinct text is encoded once, across tasks, processes and runs.
+
+    Args:
+        model: an mteb encoder, a ``SentenceTransformer``, or a ``ModelMeta``, which is loaded only when a text has to be encoded:
+            with every text in the store the weights are never read.
+        path: directory of the store, or an open one. Default: ``PATENT_MTEB_STORE`` or the user cache.
+        dtype: ``float32`` keeps what the model gives; ``float16`` halves the disk, rounds, and is part of the model's identity in
+            the results (``experiment_kwargs={"store_dtype": "float16"}``).
+        chunk_texts: texts between two writes; a kill loses at most so many.
+
+    Raises:
+        ModelError: the model is no encoder, or has no name and revision to tell its vectors from another's.
+    """
+    return StoredEncoder(model, path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), dtype, chunk_texts=chunk_texts)
+
+
+class StoredEncoder:
+    """An mteb encoder in front of an :class:`EmbeddingStore`; made by :func:`stored`, which says what the arguments are.
+
+    An encoder of your own may define ``store_prompt(task_metadata, prompt_type) -> str`` (the prompt that it puts before a text;
+    that and the text must be all that its vector depends on) so that its vectors are shared by tasks, and ``store_settings``
+    (a mapping of settings that change its vectors). Which of mteb's encoders need neither is said in ``resolve``.
+    """
+
+    def __init__(self, model: Any, store: EmbeddingStore, dtype: str = "float32", *, chunk_texts: int = 512) -> None:
+        if chunk_texts < 1:
+            raise ValueError(f"chunk_texts must be positive, got {chunk_texts}")
+        self.store = store
+        self.dtype = dtype
+        self.stats = Stats()
+        self._chunk_texts = chunk_texts
+        self._model: Any = None if isinstance(model, ModelMeta) else _as_encoder(model)
+        self._meta = model if isinstance(model, ModelMeta) else self._model.mteb_model_meta
+        self._doubles: dict[str, Any] = {}
+        _check_meta(self._meta, type(model).__name__)
+        self.mteb_model_meta: ModelMeta = self._meta
+        if dtype != "float32":
+            kwargs = {**(self._meta.experiment_kwargs or {}), "store_dtype": dtype}
+            self.mteb_model_meta = self._meta.model_copy(update={"experiment_kwargs": kwargs})
+
+    @property
+    def model(self) -> Any:
+        """The wrapped encoder, loaded now if it was given as a ModelMeta and not needed before.
+
+        Raises:
+            ModelError: what its loader gives is no encoder.
+        """
+        if self._model is None:
+            self._model = _as_encoder(self._meta.load_model())
+            facts = facts_of(self._model, self._model.mteb_model_meta)
+            write_json(self._facts_path(), {"model": self._meta.name, "revision": self._meta.revision, **asdict(facts)})
+        return self._model
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the weights have been read."""
+        return self._model is not None
+
+    def encode(
+        self,
+        inputs: DataLoader[Any],
+        *,
+        task_metadata: TaskMetadata,
+        hf_split: str,
+        hf_subset: str,
+        prompt_type: PromptType | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Vectors of the texts, [n, width], in their order; arguments as in mteb's ``EncoderProtocol``.
+
+        Returns:
+            An array in memory, or a memory map if it is above the store's ``memory_limit``; a tensor with ``convert_to_tensor``.
+
+        Raises:
+            ModelError: the model gave something else than one finite vector of one width a text; nothing of it is stored.
+        """
+        where = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset, "prompt_type": prompt_type}
+        precision = kwargs.get("precision")
+        texts = _texts(inputs)
+        if texts is None or (precision not in (None, "float32") and self._facts().core is None):
+            self.stats.passed_through += 1
+            logger.info("%s on %s bypasses the store", self._meta.name, task_metadata.name)
+            return self.model.encode(inputs, **where, **kwargs)
+        plan = self._plan(inputs, texts, where, kwargs)
+        if not plan.found.all() and not self.loaded:
+            _ = self.model
+            plan = self._plan(inputs, texts, where, kwargs)
+        missing = plan.first[~plan.found]
+        if len(missing):
+            self._encode_missing(inputs, texts, missing, plan, where, kwargs)
+        self.stats.texts += len(texts)
+        vectors = plan.space.gather(plan.keys)
+        if precision not in (None, "float32"):
+            from sentence_transformers import quantize_embeddings
+
+            vectors = quantize_embeddings(vectors, precision=precision)
+        if kwargs.get("convert_to_tensor"):
+            import torch
+
+            return torch.as_tensor(vectors)
+        return vectors
+
+    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Similarity of every pair, as the wrapped model computes it."""
+        return self._comparer().similarity(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
+        """Similarity of the pairs of equal position, as the wrapped model computes it."""
+        return self._comparer().similarity_pairwise(embeddings1, embeddings2)
+
+    def _comparer(self) -> Any:
+        double = None if self.loaded else self._double(self._facts())
+        return self.model if double is None else double
+
+    def _double(self, facts: Facts) -> Any | None:
+        digest = json_digest(asdict(facts))
+        if digest not in self._doubles:
+            self._doubles[digest] = weightless(self._meta, facts)
+        return self._doubles[digest]
+
+    def _facts(self) -> Facts:
+        """Of the model as it stands now if it is loaded, else as it described itself when it last was."""
+        if self.loaded:
+            return facts_of(self._model, self._model.mteb_model_meta)
+        written = read_json(self._facts_path())
+        if isinstance(written, dict) and {"family", "settings", "core"} <= written.keys():
+            return Facts(written["family"], written["settings"], written["core"])
+        return facts_of(self.model, self.model.mteb_model_meta)
+
+    def _facts_path(self) -> Path:
+        meta = self._meta
+        declared = [meta.name, meta.revision, plain(meta.loader), plain(meta.loader_kwargs), plain(meta.experiment_kwargs)]
+        return self.store.path / "models" / f"{json_digest([declared, _versions()])}.json"
+
+    def _plan(self, inputs: DataLoader[Any], texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> _Plan:
+        facts = self._facts()
+        resolver = self._model if self.loaded else self._double(facts)
+        if resolver is None and facts.family != "unknown":
+            resolver = self.model
+        prompt = resolve(resolver, facts, where["task_metadata"], where["prompt_type"], where["hf_split"], where["hf_subset"])
+        identity = {
+            "model": self._meta.name,
+            "revision": self._meta.revision,
+            "settings": facts.settings,
+            "encode_kwargs": {name: plain(value) for name, value in kwargs.items() if name not in _NEUTRAL and value is not None},
+        }
+        space = self.store.space(identity, self.dtype)
+        keys = hash_texts(_rows(inputs, texts) if prompt.whole_row else texts, prompt.text, prompt.context)
+        first = distinct(keys)
+        return _Plan(facts, prompt, space, keys, first, space.contains(keys[first]))
+
+    def _encode_missing(
+        self,
+        inputs: DataLoader[Any],
+        texts: list[str],
+        missing: NDArray[np.int64],
+        plan: _Plan,
+        where: Mapping[str, Any],
+        kwargs: Mapping[str, Any],
+    ) -> None:
+        """Encode the texts at the positions ``missing`` and write them, ``chunk_texts`` (or one call's) at a time."""
+        task = where["task_metadata"].name
+        batch_size = int(kwargs.get("batch_size") or getattr(inputs, "batch_size", None) or 32)
+        call_size = max(1, self._chunk_texts // batch_size) * batch_size
+        if plan.facts.core is not None:
+            missing = missing[np.argsort([-len(texts[i]) for i in missing])]
+            if kwargs.get("pool") is None and not isinstance(kwargs.get("device"), list):
+                call_size = batch_size
+        passed = {**kwargs, "batch_size": batch_size, "show_progress_bar": False}
+        passed.pop("precision", None)
+        pending: list[NDArray[Any]] = []
+        begun = 0
+        reused = len(plan.first) - len(missing)
+        progress = tqdm(
+            total=len(plan.first),
+            initial=reused,
+            desc=f"{self._meta.name} on {task}",
+            unit="text",
+            disable=not kwargs.get("show_progress_bar", True),
+        )
+        with progress:
+            try:
+                for start in range(0, len(missing), call_size):
+                    chosen = missing[start : start + call_size]
+                    loader = _loader(inputs, texts, chosen, batch_size, plan.prompt.whole_row)
+                    vectors = self._checked(self.model.encode(loader, **where, **passed), len(chosen), plan.space, pending, task)
+                    pending.append(vectors)
+                    done = start + len(chosen)
+                    if done - begun >= self._chunk_texts:
+                        self._write(plan, texts, missing[begun:done], pending)
+                        begun = done
+                    progress.update(len(chosen))
+                    progress.set_postfix(encoded=done, reused=reused, to_go=len(missing) - done)
+            finally:
+                if pending:
+                    done = begun + sum(map(len, pending))
+                    self._write(plan, texts, missing[begun:done], pending)
+
+    def _write(self, plan: _Plan, texts: list[str], chosen: NDArray[np.int64], pending: list[NDArray[Any]]) -> None:
+        vectors = np.concatenate(pending)
+        pending.clear()
+        plan.space.append(plan.keys[chosen], vectors)
+        self.stats.encoded += len(chosen)
+        self.stats.characters += sum(len(texts[i]) for i in chosen)
+
+    def _checked(self, vectors: Any, count: int, space: Space, pending: list[NDArray[Any]], task: str) -> NDArray[Any]:
+        """What the model gave for ``count`` texts as an array of the store's type.
+
+        Raises:
+            ModelError: it is not one finite vector a text, of the width of those before.
+        """
+        blame = f"{self._meta.name} on {task}"
+        if hasattr(vectors, "detach"):
+            if vectors.is_sparse:
+                raise ModelError(f"{blame}: sparse vectors are not stored. Remedy: run the model without the store.")
+            vectors = vectors.detach().cpu()
+            vectors = vectors.float().numpy() if vectors.is_floating_point() else vectors.numpy()
+        vectors = np.asarray(vectors)
+        if not np.issubdtype(vectors.dtype, np.floating):
+            raise ModelError(f"{blame}: vectors of {vectors.dtype} are not stored. Remedy: run the model without the store.")
+        width = pending[0].shape[1] if pending else space.width
+        if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0 or (width and vectors.shape[1] != width):
+            raise ModelError(
+                f"{blame}: the model gave an array of shape {vectors.shape} for {count} texts"
+                + (f", where it gave vectors of {width} dimensions before" if width else "")
+                + ". Nothing of it was stored. Remedy: correct the model, or give it another name or revision."
+            )
+        with np.errstate(over="ignore"):
+            kept = vectors.astype(space.dtype, copy=False)
+        if bad := int((~np.isfinite(kept).all(axis=1)).sum()):
+            what = "NaN or infinite values" if not np.isfinite(vectors).all() else f"values beyond {self.dtype}"
+            raise ModelError(
+                f"{blame}: {what} in {bad} of {count} vectors. Nothing of them was stored."
+                " Remedy: load the model in a wider type (fp32 or bf16 instead of fp16), or look at its input."
+            )
+        return kept
+
+
+def _as_encoder(model: Any) -> Any:
+    """The model as an mteb encoder.
+
+    Raises:
+        ModelError: it is none, or one whose vectors cannot be stored one by one.
+    """
+    if not hasattr(model, "mteb_model_meta"):
+        from sentence_transformers import SentenceTransformer
+
+        if isinstance(model, SentenceTransformer):
+            model = SentenceTransformerEncoderWrapper(model)
+    if isinstance(model, StoredEncoder):
+        raise ModelError(f"{model.mteb_model_meta.name} has a store already. Remedy: pass the model itself.")
+    if isinstance(model, CompressionWrapper):
+        raise ModelError(
+            "quantised vectors depend on all texts of a call and cannot be stored one by one."
+            " Remedy: quantise what comes from the store, CompressionWrapper(stored(model))."
+        )
+    if not isinstance(model, EncoderProtocol):
+        raise ModelError(
+            f"{type(model).__name__} is no encoder (it lacks encode, similarity, similarity_pairwise or mteb_model_meta)."
+            " Remedy: pass an mteb encoder, a SentenceTransformer or a ModelMeta; search models and cross-encoders need no store."
+        )
+    return model
+
+
+def _check_meta(meta: ModelMeta | None, kind: str) -> None:
+    """Refuse a model that cannot be told from another."""
+    unnamed = meta is None or meta.name in _UNNAMED
+    if meta is None or unnamed or meta.revision in _UNNAMED:
+        raise ModelError(
+            f"{kind} has no {'name' if unnamed else 'revision'}, so its vectors could be taken for those of another model."
+            " Remedy: load it through a ModelMeta with a name and a revision (for a local checkpoint a hash of its content),"
+            " or set model.mteb_model_meta = model.mteb_model_meta.model_copy(update={'name': 'organisation/model',"
+            " 'revision': '...'}) on its mteb encoder."
+        )
+    if meta.is_cross_encoder:
+        raise ModelError(f"{meta.name} is a cross-encoder, it has no vectors. Remedy: use it without the store.")
+
+
+def _versions() -> list[str]:
+    """Versions of what resolves prompts and reads checkpoints: another one has to look at the model again."""
+    found = []
+    for name in ("mteb", "sentence-transformers", "transformers"):
+        try:
+            found.append(version(name))
+        except PackageNotFoundError:
+            found.append("")
+    return found
+
+
+def _texts(inputs: Any) -> list[str] | None:
+    """The texts that an encoder reads from the batches, None if it reads something else."""
+    dataset = getattr(inputs, "dataset", None)
+    columns = set(getattr(dataset, "column_names", None) or ())
+    if columns & _OTHER_MODALITIES or (columns and "text" not in columns):
+        return None
+    if (column := _column(inputs, dataset)) is not None:
+        texts = column
+    else:
+        texts = []
+        for batch in inputs:
+            if "text" not in batch or _OTHER_MODALITIES & batch.keys():
+                return None
+            texts += batch["text"]
+    return texts if all(isinstance(text, str) for text in texts) else None
+
+
+def _column(inputs: Any, dataset: Any) -> list[Any] | None:
+    """The texts straight from the table, which is much faster than by batches; None if the batches may hold others."""
+    from datasets import Dataset
+    from torch.utils.data import SequentialSampler
+
+    if not isinstance(dataset, Dataset) or "text" not in dataset.column_names or not len(dataset):
+        return None
+    if not isinstance(getattr(inputs, "sampler", None), SequentialSampler) or inputs.drop_last or dataset.format["type"] is not None:
+        return None
+    if list(inputs.collate_fn([dataset[0]]).get("text", ())) != [dataset[0]["text"]]:
+        return None
+    return list(dataset["text"])
+
+
+def _rows(inputs: Any, texts: list[str]) -> Iterator[str]:
+    """Each text with all the columns that an encoder might read beside it."""
+    dataset = getattr(inputs, "dataset", None)
+    names = sorted(set(getattr(dataset, "column_names", None) or ()) - {"id", "text"})
+    if not names:
+        yield from texts
+        return
+    assert dataset is not None
+    for text, row in zip(texts, dataset.select_columns(names), strict=True):
+        yield json.dumps([text, plain(row)], sort_keys=True)
+
+
+def _loader(inputs: Any, texts: list[str], chosen: NDArray[np.int64], batch_size: int, whole_row: bool) -> Any:
+    """A loader of some of the texts, as mteb would have made it for them."""
+    from datasets import Dataset
+    from torch.utils.data import DataLoader
+
+    dataset = getattr(inputs, "dataset", None)
+    if whole_row and isinstance(dataset, Dataset):
+        return DataLoader(dataset.select(chosen.tolist()), batch_size=batch_size, collate_fn=inputs.collate_fn)
+    return DataLoader(Dataset.from_dict({"text": [texts[i] for i in chosen]}), batch_size=batch_size)

@@ -1,0 +1,60 @@
+"""Keys of texts: 128-bit hashes of what a model is given to encode."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["KEY_BYTES", "Keys", "distinct", "halves", "hash_texts"]
+
+KEY_BYTES = 16
+Keys = NDArray[np.uint8]
+"""[n, 16] array: one key a row."""
+
+
+def hash_texts(texts: Iterable[str], prompt: str = "", context: str = "") -> Keys:
+    """128-bit blake2b of (context, prompt, text), one row a text.
+
+    Args:
+        texts: the texts as the model reads them.
+        prompt: the prompt that the model puts before each of them, resolved to its wording.
+        context: whatever else changes the vector of the same prompt and text (a role, a task).
+
+    Returns:
+        [n, 16] uint8.
+    """
+    start = hashlib.blake2b(digest_size=KEY_BYTES)
+    for part in (context, prompt):
+        encoded = part.encode("utf-8", "surrogatepass")
+        start.update(len(encoded).to_bytes(8, "little"))
+        start.update(encoded)
+    digests = bytearray()
+    for text in texts:
+        state = start.copy()
+        state.update(text.encode("utf-8", "surrogatepass"))
+        digests += state.digest()
+    return np.frombuffer(bytes(digests), np.uint8).reshape(-1, KEY_BYTES)
+
+
+def halves(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """The two 64-bit halves of each key.
+
+    Raises:
+        ValueError: the array is not [n, 16] uint8.
+    """
+    if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_BYTES:
+        raise ValueError(f"keys must be an [n, {KEY_BYTES}] array of uint8, got {keys.dtype} {keys.shape}")
+    pairs = np.ascontiguousarray(keys).view("<u8").reshape(-1, 2)
+    return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+
+
+def distinct(keys: Keys) -> NDArray[np.int64]:
+    """Positions of the first occurrence of every distinct key, ascending."""
+    high, low = halves(keys)
+    order = np.lexsort((low, high))
+    new = np.ones(len(order), bool)
+    new[1:] = (high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1])
+    return np.sort(order[new])

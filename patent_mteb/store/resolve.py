@@ -1,0 +1,249 @@
+"""What decides the vector of a text besides the text: settings of the model, and the prompt as the model resolves it.
+
+mteb's encoders choose the prompt themselves, each wrapper in its way. :func:`family` says which way is known to be whose:
+
+======================  ==============================================================================================
+``sentence-transformer``  ``SentenceTransformerEncoderWrapper``: ``model_prompts`` by task and role, else the model's own
+``instruction``           ``InstructSentenceTransformerModel``: ``get_task_instruction``
+``no prompt``             ``RandomEncoderBaseline``
+``own``                   an encoder with a method ``store_prompt(task_metadata, prompt_type) -> str``
+``unknown``               any other: nothing is known about what it makes of a task
+======================  ==============================================================================================
+
+For an unknown encoder the task (name, type, prompt), the role, the split, the subset and all columns of a row go into the key, so
+that nothing wrong can be shared; its texts are then encoded once a task instead of once.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.models import SentenceTransformerEncoderWrapper
+from mteb.models.abs_encoder import PromptSource
+from mteb.models.instruct_wrapper import InstructSentenceTransformerModel
+from mteb.models.model_implementations.random_baseline import RandomEncoderBaseline
+from mteb.models.model_meta import ModelMeta
+from mteb.types import PromptType
+
+__all__ = ["Facts", "Prompt", "facts_of", "family", "plain", "resolve", "weightless"]
+
+_PROMPT_KWARGS = frozenset({"model_prompts", "prompts_dict", "instruction_template", "prompt_priority", "apply_instruction_to_passages"})
+_NEUTRAL_KWARGS = frozenset({"device"})
+
+_BY_TASK_TYPE = {
+    "mteb.models.model_implementations.nomic_models.NomicWrapper": "sentence-transformer",
+    "mteb.models.model_implementations.jina_models.JinaWrapper": "sentence-transformer",
+    "mteb.models.model_implementations.jina_models.JinaV5TextWrapper": "sentence-transformer",
+    "mteb.models.model_implementations.kalm_models.KALMWrapper": "instruction",
+}
+"""Subclasses with an ``encode`` of their own that, read, looks at nothing but the prompt, the task's type and the role."""
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A resolved prompt.
+
+    Attributes:
+        text: its wording, "" for none.
+        context: whatever else the model lets depend on the task, "" for nothing.
+        whole_row: whether it may read other columns of a row than ``text``.
+    """
+
+    text: str
+    context: str = ""
+    whole_row: bool = False
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What has to be known of a loaded model to do without it next time.
+
+    Attributes:
+        family: how it resolves prompts.
+        settings: what decides its vectors.
+        core: prompts and similarity of the sentence-transformers model inside, None if there is none.
+    """
+
+    family: str
+    settings: Mapping[str, Any]
+    core: Mapping[str, Any] | None
+
+
+def family(encoder: type | Any) -> str:
+    """How an encoder, or a class of encoders, resolves prompts."""
+    cls = encoder if isinstance(encoder, type) else type(encoder)
+    if hasattr(cls, "store_prompt"):
+        return "own"
+    for known, name in (
+        (SentenceTransformerEncoderWrapper, "sentence-transformer"),
+        (InstructSentenceTransformerModel, "instruction"),
+        (RandomEncoderBaseline, "no prompt"),
+    ):
+        if getattr(cls, "encode", None) is known.encode:
+            return name
+    return _BY_TASK_TYPE.get(_qualified(cls), "unknown")
+
+
+def resolve(encoder: Any, facts: Facts, task: TaskMetadata, prompt_type: PromptType | None, hf_split: str, hf_subset: str) -> Prompt:
+    """The prompt that an encoder (or its weightless double) puts before the texts of a task."""
+    role = prompt_type.value if prompt_type else None
+    if facts.family == "own":
+        return Prompt(encoder.store_prompt(task, prompt_type))
+    if facts.family == "no prompt":
+        return Prompt("")
+    if facts.family == "unknown":
+        context = [task.name, task.type, task.prompt, role, hf_split, hf_subset]
+        return Prompt("", json.dumps(plain(context)), whole_row=True)
+    by_type = _qualified(type(encoder)) in _BY_TASK_TYPE
+    core = facts.core or {}
+    routed = None
+    if facts.family == "instruction":
+        instruction = encoder.get_task_instruction(task, prompt_type)
+        if prompt_type == PromptType.document and not encoder.apply_instruction_to_passages:
+            instruction = None
+        text = _fallback(core, instruction, None)
+    else:
+        prompts = encoder.model_prompts
+        name = encoder.get_prompt_name(task, prompt_type)
+        text = _fallback(core, prompts.get(name) if prompts else None, role)
+        routed = role if core.get("routed") else None
+    context = json.dumps([task.type, role]) if by_type else json.dumps([routed]) if routed else ""
+    return Prompt(text, context)
+
+
+def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
+    """The prompt that sentence-transformers applies: the given one, else the model's for the role, else its default."""
+    prompts = core.get("prompts", {})
+    if prompt is None:
+        names = {"query": ("query",), "document": ("document", "passage", "corpus")}.get(role or "", ())
+        name = next((name for name in names if name in prompts), core.get("default_prompt_name"))
+        prompt = prompts.get(name)
+    if prompt is None or isinstance(prompt, str):
+        return prompt or ""
+    return json.dumps(plain(prompt), sort_keys=True)
+
+
+def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
+    """Everything about a loaded encoder that :func:`resolve` and the store's identity need."""
+    kind = family(encoder)
+    loader_kwargs = {name: value for name, value in meta.loader_kwargs.items() if name not in _NEUTRAL_KWARGS}
+    if kind in ("sentence-transformer", "instruction"):
+        loader_kwargs = {name: value for name, value in loader_kwargs.items() if name not in _PROMPT_KWARGS}
+    settings: dict[str, Any] = {
+        "encoder": _qualified(type(encoder)),
+        "loader_kwargs": plain(loader_kwargs),
+        "experiment_kwargs": plain(dict(meta.experiment_kwargs or {})),
+    }
+    inner = getattr(encoder, "model", None)
+    core: dict[str, Any] | None = None
+    if _is_sentence_transformer(inner):
+        settings["sentence_transformer"] = _core_settings(inner)
+        core = {
+            "prompts": plain(dict(inner.prompts)),
+            "default_prompt_name": inner.default_prompt_name,
+            "routed": "task" in inner.get_model_kwargs(),
+            "similarity": str(inner.similarity_fn_name),
+        }
+    else:
+        settings["max_tokens"] = plain(meta.max_tokens)
+        for name in ("max_seq_length", "max_length", "embed_dim", "embedding_dim", "dtype"):
+            if hasattr(encoder, name):
+                settings[name] = plain(getattr(encoder, name))
+        if hasattr(inner, "dtype"):
+            settings["weights"] = plain(inner.dtype)
+    if hasattr(encoder, "store_settings"):
+        settings["own"] = plain(encoder.store_settings)
+    return Facts(kind, settings, core)
+
+
+def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
+    """An instance of the model's wrapper class without the model: it resolves prompts and compares vectors, by mteb's own code.
+
+    Returns:
+        None if the wrapper is not one of those whose constructor is known to set no more than what is set here.
+    """
+    cls: Any = meta.loader
+    if not isinstance(cls, type) and facts.settings.get("encoder") == _qualified(SentenceTransformerEncoderWrapper):
+        cls = SentenceTransformerEncoderWrapper  # a function made it, but it is all there is to it
+    known = facts.family in ("sentence-transformer", "instruction", "no prompt")
+    if not isinstance(cls, type) or not known or family(cls) != facts.family or (facts.family != "no prompt" and not facts.core):
+        return None
+    double: Any = object.__new__(cls)
+    double.mteb_model_meta = meta
+    if facts.core:
+        from sentence_transformers import SimilarityFunction
+
+        double.model = SimpleNamespace(
+            similarity=SimilarityFunction.to_similarity_fn(facts.core["similarity"]),
+            similarity_pairwise=SimilarityFunction.to_similarity_pairwise_fn(facts.core["similarity"]),
+        )
+    if facts.family == "sentence-transformer":
+        assert facts.core is not None
+        double.model_prompts = cls.validate_task_to_prompt_name(facts.core["prompts"], raise_for_invalid_keys=False)[0]
+    if facts.family == "instruction":
+        given = meta.loader_kwargs
+        double.instruction_template = given.get("instruction_template")
+        double.prompts_dict = given.get("prompts_dict")
+        double.apply_instruction_to_passages = given.get("apply_instruction_to_passages", True)
+        if given.get("prompt_priority") is not None:
+            double.prompt_priority = [PromptSource.from_str(source) for source in given["prompt_priority"]]
+    return double
+
+
+def _is_sentence_transformer(model: Any) -> bool:
+    if model is None:
+        return False
+    from sentence_transformers import SentenceTransformer
+
+    return isinstance(model, SentenceTransformer)
+
+
+def _core_settings(model: Any) -> dict[str, Any]:
+    """What decides the vectors of a sentence-transformers model, as it stands now (a user may have changed it after loading)."""
+    tokenizer = getattr(model, "tokenizer", None)
+    return {
+        "max_seq_length": plain(model.max_seq_length),
+        "truncate_dim": model.truncate_dim,
+        "weights": next((str(weight.dtype) for weight in model.parameters()), None),
+        "modules": [
+            [type(module).__name__, plain(module.get_config_dict()) if hasattr(module, "get_config_dict") else None] for module in model
+        ],
+        "tokenizer": {name: plain(getattr(tokenizer, name, None)) for name in ("padding_side", "truncation_side", "model_max_length")},
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it, the same in every process: functions and types by their names, arrays by their content."""
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((plain(item) for item in value), key=repr)
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, functools.partial):
+        return {"partial": plain(value.func), "args": plain(value.args), "keywords": plain(value.keywords)}
+    if callable(value) and hasattr(value, "__qualname__"):
+        line = getattr(getattr(value, "__code__", None), "co_firstlineno", "")
+        return f"{value.__module__}.{value.__qualname__}" + (f":{line}" if line else "")
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if hasattr(value, "model_dump"):
+        return plain(value.model_dump())
+    if type(value).__repr__ is object.__repr__:
+        return _qualified(type(value))
+    return repr(value)
+
+
+def _qualified(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

@@ -1,0 +1,270 @@
+"""Shard files of the embedding store: append-only, checksummed, memory-mapped; readable after a kill at any moment.
+
+A shard is a pair of files that one writer appends to and nobody changes:
+
+* ``NAME.rows``: the vectors, row after row, little endian, nothing else.
+* ``NAME.index``: a header of 256 bytes (magic, a JSON description padded with spaces, checksum), then one record a block of rows: a fixed
+  head (magic, number of keys, first row, number of rows, checksum of the rows, checksum of the head), the keys, for ragged
+  spaces the number of rows of each key, and the checksum of all of it.
+
+Rows are written first and their record after them, so a record vouches for rows that are on their way to the disk; should they
+not arrive (power failure, a file cut off, flipped bytes), the checksum in the record tells. Rows without a record do not exist.
+Checksums are 64-bit XXH3.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from patent_mteb.store.keys import KEY_BYTES, Keys
+
+__all__ = ["Block", "BlockKeys", "Damage", "Shard", "ShardWriter", "checksum"]
+
+INDEX_SUFFIX = ".index"
+ROWS_SUFFIX = ".rows"
+_MAGIC = b"PMSHARD1"
+_BLOCK = b"BLK1"
+_HEAD = struct.Struct("<4sIQQQ")
+_LENGTH = struct.Struct("<I")
+_HEADER_BYTES = 256
+_CHECK = struct.Struct("<Q")
+
+
+def checksum(data: Any) -> int:
+    """64-bit XXH3 of a bytes-like object or a contiguous array."""
+    return xxhash.xxh3_64_intdigest(data)
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something in a store that cannot be used.
+
+    Attributes:
+        path: the file.
+        problem: what is wrong with it.
+        texts: how many texts lose their vectors by it, as far as can be told.
+        fatal: False for what a stopped or still running writer leaves behind: bytes that no record vouches for.
+    """
+
+    path: Path
+    problem: str
+    texts: int = 0
+    fatal: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.problem}" + (f" ({self.texts} texts)" if self.texts else "")
+
+
+@dataclass
+class Block:
+    """Consecutive rows of a shard that share one checksum."""
+
+    first_row: int
+    rows: int
+    checksum: int
+    texts: int
+    cut_off: bool = False
+    verified: bool = False
+
+
+@dataclass(frozen=True)
+class BlockKeys:
+    """The keys of a block, and for each its first row in the shard and its number of rows."""
+
+    block: Block
+    keys: Keys
+    first_rows: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+
+class Shard:
+    """Reader of one shard, which may still be growing.
+
+    Args:
+        index_path: the ``.index`` file; the rows lie beside it.
+        space: digest of the space that the shard must belong to.
+        dtype: type of the vectors' elements.
+        ragged: whether a key has any number of rows instead of one.
+    """
+
+    def __init__(self, index_path: Path, space: str, dtype: np.dtype[Any], ragged: bool) -> None:
+        self.index_path = index_path
+        self.rows_path = index_path.with_suffix(ROWS_SUFFIX)
+        self.blocks: list[Block] = []
+        self.width = 0
+        self._expected = {"space": space, "dtype": dtype.str, "ragged": ragged}
+        self._dtype = dtype
+        self._ragged = ragged
+        self._offset = 0
+        self._seen_size = -1
+
+    @property
+    def row_bytes(self) -> int:
+        return self.width * self._dtype.itemsize
+
+    def read_new(self) -> tuple[list[BlockKeys], list[Damage]]:
+        """The blocks recorded since the last call, and what cannot be used."""
+        try:
+            if self.index_path.stat().st_size == self._seen_size:
+                return [], []
+            with self.index_path.open("rb") as stream:
+                stream.seek(self._offset)
+                data = stream.read()
+            stored_rows = self.rows_path.stat().st_size if self.rows_path.exists() else 0
+        except FileNotFoundError:
+            return [], []  # pruned by another process: its vectors are simply no longer there
+        self._seen_size = self._offset + len(data)
+        found: list[BlockKeys] = []
+        damages: list[Damage] = []
+        position = self._read_header(data, damages) if self._offset == 0 else 0
+        while self.width and position < len(data):
+            record = self._parse(data, position)
+            if isinstance(record, Damage):
+                damages.append(record)
+                break
+            parsed, position = record
+            block = parsed.block
+            self.blocks.append(block)
+            if (block.first_row + block.rows) * self.row_bytes > stored_rows:
+                block.cut_off = True
+                damages.append(Damage(self.rows_path, f"cut off before row {block.first_row + block.rows}", block.texts))
+            else:
+                found.append(parsed)
+        self._offset += position
+        return found, damages
+
+    def _read_header(self, data: bytes, damages: list[Damage]) -> int:
+        """Length of the header, or 0 if the shard cannot be used (yet)."""
+        if len(data) < _HEADER_BYTES:
+            damages.append(Damage(self.index_path, "unfinished header", fatal=False))
+            return 0
+        end = _HEADER_BYTES - _CHECK.size
+        if data[: len(_MAGIC)] != _MAGIC or _CHECK.unpack_from(data, end)[0] != checksum(data[:end]):
+            damages.append(Damage(self.index_path, "damaged header"))
+            return 0
+        header = json.loads(data[len(_MAGIC) : end])
+        width = header.pop("width")
+        if header != self._expected:
+            damages.append(Damage(self.index_path, f"belongs to another space ({header} instead of {self._expected})"))
+            return 0
+        self.width = width
+        return _HEADER_BYTES
+
+    def _parse(self, data: bytes, position: int) -> tuple[BlockKeys, int] | Damage:
+        """The record at a position and where it ends, or why there is none."""
+        at = self._offset + position
+        unfinished = Damage(self.index_path, f"unfinished record at byte {at}", fatal=False)
+        damaged = Damage(self.index_path, f"damaged record at byte {at}; it and what follows is not used")
+        head_end = position + _HEAD.size
+        keys_at = head_end + _CHECK.size
+        if len(data) < keys_at:
+            return unfinished
+        magic, texts, first_row, rows, rows_checksum = _HEAD.unpack_from(data, position)
+        if magic != _BLOCK or _CHECK.unpack_from(data, head_end)[0] != checksum(data[position:head_end]):
+            return damaged
+        lengths_at = keys_at + texts * KEY_BYTES
+        end = lengths_at + (texts * _LENGTH.size if self._ragged else 0)
+        if len(data) < end + _CHECK.size:
+            return unfinished
+        if _CHECK.unpack_from(data, end)[0] != checksum(data[position:end]):
+            return damaged
+        keys = np.frombuffer(data, np.uint8, texts * KEY_BYTES, keys_at).reshape(-1, KEY_BYTES)
+        lengths = np.frombuffer(data, "<u4", texts, lengths_at).astype(np.int64) if self._ragged else np.ones(texts, np.int64)
+        first_rows = first_row + np.cumsum(lengths) - lengths
+        block = Block(first_row, rows, rows_checksum, texts)
+        return BlockKeys(block, keys, first_rows, lengths), end + _CHECK.size
+
+    def map(self) -> NDArray[Any]:
+        """The rows as a read-only memory map, [rows, width]; unmapped when the last view of it goes.
+
+        Raises:
+            FileNotFoundError: the shard was pruned meanwhile.
+        """
+        rows = self.rows_path.stat().st_size // self.row_bytes
+        if rows == 0:
+            return np.empty((0, self.width), self._dtype)
+        return np.memmap(self.rows_path, self._dtype, "r", shape=(rows, self.width))
+
+    def verify(self, block: Block, view: NDArray[Any]) -> bool:
+        """Whether the rows of a block are the ones that were written; read only once per reader."""
+        if not block.verified:
+            rows = view[block.first_row : block.first_row + block.rows]
+            block.verified = len(rows) == block.rows and checksum(rows) == block.checksum
+        return block.verified
+
+    def uncommitted_bytes(self) -> int:
+        """Bytes of rows at the end of the file that no record vouches for."""
+        recorded = max((block.first_row + block.rows for block in self.blocks), default=0) * self.row_bytes
+        try:
+            return max(0, self.rows_path.stat().st_size - recorded)
+        except FileNotFoundError:
+            return 0
+
+
+class ShardWriter:
+    """Appends blocks to a shard of its own, which no other writer touches.
+
+    Args:
+        directory: the space's directory.
+        space: its digest.
+        dtype: type of the vectors' elements.
+        width: their dimensions.
+        ragged: whether a key has any number of rows instead of one.
+    """
+
+    def __init__(self, directory: Path, space: str, dtype: np.dtype[Any], width: int, ragged: bool) -> None:
+        self.pid = os.getpid()
+        self.width = width
+        self.rows = 0
+        self._ragged = ragged
+        self._row_bytes = width * dtype.itemsize
+        stem = directory / f"{time.time_ns():016x}-{self.pid}-{secrets.token_hex(4)}"
+        header = {"space": space, "dtype": dtype.str, "ragged": ragged, "width": width}
+        text = json.dumps(header, sort_keys=True).encode()
+        start = _MAGIC + text.ljust(_HEADER_BYTES - len(_MAGIC) - _CHECK.size)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        self._rows_file = os.open(stem.with_suffix(ROWS_SUFFIX), flags, 0o644)
+        self._index_file = os.open(stem.with_suffix(INDEX_SUFFIX), flags, 0o644)
+        _write_all(self._index_file, start + _CHECK.pack(checksum(start)))
+
+    @property
+    def nbytes(self) -> int:
+        return self.rows * self._row_bytes
+
+    def append(self, keys: Keys, rows: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
+        """Write one block: rows [r, width] of the keys [n, 16], with n = r, or ``lengths`` [n] that add up to r."""
+        body = np.ascontiguousarray(rows)
+        _write_all(self._rows_file, memoryview(body).cast("B") if body.size else b"")
+        head = _HEAD.pack(_BLOCK, len(keys), self.rows, len(body), checksum(body))
+        record = head + _CHECK.pack(checksum(head)) + keys.tobytes()
+        if self._ragged:
+            assert lengths is not None
+            record += lengths.astype("<u4").tobytes()
+        _write_all(self._index_file, record + _CHECK.pack(checksum(record)))
+        self.rows += len(body)
+
+    def sync(self) -> None:
+        """Ask the system to bring everything to the disk, so that a power failure loses nothing either."""
+        os.fsync(self._rows_file)
+        os.fsync(self._index_file)
+
+    def close(self) -> None:
+        os.close(self._rows_file)
+        os.close(self._index_file)
+
+
+def _write_all(descriptor: int, data: bytes | memoryview) -> None:
+    view = memoryview(data)
+    while len(view):
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,639 @@
+"""Spaces of vectors that belong together, and the store that holds them.
+
+Layout of a store::
+
+    store.json                      format of the store
+    spaces/<digest>/space.json      identity of a space: model, revision, settings, element type; the digest is its hash
+    spaces/<digest>/*.index *.rows  shards (see ``shards``)
+    models/<digest>.json            what a model said about itself when it was last loaded (see ``resolve``)
+    tmp/                            results too big for memory, deleted as soon as they are mapped
+
+Several processes may read and write one store at once: each appends to shards of its own. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from patent_mteb.errors import DataError
+from patent_mteb.fingerprint import cache_root
+from patent_mteb.store.keys import Keys, distinct, halves
+from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter
+
+__all__ = ["EmbeddingStore", "PruneReport", "Space", "SpaceInfo", "VerifyReport", "default_path"]
+
+logger = logging.getLogger(__name__)
+
+FORMAT = 1
+DTYPES = ("float32", "float16")
+_BLOCK_BYTES = 4 << 20
+_SLICE_BYTES = 16 << 20
+
+
+def default_path() -> Path:
+    """``PATENT_MTEB_STORE``, else ``store`` in the suite's user cache."""
+    if explicit := os.environ.get("PATENT_MTEB_STORE"):
+        return Path(explicit).expanduser()
+    return cache_root() / "store"
+
+
+@dataclass(frozen=True)
+class SpaceInfo:
+    """What a space holds.
+
+    Attributes:
+        directory: where it lies.
+        identity: model, revision and settings as they were given.
+        dtype, ragged: element type, and whether a text has many vectors.
+        width: dimensions, 0 while it is empty.
+        texts: distinct texts with usable records (their rows are not read; see ``verify``).
+        rows: vectors, more than texts in ragged spaces.
+        nbytes: size on disk.
+        last_used: when a process last opened it, seconds since the epoch.
+    """
+
+    directory: Path
+    identity: Mapping[str, Any]
+    dtype: str
+    ragged: bool
+    width: int
+    texts: int
+    rows: int
+    nbytes: int
+    last_used: float
+
+    @property
+    def model(self) -> str:
+        return str(self.identity.get("model", ""))
+
+    @property
+    def revision(self) -> str:
+        return str(self.identity.get("revision", ""))
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """Result of reading everything in a store.
+
+    Attributes:
+        spaces, texts, nbytes: how much was read.
+        damages: what is wrong; those that are not ``fatal`` are leftovers of stopped or running writers.
+    """
+
+    spaces: int
+    texts: int
+    nbytes: int
+    damages: tuple[Damage, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not any(damage.fatal for damage in self.damages)
+
+
+@dataclass(frozen=True)
+class PruneReport:
+    """What was removed, one line each, and the bytes that it freed."""
+
+    freed_bytes: int
+    removed: tuple[str, ...]
+
+
+@dataclass
+class _Table:
+    """One entry a stored key, sorted by the high half of the key."""
+
+    high: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    low: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    block: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    row: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    length: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    def take(self, which: NDArray[Any]) -> _Table:
+        return _Table(self.high[which], self.low[which], self.block[which], self.row[which], self.length[which])
+
+    @staticmethod
+    def joined(tables: Sequence[_Table]) -> _Table:
+        """Entries of equal keys stay in the order of the tables."""
+        names = ("high", "low", "block", "row", "length")
+        whole = _Table(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
+        return whole.take(np.argsort(whole.high, kind="stable"))
+
+    def search(self, keys: Keys) -> NDArray[np.int64]:
+        """Position of the first entry of each key, -1 where there is none."""
+        high, low = halves(keys)
+        found = np.full(len(keys), -1, np.int64)
+        if not len(self):
+            return found
+        pending = np.argsort(high)
+        at = np.searchsorted(self.high, high[pending])
+        while len(pending):
+            inside = at < len(self)
+            pending, at = pending[inside], at[inside]
+            same = self.high[at] == high[pending]
+            pending, at = pending[same], at[same]
+            match = self.low[at] == low[pending]
+            found[pending[match]] = at[match]
+            pending, at = pending[~match], at[~match] + 1
+        return found
+
+
+class Space:
+    """Vectors of one model under one set of settings. Made by :meth:`EmbeddingStore.space`.
+
+    Memory: 28 bytes a stored key, about twice that while they are sorted or looked up, one mapped shard at a time, 16 MiB for
+    copying, and the result itself up to the store's ``memory_limit``.
+    """
+
+    def __init__(self, store: EmbeddingStore, directory: Path, dtype: str, ragged: bool) -> None:
+        self.directory = directory
+        self.dtype: np.dtype[Any] = np.dtype(dtype).newbyteorder("<")
+        self.ragged = ragged
+        self.damages: list[Damage] = []
+        self._store = store
+        self._table = _Table()
+        self._shards: dict[str, Shard] = {}
+        self._blocks: list[tuple[Shard, Block]] = []
+        self._writer: ShardWriter | None = None
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        self.refresh()
+        return len(self._table)
+
+    @property
+    def width(self) -> int:
+        """Dimensions of the vectors, 0 while the space is empty."""
+        self.refresh()
+        return self._width()
+
+    def _width(self) -> int:
+        return next((shard.width for shard in self._shards.values() if shard.blocks), 0)
+
+    def refresh(self) -> None:
+        """Take in what this and other processes have written since the last time."""
+        tables = [self._table]
+        for path in sorted(self.directory.glob(f"*{INDEX_SUFFIX}")):
+            shard = self._shards.get(path.name)
+            if shard is None:
+                shard = self._shards[path.name] = Shard(path, self.directory.name, self.dtype, self.ragged)
+            found, damages = shard.read_new()
+            if found and shard.width != self._width():
+                damages = [Damage(path, f"vectors of {shard.width} dimensions in a space of {self._width()}", fatal=True)]
+                found = []
+            for damage in damages:
+                self._report(damage)
+            tables += [self._entries(shard, one) for one in found]
+        if len(tables) > 1:
+            self._table = _Table.joined(tables)
+
+    def _entries(self, shard: Shard, found: BlockKeys) -> _Table:
+        high, low = halves(found.keys)
+        number = np.full(len(high), len(self._blocks), np.int32)
+        self._blocks.append((shard, found.block))
+        return _Table(high, low, number, found.first_rows.astype(np.uint32), found.lengths.astype(np.uint32))
+
+    def _report(self, damage: Damage) -> None:
+        self.damages.append(damage)
+        if damage.fatal:
+            logger.warning("Damaged embedding store, the vectors concerned will be encoded again: %s", damage)
+        else:
+            logger.debug("%s", damage)
+
+    def contains(self, keys: Keys) -> NDArray[np.bool_]:
+        """[n] mask of the keys whose vectors are there and whole; the blocks that hold them are checked at their first use."""
+        return self._locate(keys) >= 0
+
+    def gather(self, keys: Keys) -> NDArray[Any]:
+        """The vectors of the keys, [n, width], in their order.
+
+        Returns:
+            An array in memory, or a map of a temporary file if it takes more than the store's ``memory_limit``.
+
+        Raises:
+            KeyError: a key is not there.
+            ValueError: the space is ragged.
+        """
+        if self.ragged:
+            raise ValueError("a ragged space is read with gather_ragged")
+        positions = self._located(keys)
+        out = self._store.allocate((len(keys), self._width()), self.dtype)
+        self._copy(positions, np.arange(len(keys)), None, out)
+        return out
+
+    def gather_ragged(self, keys: Keys) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The vectors of the keys one after the other, [total rows, width], and [n + 1] offsets: key i has rows [o[i], o[i + 1]).
+
+        Raises:
+            KeyError: a key is not there.
+            ValueError: the space is not ragged.
+        """
+        if not self.ragged:
+            raise ValueError("a space with one vector a text is read with gather")
+        positions = self._located(keys)
+        lengths = self._table.length[positions].astype(np.int64)
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        out = self._store.allocate((int(offsets[-1]), self._width()), self.dtype)
+        self._copy(positions, offsets[:-1], lengths, out)
+        return out, offsets
+
+    def append(self, keys: Keys, vectors: NDArray[Any]) -> None:
+        """Write vectors [n, width] of the keys [n, 16]; on return they survive the end of the process.
+
+        Raises:
+            ValueError: a shape does not fit, the width is not the space's, or a value is not finite (in the space's type).
+        """
+        if self.ragged:
+            raise ValueError("a ragged space is written with append_ragged")
+        vectors = np.asarray(vectors)
+        if len(vectors) != len(keys):
+            raise ValueError(f"{len(vectors)} vectors for {len(keys)} keys")
+        self._append(keys, vectors, None)
+
+    def append_ragged(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64]) -> None:
+        """Write ``lengths[i]`` vectors a key, one after the other in ``values`` [total, width].
+
+        Raises:
+            ValueError: as :meth:`append`.
+        """
+        if not self.ragged:
+            raise ValueError("a space with one vector a text is written with append")
+        lengths = np.asarray(lengths, np.int64)
+        if len(lengths) != len(keys) or (lengths < 0).any() or lengths.sum() != len(values):
+            raise ValueError(f"{len(lengths)} lengths adding up to {lengths.sum()} for {len(keys)} keys and {len(values)} vectors")
+        self._append(keys, np.asarray(values), lengths)
+
+    def _append(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
+        halves(keys)
+        if values.ndim != 2 or values.shape[1] < 1:
+            raise ValueError(f"vectors must be an [n, width] array, got shape {values.shape}")
+        width = values.shape[1]
+        if (held := self.width) not in (0, width):
+            raise ValueError(f"vectors of {width} dimensions for a space of {held}")
+        with np.errstate(over="ignore"):
+            values = values.astype(self.dtype, copy=False)
+        if not np.isfinite(values).all():
+            raise ValueError(f"NaN, infinity, or a value beyond {self.dtype.name}")
+        with self._lock:
+            try:
+                for chosen, rows in _blocks(len(keys), lengths, width * self.dtype.itemsize):
+                    part = values[rows]
+                    writer = self._ready_writer(width, part.nbytes)
+                    writer.append(keys[chosen], part, None if lengths is None else lengths[chosen])
+                if self._writer is not None:
+                    self._writer.sync()
+            except BaseException:
+                self.close()
+                raise
+
+    def _ready_writer(self, width: int, nbytes: int) -> ShardWriter:
+        writer = self._writer
+        if writer is not None and writer.pid != os.getpid():
+            writer = self._writer = None  # a forked child must not append to its parent's shard
+        if writer is not None and (writer.rows and writer.nbytes + nbytes > self._store.shard_bytes):
+            writer.sync()
+            self.close()
+            writer = None
+        if writer is None:
+            writer = self._writer = ShardWriter(self.directory, self.directory.name, self.dtype, width, self.ragged)
+        return writer
+
+    def close(self) -> None:
+        """Finish the shard being written; the next append starts another."""
+        if self._writer is not None and self._writer.pid == os.getpid():
+            self._writer.close()
+        self._writer = None
+
+    def _located(self, keys: Keys) -> NDArray[np.int64]:
+        positions = self._locate(keys)
+        if missing := int((positions < 0).sum()):
+            raise KeyError(f"{missing} of {len(keys)} keys are not in {self.directory}")
+        return positions
+
+    def _locate(self, keys: Keys) -> NDArray[np.int64]:
+        """Table position of each key whose block has passed its checksum, -1 for the others."""
+        self.refresh()
+        while True:
+            positions = self._table.search(keys)
+            counts = np.bincount(self._table.block[positions[positions >= 0]], minlength=len(self._blocks))
+            damaged = self._check(np.flatnonzero(counts))
+            if not damaged:
+                return positions
+            self._table = self._table.take(~np.isin(self._table.block, damaged))
+
+    def _check(self, numbers: NDArray[np.intp]) -> list[int]:
+        """Those of the blocks that fail their checksum."""
+        damaged: list[int] = []
+        by_shard: dict[Shard, list[int]] = {}
+        for number in numbers.tolist():
+            shard, block = self._blocks[number]
+            if not block.verified:
+                by_shard.setdefault(shard, []).append(number)
+        for shard, unverified in by_shard.items():
+            try:
+                view = shard.map()
+            except FileNotFoundError:
+                damaged += unverified
+                continue
+            for number in unverified:
+                block = self._blocks[number][1]
+                if not shard.verify(block, view):
+                    damaged.append(number)
+                    self._report(_wrong_checksum(shard, block))
+        return damaged
+
+    def _copy(self, positions: NDArray[np.int64], targets: NDArray[np.int64], lengths: NDArray[np.int64] | None, out: NDArray[Any]) -> None:
+        """Copy the rows of table positions to ``out`` from row ``targets[i]`` on, shard by shard in the order of the files."""
+        if not len(positions):
+            return
+        numbers = {shard: number for number, shard in enumerate(self._shards.values())}
+        shards = list(numbers)
+        shard_of_block = np.array([numbers[shard] for shard, _ in self._blocks], np.int64)
+        rows = self._table.row[positions].astype(np.int64)
+        shard = shard_of_block[self._table.block[positions]]
+        order = np.argsort((shard << 32) | rows)
+        row_bytes = max(1, out.shape[1] * out.itemsize)
+        ends = np.cumsum(np.ones(len(order), np.int64) if lengths is None else lengths[order])
+        for first, last in _runs(shard[order]):
+            view = shards[int(shard[order[first]])].map()
+            for begin, end in _slices(ends, first, last, max(1, _SLICE_BYTES // row_bytes)):
+                chosen = order[begin:end]
+                if lengths is None:
+                    out[targets[chosen]] = view[rows[chosen]]
+                else:
+                    out[_spread(targets[chosen], lengths[chosen])] = view[_spread(rows[chosen], lengths[chosen])]
+            del view
+
+
+def _wrong_checksum(shard: Shard, block: Block) -> Damage:
+    return Damage(shard.rows_path, f"wrong checksum of rows {block.first_row} to {block.first_row + block.rows}", block.texts)
+
+
+def _runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Bounds of the runs of equal values in a sorted array that is not empty."""
+    bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    return itertools.pairwise(bounds)
+
+
+def _slices(ends: NDArray[np.int64], first: int, last: int, rows: int) -> Iterator[tuple[int, int]]:
+    """Cut entries [first, last), whose rows add up to ``ends``, into pieces of at most ``rows`` rows, or of one entry."""
+    while first < last:
+        before = int(ends[first - 1]) if first else 0
+        stop = min(last, max(first + 1, int(np.searchsorted(ends, before + rows, "right"))))
+        yield first, stop
+        first = stop
+
+
+def _spread(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All integers of the ranges [start, start + length), one range after the other."""
+    return np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
+
+
+def _blocks(texts: int, lengths: NDArray[np.int64] | None, row_bytes: int) -> Iterator[tuple[slice, slice]]:
+    """Cut texts into blocks of bounded size: the texts of each, and their rows."""
+    ends = np.arange(1, texts + 1) if lengths is None else np.cumsum(lengths)
+    for first, last in _slices(ends, 0, texts, max(1, _BLOCK_BYTES // row_bytes)):
+        yield slice(first, last), slice(int(ends[first - 1]) if first else 0, int(ends[last - 1]))
+
+
+class EmbeddingStore:
+    """A directory of embeddings, each text encoded once for every model, revision, setting and prompt.
+
+    Args:
+        path: the directory; made if it is not there. Default: :func:`default_path`.
+        shard_bytes: size above which a new shard is begun.
+        memory_limit: size above which a result is a mapped temporary file (in the store's file system) instead of an array in
+            memory.
+
+    Raises:
+        DataError: the directory holds something else, or a store of a later format.
+    """
+
+    def __init__(self, path: Path | str | None = None, *, shard_bytes: int = 256 << 20, memory_limit: int = 4 << 30) -> None:
+        self.path = (default_path() if path is None else Path(path).expanduser()).absolute()
+        self.shard_bytes = shard_bytes
+        self.memory_limit = memory_limit
+        self._open: dict[str, Space] = {}
+        marker = self.path / "store.json"
+        if not marker.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            if any(not entry.name.startswith("store.json") for entry in self.path.iterdir()) and not marker.exists():
+                raise DataError("directory is not empty and no embedding store", path=self.path, remedy="give another directory")
+            write_json(marker, {"format": FORMAT})
+        found = read_json(marker)
+        if found != {"format": FORMAT}:
+            raise DataError(
+                f"embedding store of format {found}, this version writes {FORMAT}",
+                path=self.path,
+                remedy="give another directory, or delete this one",
+            )
+
+    def space(self, identity: Mapping[str, Any], dtype: str = "float32", ragged: bool = False) -> Space:
+        """The space of an identity (anything that JSON can hold), made if it is not there.
+
+        Two identities, element types or shapes never share a vector: their hash names the directory.
+
+        Raises:
+            ValueError: an element type other than float32 and float16.
+        """
+        if dtype not in DTYPES:
+            raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
+        document = {"format": FORMAT, "identity": dict(identity), "dtype": dtype, "ragged": ragged}
+        digest = json_digest(document)
+        space = self._open.get(digest)
+        if space is None:
+            directory = self.path / "spaces" / digest
+            space = self._open[digest] = Space(self, directory, dtype, ragged)
+        described = space.directory / "space.json"
+        if read_json(described) != json.loads(json.dumps(document)):
+            write_json(described, document)
+        else:
+            with contextlib.suppress(OSError):
+                os.utime(described)
+        return space
+
+    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """An array to fill: in memory, or above ``memory_limit`` a map of a temporary file that goes with it."""
+        if shape[0] * shape[1] * dtype.itemsize <= self.memory_limit:
+            return np.empty(shape, dtype)
+        folder = self.path / "tmp"
+        folder.mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            return np.memmap(file, dtype, "w+", shape=shape)
+
+    def info(self) -> list[SpaceInfo]:
+        """Every space, the biggest first."""
+        return sorted((self._info(directory) for directory in self._directories()), key=lambda one: -one.nbytes)
+
+    def verify(self) -> VerifyReport:
+        """Read everything and compare it with its checksums."""
+        damages: list[Damage] = []
+        texts = nbytes = 0
+        directories = self._directories()
+        for directory in directories:
+            nbytes += _size(directory)
+            document = read_json(directory / "space.json")
+            if document is None or json_digest(document) != directory.name:
+                damages.append(Damage(directory / "space.json", "missing or damaged; the space is unknown until it is used again"))
+                continue
+            for _, found, wrong in _examine(directory, document):
+                texts += sum(one.block.texts for one in found)
+                damages += wrong
+        return VerifyReport(len(directories), texts, nbytes, tuple(damages))
+
+    def prune(
+        self, *, model: str | None = None, older_than_days: float | None = None, damaged: bool = False, dry_run: bool = False
+    ) -> PruneReport:
+        """Remove spaces, or with ``damaged`` only damaged shards after their whole blocks were saved to a new one.
+
+        Args:
+            model: only spaces of this model.
+            older_than_days: only spaces that nobody has opened for so many days.
+            damaged: remove damaged shards in these spaces (all spaces if none of the above is given) instead of the spaces.
+            dry_run: say what would be removed, and leave it.
+
+        Raises:
+            ValueError: no criterion at all.
+        """
+        if model is None and older_than_days is None and not damaged:
+            raise ValueError("say what to prune: a model, an age, or damaged shards")
+        removed: list[str] = []
+        freed = 0
+        for info in self.info():
+            if model is not None and info.model != model:
+                continue
+            if older_than_days is not None and time.time() - info.last_used < older_than_days * 86400:
+                continue
+            if damaged:
+                lines, size = self._prune_shards(info.directory, dry_run)
+                removed += lines
+                freed += size
+                continue
+            removed.append(f"{info.model} {info.revision} {info.dtype}: {info.texts} texts, {info.nbytes} bytes ({info.directory})")
+            freed += info.nbytes
+            if not dry_run:
+                self._open.pop(info.directory.name, None)
+                doomed = info.directory.with_name(f"{info.directory.name}.{secrets.token_hex(4)}.pruned")
+                info.directory.rename(doomed)
+                shutil.rmtree(doomed)
+        return PruneReport(freed, tuple(removed))
+
+    def _prune_shards(self, directory: Path, dry_run: bool) -> tuple[list[str], int]:
+        document = read_json(directory / "space.json")
+        if document is None or json_digest(document) != directory.name:
+            return [], 0
+        before = _size(directory)
+        removed: list[str] = []
+        freed = 0
+        space = Space(self, directory, document["dtype"], document["ragged"])
+        for shard, found, damages in _examine(directory, document):
+            fatal = [str(damage) for damage in damages if damage.fatal]
+            if not fatal:
+                continue
+            removed += fatal
+            freed += sum(path.stat().st_size for path in (shard.index_path, shard.rows_path) if path.exists())
+            if dry_run:
+                continue
+            view = shard.map() if found else None
+            for one in found:
+                assert view is not None
+                rows = view[one.block.first_row : one.block.first_row + one.block.rows]
+                if document["ragged"]:
+                    space.append_ragged(one.keys, rows, one.lengths)
+                else:
+                    space.append(one.keys, rows)
+            shard.index_path.unlink(missing_ok=True)
+            shard.rows_path.unlink(missing_ok=True)
+        space.close()
+        if not dry_run:
+            self._open.pop(directory.name, None)
+            freed = before - _size(directory)
+        return removed, freed
+
+    def _directories(self) -> list[Path]:
+        spaces = self.path / "spaces"
+        return sorted(entry for entry in spaces.iterdir() if len(entry.name) == 32) if spaces.is_dir() else []
+
+    def _info(self, directory: Path) -> SpaceInfo:
+        described = directory / "space.json"
+        document = read_json(described) or {"identity": {}, "dtype": "float32", "ragged": False}
+        texts = rows = width = 0
+        keys: list[Keys] = []
+        for path in sorted(directory.glob(f"*{INDEX_SUFFIX}")):
+            shard = Shard(path, directory.name, np.dtype(document["dtype"]).newbyteorder("<"), document["ragged"])
+            found, _ = shard.read_new()
+            keys += [one.keys for one in found]
+            rows += sum(one.block.rows for one in found)
+            width = width or shard.width
+        if keys:
+            texts = len(distinct(np.concatenate(keys)))
+        used = described.stat().st_mtime if described.exists() else directory.stat().st_mtime
+        return SpaceInfo(directory, document["identity"], document["dtype"], document["ragged"], width, texts, rows, _size(directory), used)
+
+
+def _examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shard, list[BlockKeys], list[Damage]]]:
+    """Every shard of a space with its whole blocks, read through, and what is wrong with it."""
+    dtype = np.dtype(document["dtype"]).newbyteorder("<")
+    for path in sorted({entry.with_suffix(INDEX_SUFFIX) for entry in directory.iterdir() if entry.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)}):
+        shard = Shard(path, directory.name, dtype, document["ragged"])
+        if not path.exists():
+            yield shard, [], [Damage(shard.rows_path, "rows without an index", fatal=False)]
+            continue
+        found, damages = shard.read_new()
+        whole: list[BlockKeys] = []
+        if found:
+            view = shard.map()
+            whole = [one for one in found if shard.verify(one.block, view)]
+            damages += [_wrong_checksum(shard, one.block) for one in found if not one.block.verified]
+        if left := shard.uncommitted_bytes():
+            damages.append(Damage(shard.rows_path, f"{left} bytes at its end that no record vouches for", fatal=False))
+        yield shard, whole, damages
+
+
+def json_digest(document: Any) -> str:
+    """Hash (32 hexadecimal digits) of a JSON document, whatever the order of its keys."""
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
+
+
+def read_json(path: Path) -> Any:
+    """The document in a file, None if it is missing or no JSON."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Replace a file by a document in one step."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    partial.write_text(json.dumps(document, indent=2, sort_keys=True) + "\n", "utf-8")
+    partial.replace(path)
+
+
+def _size(directory: Path) -> int:
+    total = 0
+    for entry in directory.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            total += entry.stat().st_size
+    return total

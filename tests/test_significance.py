@@ -1,0 +1,186 @@
+"""The bootstrap against loops over the same resamples, its resamples against their distribution, corrections against SciPy."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from patent_mteb.metrics import significance as module
+from patent_mteb.metrics.significance import bonferroni, bootstrap, counts, holm, letters, stars, tiers
+
+RNG = np.random.default_rng(0)
+BASE = RNG.random(300) ** 2
+SCORES = np.stack([np.clip(BASE + RNG.normal(shift, 0.15, 300), 0, 1) for shift in (0.0, 0.01, -0.02, 0.012, 0.1)], axis=1)
+SCORES[RNG.random(SCORES.shape) < 0.3] = 0
+
+
+def drawn_means(scores, resamples, seed):
+    """Mean of each model over each resample, one drawn query at a time, summed without rounding."""
+    for block in counts(len(scores), resamples, seed):
+        for row in block:
+            queries = np.repeat(np.arange(len(scores)), row)
+            yield [math.fsum(scores[queries, model]) / len(queries) for model in range(scores.shape[1])]
+
+
+def test_equal_to_a_naive_loop_with_the_same_resamples():
+    result = bootstrap(SCORES, resamples=1500, seed=42)
+    naive = np.array(list(drawn_means(SCORES, 1500, 42)))
+    np.testing.assert_allclose(result.resampled, naive, atol=1e-12)
+    p = result.p_values()
+    np.testing.assert_allclose(result.means, SCORES.mean(axis=0), atol=1e-12)
+    for first in range(5):
+        assert p[first, first] == 1
+        for second in range(first):
+            high, low = sorted((first, second), key=lambda model: -SCORES[:, model].mean())
+            expected = sum(means[low] > means[high] for means in naive.tolist()) / 1500
+            assert p[first, second] == p[second, first] == expected
+    assert len(np.unique(p)) == 11
+
+
+def test_intervals_are_percentiles_of_the_resamples():
+    naive = np.array(list(drawn_means(SCORES, 800, 1)))
+    result = bootstrap(SCORES, resamples=800, seed=1)
+    np.testing.assert_allclose(result.intervals(), np.percentile(naive, [2.5, 97.5], axis=0).T, atol=1e-12)
+    np.testing.assert_allclose(result.intervals(0.5), np.percentile(naive, [25, 75], axis=0).T, atol=1e-12)
+
+
+def test_p_and_interval_agree_with_normal_theory():
+    result = bootstrap(SCORES)
+    p = result.p_values()
+    for first, second in ((0, 1), (0, 2), (1, 3), (0, 3)):
+        gap = SCORES[:, first] - SCORES[:, second]
+        expected = stats.norm.sf(abs(gap.mean()) / (gap.std() / np.sqrt(300)))
+        assert p[first, second] == pytest.approx(expected, abs=0.02)
+    width = np.diff(result.intervals(), axis=1)[:, 0]
+    np.testing.assert_allclose(width, 2 * 1.96 * SCORES.std(axis=0) / np.sqrt(300), rtol=0.06)
+
+
+def test_defaults_are_the_papers():
+    assert bootstrap(SCORES).resampled.shape == (10_000, 5)
+    np.testing.assert_array_equal(bootstrap(SCORES).resampled, bootstrap(SCORES, resamples=10_000, seed=42).resampled)
+    assert not np.array_equal(bootstrap(SCORES).resampled, bootstrap(SCORES, seed=43).resampled)
+
+
+def test_threads_do_not_matter(monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK_ENTRIES", 300 * 50)
+    one, three = (bootstrap(SCORES, resamples=420, threads=threads) for threads in (1, 3))
+    np.testing.assert_array_equal(one.resampled, three.resampled)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 12, 400])
+def test_every_resample_has_n_draws(n):
+    blocks = list(counts(n, 1000, 42))
+    assert sum(len(block) for block in blocks) == 1000
+    assert all((block.sum(axis=1) == n).all() for block in blocks)
+
+
+def test_resamples_of_four_are_multinomial():
+    """All 35 count vectors of 4 draws from 4 queries, by their probabilities 4! / (prod counts!) / 4^4."""
+    rows = np.concatenate(list(counts(4, 40_000, 3)))
+    seen = {tuple(map(int, vector)): int(times) for vector, times in zip(*np.unique(rows, axis=0, return_counts=True), strict=True)}
+    expected = {v: 24 / np.prod([math.factorial(c) for c in v]) / 256 * 40_000 for v in np.ndindex(5, 5, 5, 5) if sum(v) == 4}
+    assert stats.chisquare([seen.get(v, 0) for v in expected], list(expected.values())).pvalue > 0.001
+
+
+@pytest.mark.parametrize("n", [10, 50, 2000])
+def test_counts_of_one_query_and_of_a_pair_are_those_of_draws_with_replacement(n):
+    """Binomial(n, 1/n) for each query; -1/n covariance of two queries; where Poisson counts are drawn (n > 9) as where not."""
+    rows = np.concatenate(list(counts(n, 400_000 // n + 200, 5))).astype(np.int64)
+    observed = np.bincount(rows.ravel(), minlength=8)
+    expected = stats.binom.pmf(np.arange(5), n, 1 / n) * rows.size
+    merged = [*observed[:5], observed[5:].sum()]
+    assert stats.chisquare(merged, [*expected, rows.size - expected.sum()]).pvalue > 1e-3
+    assert rows[:, : n // 2].sum(axis=1).var() == pytest.approx(n // 2 * (1 - n // 2 / n), rel=0.2)
+    assert rows.mean(axis=0) == pytest.approx(np.ones(n), abs=6 / np.sqrt(len(rows)))
+
+
+def test_models_of_equal_mean_are_never_called_different():
+    scores = np.stack([BASE, BASE, BASE[::-1]], axis=1)
+    p = bootstrap(scores, resamples=500).p_values()
+    assert p[0, 1] == 1 and p[0, 2] == 1
+
+
+def test_ties_within_resamples():
+    """A and B differ in one of four queries: B is never above A; they tie where it is not drawn, (3/4)^4 of the time."""
+    scores = np.array([[0.7, 0.2], [0.1, 0.1], [0.3, 0.3], [1 / 3, 1 / 3]])
+    result = bootstrap(scores)
+    assert result.p_values()[0, 1] == 0
+    assert result.p_values(ties=True)[0, 1] == pytest.approx(0.75**4, abs=0.02)
+
+
+def test_means_tie_exactly_where_the_same_scores_are_drawn_for_both():
+    scores = np.array([[0.1, 0], [0.7, 0], [1 / 3, 1 / 3], [0, 0.7], [0, 0.1]])
+    result = bootstrap(scores, resamples=4000)
+    drawn = np.concatenate(list(counts(5, 4000, 42)))
+    expected = (drawn[:, 0] == drawn[:, 4]) & (drawn[:, 1] == drawn[:, 3])
+    np.testing.assert_array_equal(result.resampled[:, 0] == result.resampled[:, 1], expected)
+    assert 0.02 < expected.mean() < 0.5
+    np.testing.assert_array_equal(bootstrap(scores[:, ::-1], resamples=4000).resampled, result.resampled[:, ::-1])
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e6])
+def test_scale_does_not_matter(scale):
+    np.testing.assert_array_equal(bootstrap(SCORES * scale, resamples=400).p_values(), bootstrap(SCORES, resamples=400).p_values())
+
+
+def test_zeros_only():
+    assert bootstrap(np.zeros((5, 2)), resamples=10).p_values()[0, 1] == 1
+
+
+def test_bad_scores_are_refused():
+    broken = SCORES.copy()
+    broken[7, 2] = np.nan
+    with pytest.raises(ValueError, match="1 scores are NaN or infinite, first that of model 2 for query 7"):
+        bootstrap(broken)
+    with pytest.raises(ValueError, match=r"got shape \(300,\)"):
+        bootstrap(BASE)
+    with pytest.raises(ValueError, match=r"got shape \(0, 2\)"):
+        bootstrap(np.zeros((0, 2)))
+
+
+def test_corrections():
+    p = np.array([0.01, 0.04, 0.03, 0.005, 0.03, 0.9])
+    np.testing.assert_allclose(bonferroni(p), [0.06, 0.24, 0.18, 0.03, 0.18, 1])
+    np.testing.assert_allclose(holm(p), [0.05, 0.12, 0.12, 0.03, 0.12, 0.9])
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        p = rng.random(12) ** 3
+        naive = [max(min(1, (12 - rank) * q) for rank, q in enumerate(sorted(p)) if q <= own) for own in p]
+        np.testing.assert_allclose(holm(p), naive)
+    for correction in (holm, bonferroni):
+        assert len(correction([])) == 0
+        for bad in ([0.1, np.nan], [1.5], [[0.1]]):
+            with pytest.raises(ValueError, match="p values"):
+                correction(bad)
+
+
+def table(m, **pairs):
+    p = np.zeros((m, m))
+    for pair, value in pairs.items():
+        i, j = map(int, pair[1:].split("_"))
+        p[i, j] = p[j, i] = value
+    return p
+
+
+def test_tiers_look_at_neighbours_only():
+    """Ranked 2, 0, 3, 1: 2 and 0 not significant, 0 and 3 not, 3 and 1 significant; 2 and 3 differ and still share a tier."""
+    means = [0.5, 0.1, 0.6, 0.4]
+    p = table(4, p0_2=0.3, p0_3=0.05, p1_3=0.049)
+    assert tiers(means, p) == [[2, 0, 3], [1]]
+    assert tiers(means, p, alpha=0.01) == [[2, 0, 3, 1]]
+    assert tiers(means, p, alpha=0.2) == [[2, 0], [3], [1]]
+
+
+def test_letters():
+    means = [0.5, 0.1, 0.6]
+    p = table(3, p0_2=0.3)
+    assert letters(means, p) == ["b", "", "b"]
+    assert letters(means, p, alpha=0.5) == ["b", "", "ab"]
+    assert letters(means, p, against=[1]) == ["a", "", "a"]
+    with pytest.raises(ValueError, match="27 models need a letter"):
+        letters(np.zeros(27), np.ones((27, 27)))
+
+
+def test_stars():
+    assert [stars(p) for p in (0, 0.0009, 0.001, 0.009, 0.01, 0.04, 0.05, 1)] == ["***", "***", "**", "**", "*", "*", "", ""]
