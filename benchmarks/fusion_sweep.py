@@ -4,6 +4,9 @@
 
 The dictionaries are fused for a part of the queries and the time is scaled up (it is linear in the queries); converting the
 rankings to arrays, once for all settings, is not included and printed apart. The ratio counts, not the seconds.
+
+Reference (2 cores of an AMD EPYC, busy otherwise): depth 100, 41 s against 1.2 s, ratio 34; depth 1,000 and 4,000 queries, 34 s
+against 3.3 s. Processor time of patent-mteb at depth 1,000 is 0.5 s a setting for 10,000 queries, two thirds of it sorting.
 """
 
 from __future__ import annotations
@@ -87,9 +90,7 @@ def main() -> None:
         for query, ranking in run.to_dict().items()
         for document in ranking
     )
-    print(
-        f"{len(SETTINGS)} settings, {arguments.queries:,} queries, depth {arguments.depth:,}; largest difference of a score {difference:.1e}"
-    )
+    print(f"{len(SETTINGS)} settings, {arguments.queries:,} queries, depth {arguments.depth:,}; scores differ by {difference:.1e} at most")
     print(f"{'dictionaries':<16}{theirs:8.1f} s (from {part} queries)")
     print(f"{'patent-mteb':<16}{ours:8.1f} s")
     print(f"{'ratio':<16}{theirs / ours:8.1f} x")

@@ -28,7 +28,7 @@ from typing import Any, get_args
 import numpy as np
 import torch
 
-from patent_mteb.models.late_interaction import ScoreDtype, maxsim
+from patent_mteb.models.maxsim import ScoreDtype, maxsim
 
 
 def unit(rng: np.random.Generator, lengths: np.ndarray) -> list[np.ndarray]:

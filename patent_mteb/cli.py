@@ -98,6 +98,25 @@ def _parser() -> argparse.ArgumentParser:
     wrap.add_argument("--rerank-depth", type=int, default=100, metavar="K")
     run.set_defaults(command=_run)
 
+    sweep = commands.add_parser("sweep", help="run a part of DAPFAM's run matrix into one table, resumable")
+    sweep.add_argument("family", choices=("dapfam",))
+    sweep.add_argument("-m", "--model", help="the dense backend, as for 'run'")
+    sweep.add_argument("--model-revision")
+    sweep.add_argument("--bm25", default="dapfam", metavar="SETTING", help="the lexical backend's setting: dapfam or bm25s")
+    sweep.add_argument("--out", type=Path, default=Path("sweep.csv"))
+    sweep.add_argument("--backends", nargs="+", default=["bm25", "dense"], metavar="NAME", help="bm25, dense, hybrid")
+    sweep.add_argument("--granularities", nargs="+", default=["document"], metavar="NAME", help="document, passage")
+    sweep.add_argument("--queries", nargs="+", default=["TA", "TAC"], metavar="VIEW")
+    sweep.add_argument("--corpora", nargs="+", default=["TAC", "FullText"], metavar="VIEW")
+    sweep.add_argument("--aggregates", nargs="+", default=["maxP", "avg_top3", "avgP", "sumP"], metavar="NAME")
+    sweep.add_argument("--lengths", nargs="+", type=int, default=[256, 1024], metavar="TOKENS")
+    sweep.add_argument("--rrf", nargs="*", type=float, default=[10, 30, 60, 100], metavar="K")
+    sweep.add_argument("--alphas", nargs="*", type=float, default=[], metavar="ALPHA")
+    sweep.add_argument("--store", type=Path, metavar="DIR")
+    sweep.add_argument("--device")
+    sweep.add_argument("-v", "--verbosity", type=int, default=2, choices=range(4))
+    sweep.set_defaults(command=_sweep)
+
     stores = commands.add_parser("store", help="look at the embedding store, check it, or free space")
     stores.add_argument("action", choices=("info", "verify", "prune"))
     stores.add_argument("--store", type=Path, metavar="DIR", help="the default lies in the user cache")
@@ -143,14 +162,25 @@ def _list(args: argparse.Namespace) -> int:
             table.add_row(benchmark.name, str(len(benchmark)), ", ".join(benchmark.groups), benchmark.description)
     else:
         from patent_mteb import published
+        from patent_mteb.models.registry import METAS
 
-        for title in ("model", "category", "dims", "max tokens", "known to mteb"):
+        for title in ("model", "paper's name", "category", "dims", "max tokens", "runs with -m"):
             table.add_column(title)
-        known = {meta.name for meta in mteb.get_model_metas()}
-        for row in published.suite_models():
-            table.add_row(row.name, row.category, row.dims, row.max_tokens, "yes" if row.name in known else "no: " + row.note)
+        known = {meta.name: meta for meta in mteb.get_model_metas()}
+        shown = set()
+        for row in published.printed("wipo_at", 3).iter_rows(named=True):
+            shown.add(row["model_id"])
+            runs = "yes" if row["model_id"] in known else "by hub id" if row["model_id"] else "no: not released"
+            table.add_row(row["model_id"], row["model"], row["category"], _cell(row["dim"]), _cell(row["max_tokens"]), runs)
+        for meta in METAS:
+            if meta.name not in shown:
+                table.add_row(meta.name, "", "Patent-specialized", _cell(meta.embed_dim), _cell(meta.max_tokens), "yes")
     out.print(table)
     return 0
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.0f}" if isinstance(value, float) else str(value)
 
 
 def _select(args: argparse.Namespace) -> list[Any]:
@@ -196,8 +226,8 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _model(args: argparse.Namespace) -> Any:
-    from patent_mteb.models.compose import compose
-    from patent_mteb.models.load import load
+    from patent_mteb.models.composition import compose
+    from patent_mteb.models.loading import load
     from patent_mteb.store import default_path
 
     device = _device(args.device)
@@ -258,6 +288,34 @@ def _validate(args: argparse.Namespace) -> int:
         mark = "[bold red]error[/]" if finding.fatal else "[yellow]note[/]" if finding.odd else "[green]ok[/]"
         out.print(f"{mark} {_plain(finding.text)}", highlight=False, soft_wrap=True)
     return 2 if any(finding.fatal for finding in findings) else 0
+
+
+def _sweep(args: argparse.Namespace) -> int:
+    from patent_mteb.models.bm25 import bm25
+    from patent_mteb.models.loading import load
+    from patent_mteb.store import stored
+    from patent_mteb.sweep import Matrix, sweep
+
+    matrix = Matrix(
+        args.backends, args.granularities, args.queries, args.corpora, args.aggregates, args.lengths, args.rrf, args.alphas
+    )
+    try:
+        lexical = bm25(args.bm25)
+    except ValueError as error:
+        raise ModelError(str(error)) from error
+    dense = stored(load(args.model, args.model_revision, _device(args.device)), args.store) if args.model else None
+    table = sweep(matrix, dense, lexical, args.out)
+    shown = ("backend", "granularity", "query", "corpus", "length", "aggregate", "fusion")
+    scores = ("ndcg_at_100", "in_ndcg_at_100", "out_ndcg_at_100", "recall_at_100")
+    printed = Table(box=None, pad_edge=False)
+    for title in (*shown, *scores, "seconds"):
+        printed.add_column(title, justify="right" if title in (*scores, "seconds") else "left")
+    for row in table.sort("ndcg_at_100", descending=True).iter_rows(named=True):
+        values = (f"{row[name]:.4f}" if row[name] is not None else "" for name in scores)
+        printed.add_row(*(str(row[name] or "") for name in shown), *values, f"{row['seconds']:.2f}")
+    out.print(printed)
+    out.print(f"{table.height} runs in {args.out.resolve()}", soft_wrap=True, highlight=False)
+    return 0
 
 
 def _store(args: argparse.Namespace) -> int:

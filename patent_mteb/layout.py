@@ -30,6 +30,7 @@ import pyarrow.parquet as pq
 
 from patent_mteb.build import write_jsonl, write_parquet
 from patent_mteb.errors import DataError
+from patent_mteb.lines import text_lines
 from patent_mteb.slices import Qrels
 
 logger = logging.getLogger(__name__)
@@ -55,23 +56,6 @@ class BeirFolder:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    if not path.is_file():
-        raise DataError("the file is missing", path=path, remedy="see 'Your own data' in the README for the layout")
-    with path.open("rb") as stream:
-        for number, raw in enumerate(stream, start=1):
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at column {error.start + 1})",
-                    path=path,
-                    row=number,
-                    remedy="save the file as UTF-8, for example with: iconv -f latin1 -t utf-8",
-                ) from error
-            yield number, line.rstrip("\r\n")
-
-
 def read_jsonl(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
     """Read a JSON-lines file whose named fields are strings.
 
@@ -81,7 +65,7 @@ def read_jsonl(path: Path, required: Sequence[str], optional: Sequence[str] = ()
     Raises:
         DataError: missing file, UTF-8 error, malformed JSON, missing field or wrong type, each with its row.
     """
-    for number, line in _text_lines(path):
+    for number, line in text_lines(path):
         if not line.strip():
             continue
         try:
@@ -121,7 +105,7 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
     """
     qrels: Qrels = {}
     rows: dict[tuple[str, str], int] = {}
-    for number, line in _text_lines(path):
+    for number, line in text_lines(path):
         if number == 1:
             if line.split("\t") != _HEADER:
                 raise DataError(

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError
+from patent_mteb.lines import text_lines
 
 __all__ = [
     "CITATION_SCHEMA",
@@ -202,20 +203,15 @@ def _patent(row: Mapping[str, Any]) -> Patent:
         if name in _PARTS:
             values[name] = _part(_PARTS[name], value)
         elif name == "claims":
-            values[name] = tuple(Claim(int(c["number"]), c["text"], tuple(c.get("depends_on") or ())) for c in value or ())
+            values[name] = tuple(Claim(claim["number"], claim["text"], tuple(claim.get("depends_on") or ())) for claim in value or ())
         elif name == "labels":
             values[name] = tuple(_part(Label, label) for label in value or ())
         elif name in _DATES:
-            values[name] = dt.date.fromisoformat(value) if isinstance(value, str) and value else value or None
-        elif isinstance(value, (list, tuple)):
+            values[name] = value or None
+        elif isinstance(value, list):
             values[name] = tuple(value)
-        elif name in PATENT_SCHEMA.names and PATENT_SCHEMA.field(name).type == _strings:
-            if value is not None:
-                raise TypeError(f"field '{name}' holds a {type(value).__name__} where a list of strings is expected")
-        else:
-            if value is not None and not isinstance(value, str):
-                raise TypeError(f"field '{name}' holds a {type(value).__name__} where a string is expected")
-            values[name] = value or ""
+        elif value is not None:
+            values[name] = value
     return Patent(**values)
 
 
@@ -223,30 +219,69 @@ def _citation(row: Mapping[str, Any]) -> Citation:
     return Citation(**{name: value or "" for name, value in row.items()})
 
 
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix == ".parquet":
         try:
-            yield from pq.read_table(path).to_pylist()
-        except pa.ArrowException as error:
+            yield from enumerate(pq.read_table(path).to_pylist(), start=1)
+        except (pa.ArrowException, OSError) as error:
             raise DataError(f"not a readable parquet file ({error})", path=path, remedy="write the file again") from error
         return
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                try:
-                    yield json.loads(line)
-                except json.JSONDecodeError as error:
-                    raise DataError(f"not a JSON object ({error.msg})", path=path, row=number, remedy="mend the line") from error
+    for number, line in text_lines(path):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except json.JSONDecodeError as error:
+                raise DataError(f"not a JSON object ({error.msg})", path=path, row=number, remedy="mend the line") from error
+            if not isinstance(row, dict):
+                raise DataError(f"not a JSON object (a {type(row).__name__})", path=path, row=number, remedy="mend the line")
+            yield number, row
 
 
-def _read(path: Path | str, make: Any) -> list[Any]:
+def _words(kind: pa.DataType) -> str:
+    return "a string" if pa.types.is_string(kind) else "a list of strings" if kind == _strings else str(kind)
+
+
+def _checked(row: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
+    """A row whose values have the types of the schema, dates given as text among them; nothing is converted otherwise."""
+    for name in row:
+        if name not in schema.names:
+            raise ValueError(f"there is no field '{name}'")
+    for field_ in schema:
+        value = row.get(field_.name)
+        if value is None:
+            if not field_.nullable:
+                raise ValueError(f"field '{field_.name}' is missing")
+            continue
+        if field_.type == pa.date32():
+            if isinstance(value, dt.datetime):
+                value = value.date()
+            elif isinstance(value, str):
+                value = dt.date.fromisoformat(value) if value else None
+            if value is not None and not isinstance(value, dt.date):
+                raise ValueError(f"field '{field_.name}' holds a {type(value).__name__} where a date is expected")
+            row = {**row, field_.name: value}
+        elif isinstance(value, str) != pa.types.is_string(field_.type):
+            raise ValueError(f"field '{field_.name}' holds a {type(value).__name__} where {_words(field_.type)} is expected")
+        try:
+            pa.scalar(value, field_.type)
+        except (pa.ArrowException, TypeError) as error:
+            raise ValueError(f"field '{field_.name}': {error}") from error
+    for claim in row.get("claims") or ():
+        if not isinstance(claim, dict) or claim.get("text") is None or claim.get("number") is None:
+            raise ValueError("a claim lacks its number or its text")
+        if isinstance(claim.get("depends_on"), str):
+            raise ValueError("depends_on of a claim is a text where a list of claim numbers is expected")
+    return row
+
+
+def _read(path: Path | str, schema: pa.Schema, make: Any) -> list[tuple[int, Any]]:
     path = Path(path)
     if not path.is_file():
         raise DataError("the file is missing", path=path, remedy="write it as the schema in patent_mteb.records says")
     records = []
-    for number, row in enumerate(_rows(path), start=1):
+    for number, row in _rows(path):
         try:
-            records.append(make(row))
+            records.append((number, make(_checked(row, schema))))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise DataError(
                 f"the record does not fit the schema ({error})", path=path, row=number, remedy="see patent_mteb.records"
@@ -260,9 +295,9 @@ def read_patents(path: Path | str) -> list[Patent]:
     Raises:
         DataError: the file is missing or unreadable, or a record does not fit the schema; names the row.
     """
-    patents: list[Patent] = _read(path, _patent)
+    patents: list[tuple[int, Patent]] = _read(path, PATENT_SCHEMA, _patent)
     seen: dict[str, int] = {}
-    for row, patent in enumerate(patents, start=1):
+    for row, patent in patents:
         if not patent.publication_number or not patent.family_id:
             raise DataError("publication_number or family_id is empty", path=path, row=row, remedy="fill both")
         first = seen.setdefault(patent.publication_number, row)
@@ -273,7 +308,7 @@ def read_patents(path: Path | str) -> list[Patent]:
                 row=row,
                 remedy="keep one record a publication",
             )
-    return patents
+    return [patent for _, patent in patents]
 
 
 def read_citations(path: Path | str) -> list[Citation]:
@@ -282,8 +317,11 @@ def read_citations(path: Path | str) -> list[Citation]:
     Raises:
         DataError: the file is missing or unreadable, or a record does not fit the schema; names the row.
     """
-    citations: list[Citation] = _read(path, _citation)
-    return citations
+    citations: list[tuple[int, Citation]] = _read(path, CITATION_SCHEMA, _citation)
+    for row, citation in citations:
+        if not citation.citing or not citation.cited:
+            raise DataError("citing or cited is empty", path=path, row=row, remedy="fill both")
+    return [citation for _, citation in citations]
 
 
 def _write(path: Path | str, records: Iterable[Patent] | Iterable[Citation], schema: pa.Schema) -> None:

@@ -101,7 +101,7 @@ _THE = r"(?:the )?(?:present )?"
 _WORK = r"(?:inventions?|disclosure|technology|application|embodiments?)"
 _HEADINGS = (
     rf"abstract(?: of {_THE}{_WORK})?",
-    rf"(?:technical )?field(?: and background)?(?: of {_THE}(?:{_WORK}|art|use))?",
+    rf"(?:technical )?field(?: and (?:background|industrial applicability))?(?: of {_THE}(?:{_WORK}|art|use))?",
     rf"background(?: (?:of|to) {_THE}{_WORK})?(?: art| information| and summary)?",
     r"(?:(?:discussion|(?:brief )?description) of (?:the )?)?(?:related|prior|background|relevant) art",
     rf"(?:brief |general )?summary(?: of {_THE}{_WORK})?",
@@ -179,8 +179,8 @@ _INLINE_HEADING = re.compile(rf"{_SENTENCE_START}(?:(?:{'|'.join(_INLINE_HEADING
 _LABEL = re.compile(r"^(?:\(57\) ?)?(?:\[?ABSTRACT\]?|Abstract) ?[:\-–—] ?|^\(57\) ?")
 _PARAGRAPH_NUMBER = re.compile(_SENTENCE_START + r"[\[【]\d{4,5}[\]】] ?")
 _TRAILER = re.compile(
-    _SENTENCE_START
-    + r"(?:SELECTED DRAWING: ?(?:None|(?:Fig(?:ure|\.)? ?)?\d*)|COPYRIGHT: ?\(C\) ?\d{4}, ?JPO(?: ?& ?\w+)?)(?:\.(?= |$))? ?"
+    rf"{_SENTENCE_START}(?:(?:SELECTED DRAWING: ?(?:None|(?:Fig(?:ure|\.)? ?)?\d*)|COPYRIGHT: ?\(C\) ?\d{{4}}, ?JPO(?: ?& ?\w+)?)"
+    r"(?:\.(?= |$))? ?)+"
 )
 
 
@@ -429,9 +429,21 @@ def _marks(text: str) -> list[_Mark]:
 
 
 def _opens_the_set(mark: _Mark, text: str) -> bool:
-    """Whether a mark is the first claim: nothing but a preface stands before it."""
-    lead = text[: mark.start].strip()
-    return not lead or _is_preface(lead) or (mark.opens_line and mark.after_stop and mark.numbers[0] == 1)
+    """Whether a mark is the first claim: nothing but a preface stands before it, or a line that does not lead over to it."""
+    lead = text[: mark.start].strip() if mark.start <= _LONGEST_PREFACE else None
+    if lead == "" or (lead and _is_preface(lead)):
+        return True
+    return mark.numbers[0] == 1 and mark.opens_line and mark.capital and text[mark.start - 2] not in ":;,"
+
+
+def _numbered(marks: Sequence[_Mark], text: str) -> Sequence[_Mark]:
+    """The marks from the first claim on. A text that opens without a number but has a claim 2 is taken to open with claim 1."""
+    for position, mark in enumerate(marks):
+        if _opens_the_set(mark, text):
+            return marks[position:]
+        if mark.numbers[0] == 2 and mark.sure and mark.claimlike:
+            return [mark._replace(numbers=(1,), start=0, body=0), *marks[position:]]
+    return ()
 
 
 def _chain(marks: Sequence[_Mark]) -> list[_Mark]:
@@ -486,9 +498,9 @@ def read_claims(text: str) -> ClaimSet:
     ``1 .``, ``1)``, ``1:``, ``1-``, ``Claim 1.`` and ``[Claim 1]``. The form of the first one is taken for the form of all, and they
     have to follow each other, so that numbered steps within a claim stay in it. Gaps are accepted (cancelled claims are often
     left out), and so are numbers out of sequence before what can only be a claim; ``number`` is the number as written, so that in
-    a misnumbered set one number can occur twice. What stands before claim 1 (``What is claimed is:``) is left out. Text without
-    numbers is split behind full stops, at the ends of lines or, in running text, before ``A``, ``An``, ``The``; the claims are
-    then numbered from 1.
+    a misnumbered set one number can occur twice. What stands before claim 1 (``What is claimed is:``) is left out; a claim 1
+    that has lost its number is known by the claim 2 behind it. Text without numbers is split behind full stops, at the ends of
+    lines or, in running text, before ``A``, ``An``, ``The``; the claims are then numbered from 1.
 
     Cancelled claims (``2. (canceled)``, ``1.-20. (canceled)``) give no claim but are named in the result; labels of status
     (``(Currently Amended)``) are taken off. Markup is removed, white space becomes single spaces.
@@ -504,14 +516,13 @@ def read_claims(text: str) -> ClaimSet:
     """
     lines = [line for line in (_ORNAMENT.sub("", line) for line in _lines(text)) if line]
     plain = "\n".join(lines)
-    marks = _marks(plain)
-    first = next((i for i, mark in enumerate(marks) if _opens_the_set(mark, plain)), None)
+    marks = _numbered(_marks(plain), plain)
     cancelled: list[int] = []
     texts: list[tuple[int, str]] = []
-    if first is None:
+    if not marks:
         texts = list(enumerate(_unnumbered(lines), start=1))
     else:
-        chain = _chain(marks[first:])
+        chain = _chain(marks)
         for mark, end in zip(chain, [*(following.start for following in chain[1:]), len(plain)], strict=True):
             body = _STATUS.sub("", plain[mark.body : end].replace("\n", " ").strip(), count=1)
             if not body or _VOID_BODY.fullmatch(body):

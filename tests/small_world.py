@@ -52,7 +52,7 @@ def world(n: int = 60) -> tuple[list[Patent], list[Citation]]:
 
 
 class Words:
-    """An encoder of hashed words, deterministic, without prompts; writes down every text that it encodes."""
+    """An encoder of hashed words and a little noise, deterministic, without prompts; writes down every text that it encodes."""
 
     def __init__(self, name: str = "test/words", dims: int = 512, **experiment) -> None:
         self.dims = dims
@@ -65,7 +65,8 @@ class Words:
         return ""
 
     def vector(self, text: str) -> np.ndarray:
-        row = np.full(self.dims, 1e-3, np.float32)
+        noise = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(self.dims)  # so that no two scores are equal
+        row = (0.03 * noise).astype(np.float32)
         for word in text.lower().replace(".", " ").replace(",", " ").split():
             row[zlib.crc32(word.encode()) % self.dims] += 1
         return row / np.linalg.norm(row)

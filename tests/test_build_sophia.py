@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from small_world import OFFICES, patent, world
 
-from patent_mteb import layout
+from patent_mteb import layout, views
 from patent_mteb.build.sophia import (
     REPRESENTATIONS,
     Params,
@@ -135,10 +135,9 @@ def test_written_tables(tmp_path):
             "publication_year": one.publication_date.year,
             "ipc": list(one.ipc),
         }
-    (first, *_) = tables.queries
-    assert " ".join(tables.corpus.get(first, (names[first].title, tables.queries[first].partition(names[first].title + " ")[2]))) == (
-        tables.queries[first]
-    )
+    for key, (title, text) in tables.corpus.items():
+        assert f"{title} {text}" == views.VIEWS["Tacd"](names[key])
+    assert tables.queries == {query: views.VIEWS["Tacd"](names[query]) for query in tables.queries}
     for row in rows(folder / "queries.parquet"):
         one = names[row.pop("_id")]
         assert row == {name: text_of(one) for name, text_of in REPRESENTATIONS.items()}
@@ -159,7 +158,7 @@ def test_years_are_even_and_strata_proportional(tmp_path):
     build(patents, citations, tmp_path, Params(queries=100))
     metadata = layout.table_rows(layout.read_beir(tmp_path / "Sophia").metadata)
     asked = [metadata[query] for query in layout.read_beir(tmp_path / "Sophia").queries]
-    assert Counter(row["publication_year"] for row in asked) == {year: 10 for year in range(2016, 2026)}
+    assert Counter(row["publication_year"] for row in asked) == dict.fromkeys(range(2016, 2026), 10)
     assert {row["ipc"][0][0] for row in asked} == set("BFHCGD")
     assert {row["jurisdiction"] for row in asked} == set(OFFICES)
     build(patents, citations, tmp_path / "late", Params(queries=100, first_year=2024, last_year=2024))
@@ -276,8 +275,6 @@ def test_no_query(tmp_path):
 def test_extraction_on_real_descriptions(real_data):
     import gzip
     import json
-
-    from patent_mteb import views
 
     with gzip.open(real_data / "pap2pat" / "patents.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [views.clean(json.loads(line)["description"]) for _, line in zip(range(40), lines, strict=False)]

@@ -12,6 +12,7 @@ from worlds import HashEncoder
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models.bm25 import bm25
+from patent_mteb.models.exclusion import Excluding
 from patent_mteb.models.fusion import RRF, Hybrid, Linear, fuse, min_max, sweep
 from patent_mteb.models.identity import compose_meta, describe
 from patent_mteb.models.passages import Passages, TokenWindows
@@ -202,6 +203,10 @@ def test_excluded_documents_are_left_out_before_normalisation():
     found = ranking(model.excluding({"q": {"d0"}}), CORPUS, {"q": ""})["q"]
     assert found == pytest.approx({"d1": 0.5 + 0.25, "d2": 0.25 + 0.5, "d3": 0.0, "d4": 0.0})
     assert model.excluding({"q": {"d0"}}).mteb_model_meta.experiment_name == model.mteb_model_meta.experiment_name
+    nested = Hybrid(model, second, alpha=0.5, depth=3)
+    inner = {"q": {"d1": 0.75, "d2": 0.75, "d4": 0.0}}  # d4 before d3, which ties with it
+    expected = ranking(Hybrid(Fixed(inner), Excluding(second, {"q": {"d0"}}), depth=3), CORPUS, {"q": ""})
+    assert ranking(nested.excluding({"q": {"d0"}}), CORPUS, {"q": ""}) == {"q": pytest.approx(expected["q"])}
 
 
 def test_a_sweep_runs_each_system_once_for_each_task():
@@ -210,9 +215,7 @@ def test_a_sweep_runs_each_system_once_for_each_task():
     models = Hybrid.sweep(*systems, SETTINGS)
     assert len({model.mteb_model_meta.revision for model in models}) == len(SETTINGS)
     for model, setting in zip(models, SETTINGS, strict=True):
-        assert ranking(model, CORPUS, QUERIES) == ranking(
-            Hybrid(*map(lambda s: Fixed(s.results), systems), **setting.settings), CORPUS, QUERIES
-        )
+        assert ranking(model, CORPUS, QUERIES) == ranking(Hybrid(*(Fixed(s.results) for s in systems), **setting.settings), CORPUS, QUERIES)
         assert model.mteb_model_meta.name == Hybrid(*systems, **setting.settings).mteb_model_meta.name
     assert systems[0].asked == systems[1].asked == [1000]
     ranking(models[0], {**CORPUS, "d5": "changed"}, QUERIES)

@@ -100,6 +100,9 @@ TWO = [(1, "A device with a lever."), (2, "The device of claim 1, wherein the le
         "1. A device\r\n  with\ta  lever.\r\n\r\n2. The device of claim 1,\r\nwherein the lever is bent.\r\n",
         "What is claimed is:\n1. A device with a lever.\n2. The device of claim 1, wherein the lever is bent.",
         "What is claimed is: 1. A device with a lever. 2. The device of claim 1, wherein the lever is bent.",
+        "US 1 A1\n1. A device with a lever.\n2. The device of claim 1, wherein the lever is bent.",
+        "A device with a lever.\n2. The device of claim 1, wherein the lever is bent.",
+        "A device with a lever. 2. The device of claim 1, wherein the lever is bent.",
         "CLAIMS\n\n1. A device with a lever.\n2. The device of claim 1, wherein the lever is bent.\n* * * * *",
         "The embodiments in which an exclusive right is claimed are defined as follows:\n1. A device with a lever.\n"
         "2. The device of claim 1, wherein the lever is bent.",
@@ -387,14 +390,14 @@ def test_clean_patent():
     assert views.clean_patent(PATENT) == PATENT
 
 
-# --- hostile texts: each of these took minutes or for ever with a careless pattern ------------------------------------------
+# --- repetitive texts, on which a pattern that tries everything again at every place would not come back --------------------
 
 
 @pytest.mark.parametrize(
     "piece",
     ["claim 1, ", "claim ", "1. A ", "1, 2, 3, ", "1-", "above a b claim ", "<p a=b ", "<", "&amp;", "&#38;", "(canceled) ", "* ", "- "],
 )
-def test_repetitive_text_is_read_in_linear_time(piece):
+def test_repetitive_text_is_read(piece):
     text = "1. A device of " + piece * (20_000 // len(piece))
     assert views.split_claims(text)[0].number == 1
     assert views.clean(text).startswith("1. A device of")
@@ -519,7 +522,7 @@ def test_real_references_against_a_plain_pattern(real):
                 beyond += 1
             if plain and re.fullmatch(r"[^;]*?\bclaim (\d+),? (?:wherein|further comprising)[^;]*", claim.text, re.IGNORECASE):
                 assert int(re.search(r"\bclaim (\d+)", claim.text, re.IGNORECASE)[1]) in claim.depends_on
-    assert beyond == BEYOND
+    assert beyond == 219
 
 
 @needs_data
@@ -537,6 +540,6 @@ def test_real_descriptions_cleaned():
         assert views.clean(after) == after
         assert not re.match(r"(?:DESCRIPTION|BACKGROUND|TECHNICAL FIELD|CROSS)\b", after)
         assert "\n" not in after
-        assert len(after) > 0.75 * len(" ".join(before.split()))
-    assert sum("overnment support under" in text for text in texts[::3]) == SUPPORT_BEFORE
-    assert sum("overnment support under" in text for text in cleaned) == SUPPORT_AFTER
+        assert len(after) > 0.9 * len(" ".join(before.split()))
+    assert sum("overnment support under" in text for text in texts[::3]) == 61
+    assert sum("overnment support under" in text for text in cleaned) == 0

@@ -59,17 +59,17 @@ class Params:
 
 
 SAMPLE = Params(
-    queries=60,
+    queries=40,
     small=10,
     query_offices=(),
     query_first_year=None,
     query_last_year=None,
-    mlt=12,
-    same_subclass=4,
+    mlt=6,
+    same_subclass=2,
     ipc_offices=(),
     ipc_first_year=None,
     ipc_last_year=None,
-    ipc_per_year=60,
+    ipc_per_year=25,
 )
 
 
@@ -98,9 +98,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         folder = root / DATA_SET / name
         write_jsonl(folder / "content" / "queries.json", (_content(known[key]) for key in sorted(queries)))
         write_jsonl(folder / "content" / "documents.json", (_content(known[key]) for key in sorted(pool)))
-        gold = {
-            query: [{"cited_id": key, "type": letter} for key, letter in sorted(cited[query].items())] for query in sorted(queries)
-        }
+        gold = {query: [{"cited_id": key, "type": letter} for key, letter in sorted(cited[query].items())] for query in sorted(queries)}
         (folder / "mapping").mkdir(parents=True, exist_ok=True)
         (folder / "mapping" / "gold.json").write_text(json.dumps(gold, indent=1) + "\n", encoding="utf-8")
         log.files += [f"{DATA_SET}/{name}/{file}" for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")]

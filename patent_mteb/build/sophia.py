@@ -83,7 +83,8 @@ ADVANTAGE_PATTERNS = (
 
 _OBJECT = re.compile("|".join(OBJECT_PATTERNS), re.IGNORECASE)
 _ADVANTAGE = re.compile("|".join(ADVANTAGE_PATTERNS), re.IGNORECASE)
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bFig\.)(?<!\bFigs\.)(?<!\bNo\.)(?<!\bU\.S\.)(?<!\bal\.)(?<!\bvs\.)\s+(?=[A-Z(\[\"“])")
+_NO_END = "".join(rf"(?<!\b{word}\.)" for word in (r"e\.g", r"i\.e", r"U\.S", "Fig", "Figs", "No", "Nos", "al", "vs", "approx"))
+_SENTENCE_END = re.compile(rf"(?<=[.!?]){_NO_END}\s+(?=[A-Z(\[\"“])")
 
 
 def _description(patent: Patent) -> str:
@@ -140,7 +141,7 @@ class Params:
     allow_missing_summaries: bool = False
 
 
-SAMPLE = Params(first_year=None, last_year=None, queries=300, corpus=900)
+SAMPLE = Params(queries=120, corpus=500)
 
 
 @dataclass(frozen=True)
@@ -357,12 +358,8 @@ def _with_summaries(queries: Sequence[_Family], params: Params) -> list[_Family]
     if params.summary_cache is None:
         raise DataError("a summariser is given without summary_cache", remedy="name a file to keep the summaries in")
     with SummaryCache(params.summary_cache) as cache:
-        written = summarise(
-            [family.document for family in queries], params.summariser, cache, allow_missing=params.allow_missing_summaries
-        )
-    return [
-        _Family(family.id, document, family.jurisdiction, family.ipc) for family, document in zip(queries, written, strict=True)
-    ]
+        written = summarise([family.document for family in queries], params.summariser, cache, allow_missing=params.allow_missing_summaries)
+    return [_Family(family.id, document, family.jurisdiction, family.ipc) for family, document in zip(queries, written, strict=True)]
 
 
 def _corpus(documents: Mapping[str, _Family], queries: Sequence[_Family], edges: _Edges, params: Params) -> list[_Family]:

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from patent_mteb.models.bm25 import bm25
-    from patent_mteb.models.compose import compose
+    from patent_mteb.models.composition import compose
     from patent_mteb.models.fusion import RRF, Hybrid, Linear
-    from patent_mteb.models.late_interaction import late_interaction
-    from patent_mteb.models.load import load
+    from patent_mteb.models.loading import load
     from patent_mteb.models.passages import Passages, Sections
     from patent_mteb.models.rerank import Reranked
     from patent_mteb.models.truncation import Truncated
@@ -34,9 +33,8 @@ _HOMES = {
     "Sections": "models.passages",
     "Truncated": "models.truncation",
     "bm25": "models.bm25",
-    "compose": "models.compose",
-    "late_interaction": "models.late_interaction",
-    "load": "models.load",
+    "compose": "models.composition",
+    "load": "models.loading",
     "stored": "store",
 }
 
@@ -50,7 +48,6 @@ __all__ = [
     "Truncated",
     "bm25",
     "compose",
-    "late_interaction",
     "load",
     "stored",
 ]

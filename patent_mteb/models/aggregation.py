@@ -25,17 +25,17 @@ def _lengths(scores: Scores, starts: Starts) -> NDArray[np.int64]:
 
 def _max(scores: Scores, starts: Starts) -> Scores:
     """Equation 3: the best passage."""
-    return np.maximum.reduceat(scores, starts, axis=-1)  # type: ignore[no-any-return]
+    return np.maximum.reduceat(scores, starts, axis=-1)
 
 
 def _sum(scores: Scores, starts: Starts) -> Scores:
     """Equation 6: all passages added up."""
-    return np.add.reduceat(scores, starts, axis=-1, dtype=np.float64)  # type: ignore[no-any-return]
+    return np.add.reduceat(scores, starts, axis=-1, dtype=np.float64)
 
 
 def _mean(scores: Scores, starts: Starts) -> Scores:
     """Equation 5: the mean of all passages."""
-    return _sum(scores, starts) / _lengths(scores, starts)  # type: ignore[no-any-return]
+    return _sum(scores, starts) / _lengths(scores, starts)
 
 
 def _mean_of_top3(scores: Scores, starts: Starts) -> Scores:

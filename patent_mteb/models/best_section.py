@@ -56,10 +56,10 @@ class BestSection:
     def search(
         self, queries: Any, *, top_k: int, top_ranked: Mapping[str, Sequence[str]] | None = None, **kwargs: Any
     ) -> dict[str, dict[str, float]]:
-        rows = None
+        allowed = None
         if top_ranked is not None:
-            rows = {query: [row for document in documents for row in self._rows.get(document, ())] for query, documents in top_ranked.items()}
-        found = self.search_model.search(queries, top_k=top_k * self._most, top_ranked=rows, **kwargs)
+            allowed = {query: [row for key in documents for row in self._rows.get(key, ())] for query, documents in top_ranked.items()}
+        found = self.search_model.search(queries, top_k=top_k * self._most, top_ranked=allowed, **kwargs)
         self.best = {}
         results: dict[str, dict[str, float]] = {}
         for query, scores in found.items():

@@ -285,7 +285,9 @@ class Hybrid(ArraySearch):
 
     def excluding(self, exclusions: Mapping[str, Set[str]]) -> Hybrid:
         """The same model, whose two systems leave out the given documents of each query before ranks and scores are fused."""
-        first, second = (Excluding(model, exclusions) for model in self.models)
+        first, second = (
+            model.excluding(exclusions) if isinstance(model, Hybrid) else Excluding(model, exclusions) for model in self.models
+        )
         return Hybrid(first, second, **self.fusion.settings, depth=self.depth)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:

@@ -27,7 +27,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -155,7 +155,7 @@ class TokenWindows:
 
     tokens: int
     stride: int | None = None
-    tokenizer: Tokenizer = WordTokenizer()
+    tokenizer: Tokenizer = field(default_factory=WordTokenizer)
 
     def __post_init__(self) -> None:
         if self.tokens < 1:

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +83,7 @@ def ranked_ids(ids: Iterable[str]) -> list[str]:
         DataError: an id occurs twice.
     """
     ordered = sorted(ids, reverse=True)
-    for first, second in zip(ordered, ordered[1:], strict=False):
+    for first, second in pairwise(ordered):
         if first == second:
             raise DataError(f"document id {first!r} occurs twice in the corpus", remedy="remove one of the two documents")
     return ordered

@@ -29,7 +29,7 @@ from tqdm.auto import tqdm
 from patent_mteb.errors import ModelError
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, plain, resolve, weightless
-from patent_mteb.store.space import EmbeddingStore, Space, json_digest, read_json, write_json
+from patent_mteb.store.space import DTYPES, EmbeddingStore, Space, json_digest, read_json, write_json
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
@@ -108,14 +108,16 @@ class StoredEncoder:
     def __init__(self, model: Any, store: EmbeddingStore, dtype: str = "float32", *, chunk_texts: int = 512) -> None:
         if chunk_texts < 1:
             raise ValueError(f"chunk_texts must be positive, got {chunk_texts}")
+        if dtype not in DTYPES:
+            raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
         self.store = store
         self.dtype = dtype
         self.stats = Stats()
         self._chunk_texts = chunk_texts
-        self._model: Any = None if isinstance(model, ModelMeta) else _as_encoder(model)
-        self._meta = model if isinstance(model, ModelMeta) else self._model.mteb_model_meta
+        lazy = isinstance(model, ModelMeta)
+        self._model: Any = None if lazy else _as_encoder(model)
+        self._meta: ModelMeta = _checked_meta(model if lazy else self._model.mteb_model_meta, type(model).__name__)
         self._doubles: dict[str, Any] = {}
-        _check_meta(self._meta, type(model).__name__)
         self.mteb_model_meta: ModelMeta = self._meta
         if dtype != "float32":
             kwargs = {**(self._meta.experiment_kwargs or {}), "store_dtype": dtype}
@@ -152,7 +154,8 @@ class StoredEncoder:
         """Vectors of the texts, [n, width], in their order; arguments as in mteb's ``EncoderProtocol``.
 
         Returns:
-            An array in memory, or a memory map if it is above the store's ``memory_limit``; a tensor with ``convert_to_tensor``.
+            An fp32 array (whatever the store's type) in memory, or a memory map if it is above the store's ``memory_limit``;
+            a tensor with ``convert_to_tensor``.
 
         Raises:
             ModelError: the model gave something else than one finite vector of one width a text; nothing of it is stored.
@@ -172,7 +175,7 @@ class StoredEncoder:
         if len(missing):
             self._encode_missing(inputs, texts, missing, plan, where, kwargs)
         self.stats.texts += len(texts)
-        vectors = plan.space.gather(plan.keys)
+        vectors: Any = plan.space.gather(plan.keys, "float32")
         if precision not in (None, "float32"):
             from sentence_transformers import quantize_embeddings
 
@@ -309,7 +312,7 @@ class StoredEncoder:
                 + ". Nothing of it was stored. Remedy: correct the model, or give it another name or revision."
             )
         with np.errstate(over="ignore"):
-            kept = vectors.astype(space.dtype, copy=False)
+            kept: NDArray[Any] = vectors.astype(space.dtype, copy=False)
         if bad := int((~np.isfinite(kept).all(axis=1)).sum()):
             what = "NaN or infinite values" if not np.isfinite(vectors).all() else f"values beyond {self.dtype}"
             raise ModelError(
@@ -345,8 +348,12 @@ def _as_encoder(model: Any) -> Any:
     return model
 
 
-def _check_meta(meta: ModelMeta | None, kind: str) -> None:
-    """Refuse a model that cannot be told from another."""
+def _checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
+    """The metadata of a model that can be told from others and has vectors to store.
+
+    Raises:
+        ModelError: it is none.
+    """
     unnamed = meta is None or meta.name in _UNNAMED
     if meta is None or unnamed or meta.revision in _UNNAMED:
         raise ModelError(
@@ -357,6 +364,9 @@ def _check_meta(meta: ModelMeta | None, kind: str) -> None:
         )
     if meta.is_cross_encoder:
         raise ModelError(f"{meta.name} is a cross-encoder, it has no vectors. Remedy: use it without the store.")
+    if "sparse" in meta.model_type:
+        raise ModelError(f"{meta.name} gives sparse vectors, which are not stored. Remedy: use it without the store.")
+    return meta
 
 
 def _versions() -> list[str]:

@@ -99,8 +99,8 @@ def resolve(encoder: Any, facts: Facts, task: TaskMetadata, prompt_type: PromptT
     if facts.family == "no prompt":
         return Prompt("")
     if facts.family == "unknown":
-        context = [task.name, task.type, task.prompt, role, hf_split, hf_subset]
-        return Prompt("", json.dumps(plain(context)), whole_row=True)
+        place = plain([task.name, task.type, task.prompt, role, hf_split, hf_subset])
+        return Prompt("", json.dumps(place, sort_keys=True), whole_row=True)
     by_type = _qualified(type(encoder)) in _BY_TASK_TYPE
     core = facts.core or {}
     routed = None
@@ -141,7 +141,7 @@ def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
         "loader_kwargs": plain(loader_kwargs),
         "experiment_kwargs": plain(dict(meta.experiment_kwargs or {})),
     }
-    inner = getattr(encoder, "model", None)
+    inner: Any = getattr(encoder, "model", None)
     core: dict[str, Any] | None = None
     if _is_sentence_transformer(inner):
         settings["sentence_transformer"] = _core_settings(inner)
@@ -173,7 +173,7 @@ def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
     if not isinstance(cls, type) and facts.settings.get("encoder") == _qualified(SentenceTransformerEncoderWrapper):
         cls = SentenceTransformerEncoderWrapper  # a function made it, but it is all there is to it
     known = facts.family in ("sentence-transformer", "instruction", "no prompt")
-    if not isinstance(cls, type) or not known or family(cls) != facts.family or (facts.family != "no prompt" and not facts.core):
+    if not known or not isinstance(cls, type) or family(cls) != facts.family or (facts.family != "no prompt" and not facts.core):
         return None
     double: Any = object.__new__(cls)
     double.mteb_model_meta = meta
@@ -186,7 +186,8 @@ def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
         )
     if facts.family == "sentence-transformer":
         assert facts.core is not None
-        double.model_prompts = cls.validate_task_to_prompt_name(facts.core["prompts"], raise_for_invalid_keys=False)[0]
+        validate = SentenceTransformerEncoderWrapper.validate_task_to_prompt_name
+        double.model_prompts = validate(dict(facts.core["prompts"]), raise_for_invalid_keys=False)[0]
     if facts.family == "instruction":
         given = meta.loader_kwargs
         double.instruction_template = given.get("instruction_template")
@@ -240,9 +241,8 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if hasattr(value, "model_dump"):
         return plain(value.model_dump())
-    if type(value).__repr__ is object.__repr__:
-        return _qualified(type(value))
-    return repr(value)
+    described = repr(value)
+    return _qualified(type(value)) if f" at 0x{id(value):x}" in described else described
 
 
 def _qualified(cls: type) -> str:

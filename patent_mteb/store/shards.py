@@ -245,7 +245,7 @@ class ShardWriter:
     def append(self, keys: Keys, rows: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
         """Write one block: rows [r, width] of the keys [n, 16], with n = r, or ``lengths`` [n] that add up to r."""
         body = np.ascontiguousarray(rows)
-        _write_all(self._rows_file, memoryview(body).cast("B") if body.size else b"")
+        _write_all(self._rows_file, body.data.cast("B") if body.size else b"")
         head = _HEAD.pack(_BLOCK, len(keys), self.rows, len(body), checksum(body))
         record = head + _CHECK.pack(checksum(head)) + keys.tobytes()
         if self._ragged:

@@ -171,14 +171,16 @@ class Space:
         self.damages: list[Damage] = []
         self._store = store
         self._table = _Table()
+        self._unsorted: list[_Table] = []
         self._shards: dict[str, Shard] = {}
         self._blocks: list[tuple[Shard, Block]] = []
         self._writer: ShardWriter | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
+        """Entries; a text that two processes encoded at the same time has two."""
         self.refresh()
-        return len(self._table)
+        return len(self._table) + sum(map(len, self._unsorted))
 
     @property
     def width(self) -> int:
@@ -191,7 +193,6 @@ class Space:
 
     def refresh(self) -> None:
         """Take in what this and other processes have written since the last time."""
-        tables = [self._table]
         for path in sorted(self.directory.glob(f"*{INDEX_SUFFIX}")):
             shard = self._shards.get(path.name)
             if shard is None:
@@ -202,9 +203,7 @@ class Space:
                 found = []
             for damage in damages:
                 self._report(damage)
-            tables += [self._entries(shard, one) for one in found]
-        if len(tables) > 1:
-            self._table = _Table.joined(tables)
+            self._unsorted += [self._entries(shard, one) for one in found]
 
     def _entries(self, shard: Shard, found: BlockKeys) -> _Table:
         high, low = halves(found.keys)
@@ -223,8 +222,12 @@ class Space:
         """[n] mask of the keys whose vectors are there and whole; the blocks that hold them are checked at their first use."""
         return self._locate(keys) >= 0
 
-    def gather(self, keys: Keys) -> NDArray[Any]:
+    def gather(self, keys: Keys, dtype: str | None = None) -> NDArray[Any]:
         """The vectors of the keys, [n, width], in their order.
+
+        Args:
+            keys: [n, 16], repetitions allowed.
+            dtype: element type of the result, by default the space's.
 
         Returns:
             An array in memory, or a map of a temporary file if it takes more than the store's ``memory_limit``.
@@ -236,7 +239,7 @@ class Space:
         if self.ragged:
             raise ValueError("a ragged space is read with gather_ragged")
         positions = self._located(keys)
-        out = self._store.allocate((len(keys), self._width()), self.dtype)
+        out = self._store.allocate((len(keys), self._width()), self.dtype if dtype is None else np.dtype(dtype))
         self._copy(positions, np.arange(len(keys)), None, out)
         return out
 
@@ -332,6 +335,9 @@ class Space:
     def _locate(self, keys: Keys) -> NDArray[np.int64]:
         """Table position of each key whose block has passed its checksum, -1 for the others."""
         self.refresh()
+        if self._unsorted:
+            self._table = _Table.joined([self._table, *self._unsorted])
+            self._unsorted = []
         while True:
             positions = self._table.search(keys)
             counts = np.bincount(self._table.block[positions[positions >= 0]], minlength=len(self._blocks))

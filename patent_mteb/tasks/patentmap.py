@@ -49,7 +49,7 @@ FAMILY = Family(
   title = {Patent Representation Learning via Self-supervision},
   year = {2025},
 }""",
-    license=None,
+    license="not specified",
     date=("2005-01-01", "2022-12-31"),
 )
 
@@ -243,9 +243,7 @@ class PatentMapRetrieval(_Tagged, PatentRetrieval):
 
     def load_tables(self) -> RetrievalTables:
         found = read_search(self.source)
-        sections = {
-            key: [content.section(name, self.tags) for name in self.document_sections] for key, content in found.documents.items()
-        }
+        sections = {key: [content.section(name, self.tags) for name in self.document_sections] for key, content in found.documents.items()}
         texts = {query: found.queries[query].section(self.query_section, self.tags) for query in found.degrees}
         queries = {query: text for query, text in texts.items() if text}
         if len(queries) < len(texts):
@@ -344,9 +342,7 @@ def read_classification(source: Source) -> dict[str, pa.Table]:
         tables[part] = layout.read_parquet(path, columns)
         for row, key in enumerate(tables[part]["dnum"].to_pylist(), start=1):
             if key in seen:
-                raise DataError(
-                    f"'{key}' occurs twice (first in the {seen[key]} part)", path=path, row=row, remedy="keep one row a patent"
-                )
+                raise DataError(f"'{key}' occurs twice (first in the {seen[key]} part)", path=path, row=row, remedy="keep one row a patent")
             seen[key] = part
     return tables
 

@@ -38,7 +38,7 @@ FAMILY = Family(
   title = {Citation-Driven Multi-View Training for Patent Embeddings: QaECTER and Sophia-Bench},
   year = {2026},
 }""",
-    license=None,
+    license="not specified",
     date=("2016-01-01", "2025-12-31"),
 )
 
