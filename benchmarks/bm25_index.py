@@ -7,8 +7,7 @@ little, and the ratio is what counts. The weights of both are compared. Seconds 
 (linear in the number of documents).
 
 Reference (AMD EPYC, Python 3.11, NumPy 2.4, bm25s 0.3.16; 10,000 documents of 1,000 words, a tenth with a non-ASCII character):
-bm25s 11.1 s (125 s
-extrapolated), patent-mteb 4.7 s (53 s), ratio 2.4, on a machine that was busy otherwise; 2.8 on a quieter one.
+bm25s 11.1 s (125 s extrapolated), patent-mteb 4.7 s (53 s), ratio 2.4, on a busy machine; ratio 2.8 on a quieter one.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import time
 
 import numpy as np
 
-from patent_mteb.models.bm25 import SETTINGS, BM25Index
+from patent_mteb.models.lexical import SETTINGS, BM25Index
 
 
 def texts(documents: int, words: int, vocabulary: int = 60_000) -> list[str]:

@@ -9,7 +9,7 @@ Reference figures (2 cores of an AMD EPYC with AVX-512 BF16, torch 2.13, pairs a
 
 | | idle machine |
 |---|---|
-| sentence-transformers 6.2 util.similarity.maxsim | {ST} |
+| sentence-transformers 6.2 util.similarity.maxsim | ST_ |
 | mteb 2.26 similarity_functions.max_sim | {MTEB} |
 | patent-mteb float32 | {F32} (GEMM alone {G32}) |
 | patent-mteb bfloat16 | {B16} (GEMM alone {G16}) |

@@ -91,12 +91,13 @@ def register_models(metas: Iterable[ModelMeta]) -> None:
 def register() -> None:
     """Enter the whole suite: tasks first, because mteb drops model prompts that name an unknown task."""
     from patent_mteb.benchmarks import BENCHMARKS
+    from patent_mteb.models.lexical import BM25_METAS
     from patent_mteb.models.registry import METAS
     from patent_mteb.tasks import SAMPLE_TASKS, TASKS
 
     register_tasks(TASKS, SAMPLE_TASKS)
     register_benchmarks(BENCHMARKS)
-    register_models(METAS)
+    register_models((*METAS, *BM25_METAS))
 
 
 def registered(kind: str) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ from patent_mteb.sources import DATA_VARIABLE, SAMPLE_VARIABLE
 from patent_mteb.tasks import FAMILIES
 from patent_mteb.tasks.base import PatentTask
 
-__all__ = ["BENCHMARKS", "PatentBenchmark", "family_means", "overall_mean"]
+__all__ = ["BENCHMARKS", "PatentBenchmark", "group_means", "summary"]
 
 _Item = TypeVar("_Item")
 
@@ -50,12 +50,30 @@ class _Lazy(Sequence[_Item]):
 
 
 class PatentBenchmark(Benchmark):
-    """A benchmark whose tasks and groups are made at first use. ``groups`` maps a column to the classes of its tasks."""
+    """A benchmark whose tasks and groups are made at first use.
+
+    Args:
+        groups: column title -> the classes of its tasks.
+        column: what the groups are, as the name of mteb's grouping.
+        macro: the overall score is the mean over the groups, each of which counts the same, instead of over the tasks.
+        spread: report the largest minus the smallest task score as well.
+    """
 
     groups: Mapping[str, Sequence[type[PatentTask]]]
+    macro: bool
+    spread: bool
 
-    def __init__(self, name: str, groups: Mapping[str, Sequence[type[PatentTask]]], column: str, **fields: Any) -> None:
-        self.groups = groups
+    def __init__(
+        self,
+        name: str,
+        groups: Mapping[str, Sequence[type[PatentTask]]],
+        column: str,
+        *,
+        macro: bool = False,
+        spread: bool = False,
+        **fields: Any,
+    ) -> None:
+        self.groups, self.macro, self.spread = groups, macro, spread
         made: _Lazy[AbsTask] = _Lazy(lambda: tuple(task() for tasks in groups.values() for task in tasks))
 
         def aggregations() -> tuple[BenchmarkAggregation | CustomGrouping, ...]:
@@ -63,15 +81,23 @@ class PatentBenchmark(Benchmark):
             grouping = CustomGrouping(
                 column, tuple(CustomGroup(label, tuple(by_class[task] for task in tasks)) for label, tasks in groups.items())
             )
-            return (BenchmarkAggregation.MEAN_TASK, grouping)
+            return (grouping,) if macro else (BenchmarkAggregation.MEAN_TASK, grouping)
 
         super().__init__(name, tasks=made, aggregations=_Lazy(aggregations), **fields)
 
     def __post_init__(self) -> None:
         """mteb checks the aggregations here, which would make the tasks."""
 
+    def get_score(self, results: Any, *, raise_error: bool = False) -> dict[str, dict[str, float | None]]:
+        """mteb's aggregated scores of each model, and our :func:`summary` of its main scores."""
+        found = super().get_score(results, raise_error=raise_error)
+        for model in results.join_revisions():
+            mains = {result.task_name: result.get_score() for result in model.select_tasks(self.tasks).task_results}
+            found[model.model_name] |= summary(self, mains)
+        return found
 
-def family_means(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str, float | None]:
+
+def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str, float | None]:
     """Mean main score of each group of a benchmark.
 
     Args:
@@ -88,17 +114,34 @@ def family_means(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dic
     return means
 
 
-def overall_mean(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> float | None:
-    """Macro-average over the groups of a benchmark, None if a group's mean is missing."""
-    means = list(family_means(benchmark, scores).values())
-    known = [mean for mean in means if mean is not None]
-    return sum(known) / len(known) if len(known) == len(means) else None
+def summary(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str, float | None]:
+    """``Overall`` of a benchmark (PatenTEB eq. 6: the mean over its tasks; over its groups if it is ``macro``), and ``Spread``, the
+    largest minus the smallest task score, if it reports that. None where a task is missing.
+
+    Args:
+        scores: as :func:`group_means`.
+    """
+    plain = {name.removesuffix(".sample"): score for name, score in scores.items()}
+    names = [task.metadata.name for tasks in benchmark.groups.values() for task in tasks]
+    complete = all(name in plain for name in names)
+    values = list(group_means(benchmark, scores).values()) if benchmark.macro else [plain.get(name) for name in names]
+    known = [value for value in values if value is not None]
+    found: dict[str, float | None] = {"Overall": sum(known) / len(known) if complete else None}
+    if benchmark.spread:
+        found["Spread"] = max(known) - min(known) if complete else None
+    return found
 
 
 def _family(module: Any) -> PatentBenchmark:
     family = module.FAMILY
     return PatentBenchmark(
-        family.name, module.GROUPS, "Group", description=family.description, reference=family.reference, citation=family.bibtex
+        family.name,
+        module.GROUPS,
+        "Group",
+        spread=family.spread,
+        description=family.description,
+        reference=family.reference,
+        citation=family.bibtex,
     )
 
 
@@ -108,6 +151,7 @@ BENCHMARKS: tuple[PatentBenchmark, ...] = (
         "PatentMTEB",
         {module.FAMILY.name: module.TASKS for module in FAMILIES},
         "Family",
+        macro=True,
         description="All patent benchmark families; the score of a model is the macro-average over the families.",
         reference="https://pypi.org/project/patent-mteb/",
         citation="\n\n".join(module.FAMILY.bibtex for module in FAMILIES),

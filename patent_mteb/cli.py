@@ -291,7 +291,7 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def _sweep(args: argparse.Namespace) -> int:
-    from patent_mteb.models.bm25 import bm25
+    from patent_mteb.models.lexical import bm25
     from patent_mteb.models.loading import load
     from patent_mteb.store import stored
     from patent_mteb.sweep import Matrix, sweep

@@ -23,7 +23,7 @@ import polars as pl
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.models.aggregation import AGGREGATES
-from patent_mteb.models.bm25 import BM25
+from patent_mteb.models.lexical import BM25
 from patent_mteb.models.exclusion import as_search
 from patent_mteb.models.fusion import RRF, Fusion, Hybrid, Linear
 from patent_mteb.models.passages import Passages

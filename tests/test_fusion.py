@@ -11,7 +11,7 @@ from searching import METADATA, corpus_of, failures, ranking
 from worlds import HashEncoder
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.bm25 import bm25
+from patent_mteb.models.lexical import bm25
 from patent_mteb.models.exclusion import Excluding
 from patent_mteb.models.fusion import RRF, Hybrid, Linear, fuse, min_max, sweep
 from patent_mteb.models.identity import compose_meta, describe

@@ -21,7 +21,7 @@ from small_world import Words, evaluate, patent, world
 from patent_mteb.build.patentmap import DATA_SET, Params, build
 from patent_mteb.errors import AccessError, DataError, ModelError
 from patent_mteb.models.best_section import BestSection
-from patent_mteb.models.bm25 import BM25, BM25Settings
+from patent_mteb.models.lexical import BM25, BM25Settings
 from patent_mteb.models.passages import Passages, Sections
 from patent_mteb.models.section_tags import reads_section_tags, with_section_tags
 from patent_mteb.tasks import patentmap

@@ -13,6 +13,7 @@ import pytrec_eval
 from small_world import OFFICES, Words, evaluate, world
 
 from patent_mteb import ipc, layout, published
+from patent_mteb.benchmarks import PatentBenchmark, group_means, summary
 from patent_mteb.build.sophia import NAME, Params, build
 from patent_mteb.errors import DataError
 from patent_mteb.store import stored
@@ -241,20 +242,21 @@ def test_wrong_types_and_repeated_queries(root):
         run("Ab")
 
 
-def test_summary_reproduces_the_rows_of_table_3():
+def test_the_benchmark_reproduces_average_and_spread_of_table_3():
+    benchmark = PatentBenchmark("Sophia", sophia.GROUPS, "Group", spread=sophia.FAMILY.spread, description="", reference=None, citation="")
     rows = published.printed("sophia", 3).to_dicts()
+    columns = dict(
+        zip(
+            ("tacd", "clms", "ab", "iclms", "obj", "desc", "adb", "ai_ab", "ai_features", "ai_claim_summary", "ai_adv", "ai_obj"),
+            BY_NAME,
+            strict=True,
+        )
+    )
     assert len(rows) == 7
-    columns = {
-        "tacd": "Tacd", "clms": "Clms", "ab": "Ab", "iclms": "Iclms", "obj": "Obj", "desc": "Desc", "adb": "Adb", "ai_ab": "AiAb",
-        "ai_features": "AiFeatures", "ai_claim_summary": "AiClaimSummary", "ai_adv": "AiAdv", "ai_obj": "AiObj",
-    }  # fmt: skip
     for row in rows:
-        scores = {f"Sophia{name}Retrieval.sample": float(row[column]) for column, name in columns.items()}
-        found = sophia.summary(scores)
-        assert found["average"] == pytest.approx(float(row["average"]), abs=6e-4)
-        assert found["max_min"] == pytest.approx(float(row["max_min"]), abs=1.1e-3)
-        assert found["average"] == pytest.approx((7 * found["structured"] + 5 * found["summaries"]) / 12)
-        del scores["SophiaAiObjRetrieval.sample"]
-        assert sophia.summary(scores) == {
-            "average": None, "max_min": None, "structured": found["structured"], "summaries": None,
-        }  # fmt: skip
+        scores = {f"{name}.sample": float(row[column]) for column, name in columns.items()}
+        found = summary(benchmark, scores)
+        assert found["Overall"] == pytest.approx(float(row["average"]), abs=6e-4)
+        assert found["Spread"] == pytest.approx(float(row["max_min"]), abs=1.1e-3)
+        means = group_means(benchmark, scores)
+        assert (7 * means["Structured fields"] + 5 * means["Machine summaries"]) / 12 == pytest.approx(found["Overall"])

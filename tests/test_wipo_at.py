@@ -109,6 +109,15 @@ def test_sample_results_load_again_and_are_filed_apart(tmp_path, monkeypatch):
     assert [result.task_name for model in loaded.model_results for result in model.task_results] == ["PatentCitationRetrieval.sample"]
 
 
+def test_a_task_keeps_its_identity_when_its_data_is_unloaded(tmp_path):
+    task = mteb.get_task("PatentCitationRetrieval")
+    for _ in range(2):
+        mteb.evaluate(FixedSearch({}), task, cache=mteb.ResultCache(tmp_path), overwrite_strategy="always", show_progress_bar=False)
+        assert not task.data_loaded
+        assert task.metadata.name == "PatentCitationRetrieval.sample"
+    assert [path.name for path in tmp_path.rglob("Patent*.json")] == ["PatentCitationRetrieval.sample.json"]
+
+
 @pytest.mark.parametrize(("suffix", "has_expert", "has_public"), [("", True, True), (".DWPIOnly", True, False), (".NoDWPI", False, True)])
 def test_text_variants(suffix, has_expert, has_public):
     data = mteb.get_task(f"WIPOATEmergingClassification{suffix}").load_split()

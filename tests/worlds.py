@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta
+
+
+@lru_cache(maxsize=None)
+def word_vector(word, dims):
+    seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big")
+    return np.random.default_rng(seed).standard_normal(dims).astype(np.float32)
 
 
 class HashEncoder(AbsEncoder):
@@ -21,11 +28,8 @@ class HashEncoder(AbsEncoder):
         self.texts: list[str] = []
 
     def vector(self, text):
-        vector = np.full(self.dims, 1e-3, dtype=np.float32)
-        for word in text.split(" ") if self.keep_space else text.split():
-            seed = int.from_bytes(hashlib.blake2b(word.lower().encode(), digest_size=4).digest(), "big")
-            vector += np.random.default_rng(seed).standard_normal(self.dims).astype(np.float32)
-        return vector
+        words = text.lower().split(" ") if self.keep_space else text.lower().split()
+        return np.sum([np.full(self.dims, 1e-3, np.float32), *(word_vector(word, self.dims) for word in words)], axis=0)
 
     def encode(self, inputs, **kwargs):
         texts = [text for batch in inputs for text in batch["text"]]

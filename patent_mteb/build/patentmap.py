@@ -59,8 +59,8 @@ class Params:
 
 
 SAMPLE = Params(
-    queries=40,
-    small=10,
+    queries=25,
+    small=5,
     query_offices=(),
     query_first_year=None,
     query_last_year=None,

@@ -14,8 +14,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import mteb  # noqa: F401  (first, so that the registration that follows it does not meet half-imported modules of ours)
+
 if TYPE_CHECKING:
-    from patent_mteb.models.bm25 import bm25
+    from patent_mteb.models.lexical import bm25
     from patent_mteb.models.composition import compose
     from patent_mteb.models.fusion import RRF, Hybrid, Linear
     from patent_mteb.models.loading import load
@@ -32,7 +34,7 @@ _HOMES = {
     "Reranked": "models.rerank",
     "Sections": "models.passages",
     "Truncated": "models.truncation",
-    "bm25": "models.bm25",
+    "bm25": "models.lexical",
     "compose": "models.composition",
     "load": "models.loading",
     "stored": "store",

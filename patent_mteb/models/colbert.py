@@ -307,7 +307,9 @@ class _SentenceTransformersEncoder:
                 checkpoint, self._markers, [self._marker_token(marker) for marker in self._markers], model.tokenizer.unk_token_id
             )
         model.float()
-        self.dimension = int(model.get_embedding_dimension())
+        if (dimension := model.get_embedding_dimension()) is None:
+            raise ModelError(f"'{checkpoint.source}' does not say how many dimensions its token vectors have.")
+        self.dimension = int(dimension)
         self.document_length = backbone.document_length or model.max_seq_length
 
     def _complete(self, checkpoint: Checkpoint) -> None:

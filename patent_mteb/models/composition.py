@@ -5,11 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mteb.models import EncoderProtocol
+from mteb.models import EncoderProtocol, SearchProtocol
 
 from patent_mteb.errors import ModelError
 
 __all__ = ["compose"]
+
+
+def _is_encoder(model: Any) -> bool:
+    return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
 
 
 def compose(
@@ -44,14 +48,14 @@ def compose(
     """
     from mteb.models.model_meta import ModelMeta
 
-    from patent_mteb.models.bm25 import BM25
+    from patent_mteb.models.lexical import BM25
     from patent_mteb.models.fusion import Hybrid
     from patent_mteb.models.passages import Passages
     from patent_mteb.models.truncation import Truncated
     from patent_mteb.store import stored
 
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
-    embeds = isinstance(model, ModelMeta) or isinstance(model, EncoderProtocol)
+    embeds = isinstance(model, ModelMeta) or _is_encoder(model)
     if fuse is None and (alpha is not None or rrf_k is not None):
         raise ModelError("--alpha and --rrf need a second system. Remedy: name it with --fuse")
     if alpha is not None and rrf_k is not None:
@@ -66,8 +70,8 @@ def compose(
     if passages is not None:
         composed = Passages(composed, passages, aggregate, stride=stride)
     if fuse is not None:
-        second = stored(fuse, store) if store is not None and isinstance(fuse, EncoderProtocol) else fuse
-        if passages is not None and (isinstance(second, BM25) or isinstance(second, EncoderProtocol)):
+        second = stored(fuse, store) if store is not None and _is_encoder(fuse) else fuse
+        if passages is not None and (isinstance(second, BM25) or _is_encoder(fuse)):
             second = Passages(second, passages, aggregate, stride=stride)
         composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
     if rerank is not None:

@@ -112,7 +112,7 @@ class LateInteraction(ArraySearch):
         self.device = device or _default_device()
         self.dtype: ScoreDtype = dtype
         self.memory_budget = memory_budget
-        given = {
+        given: dict[str, Any] = {
             "query_marker": query_marker,
             "document_marker": document_marker,
             "query_length": query_length,

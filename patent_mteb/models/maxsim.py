@@ -111,7 +111,7 @@ class Scorer:
             scores[:, bag.positions] = best.view(count, n_queries, query_length).sum(-1, dtype=torch.float32).T
         if not bool(torch.isfinite(scores).all()):
             raise ModelError("a MaxSim score is not a finite number: the model returned token vectors with NaN or infinity.")
-        return scores.cpu().numpy()  # type: ignore[no-any-return]
+        return scores.cpu().numpy()
 
     def _view(self, rows: int, columns: int) -> torch.Tensor:
         if self._buffer.numel() < rows * columns:

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.models.aggregation import AGGREGATES, aggregate
-from patent_mteb.models.bm25 import BM25, BM25Index
+from patent_mteb.models.lexical import BM25, BM25Index
 from patent_mteb.models.identity import compose_meta, digest
 from patent_mteb.models.search import (
     ArraySearch,
@@ -371,7 +371,7 @@ class Passages(ArraySearch):
     """A model searched passage by passage; see the module for what counts.
 
     Args:
-        model: an mteb encoder, or :class:`~patent_mteb.models.bm25.BM25`.
+        model: an mteb encoder, or :class:`~patent_mteb.models.lexical.BM25`.
         tokens: size of a window; 256 if neither this nor a splitter is given.
         aggregate: "maxP", "avg_top3", "avgP", "sumP" or "firstP" (:data:`~patent_mteb.models.aggregation.AGGREGATES`).
         stride: tokens between the starts of two windows; without overlap if None.

@@ -32,11 +32,7 @@ _UPPER_CASE_TITLES = ("JP", "RU", "KR")
 
 def _numbers(families: list[world.Family]) -> dict[tuple[int, int], str]:
     """Publication numbers by (family index, position of the member), rising with the publication date in each office."""
-    dated = sorted(
-        (member.publication, family.index, position)
-        for family in families
-        for position, member in enumerate(family.members)
-    )
+    dated = sorted((member.publication, family.index, position) for family in families for position, member in enumerate(family.members))
     serial: dict[tuple[str, bool], int] = defaultdict(int)
     dice = Dice(f"{_SEED}/numbers")
     numbers = {}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from patent_mteb.sample.dice import Dice
@@ -36,7 +36,7 @@ _VOWEL_SOUND = re.compile(r"(?!uni|use|usu|one|eu)[aeiouAEIOU]|hour|honest|[FHLM
 _AFTER_STOP = re.compile(r"(?<=[.!?] )([a-z])")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _parse(pattern: str) -> _Pattern:
     stack: list[list[list[str | _Choice | _Slot]]] = [[[]]]
     for token in _TOKEN.findall(pattern):
@@ -84,7 +84,7 @@ def expand(pattern: str, slots: Slots, dice: Dice) -> str:
     return _render(_parse(guarded), slots, dice).replace("<<", "[").replace(">>", "]")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _slots_of(pattern: str) -> frozenset[str]:
     return frozenset(name.lower() for name in _SLOT.findall(pattern))
 

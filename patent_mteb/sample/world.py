@@ -214,9 +214,9 @@ def _codes(family_field: Field, problem: Problem, also: Problem | None, dice: Di
 def _second_problem(vocabulary: Vocabulary, family_field: Field, problem: Problem, dice: Dice) -> tuple[Problem | None, Field]:
     if not dice.chance(0.3):
         return None, family_field
-    near = [f for f in vocabulary.fields if f.coarse == family_field.coarse]
+    near = [f for f in vocabulary.fields if f.coarse == family_field.coarse] if family_field.coarse else [family_field]
     labelled = [f for f in vocabulary.fields if f.coarse]
-    other = dice.pick(near) if dice.chance(0.75) else dice.pick(labelled)
+    other = dice.pick(near) if dice.chance(0.75) or not family_field.coarse else dice.pick(labelled)
     choices = [candidate for candidate in other.problems if candidate is not problem]
     return dice.pick(choices), other
 
@@ -338,9 +338,7 @@ def _judged(citing: Family, cited: Family, dice: Dice) -> Cited:
     return Cited(cited, "" if dice.chance(unknown) else category, origin)
 
 
-def edges(
-    families: list[Family], citations: dict[int, list[Cited]], numbers: dict[tuple[int, int], str], seed: str
-) -> list[Citation]:
+def edges(families: list[Family], citations: dict[int, list[Cited]], numbers: dict[tuple[int, int], str], seed: str) -> list[Citation]:
     """Citations between publications: the first member reports nearly all of the family's prior art, the others a part of it.
 
     ``numbers`` gives the publication number of a family's member by (family index, position of the member).

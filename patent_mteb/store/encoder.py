@@ -114,9 +114,12 @@ class StoredEncoder:
         self.dtype = dtype
         self.stats = Stats()
         self._chunk_texts = chunk_texts
-        lazy = isinstance(model, ModelMeta)
-        self._model: Any = None if lazy else _as_encoder(model)
-        self._meta: ModelMeta = _checked_meta(model if lazy else self._model.mteb_model_meta, type(model).__name__)
+        self._model: Any = None
+        meta = model
+        if not isinstance(model, ModelMeta):
+            self._model = _as_encoder(model)
+            meta = self._model.mteb_model_meta
+        self._meta = _checked_meta(meta, type(model).__name__)
         self._doubles: dict[str, Any] = {}
         self.mteb_model_meta: ModelMeta = self._meta
         if dtype != "float32":

@@ -50,7 +50,8 @@ class PatentTaskMetadata(TaskMetadata):
 
 @dataclass(frozen=True)
 class Family:
-    """What all tasks of one family share. ``name`` and ``description`` are also those of the family's benchmark."""
+    """What all tasks of one family share. ``name`` and ``description`` are also those of the family's benchmark, which reports the
+    spread of its task scores if ``spread``."""
 
     name: str
     description: str
@@ -61,6 +62,7 @@ class Family:
     annotations: str = "derived"
     sample_creation: str = "found"
     split: str = SPLIT
+    spread: bool = False
 
 
 def task_metadata(
@@ -141,6 +143,13 @@ class PatentTask(AbsTask):
         _log_once(self.source.data.key, self.source.place)
         self.dataset = {self.source.subset: {self.split: self.load_split()}}
         self.data_loaded = True
+
+    def unload_data(self) -> None:
+        """Let the data go. What the task was resolved to stays: mteb would fall back to the class's metadata here, and file the next
+        score on the sample under the name of the real task."""
+        resolved = self.metadata
+        super().unload_data()
+        self.metadata = resolved
 
     def load_split(self) -> Any:
         """The data of the task's split, in the form that ``_evaluate_subset`` takes."""

@@ -27,6 +27,7 @@ import pyarrow as pa
 from patent_mteb import ipc, layout, slices
 from patent_mteb.categories import degree
 from patent_mteb.errors import AccessError, DataError
+from patent_mteb.lines import text_lines
 from patent_mteb.metrics import ranking
 from patent_mteb.models.best_section import BestSection
 from patent_mteb.models.passages import Passages
@@ -111,34 +112,29 @@ def read_content(path: Path) -> dict[str, Content]:
     """
     patents: dict[str, Content] = {}
     rows: dict[str, int] = {}
-    if not path.is_file():
-        raise DataError("the file is missing", path=path, remedy="download it again, or write it as patent_mteb.build.patentmap does")
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-                key, content = record["dnum"], record["Content"]
-                if not isinstance(key, str) or not key:
-                    raise TypeError("dnum is no text")
-                texts = {name: text for name, text in content.items() if text is not None}
-                if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
-                    raise TypeError(f"'{wrong[0]}' is no text")
-            except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-                reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
-                raise DataError(
-                    f"no patent of the form {{dnum, Content}} ({reason})", path=path, row=number, remedy="mend the line"
-                ) from error
-            first = rows.setdefault(key, number)
-            if first != number:
-                raise DataError(f"'{key}' occurs twice (first in row {first})", path=path, row=number, remedy="keep one of the two rows")
-            patents[key] = Content(
-                _cut(texts.get("title", "")),
-                _cut(texts.get("pa01", "")),
-                _cut(_numbered(texts, _CLAIM, "\n")),
-                _cut(_numbered(texts, _PARAGRAPH, " ")),
-            )
+    for number, line in text_lines(path):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            key, content = record["dnum"], record["Content"]
+            if not isinstance(key, str) or not key:
+                raise TypeError("dnum is no text")
+            texts = {name: text for name, text in content.items() if text is not None}
+            if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
+                raise TypeError(f"'{wrong[0]}' is no text")
+        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+            reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+            raise DataError(f"no patent of the form {{dnum, Content}} ({reason})", path=path, row=number, remedy="mend the line") from error
+        first = rows.setdefault(key, number)
+        if first != number:
+            raise DataError(f"'{key}' occurs twice (first in row {first})", path=path, row=number, remedy="keep one of the two rows")
+        patents[key] = Content(
+            _cut(texts.get("title", "")),
+            _cut(texts.get("pa01", "")),
+            _cut(_numbered(texts, _CLAIM, "\n")),
+            _cut(_numbered(texts, _PARAGRAPH, " ")),
+        )
     if not patents:
         raise DataError("the file is empty", path=path, remedy="write at least one patent")
     return patents
@@ -163,12 +159,10 @@ def read_search(source: Source) -> Search:
     documents = read_content(source.path(f"{PERF}/content/documents.json"))
     queries = read_content(source.path(f"{PERF}/content/queries.json"))
     path = source.path(f"{PERF}/mapping/gold.json")
-    if not path.is_file():
-        raise DataError("the file is missing", path=path, remedy="download it again, or write it as patent_mteb.build.patentmap does")
     counts: Counter[str] = Counter()
     degrees: dict[str, dict[str, str]] = {}
     try:
-        gold: dict[str, list[dict[str, str]]] = json.loads(path.read_text(encoding="utf-8"))
+        gold: dict[str, list[dict[str, str]]] = json.loads("\n".join(line for _, line in text_lines(path)))
         listed = [(query, entry["cited_id"], entry["type"]) for query, entries in gold.items() for entry in entries]
     except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
@@ -353,7 +347,7 @@ class IPCClassification(_Tagged, FrozenTask):
     A class's score is the share of the ten nearest training patents that carry it; P@k is the share of the k best classes that
     the patent has, main score ``knn_precision_at_1``. Classes are those of the training part. Also reported:
 
-    * ``knn_tuned_*``: the number of neighbours (1 to 20, ``knn_tuned_k``) chosen by P@1 on 15% of the training part;
+    * ``knn_tuned_*``: the number of neighbours (1 to 20, ``knn_tuned_k``) chosen by P@1 on 15% of the training part, held out for that;
     * ``mlp_*``: a perceptron with one hidden layer, stopped by its loss on the same 15% (the paper's "linear probe");
     * ``linear_*``: one logistic regression a class (L2, C = 1) on the whole training part;
     * ``n_unseen_labels``: labels of test patents that no training patent has, which no protocol can predict (they do not count);
@@ -417,7 +411,8 @@ class IPCClassification(_Tagged, FrozenTask):
         test = (embeddings["test"], data.labels["test"])
         fitted, held = ((train[0][rows], train[1][rows]) for rows in held_out(len(train[0])))
         plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
-        tuned = ranked_knn(fitted, test, cutoffs=self.cutoffs, validation=held, ks=[k for k in WIPO_AT_KS if k <= len(fitted[0])])
+        best_k = ranked_knn(fitted, held, validation=held, ks=[k for k in WIPO_AT_KS if k <= len(fitted[0])]).k
+        tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
         mlp = mlp_probe(fitted, held, test, cutoffs=self.cutoffs)
         decisions = fit_logistic(*train, 1.0).decide(test[0])
         linear = {k: float(precision_at(test[1], decisions, k).mean()) for k in self.cutoffs}

@@ -40,6 +40,7 @@ FAMILY = Family(
 }""",
     license="not specified",
     date=("2016-01-01", "2025-12-31"),
+    spread=True,
 )
 
 K_VALUES = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -293,29 +294,6 @@ class SophiaRetrieval(PatentRetrieval):
     def family_scores(self, results: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
         scores: dict[str, float] = {"n_queries_left_out": self.n_left_out}
         return scores | inscope_scores(results, self.tables.document_codes, self.tables.query_codes)
-
-
-def summary(scores: Mapping[str, float]) -> dict[str, float | None]:
-    """The summary rows of Table 3: mean and spread over the query representations, and the mean of each of the two groups.
-
-    Args:
-        scores: nDCG@10 by representation (``Tacd``, ``AiAb``, ...) or by task name, with or without ``.sample``.
-
-    Returns:
-        ``average``, ``max_min``, ``structured`` and ``summaries``; None where a representation that it takes is missing.
-    """
-    plain = {name.removesuffix(".sample").removeprefix("Sophia").removesuffix("Retrieval"): score for name, score in scores.items()}
-
-    def over(names: Mapping[str, str]) -> list[float] | None:
-        return [plain[name] for name in names] if plain.keys() >= names.keys() else None
-
-    every, fields, written = over(STRUCTURED | SUMMARIES), over(STRUCTURED), over(SUMMARIES)
-    return {
-        "average": sum(every) / len(every) if every else None,
-        "max_min": max(every) - min(every) if every else None,
-        "structured": sum(fields) / len(fields) if fields else None,
-        "summaries": sum(written) / len(written) if written else None,
-    }
 
 
 def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:

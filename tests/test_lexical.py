@@ -9,7 +9,7 @@ import Stemmer
 from searching import METADATA, failures, ranking
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.models.bm25 import BM25, BM25_METAS, SETTINGS, BM25Index, BM25Settings, bm25
+from patent_mteb.models.lexical import BM25, BM25_METAS, SETTINGS, BM25Index, BM25Settings, bm25
 from patent_mteb.models.search import document_text, query_texts
 
 WORDS = [

@@ -1,0 +1,108 @@
+"""Small results folders for the tests of the report: written by hand in the form of mteb and patent_mteb.queryscores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from patent_mteb.report.collect import suite_tasks
+from patent_mteb.sample import SAMPLE_VERSION
+
+DATE = 1_760_000_000.0
+
+
+def data_revision(task, kind):
+    plain = suite_tasks()[task.removesuffix(".sample")]
+    return {"sample": f"sample-{SAMPLE_VERSION}", "real": plain.pinned or "local-aaaaaaaaaaaa", "local": "local-bbbbbbbbbbbb"}[kind]
+
+
+def place(root, model, revision="r1", settings=None, **meta):
+    """The folder of a model's results, with its model_meta.json."""
+    folder = root / "results" / model.replace("/", "__") / revision
+    if settings:
+        folder = folder / "experiments" / "_".join(f"{key}_{value}" for key, value in settings.items() if not isinstance(value, list))
+    folder.mkdir(parents=True, exist_ok=True)
+    fields = {"name": model, "revision": revision, "n_parameters": 22_000_000, "embed_dim": 64, "use_instructions": False}
+    (folder / "model_meta.json").write_text(json.dumps(fields | {"experiment_kwargs": settings} | meta))
+    return folder
+
+
+def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, more=None, revision=None, date=DATE, save_queries=True):
+    """Write one result, and per-query scores whose mean is its main score if ``queries`` are given ({slice: members} in ``slices``
+    is turned into slice scores). Returns the path of the result."""
+    meta = json.loads((folder / "model_meta.json").read_text())
+    spec = suite_tasks()[task.removesuffix(".sample")]
+    if kind == "sample" and not task.endswith(".sample"):
+        task += ".sample"
+    revision = revision or data_revision(task, kind)
+    subset = "default" if revision == spec.pinned else revision
+    scores = dict(more or {})
+    if queries is not None:
+        value = round(float(np.mean(queries)), 5)
+        scores["n_queries"] = len(queries)
+    scores |= {spec.main_score: value, "main_score": value, "hf_subset": subset, "languages": ["eng-Latn"]}
+    for name, score in (slices or {}).items():
+        scores |= {f"{name}_{spec.main_score}": score, f"{name}_n_queries": 7}
+    result = {
+        "dataset_revision": revision,
+        "task_name": task,
+        "mteb_version": "2.26.24",
+        "scores": {spec.split: [scores]},
+        "evaluation_time": 1.0,
+        "kg_co2_emissions": None,
+        "date": date,
+    }
+    path = folder / f"{task}.json"
+    path.write_text(json.dumps(result))
+    with (folder / "run_settings.jsonl").open("a") as out:
+        out.write(json.dumps({"task": task, "splits": [spec.split], "version": {"mteb": "2.26.24", "torch": "2.13.0", "flash-attn": None}}) + "\n")
+    if queries is not None and save_queries:
+        write_queries(folder, task, queries, revision, subset, meta)
+    return path
+
+
+def write_queries(folder, task, queries, revision, subset, meta, **changed):
+    spec = suite_tasks()[task.removesuffix(".sample")]
+    experiment = folder.name if folder.parent.name == "experiments" else None
+    identity = {
+        "task": task,
+        "main_score": spec.main_score,
+        "model": meta["name"],
+        "model_revision": meta["revision"],
+        "experiment": experiment,
+        "dataset_revision": revision,
+        "subset": subset,
+    } | changed
+    columns = {"query": [f"q{number}" for number in range(len(queries))], spec.main_score.replace("_at_", "@"): list(map(float, queries))}
+    table = pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})
+    pq.write_table(table, folder / f"{task}.queries.parquet")
+
+
+HEADLINE = "PatentCitationRetrieval"
+DIAGONAL = (HEADLINE, "WIPOATTAToTARetrieval", "WIPOATClaim1ToClaim1Retrieval")
+JURISDICTIONS = ("en", "cn", "jp", "de", "fr", "es", "ru")
+
+
+def sample_world(root: Path, n: int = 60) -> Path:
+    """Three models on the sample: two complete on PatenTEB's retrieval, one lexical and partly measured; WIPO-AT with slices."""
+    rng = np.random.default_rng(0)
+    easy = rng.random(n)
+    for level, (model, parameters) in enumerate((("lex/bm25", 0), ("acme/small", 22_000_000), ("acme/large", 335_000_000))):
+        folder = place(root, model, n_parameters=parameters)
+        for shift, task in enumerate(DIAGONAL):
+            queries = np.clip(0.5 * easy + 0.12 * level - 0.05 * shift + 0.05 * rng.standard_normal(n), 0, 1)
+            mean = float(queries.mean())
+            slices = {"in": mean * 1.1, "out": mean * 0.4}
+            slices |= {f"jurisdiction_{name}": mean * (1 - 0.05 * place) for place, name in enumerate(JURISDICTIONS)}
+            recall = {f"recall_at_{k}": min(1.0, mean * (0.3 + 0.2 * rank)) for rank, k in enumerate((1, 3, 5, 10, 20, 100, 1000))}
+            add(folder, task, queries=queries, slices=slices, more=recall)
+        for task, spec in suite_tasks().items():
+            if spec.family == "PatenTEB" and (level or spec.kind == "Retrieval"):
+                if spec.kind == "Retrieval":
+                    add(folder, task, queries=np.clip(0.6 * easy + 0.1 * level, 0, 1))
+                else:
+                    add(folder, task, 0.5 + 0.1 * level)
+    return root
