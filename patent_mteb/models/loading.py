@@ -13,6 +13,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models.local import content_revision, local_name
+from patent_mteb.models.registry import CHECKPOINTS, without_prompts
 
 __all__ = ["find_meta", "kind_of_checkpoint", "load"]
 
@@ -103,13 +104,20 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
         ) from error
 
 
-def load(name: str, revision: str | None = None, device: str | None = None, **kwargs: Any) -> Any:
+def load(name: str, revision: str | None = None, device: str | None = None, *, prompts: bool = True, **kwargs: Any) -> Any:
     """Load a model by what :func:`find_meta` accepts.
+
+    Args:
+        prompts: False loads a patent model of the suite without its prompts, as an identity of its own.
 
     Raises:
         ModelError: the model cannot be found or loaded; says what to do.
     """
     meta = find_meta(name, revision)
+    if not prompts:
+        if meta.name not in CHECKPOINTS:
+            raise ModelError(f"'{name}' is no patent model of the suite, whose prompts could be left out. Remedy: leave out --no-prompts")
+        meta = without_prompts(meta)
     try:
         model = meta.load_model(device=device, **kwargs)
     except ModelError:

@@ -36,6 +36,7 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
+from patent_mteb.models.local import content_revision
 from patent_mteb.models.prompts import TABLE_11, TASK_PROMPTS, patenteb_prompts, prompt_for
 from patent_mteb.models.robustness import SEPARATOR, EditedInput, InputVariant, pruned, with_settings
 
@@ -336,12 +337,17 @@ def without_prompts(meta: ModelMeta) -> ModelMeta:
     return with_settings(meta, prompts="none")
 
 
-def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | None]:
+def _local_copy(name: str) -> Path | None:
     root = os.environ.get("PATENT_MTEB_MODELS")
-    local = Path(root).expanduser() / checkpoint.name if root else None
-    if local is None or not local.is_dir():
+    local = Path(root).expanduser() / name if root else None
+    return local if local is not None and local.is_dir() else None
+
+
+def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | None]:
+    local = _local_copy(checkpoint.name)
+    if local is None:
         return checkpoint.name, revision
-    logger.warning("%s is loaded from %s and taken for revision %s", checkpoint.name, local, revision or "unknown")
+    logger.info("%s is loaded from %s", checkpoint.name, local)
     return str(local), None
 
 
@@ -462,13 +468,15 @@ def load_patembed(
 
 
 def _meta(checkpoint: Checkpoint) -> ModelMeta:
+    """ModelMeta of a checkpoint. A local copy is its own revision, by content: nothing says that it is the pinned one."""
+    local = _local_copy(checkpoint.name)
     family = checkpoint.name.startswith("datalyes/patembed")
     parameters = None if checkpoint.parameters is None else round(checkpoint.parameters * 1e6)
     trained_on = checkpoint.trained_on
     return ModelMeta(
         loader=cast(Callable[..., Any], load_patembed if family else load_plain),
         name=checkpoint.name,
-        revision=checkpoint.revision,
+        revision=checkpoint.revision if local is None else f"local-{content_revision(local)}",
         release_date=checkpoint.released,
         languages=["eng-Latn"],
         n_parameters=parameters,

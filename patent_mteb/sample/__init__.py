@@ -7,6 +7,10 @@ network; its scores say nothing about the published benchmarks. Nothing in it is
 The texts behave like patents where it matters for a benchmark: the sections of a patent say the same thing in different words;
 cited prior art shares problem and principle, not sentences; citations across domains share the principle alone; patents that
 share vocabulary without being related are plentiful.
+
+Difficulty, measured on all publications (984 queries, 3,569 judgements, title + abstract + claims on both sides, own family
+removed), as nDCG@10 over all / in-domain / cross-domain judgements: random .004 / .002 / .004, BM25 (bm25s, its defaults,
+English stop words) .254 / .306 / .044, all-MiniLM-L6-v2 at 256 tokens .276 / .349 / .010.
 """
 
 from __future__ import annotations

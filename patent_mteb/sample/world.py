@@ -27,6 +27,8 @@ CITING_FAMILIES = 0.86
 """Share of families that cite, among those with citable prior art."""
 CROSS_DOMAIN = 0.24
 """Share of citations that leave the domain."""
+SHARED_CLASS = 0.1
+"""Share of the families of other domains that are citable although they share an IPC class."""
 
 
 @dataclass(frozen=True)
@@ -311,8 +313,9 @@ def cite(families: list[Family], seed: str) -> dict[int, list[Cited]]:
         far = [
             other
             for other in by_principle[family.principle.id]
-            if other.disclosed < family.priority and other.field.coarse != family.field.coarse
-            if not other.classes & family.classes or dice.chance(0.1)
+            if other.disclosed < family.priority
+            and other.field.coarse != family.field.coarse
+            and (other.classes.isdisjoint(family.classes) or dice.chance(SHARED_CLASS))
         ]
         wanted = dice.pick((1, 2, 2, 3, 3, 3, 4, 4, 5, 6, 9))
         crossing = sum(dice.chance(CROSS_DOMAIN) for _ in range(wanted))

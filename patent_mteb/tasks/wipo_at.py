@@ -25,6 +25,7 @@ from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import cluster, single_label
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
+from patent_mteb.protocols.zero_shot import Scorer, zero_shot
 from patent_mteb.sources import DataSet, Source
 from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
 from patent_mteb.tasks.encoding import FrozenTask
@@ -314,6 +315,19 @@ class LabelClassification(LabelTask):
             "n_unconverged_fits": len(probe.unconverged),
             **{f"f1_{label}": value for label, value in probe.f1.items()},
         }
+
+
+    def zero_shot(self, scorer: Scorer) -> dict[str, Any]:
+        """Zero-shot labels (§4.4): label names as hypotheses, the threshold tuned on validation, macro F1 on test.
+
+        Args:
+            scorer: any callable ``score(texts, label names) -> [texts, labels]``; :mod:`patent_mteb.protocols.zero_shot` makes one of an
+                NLI cross-encoder or of a tagger.
+        """
+        data = self.load_split()
+        splits = {name: (data.texts[name], multi_hot(data.labels[name], data.classes)) for name in ("validation", "test")}
+        found = zero_shot(scorer, splits["validation"], splits["test"], data.classes)
+        return {"macro_f1": found.macro_f1, "threshold": found.threshold, **{f"f1_{label}": value for label, value in found.f1.items()}}
 
 
 class LabelClustering(LabelTask):
