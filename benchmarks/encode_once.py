@@ -93,9 +93,10 @@ def compare(job: str, tasks: Sequence[type[PatentTask]], prompts: bool) -> bool:
         expected, found = evaluate(stock, tasks), evaluate(stored(once, folder), tasks)
     print(f"\n{job}, {len(tasks)} tasks")
     for way, count in (("stock mteb", stock.count), ("store", once.count)):
+        texts, characters = count.distinct / count.texts, count.distinct_characters / count.characters
         print(
-            f"  {way:11}{count.texts:>9,} texts, {count.distinct:>7,} distinct: {count.distinct / count.texts:.2f}"
-            f"{count.characters:>16,} characters, {count.distinct_characters:>12,} distinct: {count.distinct_characters / count.characters:.2f}"
+            f"  {way:11}{count.texts:>9,} texts, {count.distinct:>7,} distinct: {texts:.2f}"
+            f"{count.characters:>16,} characters, {count.distinct_characters:>12,} distinct: {characters:.2f}"
         )
     texts, characters = stock.count.texts / once.count.texts, stock.count.characters / once.count.characters
     print(f"  {'ratio':11}{texts:>8.1f}x texts {characters:>41.1f}x characters")
@@ -115,7 +116,8 @@ def main() -> int:
         jobs["whole suite"] = TASKS
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PATENT_MTEB_QUERY_SCORES"] = folder
-        return 0 if all([compare(job, tasks, arguments.prompts) for job, tasks in jobs.items()]) else 1
+        good = [compare(job, tasks, arguments.prompts) for job, tasks in jobs.items()]
+    return 0 if all(good) else 1
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ holds the contract.
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -88,16 +89,26 @@ def register_models(metas: Iterable[ModelMeta]) -> None:
         _claim(registry, meta.name, meta, "model", registry.get(meta.name) is meta)
 
 
+def _complete(module: str) -> bool:
+    return hasattr(sys.modules[module], {"patent_mteb.tasks": "SAMPLE_TASKS", "patent_mteb.benchmarks": "BENCHMARKS"}[module])
+
+
 def register() -> None:
-    """Enter the whole suite: tasks first, because mteb drops model prompts that name an unknown task."""
+    """Enter the whole suite: tasks first, because mteb drops model prompts that name an unknown task.
+
+    While a module that defines part of the suite is still being imported (it imports mteb, which calls for the registration),
+    nothing is done; those modules call it themselves at their end.
+    """
+    for name in ("patent_mteb.tasks", "patent_mteb.benchmarks"):
+        if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False) and not _complete(name):
+            return
     from patent_mteb.benchmarks import BENCHMARKS
-    from patent_mteb.models.lexical import BM25_METAS
-    from patent_mteb.models.registry import METAS
+    from patent_mteb.models import late_interaction, lexical, registry
     from patent_mteb.tasks import SAMPLE_TASKS, TASKS
 
     register_tasks(TASKS, SAMPLE_TASKS)
     register_benchmarks(BENCHMARKS)
-    register_models((*METAS, *BM25_METAS))
+    register_models((*registry.METAS, *lexical.BM25_METAS, *late_interaction.METAS))
 
 
 def registered(kind: str) -> Mapping[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar, overload
 from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
 
+import patent_mteb
 from patent_mteb.sources import DATA_VARIABLE, SAMPLE_VARIABLE
 from patent_mteb.tasks import FAMILIES
 from patent_mteb.tasks.base import PatentTask
@@ -157,3 +158,5 @@ BENCHMARKS: tuple[PatentBenchmark, ...] = (
         citation="\n\n".join(module.FAMILY.bibtex for module in FAMILIES),
     ),
 )
+
+patent_mteb.register()

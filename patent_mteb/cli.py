@@ -87,6 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     store.add_argument("--no-store", action="store_true", help="encode every text anew")
     wrap = run.add_argument_group("composition", "applied in this order; each setting is part of the identity of the results")
     wrap.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
+    wrap.add_argument("--section-tags", action="store_true", help="PatentMap: put section tags into the texts")
     wrap.add_argument("--dims", type=int, metavar="D", help="keep the first D dimensions, renormalised")
     wrap.add_argument("--passages", type=int, metavar="TOKENS", help="search windows of so many tokens")
     wrap.add_argument("--stride", type=int, metavar="TOKENS", help="tokens between the starts of two windows")
@@ -116,6 +117,15 @@ def _parser() -> argparse.ArgumentParser:
     sweep.add_argument("--device")
     sweep.add_argument("-v", "--verbosity", type=int, default=2, choices=range(4))
     sweep.set_defaults(command=_sweep)
+
+    geometry = commands.add_parser("geometry", help="how a model's embeddings of a task's texts lie in space")
+    geometry.add_argument("-m", "--model", required=True)
+    geometry.add_argument("-t", "--tasks", nargs="+", required=True, metavar="TASK", help="retrieval tasks of the suite")
+    geometry.add_argument("--max-documents", type=int, default=10_000)
+    geometry.add_argument("--batch-size", type=int, default=32)
+    geometry.add_argument("--device")
+    geometry.add_argument("--store", type=Path, metavar="DIR")
+    geometry.set_defaults(command=_geometry)
 
     stores = commands.add_parser("store", help="look at the embedding store, check it, or free space")
     stores.add_argument("action", choices=("info", "verify", "prune"))
@@ -235,6 +245,7 @@ def _model(args: argparse.Namespace) -> Any:
         return compose(
             load(args.model, args.model_revision, device, prompts=not args.no_prompts),
             store=None if args.no_store else args.store or default_path(),
+            section_tags=args.section_tags,
             dims=args.dims,
             passages=args.passages,
             stride=args.stride,
@@ -314,6 +325,29 @@ def _sweep(args: argparse.Namespace) -> int:
         printed.add_row(*(str(row[name] or "") for name in shown), *values, f"{row['seconds']:.2f}")
     out.print(printed)
     out.print(f"{table.height} runs in {args.out.resolve()}", soft_wrap=True, highlight=False)
+    return 0
+
+
+def _geometry(args: argparse.Namespace) -> int:
+    import mteb
+
+    from patent_mteb.geometry_report import geometry
+    from patent_mteb.models.loading import load
+    from patent_mteb.store import stored
+    from patent_mteb.tasks.base import PatentRetrieval
+
+    model = stored(load(args.model, device=_device(args.device)), args.store)
+    for name in args.tasks:
+        task = mteb.get_task(name)
+        if not isinstance(task, PatentRetrieval):
+            raise DataError(f"'{name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
+        found = geometry(model, task, max_documents=args.max_documents, encode_kwargs={"batch_size": args.batch_size})
+        table = Table(title=f"{task.metadata.name}: {model.mteb_model_meta.name}", title_justify="left", box=None, pad_edge=False)
+        for title in ("measure", "value"):
+            table.add_column(title, justify="right" if title == "value" else "left")
+        for measure, value in found.items():
+            table.add_row(measure, f"{value:.0f}" if measure.startswith("n_") else f"{value:.4f}")
+        out.print(table)
     return 0
 
 

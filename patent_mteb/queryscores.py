@@ -68,7 +68,7 @@ def save(
         "model": meta.name,
         "model_revision": meta.revision,
         "experiment": meta.experiment_name,
-        "dataset_revision": task.source.revision,
+        "dataset_revision": task.metadata.revision,
         "subset": task.source.subset,
     }
     table = pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})

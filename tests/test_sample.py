@@ -478,5 +478,4 @@ def test_minilm_is_neither_at_ceiling_nor_lost(patents, citations):
     finally:
         torch.set_num_threads(threads)
     minilm = ndcg(subset, citations, vectors @ vectors.T)
-    print(minilm, len(subset))
     assert 0.15 < minilm["all"] < 0.75 and minilm["out"] <= 0.5 * minilm["in"], minilm

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Ranks", "QueryScores", "judged_ranks", "per_query"]
+__all__ = ["JudgedRanks", "QueryScores", "Ranks", "judged_ranks", "per_query"]
 
 Ranks = dict[str, dict[str, int]]
 """``{query id: {judged document id: rank}}``, ranks from 1; a judged document that was not retrieved is absent."""
@@ -82,8 +82,8 @@ def per_query(ranks: Ranks, qrels: Mapping[str, Mapping[str, int]], measures: Se
     table = np.array(sorted(flat), dtype=np.int64).reshape(-1, 3)
     owner, rank, gain = table[:, 0], table[:, 1], table[:, 2]
     best = np.array(sorted(ideal, key=lambda pair: (pair[0], -pair[1])), dtype=np.int64).reshape(-1, 2)
-    flatness = _Flat(len(queries), owner, rank, gain, best[:, 0], best[:, 1])
-    return QueryScores(queries, {measure: flatness.score(measure) for measure in measures})
+    judgements = JudgedRanks(len(queries), owner, rank, gain, best[:, 0], best[:, 1])
+    return QueryScores(queries, {measure: judgements.score(measure) for measure in measures})
 
 
 def _position_within(owner: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -93,8 +93,20 @@ def _position_within(owner: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(1, len(owner) + 1) - np.repeat(starts, counts)
 
 
+def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Quotient; 0 for a query that has nothing to be found."""
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole > 0)
+
+
 @dataclass(frozen=True)
-class _Flat:
+class JudgedRanks:
+    """Positive judgements of ``n_queries`` queries as arrays.
+
+    Attributes:
+        owner, rank, gain: number of the query, rank from 1, and gain of each retrieved document, sorted by query, then rank.
+        ideal_owner, ideal_gain: number of the query and gain of each document, retrieved or not, by query, then gain, descending.
+    """
+
     n_queries: int
     owner: NDArray[np.int64]
     rank: NDArray[np.int64]
@@ -106,6 +118,11 @@ class _Flat:
         return np.bincount(owner, weights=values, minlength=self.n_queries).astype(np.float64)
 
     def score(self, measure: str) -> NDArray[np.float64]:
+        """[n_queries] a measure such as ``ndcg@10``, 0 for a query without positive judgements.
+
+        Raises:
+            ValueError: the measure is unknown.
+        """
         name, _, cut = measure.partition("@")
         if not cut.isdigit() or int(cut) < 1:
             raise ValueError(f"unknown measure {measure!r}: expected a name and a rank, such as ndcg@10")
@@ -115,13 +132,13 @@ class _Flat:
         if name == "ndcg":
             place = _position_within(self.ideal_owner)
             ideal = self._sum(self.ideal_owner, np.where(place <= depth, self.ideal_gain / np.log2(place + 1), 0.0))
-            return self._sum(self.owner, np.where(inside, self.gain / np.log2(self.rank + 1), 0.0)) / ideal
+            return _share(self._sum(self.owner, np.where(inside, self.gain / np.log2(self.rank + 1), 0.0)), ideal)
         if name in ("recall", "precision"):
             hits = self._sum(self.owner, inside.astype(float))
-            return hits / (relevant if name == "recall" else depth)
+            return _share(hits, relevant) if name == "recall" else hits / depth
         if name == "map":
             precision = _position_within(self.owner) / self.rank
-            return self._sum(self.owner, np.where(inside, precision, 0.0)) / relevant
+            return _share(self._sum(self.owner, np.where(inside, precision, 0.0)), relevant)
         if name == "mrr":
             first = _position_within(self.owner) == 1
             return self._sum(self.owner, np.where(inside & first, 1 / self.rank, 0.0))

@@ -13,6 +13,7 @@ __all__ = ["compose"]
 
 
 def _is_encoder(model: Any) -> bool:
+    """Whether a model gives one vector a text; late interaction does so too, but searches by those of the tokens."""
     return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
 
 
@@ -20,6 +21,7 @@ def compose(
     model: Any,
     *,
     store: Path | str | None = None,
+    section_tags: bool = False,
     dims: int | None = None,
     passages: int | None = None,
     stride: int | None = None,
@@ -35,6 +37,7 @@ def compose(
     Args:
         model: any mteb model, or the ModelMeta of an encoder, which is loaded only when a text must be encoded.
         store: folder of the embedding store; None encodes anew. Ignored by models that do not embed.
+        section_tags: encode PatentMap's section tags too (:func:`~patent_mteb.models.section_tags.with_section_tags`).
         dims: keep this many dimensions (:class:`~patent_mteb.models.truncation.Truncated`).
         passages: search windows of this many tokens, aggregated by ``aggregate`` (:class:`~patent_mteb.models.passages.Passages`).
         stride: tokens between the starts of two windows; without overlap if None.
@@ -51,6 +54,7 @@ def compose(
     from patent_mteb.models.lexical import BM25
     from patent_mteb.models.fusion import Hybrid
     from patent_mteb.models.passages import Passages
+    from patent_mteb.models.section_tags import with_section_tags
     from patent_mteb.models.truncation import Truncated
     from patent_mteb.store import stored
 
@@ -64,7 +68,9 @@ def compose(
         raise ModelError("--stride and --aggregate need passages. Remedy: give their size with --passages")
     if dims is not None and not embeds:
         raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
-    composed = stored(model, store) if store is not None and embeds else model
+    if section_tags:
+        model = with_section_tags(model)
+    composed = stored(model, store) if store is not None and (embeds or hasattr(model, "with_store")) else model
     if dims is not None:
         composed = Truncated(composed, dims)
     if passages is not None:

@@ -12,6 +12,7 @@ from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
+from patent_mteb.models.colbert import is_late_interaction
 from patent_mteb.models.local import content_revision, local_name
 from patent_mteb.models.registry import CHECKPOINTS, without_prompts
 
@@ -24,7 +25,7 @@ def kind_of_checkpoint(folder: Path) -> str:
     Raises:
         ModelError: the directory holds no checkpoint.
     """
-    if (folder / "artifact.metadata").is_file():
+    if is_late_interaction(folder):
         return "late-interaction"
     modules = folder / "modules.json"
     config = folder / "config.json"
@@ -37,8 +38,6 @@ def kind_of_checkpoint(folder: Path) -> str:
         architectures = (json.loads(config.read_text("utf-8")).get("architectures") or [""]) if config.is_file() else [""]
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"the configuration of the checkpoint {folder} cannot be read ({error}). Remedy: copy it again") from error
-    if "ColBERT" in model_type or "MultiVector" in model_type or any("pylate" in kind or "MultiVector" in kind for kind in types):
-        return "late-interaction"
     if model_type == "CrossEncoder" or (not types and "ForSequenceClassification" in architectures[0]):
         return "cross-encoder"
     return "encoder"

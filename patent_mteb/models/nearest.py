@@ -45,6 +45,8 @@ _FEW_DOCUMENTS = 8192
 _SAMPLED = 64
 _LEAST_SAMPLE = 2048
 _TOO_MANY = 4
+_MOST_WITHOUT_FLOOR = 1 / 8
+_RANKED_AT_ONCE = 256
 _HALF_STEP = 2.0**-8
 _SINGLE_STEP = 2.0**-24
 _LARGEST = 1e38
@@ -105,9 +107,7 @@ class _Half:
         spans, lengths = zip(*(_norms(block, self._mean) for _, block in _blocks(documents)), strict=True)
         span = max(max(spans), float(np.finfo(np.float32).tiny))
         self.documents = torch.empty(documents.shape, dtype=torch.bfloat16)
-        lost = [
-            _round(self.documents, part, (block - self._mean) / span).max().item() for part, block in _blocks(documents)
-        ]
+        lost = [_round(self.documents, part, (block - self._mean) / span).max().item() for part, block in _blocks(documents)]
         self.queries = torch.empty(queries.shape, dtype=torch.bfloat16)
         units = ((part, torch.nn.functional.normalize(block, dim=1)) for part, block in _blocks(queries))
         lost_of_queries = torch.cat([_round(self.queries, part, unit) for part, unit in units]).numpy().astype(np.float64)
@@ -124,7 +124,7 @@ class _Half:
         error = self._error[rows]
         sure = _value(reached) * (1 - _HALF_STEP) - error
         needed = (sure - error) / (1 + _HALF_STEP)
-        keys = np.floor(needed.astype(np.float32).view(np.int32) / 65536).astype(np.int16)
+        keys = (needed.astype(np.float32).view(np.int32) >> 16).astype(np.int16)
         return np.where((reached > 0) & (needed > 0), keys, self.highest)
 
 
@@ -161,29 +161,46 @@ class _Found:
     query: NDArray[np.int16]
     key: Keys
 
-    @classmethod
-    def join(cls, parts: list[_Found]) -> _Found:
-        return cls(
-            np.concatenate([part.document for part in parts]),
-            np.concatenate([part.query for part in parts]),
-            np.concatenate([part.key for part in parts]),
-        )
 
-    def only(self, kept: NDArray[np.bool_]) -> _Found:
-        return _Found(self.document[kept], self.query[kept], self.key[kept])
-
-
-def _table(query: NDArray[np.int16], n_queries: int, empty: Any, *columns: NDArray[Any]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
-    """Pairs as rows, one a query: which places are filled [queries, most pairs of a query], and each column in that form."""
+def _table(query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
+    """Pairs as rows, one a query: which places are filled [queries, most pairs of a query], and each column so, 0 where nothing is."""
     order = np.argsort(query, kind="stable")
     counts = np.bincount(query, minlength=n_queries)
     filled = np.arange(counts.max(initial=0)) < counts[:, None]
     tables = []
     for column in columns:
-        table = np.full(filled.shape, empty, column.dtype)
+        table = np.zeros(filled.shape, column.dtype)
         table[filled] = column[order]
         tables.append(table)
     return filled, tables
+
+
+def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
+    """Give pairs that must not be found the lowest key; ``start`` is the number of the first document, ``hidden`` a CSC matrix."""
+    if hidden is not None:
+        ends = hidden.indptr[start : start + len(keys) + 1]
+        documents = np.repeat(np.arange(len(keys)), np.diff(ends))
+        keys[documents, hidden.indices[ends[0] : ends[-1]]] = lowest
+
+
+def _reaching(keys: Keys, floor: Keys, start: int) -> _Found:
+    """The pairs whose key reaches the floor of the query; ``start`` is the number of the first document."""
+    flat = np.flatnonzero(keys >= floor)
+    document = flat // keys.shape[1]
+    query = (flat - document * keys.shape[1]).astype(np.int16)
+    return _Found((document + start).astype(np.int32), query, keys.reshape(-1)[flat])
+
+
+def _dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
+    """Inner products of chosen pairs: row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of ``second``."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+        index = torch.as_tensor(starts.astype(np.int64)), torch.as_tensor(columns.astype(np.int64))
+        chosen = torch.sparse_csr_tensor(*index, torch.zeros(len(columns)), size=(len(first), len(second)))
+        products: NDArray[np.float32] = torch.sparse.sampled_addmm(chosen, first, second.T, beta=0.0).values().numpy()
+    return products
 
 
 class _Search:
@@ -196,30 +213,32 @@ class _Search:
         self.hidden = None if hidden is None or hidden.nnz == 0 else hidden.tocsr()
         self.single = _Single(queries, documents)
         self.threads = torch.get_num_threads()
-        n = len(documents)
         self.sample: NDArray[np.int64] | None = None
+        n = len(documents)
         if n > _FEW_DOCUMENTS:
             size = max(_LEAST_SAMPLE, n // _SAMPLED)
-            self.sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
             expected = best.k * size / n
             self.rank = int(np.ceil(expected + 4 * np.sqrt(expected) + 4))
-            if self.rank * _TOO_MANY > size:
-                self.sample = None
+            if self.rank * _TOO_MANY < size:
+                self.sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
         self.half = _Half(queries, documents) if half and self.sample is not None else None
 
     def add(self, pool: ThreadPoolExecutor, rows: slice) -> None:
+        """Rank the documents for a block of queries."""
         hidden = None if self.hidden is None else self.hidden[rows].tocsc()
         done = np.zeros(rows.stop - rows.start, np.bool_)
-        if self.half is not None and (found := self._candidates(pool, self.half, rows, hidden, patient=False)) is not None:
-            done, candidates = self._settled(self.half, rows, found)
-            self._rank(pool, rows, candidates, self._rescored(candidates, rows))
-        elif self.sample is not None and (found := self._candidates(pool, self.single, rows, hidden)) is not None:
-            done, candidates = self._settled(self.single, rows, found)
-            self._rank(pool, rows, candidates, candidates.key)
-        self._whole_rows(pool, rows, np.flatnonzero(~done), hidden)
+        if self.half is not None and (floor := self._floor(self.half, rows, hidden)) is not None:
+            done, found = self._settled(self.half, rows, floor, self._reaching(pool, self.half, rows, floor, hidden))
+            starts = np.searchsorted(found.document, np.arange(len(self.numbers) + 1))
+            scores = _dots(self.single.documents, self.single.queries[rows], starts, found.query)
+            self._rank(pool, rows, found, scores)
+        elif self.sample is not None and (floor := self._floor(self.single, rows, hidden)) is not None:
+            done, found = self._settled(self.single, rows, floor, self._reaching(pool, self.single, rows, floor, hidden))
+            self._rank(pool, rows, found, found.key)
+        self._rank_all(pool, rows.start + np.flatnonzero(~done))
 
-    def _candidates(self, pool: ThreadPoolExecutor, scorer: _Scorer, rows: slice, hidden: Any, patient: bool = True) -> _Found | None:
-        """What reaches the floor of its query, for queries where that is few; None if it is not for an eighth of them and no ``patient``."""
+    def _floor(self, scorer: _Scorer, rows: slice, hidden: Any) -> Keys | None:
+        """What candidates of each query must reach, ``highest`` for queries where that cannot be said; None if these are too many."""
         assert self.sample is not None
         keys = scorer.keys(rows, self.sample)
         _hide(keys, hidden if hidden is None else hidden[:, self.sample], 0, scorer.lowest)
@@ -227,26 +246,112 @@ class _Search:
         place = by_query.shape[1] - self.rank
         floor = scorer.floor(rows, np.partition(by_query, place, axis=1)[:, place])
         useless = (by_query >= floor[:, None]).sum(axis=1) > _TOO_MANY * self.rank
-        floor = np.where(useless | (floor == scorer.lowest), scorer.highest, floor)
-        if not patient and (floor == scorer.highest).mean() > 1 / 8:
-            return None
+        floor[useless] = scorer.highest
+        return None if (floor == scorer.highest).mean() > _MOST_WITHOUT_FLOOR else floor
+
+    def _reaching(self, pool: ThreadPoolExecutor, scorer: _Scorer, rows: slice, floor: Keys, hidden: Any) -> _Found:
         parts: list[_Found] = []
         for start in range(0, len(self.numbers), _DOCUMENTS_AT_ONCE):
             block = slice(start, min(start + _DOCUMENTS_AT_ONCE, len(self.numbers)))
             keys = scorer.keys(rows, block)
             _hide(keys, hidden, start, scorer.lowest)
-            step = -(-len(keys) // self.threads)
-            parts += pool.map(lambda first, keys=keys, start=start: _reaching(keys[first : first + step], floor, start + first), range(0, len(keys), step))
-        return _Found.join(parts)
+            pieces = np.array_split(keys, self.threads)
+            starts = start + np.cumsum([0, *map(len, pieces[:-1])])
+            parts += pool.map(_reaching, pieces, [floor] * len(pieces), starts.tolist())
+        return _Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key")))
 
-    def _settled(self, scorer: _Scorer, rows: slice, found: _Found) -> tuple[NDArray[np.bool_], _Found]:
-        """Which queries have all their candidates, and these."""
+    def _settled(self, scorer: _Scorer, rows: slice, floor: Keys, found: _Found) -> tuple[NDArray[np.bool_], _Found]:
+        """Which queries have all their candidates among what was found, and these candidates."""
         k, size = self.best.k, rows.stop - rows.start
-        filled, (keys,) = _table(found.query, size, scorer.lowest, found.key)
-        enough = filled.sum(axis=1) >= k
-        if not enough.any():
-            return enough, found.only(np.zeros(len(found.key), np.bool_))
-        place = keys.shape[1] - k
-        kth = np.partition(keys, place, axis=1)[:, place]
-        needed = scorer.floor(rows, kth)
-        return enough, found.only((found.key >= needed[found.query]) & enough[found.query])
+        filled, (keys,) = _table(found.query, size, found.key)
+        keys[~filled] = scorer.lowest
+        needed = np.full(size, scorer.highest)
+        if filled.shape[1] >= k:
+            needed = scorer.floor(rows, np.partition(keys, -k, axis=1)[:, -k])
+        done = (filled.sum(axis=1) >= k) & (needed >= floor) & (needed < scorer.highest)
+        kept = (found.key >= needed[found.query]) & done[found.query]
+        return done, _Found(found.document[kept], found.query[kept], found.key[kept])
+
+    def _rank(self, pool: ThreadPoolExecutor, rows: slice, found: _Found, scores: NDArray[np.float32]) -> None:
+        if not len(scores):
+            return
+        filled, (documents, values) = _table(found.query, rows.stop - rows.start, found.document, scores)
+
+        def add(first: int) -> None:
+            part = slice(first, first + _RANKED_AT_ONCE)
+            where = slice(rows.start + first, rows.start + min(first + _RANKED_AT_ONCE, len(filled)))
+            self.best.add(where, values[part], self.numbers[documents[part]], filled[part])
+
+        for _ in pool.map(add, range(0, len(filled), _RANKED_AT_ONCE)):
+            pass
+
+    def _rank_all(self, pool: ThreadPoolExecutor, queries: NDArray[np.int64]) -> None:
+        """Rank the whole corpus for these queries."""
+        step = max(1, int(_FULL_ROWS_MB * 1e6 / 4 / len(self.numbers)))
+        for start in range(0, len(queries), step):
+            batch = queries[start : start + step]
+            scores = (self.single.queries[batch] @ self.single.documents.T).numpy()
+            hidden = None if self.hidden is None else self.hidden[batch]
+
+            def add(place: int, batch: Any = batch, scores: Any = scores, hidden: Any = hidden) -> None:
+                allowed = None
+                if hidden is not None:
+                    allowed = np.ones((1, len(self.numbers)), np.bool_)
+                    allowed[0, hidden.indices[hidden.indptr[place] : hidden.indptr[place + 1]]] = False
+                self.best.add(slice(batch[place], batch[place] + 1), scores[place : place + 1], self.numbers, allowed)
+
+            for _ in pool.map(add, range(len(batch))):
+                pass
+
+
+def _check(queries: Tensor, documents: Tensor) -> None:
+    longest = [max((block.norm(dim=1).max().item() for _, block in _blocks(vectors)), default=0.0) for vectors in (queries, documents)]
+    if not longest[0] * longest[1] < _LARGEST:
+        raise ModelError(f"vectors of length {longest[0]:g} and {longest[1]:g} have inner products beyond single precision")
+
+
+def add_nearest(
+    best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], hidden: Any = None, half: bool | None = None
+) -> None:
+    """Offer the documents of largest inner product with each query to ``best``, which may hold others already.
+
+    Memory: a few hundred MB beside the arguments; with ``half`` another half of these.
+
+    Args:
+        best: of as many queries as there are rows in ``queries``.
+        queries: [queries, width] float32, finite.
+        documents: [documents, width] float32, finite.
+        numbers: [documents] their numbers in ``best``.
+        hidden: pairs that must not be found, a SciPy sparse matrix [queries, documents].
+        half: look for candidates in bfloat16; by default where the processor has it. The documents found are the same.
+
+    Raises:
+        ModelError: the vectors are so long that products overflow.
+    """
+    if not len(queries) or not len(documents):
+        return
+    _check(queries, documents)
+    search = _Search(best, queries, documents, numbers, hidden, has_fast_bfloat16() if half is None else half)
+    with ThreadPoolExecutor(search.threads) as pool:
+        for start in range(0, len(queries), _QUERIES_AT_ONCE):
+            search.add(pool, slice(start, min(start + _QUERIES_AT_ONCE, len(queries))))
+
+
+def add_pairs(best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], pairs: Any) -> None:
+    """Offer given pairs to ``best``, with their inner products.
+
+    Args:
+        best, queries, documents, numbers: as in :func:`add_nearest`.
+        pairs: a SciPy sparse matrix [queries, documents].
+
+    Raises:
+        ModelError: the vectors are so long that products overflow.
+    """
+    if not pairs.nnz:
+        return
+    _check(queries, documents)
+    rows = pairs.tocsr()
+    scores = _dots(queries, documents, rows.indptr, rows.indices)
+    for query in np.flatnonzero(np.diff(rows.indptr)):
+        part = slice(rows.indptr[query], rows.indptr[query + 1])
+        best.add(slice(query, query + 1), scores[None, part], numbers[rows.indices[part]])

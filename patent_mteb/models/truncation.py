@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mteb.models import EncoderProtocol
+from mteb.models import EncoderProtocol, SearchProtocol
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
@@ -33,7 +33,7 @@ class Truncated:
     """
 
     def __init__(self, model: Any, dims: int) -> None:
-        if not isinstance(model, EncoderProtocol):
+        if not isinstance(model, EncoderProtocol) or isinstance(model, SearchProtocol):
             raise ModelError(f"{type(model).__name__} is no encoder. Remedy: give an encoder, and put search models around it.")
         if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
             raise ModelError(f"cannot keep {dims!r} dimensions. Remedy: give a positive whole number.")

@@ -369,54 +369,42 @@ def scale_scatter(frame: pl.DataFrame, *, title: str = "") -> Figure:
     """
     _need(frame, "model", "parameters", "group", "value")
     groups = frame["group"].unique(maintain_order=True).to_list()
+    sizes = dict(frame.sort("parameters", "model").select("model", "parameters").iter_rows())
+    numbers = {model: number for number, model in enumerate(sizes, start=1)}
     columns = min(2, len(groups))
     rows = -(-len(groups) // columns)
-    figure = _figure(5.2 * columns, 0.5 + 3.8 * rows)
+    figure = _figure(5.2 * columns, 0.5 + 3.6 * rows + 0.2 * -(-len(numbers) // (2 * columns)))
     grid = figure.subplots(rows, columns, squeeze=False)
     for axes, group in zip(grid.flat, groups, strict=False):
         mine = frame.filter(pl.col("group") == group).sort("parameters", "value")
-        sizes, values = np.log10(mine["parameters"].to_numpy()), mine["value"].to_numpy()
-        if len(mine) > 2 and np.ptp(sizes):
-            slope, height = np.polyfit(sizes, values, 1)
-            ends = np.array([sizes.min(), sizes.max()])
-            axes.plot(10**ends, slope * ends + height, "--", color=_GREY, linewidth=1.2, label="log-linear fit")
+        xs, ys = mine["parameters"].to_numpy(), mine["value"].to_numpy()
+        if len(mine) > 2 and np.ptp(np.log10(xs)):
+            slope, height = np.polyfit(np.log10(xs), ys, 1)
+            ends = np.array([xs.min(), xs.max()])
+            axes.plot(ends, slope * np.log10(ends) + height, "--", color=_GREY, linewidth=1.2, label="log-linear fit")
             axes.legend(loc="lower right", fontsize=9)
-        axes.plot(10**sizes, values, "o", color=COLOURS[0], markersize=7)
+        axes.plot(xs, ys, "o", color=COLOURS[0], markersize=7)
+        for model, x, y in zip(mine["model"], xs, ys, strict=True):
+            axes.annotate(str(numbers[model]), (x, y), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=9, bbox=_BEHIND)
         axes.set_xscale("log")
-        axes.margins(x=0.25, y=0.18)
-        _spread_labels(axes, 10**sizes, values, mine["model"].to_list())
+        axes.margins(x=0.12, y=0.15)
         axes.set_xlabel("parameters")
         axes.set_title(group, loc="left")
         axes.xaxis.set_major_formatter(_size)
         axes.minorticks_off()
     for axes in grid.flat[len(groups) :]:
         axes.set_visible(False)
+    handles = [grid.flat[0].plot([], [], linestyle="", label=f"{number}  {model} ({_size(sizes[model])})")[0] for model, number in numbers.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=2 * columns, fontsize=9, handlelength=0, handletextpad=0)
     figure.supylabel("mean main score", fontsize=10)
     figure.suptitle(title, fontsize=11)
     return figure
 
 
-def _spread_labels(axes: Axes, xs: np.ndarray, ys: np.ndarray, names: Sequence[str]) -> None:
-    """A name beside each point, above or below it in turn, and towards the inside of the panel."""
-    order = np.argsort(ys, kind="stable")
-    centre = np.sqrt(xs.min() * xs.max())
-    for number, place in enumerate(order):
-        above = number % 2 == 1
-        axes.annotate(
-            names[place],
-            (xs[place], ys[place]),
-            xytext=(0, 7 if above else -7),
-            textcoords="offset points",
-            ha="left" if xs[place] < centre else "right" if xs[place] > centre else "center",
-            va="bottom" if above else "top",
-            fontsize=8,
-        )
-
-
 def _size(value: float, position: int | None = None) -> str:
     for unit, name in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
         if value >= unit:
-            return f"{value / unit:g}{name}"
+            return f"{value / unit:.3g}{name}"
     return f"{value:g}"
 
 

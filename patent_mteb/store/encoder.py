@@ -80,8 +80,10 @@ class _Plan:
     found: NDArray[np.bool_]
 
 
-def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32", *, chunk_texts: int = 512) -> StoredEncoder:
+def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32", *, chunk_texts: int = 512) -> Any:
     """Wrap an encoder so that every distinct text is encoded once, across tasks, processes and runs.
+
+    A model that keeps its own kind of vectors (``with_store``: late interaction keeps those of the tokens) does so in the same store.
 
     Args:
         model: an mteb encoder, a ``SentenceTransformer``, or a ``ModelMeta``, which is loaded only when a text has to be encoded:
@@ -94,6 +96,10 @@ def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: s
     Raises:
         ModelError: the model is no encoder, or has no name and revision to tell its vectors from another's.
     """
+    if isinstance(model, ModelMeta) and "late-interaction" in model.model_type:
+        model = model.load_model()
+    if hasattr(model, "with_store"):
+        return model.with_store(path, dtype)
     return StoredEncoder(model, path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), dtype, chunk_texts=chunk_texts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -22,6 +23,8 @@ from patent_mteb.fingerprint import cache_root
 from patent_mteb.metrics import ranking
 from patent_mteb.models.exclusion import Excluding
 from patent_mteb.slices import Qrels
+from patent_mteb.tasks import fast
+from patent_mteb.tasks.inscope_scores import inscope_scores
 
 logger = logging.getLogger(__name__)
 
@@ -199,7 +202,7 @@ class RetrievalTables:
 
 
 class PatentRetrieval(PatentTask, AbsTaskRetrieval):
-    """Retrieval scored by mteb's own machinery, with slices taken from the same ranking.
+    """Retrieval scored as mteb scores it (by its own machinery or, with the same results, by :mod:`.fast`), with slices.
 
     A query's excluded documents (its own family) are removed from its ranking before it is scored; the ranking still has full
     depth. Beside mteb's scores the result holds, for every slice, ``<slice>_<measure>_at_<k>`` and ``<slice>_n_queries``.
@@ -229,6 +232,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     def _evaluate_subset(self, model: Any, data_split: Any, **kwargs: Any) -> Any:
         self._model = model
+        if fast.applies(self, model, **kwargs):
+            return fast.evaluate(self, model, data_split, **kwargs)
         exclusions = self.tables.exclusions
         searched = model.excluding(exclusions) if hasattr(model, "excluding") else Excluding(model, exclusions)
         return super()._evaluate_subset(searched, data_split, **kwargs)
@@ -236,7 +241,15 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def task_specific_scores(
         self, scores: Any, qrels: Any, results: dict[str, dict[str, float]], hf_split: str, hf_subset: str
     ) -> dict[str, float]:
-        ranks = ranking.judged_ranks(results, qrels)
+        return self.patent_scores(ranking.judged_ranks(results, qrels), qrels, results)
+
+    def patent_scores(self, ranks: ranking.Ranks, qrels: Qrels, results: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+        """Scores beside mteb's, by slice and of the family's own kind; writes the per-query scores.
+
+        Args:
+            ranks: of the judged documents.
+            results: the rankings, ``{query id: {document id: score}}``.
+        """
         extra: dict[str, float] = {"n_queries": len(qrels)}
         memberships: dict[str, Set[str]] = {}
         for name, judged in self.tables.slices.items():
@@ -249,15 +262,17 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         extra |= self.family_scores(results)
         stage: dict[str, dict[str, float]] | None = getattr(self._model, "first_stage", None)
         if stage:
-            measure = f"recall@{max(len(found) for found in stage.values())}"
+            measure = f"recall@{self._model.k}"
             recall = ranking.per_query(ranking.judged_ranks(stage, qrels), qrels, (measure,)).scores[measure]
             extra[f"first_stage_{measure.replace('@', '_at_')}"] = float(recall.mean())
         queryscores.save(self, self._model, ranks, qrels, memberships, results)
         return extra
 
     def family_scores(self, results: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-        """Scores of the family's own kind, computed on the same rankings."""
-        return {}
+        """Scores of the family's own kind, computed on the same rankings: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data has codes."""
+        if os.environ.get("PATENT_MTEB_INSCOPE") != "1" or not self.tables.query_codes:
+            return {}
+        return inscope_scores(results, self.tables.document_codes, self.tables.query_codes)
 
 
 _Task = TypeVar("_Task", bound=PatentTask)
