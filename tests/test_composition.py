@@ -296,13 +296,18 @@ def test_mock_run(store):
 
 @pytest.fixture(scope="module")
 def checkpoints(tmp_path_factory):
+    """A static word-vector model, another one, and a tiny cross-encoder, as directories."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import StaticEmbedding
+
     root = tmp_path_factory.mktemp("models")
-    write_cross_encoder(root / "cross")
-    return {
-        "MODEL": checkpoint(root / "one", 16, "mean", seed=1),
-        "SECOND": checkpoint(root / "two", 8, "mean", seed=2),
-        "CROSS": root / "cross",
-    }
+    words = {"?": 0, **{f"w{number}": number + 1 for number in range(120)}}
+    for name, width in (("one", 16), ("two", 8)):
+        tokenizer = Tokenizer(models.WordLevel(words, unk_token="?"))
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        vectors = np.random.default_rng(width).standard_normal((len(words), width)).astype(np.float32)
+        SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=vectors)], device="cpu").save(str(root / name))
+    return {"MODEL": root / "one", "SECOND": root / "two", "CROSS": write_cross_encoder(root / "cross")}
 
 
 COMMANDS = [

@@ -198,7 +198,7 @@ def _dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         index = torch.as_tensor(starts.astype(np.int64)), torch.as_tensor(columns.astype(np.int64))
-        chosen = torch.sparse_csr_tensor(*index, torch.zeros(len(columns)), size=(len(first), len(second)))
+        chosen = torch.sparse_csr_tensor(*index, torch.zeros(len(columns)), size=(len(first), len(second)), check_invariants=False)
         products: NDArray[np.float32] = torch.sparse.sampled_addmm(chosen, first, second.T, beta=0.0).values().numpy()
     return products
 
