@@ -1,6 +1,6 @@
 """The five patent-embedding benchmarks of the recent papers as ordinary mteb tasks.
 
-Importing this package (or only installing it: see ``_autoload.py``) makes mteb know the suite: if mteb is imported already
+Importing this package (or only installing it: see ``patent_mteb_autoload``) makes mteb know the suite: if mteb is imported already
 its registries are extended at once, otherwise as soon as it is. Nothing else is imported, read or fetched.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from patent_mteb import _autoload
+import patent_mteb_autoload
 
 __all__ = ["__version__", "register"]
 
@@ -30,4 +30,4 @@ def register() -> None:
 if "mteb" in sys.modules:
     register()
 else:
-    _autoload.install()
+    patent_mteb_autoload.install()

@@ -345,7 +345,7 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
         assert path.with_name(f"{TASK}.queries.parquet").exists()
     assert len({scores["ndcg_at_100"] for scores in seen.values()}) == len(seen) == len(COMMANDS) - 1
     model = load(str(checkpoints["MODEL"]))
-    settings = {"dims": 4, "passages": 32, "aggregate": "avgP", "fuse": bm25("dapfam"), "rrf_k": 30, "rerank_depth": 7}
+    settings = {"dims": 4, "passages": 20, "aggregate": "avgP", "fuse": bm25("dapfam"), "rrf_k": 30, "rerank_depth": 7}
     composed = compose(model, store=store, rerank=load(str(checkpoints["CROSS"])), **settings)
     *_, last = seen.items()
     assert ResultCache(folder).get_task_result_path(TASK, composed.mteb_model_meta) == last[0]

@@ -51,7 +51,6 @@ def compose(
     """
     from mteb.models.model_meta import ModelMeta
 
-    from patent_mteb.models.lexical import BM25
     from patent_mteb.models.fusion import Hybrid
     from patent_mteb.models.passages import Passages
     from patent_mteb.models.section_tags import with_section_tags
@@ -66,6 +65,8 @@ def compose(
         raise ModelError("--alpha (linear fusion) and --rrf (reciprocal rank fusion) exclude each other. Remedy: give one of them")
     if passages is None and (stride is not None or aggregate != "maxP"):
         raise ModelError("--stride and --aggregate need passages. Remedy: give their size with --passages")
+    if rerank is None and rerank_depth != 100:
+        raise ModelError("--rerank-depth needs a second stage. Remedy: name it with --rerank")
     if dims is not None and not embeds:
         raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
     if section_tags:
@@ -76,8 +77,8 @@ def compose(
     if passages is not None:
         composed = Passages(composed, passages, aggregate, stride=stride)
     if fuse is not None:
-        second = stored(fuse, store) if store is not None and _is_encoder(fuse) else fuse
-        if passages is not None and (isinstance(second, BM25) or _is_encoder(fuse)):
+        second = stored(fuse, store) if store is not None and (_is_encoder(fuse) or hasattr(fuse, "with_store")) else fuse
+        if passages is not None:
             second = Passages(second, passages, aggregate, stride=stride)
         composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
     if rerank is not None:

@@ -114,11 +114,14 @@ def _table(table: Table) -> dict[str, Any]:
     }
 
 
-def _plot(plot: Plot) -> dict[str, str]:
+_WIDE_INCHES = 9.0
+
+
+def _plot(plot: Plot) -> dict[str, Any]:
     from patent_mteb.report.plots import svg
 
     source = base64.b64encode(svg(plot.figure).encode()).decode()
-    return {"title": plot.title, "source": f"data:image/svg+xml;base64,{source}"}
+    return {"title": plot.title, "source": f"data:image/svg+xml;base64,{source}", "wide": bool(plot.figure.get_figwidth() > _WIDE_INCHES)}
 
 
 def _scores(

@@ -1,9 +1,9 @@
 """Import hook that registers the suite as soon as ``mteb`` has been imported.
 
 ``patent_mteb_autoload.pth`` (installed beside the package) starts it in every Python process, so that the unmodified ``mteb``
-command knows the suite. Until somebody imports ``mteb`` it costs one look at a name for each import, and imports nothing.
-``PATENT_MTEB_AUTOLOAD=0`` switches it off. The wheel carries this file a second time as ``patent_mteb_autoload``, because
-starting it as part of the package would import the package.
+command knows the suite. Until somebody imports ``mteb`` it costs one look at a name for each import, and imports nothing; it is a
+module of its own, because starting it as a part of ``patent_mteb`` would import that package. ``PATENT_MTEB_AUTOLOAD=0`` switches it
+off; importing ``patent_mteb`` installs it all the same.
 """
 
 from __future__ import annotations
@@ -51,5 +51,5 @@ def remove() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "mark", None) != MARK]
 
 
-if __name__ == MARK and os.environ.get("PATENT_MTEB_AUTOLOAD", "1") != "0" and "mteb" not in sys.modules:
+if os.environ.get("PATENT_MTEB_AUTOLOAD", "1") != "0" and "mteb" not in sys.modules:
     install()
