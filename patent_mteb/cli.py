@@ -182,9 +182,9 @@ def _list(args: argparse.Namespace) -> int:
             shown.add(row["model_id"])
             runs = "yes" if row["model_id"] in known else "by hub id" if row["model_id"] else "no: not released"
             table.add_row(row["model_id"], row["model"], row["category"], _cell(row["dim"]), _cell(row["max_tokens"]), runs)
-        for meta in METAS:
-            if meta.name not in shown:
-                table.add_row(meta.name, "", "Patent-specialized", _cell(meta.embed_dim), _cell(meta.max_tokens), "yes")
+        for model in METAS:
+            if model.name not in shown:
+                table.add_row(model.name, "", "Patent-specialized", _cell(model.embed_dim), _cell(model.max_tokens), "yes")
     out.print(table)
     return 0
 
@@ -306,9 +306,7 @@ def _sweep(args: argparse.Namespace) -> int:
     from patent_mteb.store import stored
     from patent_mteb.sweep import Matrix, sweep
 
-    matrix = Matrix(
-        args.backends, args.granularities, args.queries, args.corpora, args.aggregates, args.lengths, args.rrf, args.alphas
-    )
+    matrix = Matrix(args.backends, args.granularities, args.queries, args.corpora, args.aggregates, args.lengths, args.rrf, args.alphas)
     try:
         lexical = bm25(args.bm25)
     except ValueError as error:

@@ -116,9 +116,7 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
             continue
         fields = line.split("\t")
         if len(fields) != 3:
-            raise DataError(
-                f"{len(fields)} columns instead of 3", path=path, row=number, remedy="separate the three columns with tabs"
-            )
+            raise DataError(f"{len(fields)} columns instead of 3", path=path, row=number, remedy="separate the three columns with tabs")
         query, document, score = fields
         try:
             gain = int(score)
@@ -157,9 +155,7 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] 
     types = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
     for name, expected in types.items():
         if name not in table.column_names:
-            raise DataError(
-                f"column '{name}' is missing (columns: {', '.join(table.column_names)})", path=path, remedy="add the column"
-            )
+            raise DataError(f"column '{name}' is missing (columns: {', '.join(table.column_names)})", path=path, remedy="add the column")
         if expected is not None and not _same_kind(table.schema.field(name).type, expected):
             raise DataError(
                 f"column '{name}' has type {table.schema.field(name).type}, expected {expected}",

@@ -42,7 +42,7 @@ def folder() -> Path:
 
 def path_of(root: Path, model_meta: Any, task_name: str, suffix: str) -> Path:
     """Path of a file beside the result of a model and a task, in mteb's folder structure."""
-    place = root / model_meta.model_name_as_path() / (model_meta.revision or "no_revision_available")
+    place: Path = root / model_meta.model_name_as_path() / (model_meta.revision or "no_revision_available")
     if model_meta.experiment_name:
         place = place / "experiments" / model_meta.experiment_name
     return place / f"{task_name}{suffix}"

@@ -9,13 +9,14 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import mteb
 from mteb.abstasks import AbsTask
 from mteb.cache import ResultCache
 from mteb.models import CrossEncoderProtocol, EncoderProtocol
 from mteb.models.model_meta import ModelMeta
+from mteb.types import EncodeKwargs
 
 from patent_mteb import queryscores
 from patent_mteb.errors import PatentMTEBError
@@ -98,7 +99,7 @@ def run(
                     cache=cache,
                     overwrite_strategy=overwrite_strategy,
                     co2_tracker=co2_tracker,
-                    encode_kwargs=dict(encode_kwargs or {}),
+                    encode_kwargs=cast(EncodeKwargs, dict(encode_kwargs or {})),
                     prediction_folder=prediction_folder,
                     num_proc=num_proc,
                     show_progress_bar=show_progress,
@@ -132,8 +133,10 @@ def unable(model: Any, task: AbsTask) -> str:
     else:
         embeds, crosses = isinstance(model, EncoderProtocol), isinstance(model, CrossEncoderProtocol)
     if crosses and not embeds:
-        return f"{name} is a cross-encoder, which scores given pairs; use it as second stage with --rerank" if retrieval else (
-            f"{name} is a cross-encoder and does not embed texts"
+        return (
+            f"{name} is a cross-encoder, which scores given pairs; use it as second stage with --rerank"
+            if retrieval
+            else (f"{name} is a cross-encoder and does not embed texts")
         )
     if not retrieval and not embeds:
         return f"{name} does not embed texts, which a {task.metadata.type} task needs"

@@ -75,9 +75,7 @@ def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str |
     return parts
 
 
-def by_judgement(
-    qrels: Mapping[str, Mapping[str, int]], names: Callable[[str, str], str | Iterable[str] | None]
-) -> dict[str, Qrels]:
+def by_judgement(qrels: Mapping[str, Mapping[str, int]], names: Callable[[str, str], str | Iterable[str] | None]) -> dict[str, Qrels]:
     """Split judgements pair by pair: ``names`` gives the slice (or slices) of a (query, document) pair, or None."""
     parts: dict[str, Qrels] = {}
     for query, judged in qrels.items():

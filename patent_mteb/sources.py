@@ -144,8 +144,7 @@ def _download(data: DataSet, revision: str, name: str) -> Path:
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
 
     instead = (
-        f"put a copy in ${DATA_VARIABLE}/{data.key}, or set {SAMPLE_VARIABLE}=1 to run on the built-in sample "
-        "(its scores are filed apart)"
+        f"put a copy in ${DATA_VARIABLE}/{data.key}, or set {SAMPLE_VARIABLE}=1 to run on the built-in sample (its scores are filed apart)"
     )
     try:
         return Path(hf_hub_download(data.key, name, repo_type="dataset", revision=revision))

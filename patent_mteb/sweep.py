@@ -16,16 +16,17 @@ import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import mteb
 import polars as pl
+from mteb.types import EncodeKwargs
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.models.aggregation import AGGREGATES
-from patent_mteb.models.lexical import BM25
 from patent_mteb.models.exclusion import as_search
 from patent_mteb.models.fusion import RRF, Fusion, Hybrid, Linear
+from patent_mteb.models.lexical import BM25
 from patent_mteb.models.passages import Passages
 from patent_mteb.models.search import Cached, RunCache
 from patent_mteb.tasks import dapfam
@@ -238,7 +239,9 @@ def _run(group: Sequence[Setting], systems: _Systems, fusions: Mapping[str, Fusi
     spent: dict[str, float] = {}
     rows = []
     for setting, model in zip(group, systems.models(group, fusions), strict=True):
-        result = mteb.evaluate(systems.clock(model, spent), task, cache=None, encode_kwargs=dict(encode_kwargs), show_progress_bar=False)
+        result = mteb.evaluate(
+            systems.clock(model, spent), task, cache=None, encode_kwargs=cast(EncodeKwargs, dict(encode_kwargs)), show_progress_bar=False
+        )
         ((scores,),) = result.task_results[0].scores.values()
         row: dict[str, Any] = asdict(setting)
         for prefix in ("", "in_", "out_"):
@@ -253,12 +256,12 @@ def _read(out: Path) -> pl.DataFrame:
         return pl.DataFrame()
     expected = {"model", "data", *Setting.__dataclass_fields__}
     try:
-        table = pl.read_csv(out, schema_overrides={"aggregate": pl.String, "fusion": pl.String}, missing_utf8_is_empty_string=True)
+        table = pl.read_csv(out, schema_overrides={"aggregate": pl.String, "fusion": pl.String})
     except pl.exceptions.PolarsError as error:
         raise DataError(f"the table cannot be read ({error})", path=out, remedy="choose another file, or delete it") from error
     if not expected <= set(table.columns):
         raise DataError("the file is not a table of a sweep", path=out, remedy="choose another file")
-    return table
+    return table.with_columns(pl.col("aggregate", "fusion").fill_null(""))
 
 
 def _write(out: Path, table: pl.DataFrame) -> None:

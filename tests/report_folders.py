@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from patent_mteb.report.collect import suite_tasks
 from patent_mteb.sample import SAMPLE_VERSION
 
@@ -58,7 +59,9 @@ def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, m
     path = folder / f"{task}.json"
     path.write_text(json.dumps(result))
     with (folder / "run_settings.jsonl").open("a") as out:
-        out.write(json.dumps({"task": task, "splits": [spec.split], "version": {"mteb": "2.26.24", "torch": "2.13.0", "flash-attn": None}}) + "\n")
+        out.write(
+            json.dumps({"task": task, "splits": [spec.split], "version": {"mteb": "2.26.24", "torch": "2.13.0", "flash-attn": None}}) + "\n"
+        )
     if queries is not None and save_queries:
         write_queries(folder, task, queries, revision, subset, meta)
     return path

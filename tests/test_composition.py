@@ -142,6 +142,12 @@ def test_every_combination_has_an_identity_of_its_own():
             assert names.get(value, words.get(name, "{}").format(value)) in line, line
 
 
+def test_a_number_is_the_same_setting_in_either_type():
+    for name, whole in (("rrf_k", 60), ("alpha", 1)):
+        revisions = {made({"fuse": "bm25", name: value}).mteb_model_meta.revision for value in (whole, float(whole))}
+        assert len(revisions) == 1
+
+
 def test_names_say_what_was_composed():
     names = [made(settings).mteb_model_meta.name for settings in SETTINGS]
     assert names[0] == names[1] == "tests/encoder"
@@ -286,9 +292,8 @@ def test_late_interaction_has_no_single_vector_to_cut(store, colbert, settings, 
 
 
 def test_mock_run(store):
-    settings = {"dims": 16, "passages": 4, "fuse": bm25("dapfam"), "rrf_k": 60}
-    assert failures(mteb.mock_run(compose(Encoder(), store=store, rerank=Shortest(), rerank_depth=3, **settings))) == {}
-    assert failures(mteb.mock_run(compose(Encoder(), store=store, dims=16))) == {}
+    settings = {"dims": 16, "passages": 4, "fuse": bm25("dapfam"), "rrf_k": 60, "rerank": Shortest(), "rerank_depth": 3}
+    assert failures(mteb.mock_run(compose(Encoder(), store=store, **settings))) == {}
 
 
 # ---------------------------------------------------------------- the command

@@ -11,10 +11,10 @@ from searching import METADATA, corpus_of, failures, ranking
 from worlds import HashEncoder
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.lexical import bm25
 from patent_mteb.models.exclusion import Excluding
 from patent_mteb.models.fusion import RRF, Hybrid, Linear, fuse, min_max, sweep
 from patent_mteb.models.identity import compose_meta, describe
+from patent_mteb.models.lexical import bm25
 from patent_mteb.models.passages import Passages, TokenWindows
 from patent_mteb.models.search import Cached, Run, RunCache, TopK, ranked_ids
 

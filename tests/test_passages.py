@@ -12,8 +12,8 @@ from worlds import HashEncoder
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.models.aggregation import AGGREGATES, aggregate
-from patent_mteb.models.lexical import BM25Index, bm25
 from patent_mteb.models.fusion import Hybrid
+from patent_mteb.models.lexical import BM25Index, bm25
 from patent_mteb.models.passages import ModelTokenizer, Passages, Sections, TokenWindows, WordTokenizer, windows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta
 
 
-@lru_cache(maxsize=None)
+@cache
 def word_vector(word, dims):
     seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big")
     return np.random.default_rng(seed).standard_normal(dims).astype(np.float32)

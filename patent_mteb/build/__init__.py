@@ -67,9 +67,7 @@ def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def run(
-    recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, settings: Sequence[str] = ()
-) -> BuildLog:
+def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, settings: Sequence[str] = ()) -> BuildLog:
     """Run a recipe by name.
 
     Args:
@@ -89,7 +87,9 @@ def run(
             raise DataError(f"recipe {recipe} has no setting '{name}'", remedy=f"choose among {', '.join(known)}")
         kind = type(known[name])
         try:
-            changes[name] = json.loads(text.lower()) if kind is bool else kind.fromisoformat(text) if hasattr(kind, "fromisoformat") else kind(text)
+            changes[name] = (
+                json.loads(text.lower()) if kind is bool else kind.fromisoformat(text) if hasattr(kind, "fromisoformat") else kind(text)
+            )
         except ValueError as error:
             raise DataError(f"setting '{setting}' is no {kind.__name__}", remedy=f"the default is {known[name]!r}") from error
     log: BuildLog = module.build(patents, citations, root, module.Params(**changes))

@@ -128,15 +128,11 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log.step("silver: citation links", len(citations), sum(map(len, linked.values())) // 2, "pairs of families, either direction")
 
     recent = [
-        key
-        for key, family in complete.items()
-        if family.earliest_claim is not None and family.earliest_claim >= params.earliest_claim
+        key for key, family in complete.items() if family.earliest_claim is not None and family.earliest_claim >= params.earliest_claim
     ]
     log.step(f"silver: earliest claim since {params.earliest_claim}", len(complete), len(recent))
     candidates = [
-        key
-        for key in recent
-        if len(linked.get(key, ())) >= params.min_citations and any(other in complete for other in linked[key])
+        key for key in recent if len(linked.get(key, ())) >= params.min_citations and any(other in complete for other in linked[key])
     ]
     log.step(f"silver: at least {params.min_citations} citations", len(recent), len(candidates))
     if not candidates:
@@ -150,9 +146,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     domains: dict[str, list[str]] = {}
     for key in candidates:
         domains.setdefault(complete[key].ipc3[0], []).append(key)
-    queries = sorted(
-        key for _, keys in sorted(domains.items()) for key in draw.sample(keys, min(params.queries_per_domain, len(keys)))
-    )
+    queries = sorted(key for _, keys in sorted(domains.items()) for key in draw.sample(keys, min(params.queries_per_domain, len(keys))))
     log.step(f"gold: {params.queries_per_domain} queries a domain", len(candidates), len(queries), f"{len(domains)} IPC3 domains")
 
     relations: list[tuple[str, str, float, str]] = []

@@ -115,9 +115,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     log.step("0.7 split", len(set(family_of.values())), len(split), "families, disjoint")
 
     views_table, left_out = _view_table(documents, params)
-    log.step(
-        "0.8 text views", len(documents), views_table.num_rows, f"left out as empty everywhere: {', '.join(left_out) or 'none'}"
-    )
+    log.step("0.8 text views", len(documents), views_table.num_rows, f"left out as empty everywhere: {', '.join(left_out) or 'none'}")
 
     members: dict[str, list[str]] = {}
     for patent in documents:
@@ -134,8 +132,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     tac = dict(zip(views_table["_id"].to_pylist(), views_table["TAC"].to_pylist(), strict=True))
     rest = ("Abstract", "Claims")
     corpus = {
-        patent.publication_number: (patent.title, views.join_sections([views.VIEWS[name](patent) for name in rest]))
-        for patent in documents
+        patent.publication_number: (patent.title, views.join_sections([views.VIEWS[name](patent) for name in rest])) for patent in documents
     }
     files = write_beir(folder, corpus, {query: tac[query] for query in qrels}, qrels, _metadata(documents, split), views_table)
     n_judged = sum(map(len, qrels.values()))
@@ -161,9 +158,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     files.append(path)
 
     check(folder, allow_empty_views=params.allow_empty_views)
-    log.step(
-        "0.9 quality assurance", len(documents), len(documents), "splits disjoint, labels covered, corpus and queries aligned"
-    )
+    log.step("0.9 quality assurance", len(documents), len(documents), "splits disjoint, labels covered, corpus and queries aligned")
     log.files = sorted(path.relative_to(root).as_posix() for path in files)
     return log
 
@@ -197,10 +192,7 @@ def _split(documents: Sequence[Patent], params: Params) -> dict[str, str]:
     random.Random(params.seed).shuffle(families)
     first = round(len(families) * params.train)
     second = first + round(len(families) * params.validation)
-    return {
-        family: SPLITS[0] if place < first else SPLITS[1] if place < second else SPLITS[2]
-        for place, family in enumerate(families)
-    }
+    return {family: SPLITS[0] if place < first else SPLITS[1] if place < second else SPLITS[2] for place, family in enumerate(families)}
 
 
 def _view_table(documents: Sequence[Patent], params: Params) -> tuple[pa.Table, list[str]]:
@@ -263,9 +255,7 @@ def check(folder: Path, allow_empty_views: bool = False) -> dict[str, int]:
     if tables.views is not None:
         for name in tables.views.column_names[1:]:
             empty = [
-                key
-                for key, text in zip(*(tables.views[c].to_pylist() for c in ("_id", name)), strict=True)
-                if not (text or "").strip()
+                key for key, text in zip(*(tables.views[c].to_pylist() for c in ("_id", name)), strict=True) if not (text or "").strip()
             ]
             if empty and not allow_empty_views:
                 raise DataError(
@@ -296,9 +286,7 @@ def _check_labels(folder: Path, known: set[str]) -> dict[str, int]:
             if record["_id"] not in known:
                 raise DataError(f"unknown document '{record['_id']}'", path=labels_path, row=row, remedy="add it to corpus.jsonl")
             if record["split"] not in SPLITS:
-                raise DataError(
-                    f"split '{record['split']}' of '{record['_id']}' is none of {', '.join(SPLITS)}", path=labels_path, row=row
-                )
+                raise DataError(f"split '{record['split']}' of '{record['_id']}' is none of {', '.join(SPLITS)}", path=labels_path, row=row)
             for label in record["labels"]:
                 if label not in allowed:
                     raise DataError(

@@ -80,9 +80,9 @@ def per_query(ranks: Ranks, qrels: Mapping[str, Mapping[str, int]], measures: Se
                 if document in places:
                     flat.append((index, places[document], gain))
     table = np.array(sorted(flat), dtype=np.int64).reshape(-1, 3)
-    owner, rank, gain = table[:, 0], table[:, 1], table[:, 2]
+    owner, rank, gains = table[:, 0], table[:, 1], table[:, 2]
     best = np.array(sorted(ideal, key=lambda pair: (pair[0], -pair[1])), dtype=np.int64).reshape(-1, 2)
-    judgements = JudgedRanks(len(queries), owner, rank, gain, best[:, 0], best[:, 1])
+    judgements = JudgedRanks(len(queries), owner, rank, gains, best[:, 0], best[:, 1])
     return QueryScores(queries, {measure: judgements.score(measure) for measure in measures})
 
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import mteb  # noqa: F401  (first, so that the registration that follows it does not meet half-imported modules of ours)
 
 if TYPE_CHECKING:
-    from patent_mteb.models.lexical import bm25
     from patent_mteb.models.composition import compose
     from patent_mteb.models.fusion import RRF, Hybrid, Linear
+    from patent_mteb.models.lexical import bm25
     from patent_mteb.models.loading import load
     from patent_mteb.models.passages import Passages, Sections
     from patent_mteb.models.rerank import Reranked

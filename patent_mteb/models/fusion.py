@@ -26,7 +26,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,7 @@ class Linear:
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"method": "linear", **asdict(self)}
+        return {"method": "linear", "alpha": float(self.alpha)}
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class RRF:
 
     @property
     def settings(self) -> dict[str, Any]:
-        return {"method": "rrf", **asdict(self)}
+        return {"method": "rrf", "k": float(self.k)}
 
 
 Fusion = Linear | RRF

@@ -21,9 +21,10 @@ in single precision.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -47,6 +48,7 @@ _LEAST_SAMPLE = 2048
 _TOO_MANY = 4
 _MOST_WITHOUT_FLOOR = 1 / 8
 _RANKED_AT_ONCE = 256
+_LEAST_SPAN = 256
 _HALF_STEP = 2.0**-8
 _SINGLE_STEP = 2.0**-24
 _LARGEST = 1e38
@@ -68,6 +70,8 @@ class _Scorer(Protocol):
 
     lowest: Any
     highest: Any
+    final: bool
+    """Whether the keys are the scores that rankings are made of."""
 
     def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
         """[documents, queries of rows]."""
@@ -77,11 +81,15 @@ class _Scorer(Protocol):
         """[queries] the keys that candidates must reach if at least k documents reach ``reached`` [queries]; ``highest`` if none can."""
         ...
 
+    def scores(self, rows: slice, found: _Found) -> NDArray[np.float32]:
+        """[pairs] in single precision; ``found`` counts its queries from the first of ``rows``."""
+        ...
+
 
 class _Single:
     """Single precision: the scores are the final ones."""
 
-    lowest, highest = np.float32(-np.inf), np.float32(np.inf)
+    lowest, highest, final = np.float32(-np.inf), np.float32(np.inf), True
 
     def __init__(self, queries: Tensor, documents: Tensor) -> None:
         self.queries, self.documents = queries, documents
@@ -93,15 +101,19 @@ class _Single:
     def floor(self, rows: slice, reached: Keys) -> Keys:
         return reached
 
+    def scores(self, rows: slice, found: _Found) -> NDArray[np.float32]:
+        return found.key
+
 
 class _Half:
     """bfloat16, of unit queries and of documents less their mean, scaled so that the longest has length 1."""
 
-    lowest, highest = np.int16(-32768), np.int16(32767)
+    lowest, highest, final = np.int16(-32768), np.int16(32767), False
 
     def __init__(self, queries: Tensor, documents: Tensor) -> None:
         import torch
 
+        self._exact = queries, documents
         width = queries.shape[1]
         self._mean = documents.mean(dim=0, dtype=torch.float64).float()
         spans, lengths = zip(*(_norms(block, self._mean) for _, block in _blocks(documents)), strict=True)
@@ -126,6 +138,11 @@ class _Half:
         needed = (sure - error) / (1 + _HALF_STEP)
         keys = (needed.astype(np.float32).view(np.int32) >> 16).astype(np.int16)
         return np.where((reached > 0) & (needed > 0), keys, self.highest)
+
+    def scores(self, rows: slice, found: _Found) -> NDArray[np.float32]:
+        queries, documents = self._exact
+        starts = np.searchsorted(found.document, np.arange(len(documents) + 1))
+        return _dots(documents, queries[rows], starts, found.query)
 
 
 def _value(keys: Keys) -> NDArray[np.float64]:
@@ -160,6 +177,9 @@ class _Found:
     document: NDArray[np.int32]
     query: NDArray[np.int16]
     key: Keys
+
+    def at(self, chosen: NDArray[np.int64]) -> _Found:
+        return _Found(self.document[chosen], self.query[chosen], self.key[chosen])
 
 
 def _table(query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
@@ -213,6 +233,7 @@ class _Search:
         self.hidden = None if hidden is None or hidden.nnz == 0 else hidden.tocsr()
         self.single = _Single(queries, documents)
         self.threads = torch.get_num_threads()
+        self.span = max(_LEAST_SPAN, _QUERIES_AT_ONCE // self.threads)
         self.sample: NDArray[np.int64] | None = None
         n = len(documents)
         if n > _FEW_DOCUMENTS:
@@ -221,20 +242,18 @@ class _Search:
             self.rank = int(np.ceil(expected + 4 * np.sqrt(expected) + 4))
             if self.rank * _TOO_MANY < size:
                 self.sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-        self.half = _Half(queries, documents) if half and self.sample is not None else None
+        self.scorers: list[_Scorer] = []
+        if self.sample is not None:
+            self.scorers = [*([_Half(queries, documents)] if half else []), self.single]
 
     def add(self, pool: ThreadPoolExecutor, rows: slice) -> None:
         """Rank the documents for a block of queries."""
         hidden = None if self.hidden is None else self.hidden[rows].tocsc()
         done = np.zeros(rows.stop - rows.start, np.bool_)
-        if self.half is not None and (floor := self._floor(self.half, rows, hidden)) is not None:
-            done, found = self._settled(self.half, rows, floor, self._reaching(pool, self.half, rows, floor, hidden))
-            starts = np.searchsorted(found.document, np.arange(len(self.numbers) + 1))
-            scores = _dots(self.single.documents, self.single.queries[rows], starts, found.query)
-            self._rank(pool, rows, found, scores)
-        elif self.sample is not None and (floor := self._floor(self.single, rows, hidden)) is not None:
-            done, found = self._settled(self.single, rows, floor, self._reaching(pool, self.single, rows, floor, hidden))
-            self._rank(pool, rows, found, found.key)
+        for scorer in self.scorers:
+            if (floor := self._floor(scorer, rows, hidden)) is not None:
+                done = self._rank_few(pool, scorer, rows, floor, hidden)
+                break
         self._rank_all(pool, rows.start + np.flatnonzero(~done))
 
     def _floor(self, scorer: _Scorer, rows: slice, hidden: Any) -> Keys | None:
@@ -249,41 +268,45 @@ class _Search:
         floor[useless] = scorer.highest
         return None if (floor == scorer.highest).mean() > _MOST_WITHOUT_FLOOR else floor
 
-    def _reaching(self, pool: ThreadPoolExecutor, scorer: _Scorer, rows: slice, floor: Keys, hidden: Any) -> _Found:
-        parts: list[_Found] = []
+    def _rank_few(self, pool: ThreadPoolExecutor, scorer: _Scorer, rows: slice, floor: Keys, hidden: Any) -> NDArray[np.bool_]:
+        """Rank what reaches the floor; returns for which queries that is enough."""
+        spans = [slice(first, first + self.span) for first in range(rows.start, rows.stop, self.span)]
+        spans[-1] = slice(spans[-1].start, rows.stop)
+        local = [slice(span.start - rows.start, span.stop - rows.start) for span in spans]
+        floors = [floor[span] for span in local]
+        parts: list[tuple[_Found, ...]] = []
         for start in range(0, len(self.numbers), _DOCUMENTS_AT_ONCE):
-            block = slice(start, min(start + _DOCUMENTS_AT_ONCE, len(self.numbers)))
-            keys = scorer.keys(rows, block)
+            keys = scorer.keys(rows, slice(start, start + _DOCUMENTS_AT_ONCE))
             _hide(keys, hidden, start, scorer.lowest)
-            pieces = np.array_split(keys, self.threads)
-            starts = start + np.cumsum([0, *map(len, pieces[:-1])])
-            parts += pool.map(_reaching, pieces, [floor] * len(pieces), starts.tolist())
-        return _Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key")))
+            parts.append(tuple(pool.map(_reaching, [keys[:, span] for span in local], floors, repeat(start))))
+        settled = list(pool.map(self._settled, repeat(scorer), spans, floors, zip(*parts, strict=True)))
+        scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, settled, strict=True)]
+        for _ in pool.map(self._rank, spans, [found for _, found in settled], scores):
+            pass
+        return np.concatenate([done for done, _ in settled])
 
-    def _settled(self, scorer: _Scorer, rows: slice, floor: Keys, found: _Found) -> tuple[NDArray[np.bool_], _Found]:
-        """Which queries have all their candidates among what was found, and these candidates."""
+    def _settled(self, scorer: _Scorer, rows: slice, floor: Keys, parts: Sequence[_Found]) -> tuple[NDArray[np.bool_], _Found]:
+        """Which queries have their k best among what reached the floor, and what can be one of these."""
+        found = _Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key")))
         k, size = self.best.k, rows.stop - rows.start
+        if scorer.final:
+            done = np.bincount(found.query, minlength=size) >= k
+            return done, found.at(np.flatnonzero(done[found.query]))
         filled, (keys,) = _table(found.query, size, found.key)
         keys[~filled] = scorer.lowest
         needed = np.full(size, scorer.highest)
         if filled.shape[1] >= k:
             needed = scorer.floor(rows, np.partition(keys, -k, axis=1)[:, -k])
-        done = (filled.sum(axis=1) >= k) & (needed >= floor) & (needed < scorer.highest)
-        kept = (found.key >= needed[found.query]) & done[found.query]
-        return done, _Found(found.document[kept], found.query[kept], found.key[kept])
+        done = (needed >= floor) & (needed < scorer.highest)
+        needed[~done] = scorer.highest
+        return done, found.at(np.flatnonzero(found.key >= needed[found.query]))
 
-    def _rank(self, pool: ThreadPoolExecutor, rows: slice, found: _Found, scores: NDArray[np.float32]) -> None:
-        if not len(scores):
-            return
+    def _rank(self, rows: slice, found: _Found, scores: NDArray[np.float32]) -> None:
         filled, (documents, values) = _table(found.query, rows.stop - rows.start, found.document, scores)
-
-        def add(first: int) -> None:
-            part = slice(first, first + _RANKED_AT_ONCE)
-            where = slice(rows.start + first, rows.start + min(first + _RANKED_AT_ONCE, len(filled)))
+        for first in range(0, len(filled), _RANKED_AT_ONCE):
+            part = slice(first, min(first + _RANKED_AT_ONCE, len(filled)))
+            where = slice(rows.start + part.start, rows.start + part.stop)
             self.best.add(where, values[part], self.numbers[documents[part]], filled[part])
-
-        for _ in pool.map(add, range(0, len(filled), _RANKED_AT_ONCE)):
-            pass
 
     def _rank_all(self, pool: ThreadPoolExecutor, queries: NDArray[np.int64]) -> None:
         """Rank the whole corpus for these queries."""

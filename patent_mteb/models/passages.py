@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.models.aggregation import AGGREGATES, aggregate
-from patent_mteb.models.lexical import BM25, BM25Index
 from patent_mteb.models.identity import compose_meta, digest
+from patent_mteb.models.lexical import BM25, BM25Index
 from patent_mteb.models.search import (
     ArraySearch,
     Run,

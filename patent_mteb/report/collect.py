@@ -98,7 +98,8 @@ class Collected:
         results: one row a result. ``run`` is the label of model, settings and (where needed) revision; ``world``, ``family``, ``group``,
             ``task`` (as in the result), ``plain`` (without ``.sample``), ``kind`` (mteb's type), ``main_score`` (name), ``value``,
             ``n_queries``, ``model``, ``revision``, ``experiment``, ``settings`` (JSON), ``data``, ``data_revision``, ``subset``, ``split``,
-            ``prompt``, ``versions``, ``date`` (ISO, UTC), ``parameters``, ``dims``, ``path``, ``queries`` (path of usable per-query scores).
+            ``prompt``, ``versions``, ``date`` (ISO, UTC), ``parameters``, ``dims``, ``path``, ``queries`` (path of usable
+            per-query scores).
         scores: one row a number: ``run``, ``world``, ``family``, ``group``, ``task``, ``plain``, ``slice`` (empty for all judgements),
             ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is the task's main score).
         messages: what was left out or looks wrong.
@@ -340,7 +341,10 @@ def _world(task: SuiteTask, sample: bool, revision: str) -> tuple[str, str]:
         return "real", ""
     if revision.startswith("local-"):
         return ("local" if task.pinned else "real"), ""
-    return "", f"measured on data revision {revision}, but the task now stands for {task.pinned or 'a local directory'} (an older task version)"
+    return (
+        "",
+        f"measured on data revision {revision}, but the task now stands for {task.pinned or 'a local directory'} (an older task version)",
+    )
 
 
 def _numbers(entry: Mapping[str, Any]) -> dict[str, float]:

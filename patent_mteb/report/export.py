@@ -260,7 +260,9 @@ def _ranking(benchmark: Any, found: Sequence[tuple[str, dict[str, Any]]], title:
         means = group_means(benchmark, mine)
         overall = Cell(summary(benchmark, mine)["Overall"])
         rows.append((Cell(label), overall, *(Cell(means[group]) for group in benchmark.groups), Cell(f"{len(mine)} of {len(names)}")))
-    rows.sort(key=lambda row: (*((-cell.value if isinstance(cell.value, float) else float("inf")) for cell in row[1:-1]), str(row[0].value)))
+    rows.sort(
+        key=lambda row: (*((-cell.value if isinstance(cell.value, float) else float("inf")) for cell in row[1:-1]), str(row[0].value))
+    )
     columns = (
         Column("model", "Model", numeric=False),
         Column("overall", "Overall"),

@@ -49,7 +49,9 @@ def in_out(collected: Collected, family: str) -> tuple[str, pl.DataFrame]:
     task = headline(part.scores)
     values = domain_scores(part.scores)
     rows = [
-        (run, values[task, run, "in"], values[task, run, "out"]) for run in part.runs if {(task, run, "in"), (task, run, "out")} <= values.keys()
+        (run, values[task, run, "in"], values[task, run, "out"])
+        for run in part.runs
+        if {(task, run, "in"), (task, run, "out")} <= values.keys()
     ]
     return task, _named(rows, {"model": pl.String, "in": pl.Float64, "out": pl.Float64})
 
@@ -68,7 +70,9 @@ def jurisdictions(collected: Collected, family: str) -> tuple[str, pl.DataFrame]
     part = _family(collected, family)
     task = headline(part.scores, domains=False)
     found = part.scores.filter((pl.col("task") == task) & "main" & pl.col("slice").str.starts_with("jurisdiction_"))
-    rows = [(run, name.removeprefix("jurisdiction_").upper(), value) for run, name, value in found.select("run", "slice", "value").iter_rows()]
+    rows = [
+        (run, name.removeprefix("jurisdiction_").upper(), value) for run, name, value in found.select("run", "slice", "value").iter_rows()
+    ]
     return task, _named(rows, {"model": pl.String, "group": pl.String, "value": pl.Float64})
 
 
@@ -79,9 +83,7 @@ def sections(collected: Collected) -> pl.DataFrame:
     cells = {cell.name: (cell.query, cell.corpus) for cell in CELLS if cell.query in QUERY_VIEWS and cell.corpus in CORPUS_VIEWS}
     found = collected.results.filter(pl.col("plain").is_in(list(cells)))
     enough = found.group_by("run").len().filter(pl.col("len") > 1)["run"]
-    rows = [
-        (run, *cells[plain], value) for run, plain, value in found.select("run", "plain", "value").iter_rows() if run in set(enough)
-    ]
+    rows = [(run, *cells[plain], value) for run, plain, value in found.select("run", "plain", "value").iter_rows() if run in set(enough)]
     return _named(rows, {"model": pl.String, "query": pl.String, "corpus": pl.String, "value": pl.Float64})
 
 
@@ -101,16 +103,17 @@ def alpha(collected: Collected, family: str) -> tuple[str, pl.DataFrame]:
     parts_of: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
     for row in found.iter_rows(named=True):
         settings = json.loads(row["settings"])
-        parts = settings.get("parts") or ()
+        parts = settings.get("parts") or []
         if settings.get("kind") != "hybrid" or settings.get("method") != "linear" or len(parts) != 2:
             continue
-        curve = f"{_part_label(parts[1])} + {_part_label(parts[0])}"
-        if parts_of.setdefault(curve, (parts[0], parts[1])) != (parts[0], parts[1]):
+        first, second = parts
+        curve = f"{_part_label(second)} + {_part_label(first)}"
+        if parts_of.setdefault(curve, (first, second)) != (first, second):
             curve += f" ({row['revision'][:7]})"
-            parts_of[curve] = (parts[0], parts[1])
+            parts_of[curve] = (first, second)
         values[curve, float(settings["alpha"])] = row["value"]
-    for curve, parts in parts_of.items():
-        for end, system in enumerate(parts):
+    for curve, systems in parts_of.items():
+        for end, system in enumerate(systems):
             single = alone.get((system["name"], system["revision"], _settings(system)))
             if single is not None:
                 values.setdefault((curve, float(end)), single)

@@ -124,9 +124,7 @@ def _plot(plot: Plot) -> dict[str, Any]:
     return {"title": plot.title, "source": f"data:image/svg+xml;base64,{source}", "wide": bool(plot.figure.get_figwidth() > _WIDE_INCHES)}
 
 
-def _scores(
-    part: Collected, family: str, summary: Table, statistics: Statistics, provenance: list[dict[str, str]]
-) -> dict[str, Any]:
+def _scores(part: Collected, family: str, summary: Table, statistics: Statistics, provenance: list[dict[str, str]]) -> dict[str, Any]:
     """A family's tab: main scores by slice, run and task, with intervals and the place of each in ``provenance``."""
     results = part.results.filter(pl.col("family") == family)
     scores = part.scores.filter((pl.col("family") == family) & "main")

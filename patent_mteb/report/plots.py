@@ -129,7 +129,15 @@ def in_out_bars(frame: pl.DataFrame, *, measure: str = "score", title: str = "")
     axes = figure.add_subplot()
     places = np.arange(len(frame))
     for column, offset, colour, hatch in (("in", 0.2, COLOURS[0], ""), ("out", -0.2, COLOURS[4], "///")):
-        axes.barh(places + offset, frame[column].to_numpy(), 0.38, color=colour, hatch=hatch, edgecolor="white", label=f"{column.upper()} of domain")
+        axes.barh(
+            places + offset,
+            frame[column].to_numpy(),
+            0.38,
+            color=colour,
+            hatch=hatch,
+            edgecolor="white",
+            label=f"{column.upper()} of domain",
+        )
     for place, (inside, outside) in enumerate(frame.select("in", "out").iter_rows()):
         axes.text(inside, place + 0.2, f" {inside:.3f}", va="center", fontsize=9, bbox=_BEHIND)
         loss = f", {100 * (outside - inside) / inside:+.0f}%".replace("-", "−") if inside else ""
@@ -161,7 +169,13 @@ def alpha_curve(frame: pl.DataFrame, *, measure: str = "score", title: str = "")
         axes.plot(fused["alpha"].to_numpy(), fused["value"].to_numpy(), label=model, **look)
         alone = mine.filter(pl.col("alpha") == 1)
         axes.plot(
-            alone["alpha"].to_numpy(), alone["value"].to_numpy(), "*", color=look["color"], markersize=15, markeredgecolor="white", clip_on=False
+            alone["alpha"].to_numpy(),
+            alone["value"].to_numpy(),
+            "*",
+            color=look["color"],
+            markersize=15,
+            markeredgecolor="white",
+            clip_on=False,
         )
     axes.plot([], [], "*", color=_GREY, markersize=13, label="dense system alone (α = 1)")
     axes.set_xlim(-0.03, 1.03)
@@ -232,9 +246,9 @@ def section_heatmaps(frame: pl.DataFrame, *, measure: str = "score", title: str 
     rows = -(-len(models) // columns)
     figure = _figure(1.4 + columns * (0.9 + 0.72 * len(corpora)), 1.3 + rows * (0.9 + 0.42 * len(queries)))
     grid = figure.subplots(rows, columns, squeeze=False)
-    image = None
+    images = []
     for axes, model in zip(grid.flat, models, strict=False):
-        image = _heat(axes, _pivot(frame.filter(pl.col("model") == model), "query", "corpus", queries, corpora), low, high)
+        images.append(_heat(axes, _pivot(frame.filter(pl.col("model") == model), "query", "corpus", queries, corpora), low, high))
         axes.set_xticks(range(len(corpora)), corpora, rotation=30, ha="right")
         axes.set_yticks(range(len(queries)), queries)
         axes.set_title(model, fontsize=10)
@@ -242,7 +256,7 @@ def section_heatmaps(frame: pl.DataFrame, *, measure: str = "score", title: str 
         axes.set_visible(False)
     figure.supxlabel("corpus view", fontsize=10)
     figure.supylabel("query section", fontsize=10)
-    figure.colorbar(image, ax=grid, label=measure, shrink=0.8)
+    figure.colorbar(images[0], ax=grid, label=measure, shrink=0.8)
     figure.suptitle(_cut(title, len(models), frame["model"].n_unique()), fontsize=11)
     return figure
 
@@ -291,7 +305,7 @@ def rank_summary(frame: pl.DataFrame, *, title: str = "") -> Figure:
         axes.plot(mine["rank"].to_numpy(), height, linestyle="", color=COLOURS[number], marker=MARKERS[number], markersize=7, label=group)
     axes.set_yticks(range(len(models)), models)
     axes.set_xlim(0, max(frame["rank"].to_list()) + 0.6)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("rank (1 is best)")
     axes.grid(visible=False, axis="y")
     figure.legend(loc="outside lower center", ncols=min(4, len(groups) + 1))
@@ -394,7 +408,9 @@ def scale_scatter(frame: pl.DataFrame, *, title: str = "") -> Figure:
         axes.minorticks_off()
     for axes in grid.flat[len(groups) :]:
         axes.set_visible(False)
-    handles = [grid.flat[0].plot([], [], linestyle="", label=f"{number}  {model} ({_size(sizes[model])})")[0] for model, number in numbers.items()]
+    handles = [
+        grid.flat[0].plot([], [], linestyle="", label=f"{number}  {model} ({_size(sizes[model])})")[0] for model, number in numbers.items()
+    ]
     figure.legend(handles=handles, loc="outside lower center", ncols=2 * columns, fontsize=9, handlelength=0, handletextpad=0)
     figure.supylabel("mean main score", fontsize=10)
     figure.suptitle(title, fontsize=11)

@@ -90,7 +90,7 @@ def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
 
 
 def _not_the_papers(results: pl.DataFrame, family: str) -> str:
-    if not set(results["data_revision"].str.starts_with("local-")) == {True}:
+    if not results["data_revision"].str.starts_with("local-").all():
         return ""
     expected = PAPER_QUERIES.get(family)
     counts = results.filter(pl.col("kind") == "Retrieval")["n_queries"].drop_nulls().unique().to_list()

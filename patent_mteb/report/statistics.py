@@ -91,8 +91,13 @@ def statistics(collected: Collected, baseline: str | None = None) -> Statistics:
         for place, run in enumerate(runs):
             compared = chosen in runs and run != chosen
             better = compared and corrected[place] < ALPHA and found.means[place] > found.means[runs.index(chosen)]
-            pair = (float(p[place]), float(corrected[place])) if compared else (None, None)
-            scores[str(task), run] = Score(float(intervals[place, 0]), float(intervals[place, 1]), *pair, bool(better))
+            scores[str(task), run] = Score(
+                low=float(intervals[place, 0]),
+                high=float(intervals[place, 1]),
+                p=float(p[place]) if compared else None,
+                p_holm=float(corrected[place]) if compared else None,
+                better=bool(better),
+            )
     return Statistics(scores, chosen, tuple(messages))
 
 

@@ -21,7 +21,23 @@ from patent_mteb.report.statistics import LETTER, Statistics
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["FORMATS", "Cell", "Column", "Table", "as_csv", "as_latex", "as_markdown", "as_terminal", "build", "domain_scores", "headline", "mark", "short", "slug", "titled"]
+__all__ = [
+    "FORMATS",
+    "Cell",
+    "Column",
+    "Table",
+    "as_csv",
+    "as_latex",
+    "as_markdown",
+    "as_terminal",
+    "build",
+    "domain_scores",
+    "headline",
+    "mark",
+    "short",
+    "slug",
+    "titled",
+]
 
 MISSING = "–"
 _PREFIXES = ("WIPOAT", "PatentDAPFAM", "PatenTEB", "Sophia", "PatentMap")
@@ -188,7 +204,14 @@ def _overall(collected: Collected, world: str) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for run, scores in _plain_scores(collected).items():
         means = group_means(benchmark, scores)
-        rows.append((Cell(run), Cell(summary(benchmark, scores)["Overall"]), *(Cell(means[name]) for name in families), Cell(f"{len(scores)} of {_size(benchmark)}")))
+        rows.append(
+            (
+                Cell(run),
+                Cell(summary(benchmark, scores)["Overall"]),
+                *(Cell(means[name]) for name in families),
+                Cell(f"{len(scores)} of {_size(benchmark)}"),
+            )
+        )
     columns = (
         Column("model", "Model", numeric=False),
         Column("overall", "Overall"),
@@ -319,9 +342,7 @@ def _tasks(part: Collected, family: str, world: str, statistics: Statistics) -> 
                 Cell(plain),
                 Cell(measure),
                 *(
-                    Cell(
-                        values.get((task, run, "")), mark=marks[task][start + place], letters=_letters(statistics, task, run)
-                    )
+                    Cell(values.get((task, run, "")), mark=marks[task][start + place], letters=_letters(statistics, task, run))
                     for place, run in enumerate(some)
                 ),
             )

@@ -40,14 +40,14 @@ def encode_texts(
     if not isinstance(model, EncoderProtocol):
         raise ModelError(f"model {name} does not embed texts, which task {task_metadata.name} needs")
     distinct = list(dict.fromkeys(texts))
-    loader: Any = DataLoader(Dataset.from_dict({"text": distinct}), batch_size=encode_kwargs.get("batch_size", 32), shuffle=False)  # type: ignore[arg-type]
+    loader: Any = DataLoader(Dataset.from_dict({"text": distinct}), batch_size=encode_kwargs.get("batch_size", 32), shuffle=False)
     embeddings = model.encode(
         loader,
         task_metadata=task_metadata,
         hf_split=hf_split,
         hf_subset=hf_subset,
         prompt_type=prompt_type,
-        **encode_kwargs,  # type: ignore[arg-type]
+        **encode_kwargs,
     )
     matrix = check_embeddings(embeddings, len(distinct), task_metadata.name, str(name))
     place = {text: row for row, text in enumerate(distinct)}

@@ -321,7 +321,9 @@ RETRIEVAL: tuple[Spec, ...] = (
     FragmentSpec("PatenTEBProblem2Full", "problem2full", "Given a problem, retrieve the patent that solves it.", "problem", "full_text"),
     FragmentSpec("PatenTEBProblem2Solution", "problem2solution", "Given a problem, retrieve its solution.", "problem", "solution"),
     FragmentSpec("PatenTEBEffect2Full", "effect2full", "Given an effect, retrieve the patent that has it.", "effect", "full_text"),
-    FragmentSpec("PatenTEBEffect2Substance", "effect2substance", "Given an effect, retrieve the substance behind it.", "effect", "substance"),
+    FragmentSpec(
+        "PatenTEBEffect2Substance", "effect2substance", "Given an effect, retrieve the substance behind it.", "effect", "substance"
+    ),
 )
 CLASSES: tuple[Spec, ...] = (
     ClassSpec("PatenTEBText2IPC3", "class_text2ipc3", "Classify a patent by its dominant IPC3 class."),

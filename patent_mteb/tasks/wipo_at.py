@@ -180,16 +180,14 @@ class CitationRetrieval(PatentRetrieval):
         )
 
 
-def _view(tables: layout.BeirFolder, name: str, keys: Any, folder: Path) -> dict[str, str]:
+def _view(tables: layout.BeirFolder, name: str, keys: Mapping[str, Any], folder: Path) -> dict[str, str]:
     if name == "TAC":
         if keys is tables.queries:
-            return tables.queries
+            return dict(tables.queries)
         return {key: views.join_sections(parts) for key, parts in tables.corpus.items()}
     path = folder / "views.parquet"
     if tables.views is None or name not in tables.views.column_names:
-        raise DataError(
-            f"the text view {name} is missing", path=path, remedy=f"write column '{name}', or leave out tasks that need it"
-        )
+        raise DataError(f"the text view {name} is missing", path=path, remedy=f"write column '{name}', or leave out tasks that need it")
     texts = dict(zip(tables.views["_id"].to_pylist(), tables.views[name].to_pylist(), strict=True))
     missing = [key for key in keys if key not in texts]
     if missing:
@@ -248,9 +246,7 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
     empty = 0
     for row, record in enumerate(table.to_pylist(), start=1):
         if record["split"] not in texts:
-            raise DataError(
-                f"split '{record['split']}' is none of {', '.join(SPLITS)}", path=path, row=row, remedy="correct the split"
-            )
+            raise DataError(f"split '{record['split']}' is none of {', '.join(SPLITS)}", path=path, row=row, remedy="correct the split")
         found = texts_of.get(record["_id"])
         if found is None:
             raise DataError(f"document '{record['_id']}' has no row in fields.parquet", path=path, row=row, remedy="add the row")
@@ -259,16 +255,12 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
         texts[record["split"]].append(text)
         labels[record["split"]].append(record["labels"])
     if empty == table.num_rows:
-        raise DataError(
-            f"no document has text in {', '.join(fields)}", path=source.path("fields.parquet"), remedy="fill these columns"
-        )
+        raise DataError(f"no document has text in {', '.join(fields)}", path=source.path("fields.parquet"), remedy="fill these columns")
     if empty:
         logger.warning("%s: %d of %d documents have no text in %s", path.name, empty, table.num_rows, ", ".join(fields))
     for split, rows in texts.items():
         if not rows:
-            raise DataError(
-                f"split '{split}' is empty", path=path, remedy="the protocol needs train, validation and test documents"
-            )
+            raise DataError(f"split '{split}' is empty", path=path, remedy="the protocol needs train, validation and test documents")
     return LabelledTexts(texts, labels, tuple(sorted({label for record in labels.values() for row in record for label in row})))
 
 
@@ -298,9 +290,7 @@ class LabelClassification(LabelTask):
         probe = linear_probe(splits["train"], splits["validation"], splits["test"], data.classes)
         neighbours = knn(splits["train"], splits["test"], data.classes)
         for c, label, residual in probe.unconverged:
-            logger.warning(
-                "%s: the probe of label %s did not converge at C=%g (residual %.1e)", self.metadata.name, label, c, residual
-            )
+            logger.warning("%s: the probe of label %s did not converge at C=%g (residual %.1e)", self.metadata.name, label, c, residual)
         if probe.untrained:
             logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
         return {
@@ -315,7 +305,6 @@ class LabelClassification(LabelTask):
             "n_unconverged_fits": len(probe.unconverged),
             **{f"f1_{label}": value for label, value in probe.f1.items()},
         }
-
 
     def zero_shot(self, scorer: Scorer) -> dict[str, Any]:
         """Zero-shot labels (§4.4): label names as hypotheses, the threshold tuned on validation, macro F1 on test.
@@ -349,7 +338,13 @@ class LabelClustering(LabelTask):
             clusters=min(len(data.classes), len(embeddings["test"])),
             silhouette=os.environ.get("PATENT_MTEB_SILHOUETTE") == "1",
         )
-        scores = {"v_measure": found.v_measure, "ari": found.ari, "nmi": found.nmi, "n_clusters": found.clusters, "n_classes": found.classes}
+        scores = {
+            "v_measure": found.v_measure,
+            "ari": found.ari,
+            "nmi": found.nmi,
+            "n_clusters": found.clusters,
+            "n_classes": found.classes,
+        }
         return scores if found.silhouette is None else {**scores, "silhouette": found.silhouette}
 
 
@@ -364,9 +359,7 @@ def _label_task(
     within = f"fine categories of {label_set.coarse}" if label_set.coarse else "coarse categories"
     description = f"{what} of {label_set.landscape} assistive-technology patents by the {within} (text: {', '.join(fields)})."
     name = f"WIPOAT{label_set.name}{short}{suffix}"
-    return make_task(
-        base, __name__, task_metadata(FAMILY, DATA, name, kind, description, main_score), label_set=label_set, fields=fields
-    )
+    return make_task(base, __name__, task_metadata(FAMILY, DATA, name, kind, description, main_score), label_set=label_set, fields=fields)
 
 
 CLASSIFICATION_TASKS = tuple(
