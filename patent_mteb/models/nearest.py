@@ -43,7 +43,7 @@ _QUERIES_AT_ONCE = 2048
 _DOCUMENTS_AT_ONCE = 4096
 _FULL_ROWS_MB = 64
 _FEW_DOCUMENTS = 8192
-_SAMPLED = 64
+_SAMPLED = 32
 _LEAST_SAMPLE = 2048
 _TOO_MANY = 4
 _MOST_WITHOUT_FLOOR = 1 / 8
@@ -239,7 +239,7 @@ class _Search:
         if n > _FEW_DOCUMENTS:
             size = max(_LEAST_SAMPLE, n // _SAMPLED)
             expected = best.k * size / n
-            self.rank = int(np.ceil(expected + 4 * np.sqrt(expected) + 4))
+            self.rank = int(np.ceil(expected + 3 * np.sqrt(expected) + 3))
             if self.rank * _TOO_MANY < size:
                 self.sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
         self.scorers: list[_Scorer] = []

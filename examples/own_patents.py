@@ -1,0 +1,71 @@
+"""Your own patents as a benchmark: records -> build -> validate -> run, with the commands that do it.
+
+    python examples/own_patents.py patents.jsonl citations.jsonl OUT
+    python examples/own_patents.py patents.parquet citations.parquet OUT --family dapfam --task PatentDAPFAMTACToTACRetrieval --model MODEL
+    python examples/own_patents.py                 # a few invented records, written to a temporary directory
+
+A record is one publication; ``patent_mteb.records`` says which fields there are. Only two are required, but a task can use what is
+there alone: texts for retrieval, ``ipc`` for the IN and OUT slices, the office in the number for the jurisdiction slices, ``labels`` for
+classification and clustering (without them ``validate`` says which tasks cannot be had; the others run). One line of each file:
+
+    {"publication_number": "US2020000001A1", "family_id": "F1", "title": "Walking frame", "abstract": "A frame with a brake.",
+     "claims": [{"number": 1, "text": "A walking frame having a brake."}], "ipc": ["A61H 3/04"], "publication_date": "2020-01-02"}
+    {"citing": "US2020000001A1", "cited": "EP1234567A1"}
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+from patent_mteb import sample
+from patent_mteb.cli import main as patent_mteb
+from patent_mteb.records import write_citations, write_patents
+
+
+def write_some(folder: Path) -> tuple[Path, Path]:
+    """A few records of the built-in sample: the publications of its first citations."""
+    patents, citations = sample.generate()
+    citations = citations[:400]
+    named = {number for edge in citations for number in (edge.citing, edge.cited)}
+    write_patents(folder / "patents.jsonl", [patent for patent in patents if patent.publication_number in named])
+    write_citations(folder / "citations.jsonl", citations)
+    return folder / "patents.jsonl", folder / "citations.jsonl"
+
+
+def command(*words: str | Path) -> int:
+    print("\n$ patent-mteb", *words, flush=True)
+    return patent_mteb([str(word) for word in words])
+
+
+def benchmark(patents: Path, citations: Path, out: Path, family: str, task: str, model: str) -> int:
+    """Returns the exit status of the last command that was run."""
+    if status := command("build", family, patents, citations, out / "data"):
+        return status
+    command("validate", out / "data")
+    os.environ["PATENT_MTEB_DATA"] = str(out / "data")
+    return command("run", "-t", task, "-m", model, "--output-folder", out / "results", "-v", "1")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("patents", type=Path, nargs="?")
+    parser.add_argument("citations", type=Path, nargs="?")
+    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("--family", default="wipo_at", help="wipo_at, dapfam, patenteb, sophia or patentmap")
+    parser.add_argument("--task", default="PatentCitationRetrieval")
+    parser.add_argument("--model", default="mteb/baseline-bm25s")
+    arguments = parser.parse_args()
+    chosen = (arguments.family, arguments.task, arguments.model)
+    if arguments.patents is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return benchmark(*write_some(Path(folder)), Path(folder), *chosen)
+    if arguments.out is None:
+        parser.error("give patents, citations and OUT, or nothing")
+    return benchmark(arguments.patents, arguments.citations, arguments.out, *chosen)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
