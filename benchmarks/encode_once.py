@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import sys
 import tempfile
@@ -75,13 +76,13 @@ class CountingEncoder(AbsEncoder):
         return np.frombuffer(digest, np.int8).astype(np.float32)
 
 
-def evaluate(model: Any, tasks: Sequence[type[PatentTask]]) -> dict[str, dict[str, Any]]:
-    """Scores of each task, without what differs from run to run anyway."""
+def evaluate(model: Any, tasks: Sequence[type[PatentTask]]) -> dict[str, str]:
+    """All scores of each task, with every digit (as text: NaN is equal to itself)."""
     scores = {}
     for task in tasks:
         result = mteb.evaluate(model, task(), cache=None, show_progress_bar=False)
         ((found,),) = result.task_results[0].scores.values()
-        scores[task.metadata.name] = dict(found)
+        scores[task.metadata.name] = json.dumps(found, sort_keys=True)
         print(".", end="", file=sys.stderr, flush=True)
     return scores
 

@@ -4,9 +4,9 @@
     python examples/own_patents.py patents.parquet citations.parquet OUT --family dapfam --task PatentDAPFAMTACToTACRetrieval --model MODEL
     python examples/own_patents.py                 # a few invented records, written to a temporary directory
 
-A record is one publication; ``patent_mteb.records`` says which fields there are. Only two are required, but a task can use what is
-there alone: texts for retrieval, ``ipc`` for the IN and OUT slices, the office in the number for the jurisdiction slices, ``labels`` for
-classification and clustering (without them ``validate`` says which tasks cannot be had; the others run). One line of each file:
+A record is one publication; ``patent_mteb.records`` says which fields there are. Two are required, the others decide what can be
+had: texts for retrieval, ``ipc`` for the IN and OUT slices, ``filing_jurisdiction`` or the office in the number for the jurisdiction
+slices, ``labels`` for classification and clustering (``validate`` says which tasks cannot be had; the others run). One line of each:
 
     {"publication_number": "US2020000001A1", "family_id": "F1", "title": "Walking frame", "abstract": "A frame with a brake.",
      "claims": [{"number": 1, "text": "A walking frame having a brake."}], "ipc": ["A61H 3/04"], "publication_date": "2020-01-02"}
@@ -61,6 +61,7 @@ def main() -> int:
     chosen = (arguments.family, arguments.task, arguments.model)
     if arguments.patents is None:
         with tempfile.TemporaryDirectory() as folder:
+            print("Invented records: their scores say nothing about any benchmark.")
             return benchmark(*write_some(Path(folder)), Path(folder), *chosen)
     if arguments.out is None:
         parser.error("give patents, citations and OUT, or nothing")

@@ -118,6 +118,22 @@ def _parser() -> argparse.ArgumentParser:
     sweep.add_argument("-v", "--verbosity", type=int, default=2, choices=range(4))
     sweep.set_defaults(command=_sweep)
 
+    report = commands.add_parser("report", help="tables, plots and a static page from a results folder")
+    report.add_argument("results", type=Path)
+    report.add_argument("--format", nargs="+", default=["terminal"], metavar="FORMAT", help="terminal, markdown, csv, latex")
+    report.add_argument("--out", type=Path, metavar="DIR", help="write tables, and plots with --plots, to this folder")
+    report.add_argument("--html", type=Path, metavar="DIR", help="write a self-contained page to this folder")
+    report.add_argument("--plots", action="store_true", help="write every plot as PNG and SVG (needs patent-mteb[plots])")
+    report.add_argument("--published", action="store_true", help="set measured rows among the papers' rows")
+    report.add_argument("--baseline", metavar="MODEL", help="letters mark what is significantly better than this model")
+    report.set_defaults(command=_report)
+
+    export = commands.add_parser("export", help="a results folder, model card section and leaderboard for publication")
+    export.add_argument("results", type=Path)
+    export.add_argument("out", type=Path)
+    export.add_argument("-m", "--model", metavar="MODEL", help="this model only")
+    export.set_defaults(command=_export)
+
     geometry = commands.add_parser("geometry", help="how a model's embeddings of a task's texts lie in space")
     geometry.add_argument("-m", "--model", required=True)
     geometry.add_argument("-t", "--tasks", nargs="+", required=True, metavar="TASK", help="retrieval tasks of the suite")
@@ -324,6 +340,40 @@ def _sweep(args: argparse.Namespace) -> int:
     out.print(printed)
     out.print(f"{table.height} runs in {args.out.resolve()}", soft_wrap=True, highlight=False)
     return 0
+
+
+def _report(args: argparse.Namespace) -> int:
+    from patent_mteb import report
+
+    outcome = report.run(
+        args.results,
+        formats=args.format,
+        out=args.html or args.out,
+        html=args.html is not None,
+        plots=args.plots,
+        published=args.published,
+        baseline=args.baseline,
+    )
+    outcome.print(out)
+    for path in outcome.files:
+        out.print(str(path), soft_wrap=True, highlight=False, markup=False)
+    for message in outcome.messages:
+        err.print(f"note: {message}", soft_wrap=True, highlight=False, markup=False)
+    return 0
+
+
+def _export(args: argparse.Namespace) -> int:
+    from patent_mteb.report.export import prepare
+
+    export = prepare(args.results, args.out, args.model)
+    for path in export.files:
+        out.print(str(path), soft_wrap=True, highlight=False, markup=False)
+    for refusal in export.refused:
+        err.print(f"refused: {refusal}", soft_wrap=True, highlight=False, markup=False)
+    for message in export.messages:
+        err.print(f"note: {message}", soft_wrap=True, highlight=False, markup=False)
+    out.print(f"{export.exported} results exported, {len(export.refused)} refused")
+    return 1 if export.refused or not export.exported else 0
 
 
 def _geometry(args: argparse.Namespace) -> int:

@@ -22,7 +22,7 @@ def data_revision(task, kind):
 
 def place(root, model, revision="r1", settings=None, **meta):
     """The folder of a model's results, with its model_meta.json."""
-    folder = root / "results" / model.replace("/", "__") / revision
+    folder = root / "results" / model.replace("/", "__").replace(" ", "_") / revision
     if settings:
         folder = folder / "experiments" / "_".join(f"{key}_{value}" for key, value in settings.items() if not isinstance(value, list))
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, m
     return path
 
 
-def write_queries(folder, task, queries, revision, subset, meta, **changed):
+def write_queries(folder, task, queries, revision, subset, meta, /, **changed):
     spec = suite_tasks()[task.removesuffix(".sample")]
     experiment = folder.name if folder.parent.name == "experiments" else None
     identity = {

@@ -1,0 +1,62 @@
+"""Is one model better than another? Paired bootstrap over the queries, from the per-query scores beside the results.
+
+    python examples/compare_models.py MODEL MODEL MODEL [--task PatentCitationRetrieval] [--out results]
+    python examples/compare_models.py patent-mteb/bm25-dapfam mteb/baseline-bm25s sentence-transformers/all-MiniLM-L6-v2
+
+The p value of a pair is the share of resamples in which the order of the two means is reversed (10,000 resamples, WIPO-AT section
+3.7), corrected by Holm for the number of pairs. `patent-mteb report results --baseline MODEL` puts the same into a whole report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import mteb
+import numpy as np
+import polars as pl
+
+from patent_mteb import queryscores, runner
+from patent_mteb.metrics.significance import bootstrap, holm, stars
+from patent_mteb.models import load
+
+MEASURE = "ndcg@10"
+
+
+def per_query(name: str, task: Any, folder: Path) -> pl.DataFrame:
+    """Run a model (or take its result, if there is one) and read its score of every query."""
+    model = load(name)
+    (outcome,) = runner.run(model, [task], folder, show_progress=False).outcomes
+    if outcome.status != "scored":
+        raise SystemExit(f"{name}: {outcome.reason}")
+    path = queryscores.path_of(queryscores.folder(), model.mteb_model_meta, task.metadata.name, ".queries.parquet")
+    return pl.read_parquet(path, columns=["query", MEASURE]).rename({MEASURE: name})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("--task", default="PatentCitationRetrieval")
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    arguments = parser.parse_args()
+    os.environ.setdefault(queryscores.VARIABLE, str(arguments.out / "results"))
+    task = mteb.get_task(arguments.task)
+    table, *others = (per_query(name, task, arguments.out) for name in arguments.models)
+    for other in others:
+        table = table.join(other, on="query", how="inner", validate="1:1")
+    found = bootstrap(table.drop("query").to_numpy())
+    print(f"\n{task.metadata.name}, {MEASURE} over {table.height} queries, with 95% interval")
+    for place in np.argsort(-found.means):
+        low, high = found.intervals()[place]
+        print(f"  {found.means[place]:.4f}  [{low:.4f}, {high:.4f}]  {arguments.models[place]}")
+    p_values = found.p_values()
+    pairs = list(combinations(np.argsort(-found.means), 2))
+    for (better, worse), p in zip(pairs, holm([p_values[pair] for pair in pairs]), strict=True):
+        print(f"  {arguments.models[better]} > {arguments.models[worse]}: p = {p:.4f} {stars(p) or 'not significant'}")
+
+
+if __name__ == "__main__":
+    main()

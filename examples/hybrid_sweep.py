@@ -1,0 +1,58 @@
+"""BM25 fused with an encoder under many settings: which weight, which constant? Each system runs once for all of them.
+
+    python examples/hybrid_sweep.py MODEL [MODEL ...] [--task PatentCitationRetrieval] [--plot alpha]
+
+MODEL is a hub id or the directory of a checkpoint. Prints one row a setting and, with --plot, writes the curve over alpha with the
+dense system alone as a star (alpha.png and alpha.svg; needs `pip install "patent-mteb[plots]"`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import mteb
+import polars as pl
+
+from patent_mteb.models import RRF, Hybrid, Linear, bm25, load, stored
+
+ALPHAS = [Linear(tenth / 10) for tenth in range(11)]
+CONSTANTS = [RRF(k) for k in (10, 30, 60, 100)]
+
+
+def score(model: Any, task: Any) -> float:
+    result = mteb.evaluate(model, task, cache=None, show_progress_bar=False)
+    return result.task_results[0].get_score()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", metavar="MODEL")
+    parser.add_argument("--task", default="PatentCitationRetrieval")
+    parser.add_argument("--lexical", default="dapfam", help="setting of BM25: dapfam or bm25s")
+    parser.add_argument("--store", type=Path, metavar="DIR", help="embedding store; the default lies in the user cache")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="name of the plot, without .png and .svg")
+    arguments = parser.parse_args()
+    task = mteb.get_task(arguments.task)
+    rows = []
+    for name in arguments.models:
+        settings = [*ALPHAS, *CONSTANTS]
+        dense = stored(load(name), arguments.store)
+        for setting, hybrid in zip(settings, Hybrid.sweep(bm25(arguments.lexical), dense, settings), strict=True):
+            rows.append({"model": name, "setting": setting.tag, "alpha": getattr(setting, "alpha", None), "value": score(hybrid, task)})
+            print(f"{rows[-1]['value']:.4f}  {setting.tag:12} {name}", flush=True)
+    table = pl.DataFrame(rows)
+    for (name,), found in table.group_by("model", maintain_order=True):
+        best = found.sort("value", descending=True).row(0, named=True)
+        print(f"best for {name}: {best['setting']} with {best['value']:.4f}")
+    if arguments.plot:
+        from patent_mteb.report.plots import alpha_curve, save
+
+        title = f"BM25 and dense, {task.metadata.name}"
+        figure = alpha_curve(table.drop_nulls("alpha"), measure=task.metadata.main_score, title=title)
+        print("wrote", *save(figure, arguments.plot))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Every example runs offline, as its first lines say, and prints what it promises."""
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from patent_mteb import sources
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+RETRIEVAL = "PatenTEBEffect2Full.sample"
+
+
+@pytest.fixture(scope="session")
+def words(tmp_path_factory):
+    """The directory of a cheap static model, written by the example that does so."""
+    pytest.importorskip("wordllama")
+    folder = tmp_path_factory.mktemp("models") / "words"
+    _run("static_model", folder)
+    return folder
+
+
+@pytest.fixture
+def example(tmp_path, monkeypatch, capsys):
+    """Runs an example in an empty directory and returns what it prints; what it changes in the environment is changed back."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
+    monkeypatch.setenv(sources.DATA_VARIABLE, "")
+
+    def call(name, *arguments):
+        capsys.readouterr()
+        _run(name, *arguments)
+        return capsys.readouterr().out
+
+    return call
+
+
+def _run(name, *arguments):
+    before = sys.argv, list(sys.path)
+    sys.argv = [f"{name}.py", *map(str, arguments)]
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    except SystemExit as stopped:
+        assert not stopped.code, stopped.code
+    finally:
+        sys.argv, sys.path[:] = before
+
+
+def numbers(text):
+    return [float(number) for number in re.findall(r"\b[01]\.\d{4}\b", text)]
+
+
+def test_every_example_is_run_here():
+    tested = {"quickstart", "own_patents", "compare_models", "hybrid_sweep", "passages", "add_a_family", "static_model"}
+    elsewhere = {"real_patents", "summarise_openai"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == tested | elsewhere
+
+
+def test_quickstart(example, tmp_path):
+    printed = example("quickstart")
+    assert "PatentCitationRetrieval.sample: nDCG@10 = 0." in printed
+    assert re.search(r"^  out +0\.\d{4} over \d+ queries$", printed, re.MULTILINE)
+    assert re.search(r"^  year_2020 +0\.\d{4}", printed, re.MULTILINE)
+    assert len(list(tmp_path.glob("results/**/*.sample.json"))) == 2
+
+
+def test_own_patents(example):
+    printed = example("own_patents")
+    assert printed.count("$ patent-mteb") == 3
+    assert "62 tasks load" in printed
+    assert re.search(r"^PatentCitationRetrieval  ndcg_at_10  0\.\d{4}", printed, re.MULTILINE)
+
+
+def test_own_patents_from_files(example, tmp_path):
+    from test_build_wipo_at import CITATIONS, PATENTS
+
+    from patent_mteb.records import write_citations, write_patents
+
+    write_patents(tmp_path / "patents.parquet", PATENTS)
+    write_citations(tmp_path / "citations.jsonl", CITATIONS)
+    example("own_patents", "patents.parquet", "citations.jsonl", "out", "--model", "patent-mteb/bm25-dapfam")
+    (result,) = (tmp_path / "out").rglob("PatentCitationRetrieval.json")
+    assert '"local-' in result.read_text()
+
+
+def test_compare_models(example, words):
+    names = ["mteb/baseline-bm25s", "patent-mteb/bm25-dapfam", str(words)]
+    printed = example("compare_models", *names, "--task", RETRIEVAL)
+    rows = re.findall(r"^  (0\.\d{4})  \[(0\.\d{4}), (0\.\d{4})\]  (.+)$", printed, re.MULTILINE)
+    assert {name for *_, name in rows} == set(names)
+    assert all(float(low) <= float(mean) <= float(high) for mean, low, high, _ in rows)
+    assert [mean for mean, *_ in rows] == sorted((mean for mean, *_ in rows), reverse=True)
+    assert len(re.findall(r" > .+: p = [01]\.\d{4} (\*+|not significant)$", printed, re.MULTILINE)) == 3
+    assert example("compare_models", *names, "--task", RETRIEVAL) == printed, "finished results are taken as they are"
+
+
+def test_hybrid_sweep(example, words, tmp_path):
+    pytest.importorskip("matplotlib")
+    printed = example("hybrid_sweep", words, "--task", RETRIEVAL, "--store", tmp_path / "store", "--plot", "alpha")
+    rows = dict(re.findall(r"^0?(\.\d{4}|1\.0000)  (\S+)", printed, re.MULTILINE))
+    assert len(re.findall(r"^[01]\.\d{4}  (linear|rrf)-", printed, re.MULTILINE)) == 15
+    assert len(rows) > 3, "the weight matters"
+    assert (tmp_path / "alpha.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "alpha.svg").read_text()
+
+
+def test_passages(example, words, tmp_path):
+    printed = example("passages", "--model", words, "--store", tmp_path / "store", "--tokens", "256")
+    rows = {line[:28].strip(): numbers(line[28:]) for line in printed.splitlines() if re.match("document|passages of", line)}
+    assert list(rows) == ["document", "passages of 256, maxP", "passages of 256, avg_top3"]
+    assert all(len(row) == 8 for row in rows.values())
+    assert len({tuple(row) for row in rows.values()}) == 3
+
+
+def test_passages_of_real_patents(example, real_data):
+    printed = example("passages", "--real", real_data / "pap2pat", "--first", "60", "--tokens", "256", "1024")
+    assert "taken: 60 patents, 60 papers" in printed
+    rows = [numbers(line) for line in printed.splitlines() if re.match("document|passages of", line)]
+    assert len(rows) == 5
+    assert all(0.9 < ndcg <= recall for ndcg, recall in rows)
+
+
+def test_add_a_family(example, tmp_path):
+    printed = example("add_a_family")
+    by_title, by_keywords = re.findall(r"^KnownAbstractBy\w+: ndcg_at_10 = (0\.\d{4})$", printed, re.MULTILINE)
+    assert by_title != by_keywords
+    assert printed.count("ipc_g_ndcg_at_10: 0.") == 2
+    assert len(list(tmp_path.glob("results/**/KnownAbstractBy*.queries.parquet"))) == 2

@@ -1,0 +1,169 @@
+"""What is exported, what is refused and why, and the files that come out."""
+
+import json
+
+import pytest
+from report_folders import HEADLINE, add, place
+
+from patent_mteb.errors import DataError
+from patent_mteb.report.collect import ReportError, suite_tasks
+from patent_mteb.report.export import leaderboard, prepare
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+REVISION = "8b3219a92973c328a8e22fadcfa821b5dc75636a"
+DAPFAM = "PatentDAPFAMTACToTACRetrieval"
+
+
+def complete(root, model=MINILM, revision=REVISION, base=0.5):
+    folder = place(root, model, revision)
+    tasks = [name for name, spec in suite_tasks().items() if spec.family == "PatenTEB"]
+    for step, task in enumerate(tasks):
+        add(folder, task, base + 0.01 * step, kind="real")
+    return folder, tasks
+
+
+def test_results_in_mtebs_structure_that_mteb_reads(tmp_path):
+    from mteb.results import TaskResult
+
+    folder, tasks = complete(tmp_path / "in")
+    outcome = prepare(tmp_path / "in", tmp_path / "out")
+    assert (outcome.exported, outcome.refused) == (15, ())
+    target = tmp_path / "out" / "results" / "sentence-transformers__all-MiniLM-L6-v2" / REVISION
+    for task in tasks:
+        assert (target / f"{task}.json").read_bytes() == (folder / f"{task}.json").read_bytes()
+        assert TaskResult.from_disk(target / f"{task}.json").get_score() == json.loads((folder / f"{task}.json").read_text())["scores"]["test"][0]["main_score"]
+    assert json.loads((target / "model_meta.json").read_text())["name"] == MINILM
+    assert not list(target.glob("*.parquet"))
+    assert all(path.is_file() for path in outcome.files)
+
+
+def test_model_card_has_a_model_index_that_the_hub_reads(tmp_path):
+    import yaml
+    from huggingface_hub.repocard_data import model_index_to_eval_results
+
+    _, tasks = complete(tmp_path / "in")
+    prepare(tmp_path / "in", tmp_path / "out")
+    text = (tmp_path / "out" / "model_cards" / "sentence-transformers__all-MiniLM-L6-v2.md").read_text()
+    _, front, body = text.split("---\n", 2)
+    name, results = model_index_to_eval_results(yaml.safe_load(front)["model-index"])
+    assert name == "all-MiniLM-L6-v2"
+    assert len(results) == 15
+    for step, result in enumerate(results):
+        spec = suite_tasks()[tasks[step]]
+        assert (result.dataset_name, result.metric_type, result.metric_value) == (spec.name, spec.main_score, pytest.approx(0.5 + 0.01 * step))
+        assert (result.dataset_type, result.dataset_revision, result.dataset_split, result.task_type) == (spec.data, spec.pinned, "test", spec.kind)
+    assert "| PatenTEB | PatenTEBTitle2Full | ndcg\\_at\\_10 | 0.5300 |" in body
+    assert REVISION in body
+
+
+def test_summary_and_leaderboard_grow_model_by_model(tmp_path):
+    out = tmp_path / "out"
+    complete(tmp_path / "first")
+    prepare(tmp_path / "first", out)
+    folder = place(tmp_path / "second", "intfloat/multilingual-e5-large", "abc")
+    add(folder, "PatenTEBTitle2Full", 0.9, kind="real")
+    add(folder, DAPFAM, 0.25, kind="real")
+    prepare(tmp_path / "second", out)
+    summary = json.loads((out / "summaries" / "intfloat__multilingual-e5-large" / "abc" / "summary.json").read_text())
+    assert summary == {
+        "model": "intfloat/multilingual-e5-large",
+        "revision": "abc",
+        "settings": {},
+        "data_revisions": {suite_tasks()[task].data: suite_tasks()[task].pinned for task in (DAPFAM, "PatenTEBTitle2Full")},
+        "scores": {"DAPFAM": {DAPFAM: {"ndcg_at_100": 0.25}}, "PatenTEB": {"PatenTEBTitle2Full": {"ndcg_at_10": 0.9}}},
+    }
+    board = (out / "leaderboard.md").read_text()
+    overall, dapfam, patenteb = board.split("\n## ")
+    assert dapfam.startswith("DAPFAM")
+    assert "MiniLM" not in dapfam
+    lines = [line.split(" | ") for line in patenteb.splitlines() if "@" in line]
+    assert [(line[0], line[1], line[-1]) for line in lines] == [
+        (f"| {MINILM} @{REVISION[:12]}", "0.5700", "15 of 15 |"),
+        ("| intfloat/multilingual-e5-large @abc", "–", "1 of 15 |"),  # a part is no mean over the whole
+    ]
+    assert [line.split(" | ")[1] for line in overall.splitlines() if "@" in line] == ["–", "–"]
+
+
+def refusals(tmp_path, expected=0):
+    outcome = prepare(tmp_path / "in", tmp_path / "out")
+    assert outcome.exported == expected
+    if not expected:
+        assert outcome.files == ()
+        assert not (tmp_path / "out").exists()
+    return [str(refusal) for refusal in outcome.refused]
+
+
+def test_sample_results_are_refused(tmp_path):
+    add(place(tmp_path / "in", MINILM, REVISION), HEADLINE, 0.5)
+    (refused,) = refusals(tmp_path)
+    assert refused.startswith(f"{HEADLINE}.sample of {MINILM}: measured on the built-in sample")
+
+
+@pytest.mark.parametrize(("task", "kind"), [(HEADLINE, "real"), (DAPFAM, "local")])
+def test_local_data_is_refused(tmp_path, task, kind):
+    add(place(tmp_path / "in", MINILM, REVISION), task, 0.5, kind=kind)
+    (refused,) = refusals(tmp_path)
+    assert "local-" in refused
+    assert "others do not have" in refused
+
+
+@pytest.mark.parametrize(
+    ("model", "revision", "reason"),
+    [
+        (MINILM, "no_revision_available", "no revision"),
+        ("local/checkpoint", "0123456789abcdef", "a local checkpoint"),
+        ("no_model_name__available", "no_revision_available", "a local checkpoint"),
+        ("acme/unheard-of", "abc", "mteb does not know the model"),
+        ("hybrid/linear-0.7-x+y", "abc", "mteb does not know the model"),
+    ],
+)
+def test_models_that_nobody_can_repeat_are_refused(tmp_path, model, revision, reason):
+    folder = place(tmp_path / "in", model, revision)
+    add(folder, DAPFAM, 0.5, kind="real")
+    (refused,) = refusals(tmp_path)
+    assert reason in refused
+    assert "Remedy" in refused
+
+
+def test_the_rest_is_exported(tmp_path):
+    folder = place(tmp_path / "in", MINILM, REVISION)
+    path = add(folder, DAPFAM, 0.3, kind="real")
+    add(folder, "PatenTEBTitle2Full", 0.5)
+    content = json.loads(path.read_text())
+    (entry,) = content["scores"]["train"]
+    content["scores"]["train"].append(entry | {"hf_subset": "local-bbbbbbbbbbbb", "main_score": 0.7, "ndcg_at_100": 0.7})
+    path.write_text(json.dumps(content))
+    reasons = refusals(tmp_path, expected=1)
+    assert len(reasons) == 2
+    (written,) = (tmp_path / "out" / "results").rglob(f"{DAPFAM}.json")
+    assert [entry["main_score"] for entry in json.loads(written.read_text())["scores"]["train"]] == [0.3]
+
+
+def test_settings_keep_their_place(tmp_path):
+    add(place(tmp_path / "in", MINILM, REVISION, {"dims": 64}), DAPFAM, 0.3, kind="real")
+    add(place(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.4, kind="real")
+    assert prepare(tmp_path / "in", tmp_path / "out").exported == 2
+    base = tmp_path / "out" / "summaries" / "sentence-transformers__all-MiniLM-L6-v2" / REVISION
+    assert json.loads((base / "summary.json").read_text())["scores"] == {"DAPFAM": {DAPFAM: {"ndcg_at_100": 0.4}}}
+    summary = json.loads((base / "experiments" / "dims_64" / "summary.json").read_text())
+    assert (summary["settings"], summary["scores"]["DAPFAM"]) == ({"dims": 64}, {DAPFAM: {"ndcg_at_100": 0.3}})
+    assert "(dims=64)" in (tmp_path / "out" / "leaderboard.md").read_text()
+    assert len(list((tmp_path / "out" / "results").rglob(f"{DAPFAM}.json"))) == 2
+
+
+def test_one_model_of_several(tmp_path):
+    add(place(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.3, kind="real")
+    add(place(tmp_path / "in", "intfloat/multilingual-e5-large", "abc"), DAPFAM, 0.4, kind="real")
+    assert prepare(tmp_path / "in", tmp_path / "out", MINILM).exported == 1
+    assert [path.name for path in (tmp_path / "out" / "results").iterdir()] == ["sentence-transformers__all-MiniLM-L6-v2"]
+    with pytest.raises(ReportError, match="intfloat/multilingual-e5-large; sentence-transformers"):
+        prepare(tmp_path / "in", tmp_path / "out", "acme/nobody")
+    with pytest.raises(DataError, match="no such folder"):
+        prepare(tmp_path / "nowhere", tmp_path / "out")
+
+
+def test_a_damaged_summary_is_named(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "summary.json").write_text('{"model": 1}')
+    with pytest.raises(ReportError, match="summary.json is no summary"):
+        leaderboard(tmp_path)
