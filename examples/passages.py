@@ -1,9 +1,9 @@
 """Document level against passage level, BM25 against an encoder, and their fusion, in one table.
 
-On the built-in sample (invented patents, for trying it out), with and without an encoder:
+On a task, by default one of the built-in sample (invented patents, for trying it out), with and without an encoder:
 
     python examples/passages.py
-    python examples/passages.py --model MODEL
+    python examples/passages.py --model MODEL --task PatentDAPFAMTACToFullTextRetrieval
 
 On real texts: a folder as examples/real_patents.py reads it. A query is title and abstract of a paper; the one patent about the
 paper's invention, among all patents (title, abstract, claims), is to be found:
@@ -75,6 +75,7 @@ def table(task: Any, encoder: Any, sizes: list[int], cache: RunCache) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", default="PatentDAPFAMTAToFullTextRetrieval.sample")
     parser.add_argument("--real", type=Path, metavar="FOLDER", help="patents.jsonl.gz, papers.jsonl.gz and pairs.tsv")
     parser.add_argument("--first", type=int, metavar="N", help="with --real: only the first N patents")
     parser.add_argument("--model", help="an encoder beside BM25")
@@ -83,10 +84,7 @@ def main() -> None:
     arguments = parser.parse_args()
     encoder = stored(load(arguments.model), arguments.store) if arguments.model else None
     with tempfile.TemporaryDirectory() as root:
-        if arguments.real:
-            task = real_task(arguments.real, Path(root), arguments.first)
-        else:
-            task = mteb.get_task("PatentDAPFAMTAToFullTextRetrieval.sample")
+        task = real_task(arguments.real, Path(root), arguments.first) if arguments.real else mteb.get_task(arguments.task)
         table(task, encoder, arguments.tokens, RunCache())
 
 

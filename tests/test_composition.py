@@ -303,7 +303,11 @@ def test_mock_run(store):
 def checkpoints(tmp_path_factory):
     """A static word-vector model, another one, and a tiny cross-encoder, as directories."""
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import StaticEmbedding
+
+    try:
+        from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    except ImportError:
+        from sentence_transformers.models import StaticEmbedding
 
     root = tmp_path_factory.mktemp("models")
     words = {"?": 0, **{f"w{number}": number + 1 for number in range(120)}}
@@ -321,7 +325,7 @@ COMMANDS = [
     "--dims 4",
     "--passages 20",
     "--passages 20 --stride 10 --aggregate avg_top3",
-    "--fuse patent-mteb/bm25-dapfam --alpha 0.7",
+    "--fuse bm25-dapfam --alpha 0.7",
     "--fuse mteb/baseline-bm25s --rrf 60",
     "--fuse SECOND --alpha 0.3",
     "--rerank CROSS --rerank-depth 5",

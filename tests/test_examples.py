@@ -1,12 +1,15 @@
 """Every example runs offline, as its first lines say, and prints what it promises."""
 
+import os
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import patent_mteb
 from patent_mteb import sources
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -108,9 +111,9 @@ def test_hybrid_sweep(example, words, tmp_path):
 
 
 def test_passages(example, words, tmp_path):
-    printed = example("passages", "--model", words, "--store", tmp_path / "store", "--tokens", "256")
+    printed = example("passages", "--task", RETRIEVAL, "--model", words, "--store", tmp_path / "store", "--tokens", "32")
     rows = {line[:28].strip(): numbers(line[28:]) for line in printed.splitlines() if re.match("document|passages of", line)}
-    assert list(rows) == ["document", "passages of 256, maxP", "passages of 256, avg_top3"]
+    assert list(rows) == ["document", "passages of 32, maxP", "passages of 32, avg_top3"]
     assert all(len(row) == 8 for row in rows.values())
     assert len({tuple(row) for row in rows.values()}) == 3
 
@@ -123,8 +126,14 @@ def test_passages_of_real_patents(example, real_data):
     assert all(0.9 < ndcg <= recall for ndcg, recall in rows)
 
 
-def test_add_a_family(example, tmp_path):
-    printed = example("add_a_family")
+def test_add_a_family(tmp_path):
+    """In a process of its own: a family that is registered stays so."""
+    paths = os.pathsep.join([str(Path(patent_mteb.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    environment = {name: value for name, value in os.environ.items() if name != "PATENT_MTEB_QUERY_SCORES"} | {"PYTHONPATH": paths}
+    command = [sys.executable, str(EXAMPLES / "add_a_family.py")]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout
     by_title, by_keywords = re.findall(r"^KnownAbstractBy\w+: ndcg_at_10 = (0\.\d{4})$", printed, re.MULTILINE)
     assert by_title != by_keywords
     assert printed.count("ipc_g_ndcg_at_10: 0.") == 2

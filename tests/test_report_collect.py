@@ -30,7 +30,10 @@ def test_every_number_of_a_result_is_one_row(tmp_path, queries):
     path = add(folder, HEADLINE, queries=queries, slices={"in": 0.6, "out": 0.2, "jurisdiction_cn": 0.5}, more=more)
     collected = collect(tmp_path)
     assert collected.messages == ()
-    rows = {(name, measure): (value, n) for name, measure, value, n in collected.scores.select("slice", "measure", "value", "n_queries").iter_rows()}
+    rows = {
+        (name, measure): (value, n)
+        for name, measure, value, n in collected.scores.select("slice", "measure", "value", "n_queries").iter_rows()
+    }
     assert rows == {
         ("", "ndcg_at_10"): (0.5, 40),
         ("", "recall_at_10"): (0.4, 40),
@@ -42,7 +45,13 @@ def test_every_number_of_a_result_is_one_row(tmp_path, queries):
     }
     assert set(collected.scores.filter("main")["measure"]) == {"ndcg_at_10"}
     row = collected.results.row(0, named=True)
-    assert (row["run"], row["world"], row["family"], row["group"], row["plain"]) == ("acme/small", "sample", "WIPO-AT", "Retrieval", HEADLINE)
+    assert (row["run"], row["world"], row["family"], row["group"], row["plain"]) == (
+        "acme/small",
+        "sample",
+        "WIPO-AT",
+        "Retrieval",
+        HEADLINE,
+    )
     assert (row["value"], row["n_queries"], row["parameters"], row["prompt"]) == (0.5, 40, 22e6, "none")
     assert (row["versions"], row["date"]) == ("mteb 2.26.24, torch 2.13.0", "2025-10-09T08:53:20+00:00")
     assert row["path"] == str(path)
@@ -80,7 +89,13 @@ def test_worlds_by_the_data_that_a_result_was_measured_on(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    ['{"task_name": "Pat', "[]", "null", '{"task_name": 1}', '{"dataset_revision": "x", "task_name": "PatentCitationRetrieval.sample", "scores": 3}'],
+    [
+        '{"task_name": "Pat',
+        "[]",
+        "null",
+        '{"task_name": 1}',
+        '{"dataset_revision": "x", "task_name": "PatentCitationRetrieval.sample", "scores": 3}',
+    ],
 )
 def test_a_damaged_file_is_named_and_the_rest_is_read(tmp_path, content):
     folder = place(tmp_path, "acme/small")
@@ -206,7 +221,14 @@ def test_a_mean_that_is_not_the_main_score(tmp_path, queries):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("task", "WIPOATTAToTARetrieval.sample"), ("model", "acme/large"), ("model_revision", "r2"), ("dataset_revision", "sample-0"), ("subset", "default"), ("experiment", "dims_64")],
+    [
+        ("task", "WIPOATTAToTARetrieval.sample"),
+        ("model", "acme/large"),
+        ("model_revision", "r2"),
+        ("dataset_revision", "sample-0"),
+        ("subset", "default"),
+        ("experiment", "dims_64"),
+    ],
 )
 def test_per_query_scores_of_another_run(tmp_path, queries, field, value):
     folder, _, meta, revision = with_queries(tmp_path, queries)

@@ -31,7 +31,10 @@ def test_results_in_mtebs_structure_that_mteb_reads(tmp_path):
     target = tmp_path / "out" / "results" / "sentence-transformers__all-MiniLM-L6-v2" / REVISION
     for task in tasks:
         assert (target / f"{task}.json").read_bytes() == (folder / f"{task}.json").read_bytes()
-        assert TaskResult.from_disk(target / f"{task}.json").get_score() == json.loads((folder / f"{task}.json").read_text())["scores"]["test"][0]["main_score"]
+        assert (
+            TaskResult.from_disk(target / f"{task}.json").get_score()
+            == json.loads((folder / f"{task}.json").read_text())["scores"]["test"][0]["main_score"]
+        )
     assert json.loads((target / "model_meta.json").read_text())["name"] == MINILM
     assert not list(target.glob("*.parquet"))
     assert all(path.is_file() for path in outcome.files)
@@ -50,8 +53,17 @@ def test_model_card_has_a_model_index_that_the_hub_reads(tmp_path):
     assert len(results) == 15
     for step, result in enumerate(results):
         spec = suite_tasks()[tasks[step]]
-        assert (result.dataset_name, result.metric_type, result.metric_value) == (spec.name, spec.main_score, pytest.approx(0.5 + 0.01 * step))
-        assert (result.dataset_type, result.dataset_revision, result.dataset_split, result.task_type) == (spec.data, spec.pinned, "test", spec.kind)
+        assert (result.dataset_name, result.metric_type, result.metric_value) == (
+            spec.name,
+            spec.main_score,
+            pytest.approx(0.5 + 0.01 * step),
+        )
+        assert (result.dataset_type, result.dataset_revision, result.dataset_split, result.task_type) == (
+            spec.data,
+            spec.pinned,
+            "test",
+            spec.kind,
+        )
     assert "| PatenTEB | PatenTEBTitle2Full | ndcg\\_at\\_10 | 0.5300 |" in body
     assert REVISION in body
 
@@ -165,5 +177,5 @@ def test_one_model_of_several(tmp_path):
 def test_a_damaged_summary_is_named(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "summary.json").write_text('{"model": 1}')
-    with pytest.raises(ReportError, match="summary.json is no summary"):
+    with pytest.raises(ReportError, match=r"summary\.json is no summary"):
         leaderboard(tmp_path)

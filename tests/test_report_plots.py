@@ -45,7 +45,11 @@ def test_alpha_curve_with_its_star():
 
 
 def test_section_heatmaps_hold_the_grid():
-    rows = [("m", query, corpus, 0.1 + 0.01 * i + 0.1 * j) for i, query in enumerate(("TA", "Claims")) for j, corpus in enumerate(("TAC", "DWPITA"))]
+    rows = [
+        ("m", query, corpus, 0.1 + 0.01 * i + 0.1 * j)
+        for i, query in enumerate(("TA", "Claims"))
+        for j, corpus in enumerate(("TAC", "DWPITA"))
+    ]
     rows += [("n", "TA", "TAC", 0.05)]
     frame = pl.DataFrame(rows, schema=["model", "query", "corpus", "value"], orient="row").sample(fraction=1, shuffle=True, seed=1)
     figure = plots.section_heatmaps(frame)
@@ -94,7 +98,10 @@ def test_truncation_curves_and_the_retained_share():
 def test_recall_curves():
     frame = pl.DataFrame({"model": ["m", "m", "n"], "k": [100, 1, 1], "value": [0.9, 0.2, 0.1]})
     (axes,) = plots.recall_curves(frame).axes
-    assert [(line.get_label(), list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines] == [("m", [1, 100], [0.2, 0.9]), ("n", [1], [0.1])]
+    assert [(line.get_label(), list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines] == [
+        ("m", [1, 100], [0.2, 0.9]),
+        ("n", [1], [0.1]),
+    ]
 
 
 def test_scale_scatter_with_a_log_linear_fit():
@@ -189,16 +196,23 @@ def value_of(world, task, run, name):
 def test_frames_of_a_family(world):
     task, frame = frames.in_out(world, "WIPO-AT")
     assert task == f"{HEADLINE}.sample"
-    expected = [(name, *(value_of(world, HEADLINE, run, part) for part in ("in", "out"))) for name, run in (("large", "acme/large"), ("small", "acme/small"), ("bm25", "lex/bm25"))]
+    expected = [
+        (name, *(value_of(world, HEADLINE, run, part) for part in ("in", "out")))
+        for name, run in (("large", "acme/large"), ("small", "acme/small"), ("bm25", "lex/bm25"))
+    ]
     assert sorted(frame.rows()) == sorted(expected)
     _, frame = frames.jurisdictions(world, "WIPO-AT")
     assert set(frame["group"]) == {name.upper() for name in JURISDICTIONS}
-    assert frame.filter((pl.col("model") == "small") & (pl.col("group") == "JP"))["value"].item() == value_of(world, HEADLINE, "acme/small", "jurisdiction_jp")
+    assert frame.filter((pl.col("model") == "small") & (pl.col("group") == "JP"))["value"].item() == value_of(
+        world, HEADLINE, "acme/small", "jurisdiction_jp"
+    )
     _, frame = frames.recall(world, "WIPO-AT")
     assert sorted(set(frame["k"])) == [1, 3, 5, 10, 20, 100, 1000]
     frame = frames.sections(world)
     assert set(frame.select("query", "corpus").rows()) == {("TAC", "TAC"), ("TA", "TA"), ("Claim1", "Claim1")}
-    assert frame.filter((pl.col("model") == "large") & (pl.col("query") == "TA"))["value"].item() == value_of(world, "WIPOATTAToTARetrieval", "acme/large", "")
+    assert frame.filter((pl.col("model") == "large") & (pl.col("query") == "TA"))["value"].item() == value_of(
+        world, "WIPOATTAToTARetrieval", "acme/large", ""
+    )
 
 
 def test_ranks_are_among_models_that_have_every_group(world):
@@ -215,6 +229,18 @@ def test_scale_leaves_out_models_of_unknown_size(world):
     tasks = world.results.filter((pl.col("run") == "acme/small") & (pl.col("family") == "PatenTEB") & (pl.col("group") == "Retrieval"))
     found = frame.filter((pl.col("model") == "small") & (pl.col("group") == "Retrieval"))["value"].item()
     assert found == pytest.approx(tasks["value"].mean())
+
+
+def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
+    for model, shared, alone in (("acme/a", 0.4, 0.9), ("acme/b", 0.5, None)):
+        folder = place(tmp_path, model)
+        add(folder, "PatenTEBTitle2Full", shared)
+        add(folder, "PatenTEBBloom", shared)
+        if alone is not None:
+            add(folder, "PatenTEBEffect2Full", alone)
+    collected = collect(tmp_path)
+    assert set(frames.ranks(collected, "PatenTEB").select("model", "rank").rows()) == {("a", 2.0), ("b", 1.0)}
+    assert set(frames.scale(collected, "PatenTEB").select("model", "value").rows()) == {("a", 0.4), ("b", 0.5)}
 
 
 def hybrid(root, alpha, value, dense, revision="r1", **changed):

@@ -177,7 +177,10 @@ def of_markdown(text):
 def of_latex(text):
     body = text.partition(r"\midrule")[2].partition(r"\bottomrule")[0]
     rows = [line.removesuffix(r"\\").split(" & ") for line in body.strip().splitlines()]
-    return [[re.sub(r"\\textbf\{(.*?)\}|\\underline\{(.*?)\}", r"\1\2", cell).replace("$^{a}$", "").replace("\\", "").strip() for cell in row] for row in rows]
+    return [
+        [re.sub(r"\\textbf\{(.*?)\}|\\underline\{(.*?)\}", r"\1\2", cell).replace("$^{a}$", "").replace("\\", "").strip() for cell in row]
+        for row in rows
+    ]
 
 
 def of_terminal(table):
@@ -271,7 +274,15 @@ def test_many_models_are_spread_over_several_tables_and_marked_across_them(tmp_p
 
 @pytest.mark.parametrize(
     ("task", "name"),
-    [(HEADLINE, "TAC→TAC"), ("WIPOATClaim1ToDWPIFullRetrieval.sample", "Claim1→DWPIFull"), ("PatentDAPFAMTAToTACInRetrieval", "TA→TAC IN"), ("PatenTEBRetrievalIN", "RetrievalIN"), ("PatenTEBTitle2Full", "Title2Full"), ("SophiaTacdRetrieval", "Tacd"), ("WIPOATEmergingClustering.NoDWPI", "EmergingClustering.NoDWPI")],
+    [
+        (HEADLINE, "TAC→TAC"),
+        ("WIPOATClaim1ToDWPIFullRetrieval.sample", "Claim1→DWPIFull"),
+        ("PatentDAPFAMTAToTACInRetrieval", "TA→TAC IN"),
+        ("PatenTEBRetrievalIN", "RetrievalIN"),
+        ("PatenTEBTitle2Full", "Title2Full"),
+        ("SophiaTacdRetrieval", "Tacd"),
+        ("WIPOATEmergingClustering.NoDWPI", "EmergingClustering.NoDWPI"),
+    ],
 )
 def test_short_names(task, name):
     assert forms.short(task) == name
@@ -364,7 +375,11 @@ def test_other_data_is_never_ranked_among_the_papers(tmp_path):
 
 def test_every_printed_score_of_a_task_has_a_counterpart_in_a_result():
     ours = {"ndcg_at_10", "ndcg_at_100", "recall_at_10", "recall_at_20", "recall_at_50", "recall_at_100", "macro_f1", "v_measure"}
-    ours |= {f"knn_precision_at_{k}" for k in (1, 3, 5)} | {f"mlp_precision_at_{k}" for k in (1, 3, 5)} | {"cosine_pearson", "knn_macro_f1", "ari"}
+    ours |= (
+        {f"knn_precision_at_{k}" for k in (1, 3, 5)}
+        | {f"mlp_precision_at_{k}" for k in (1, 3, 5)}
+        | {"cosine_pearson", "knn_macro_f1", "ari"}
+    )
     ours |= {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}
     for descriptor in published.tables():
         rows = published.table(descriptor.paper, descriptor.table).filter((pl.col("kind") == "score") & (pl.col("task") != ""))

@@ -90,13 +90,18 @@ def test_scores_that_differ_only_in_double_precision_are_tied_for_trec_eval_and_
 
 
 def test_the_border_between_two_roundings_falls_as_in_mteb():
-    """Means of simple fractions that lie, in exact arithmetic, on a half of the fifth decimal."""
-    for n_queries in range(30, 330, 16):
-        results = {f"q{i}": {f"d{j}": 1.0 - j / 7 for j in range(5)} for i in range(n_queries)}
-        qrels = {f"q{i}": {f"d{j}": 1 for j in range(i % 7 + 1)} for i in range(n_queries)}
-        run = Run.from_dict(results, list(results), ranked_ids(f"d{j}" for j in range(5)))
-        judgements = judged_by(run, qrels)
-        assert_same(scoring.retrieval_scores(run.docs, run.scores, judgements, KS), mteb_scores(results, qrels))
+    """Precision at 10 of 32 queries: a mean is a multiple of 1 / 320 = 0.003125, for odd multiples the half of a fifth decimal."""
+    draw = np.random.default_rng(0)
+    otherwise = 0
+    for _ in range(40):
+        hits = draw.integers(0, 11, 32)
+        results = {f"q{i}": {f"d{j}": 1.0 - j / 16 for j in range(10)} for i in range(32)}
+        qrels = {f"q{i}": {f"d{j}": 1 for j in range(count)} | {"absent": 1} for i, count in enumerate(hits)}
+        run = Run.from_dict(results, list(results), ranked_ids(f"d{j}" for j in range(10)))
+        ours = scoring.retrieval_scores(run.docs, run.scores, judged_by(run, qrels), KS)
+        assert_same(ours, mteb_scores(results, qrels))
+        otherwise += ours["precision_at_10"] != round(float((hits / 10).mean()), 5)
+    assert otherwise
 
 
 @pytest.mark.parametrize("all_found", [True, False])

@@ -228,6 +228,8 @@ class DenseSearch(ArraySearch):
             expected = (rows.stop - rows.start, len(numbers))
             if scores.shape != expected:
                 raise ModelError(f"model {self.mteb_model_meta.name} gave similarities of shape {scores.shape} instead of {expected}")
+            if not np.isfinite(scores).all():
+                raise ModelError(f"model {self.mteb_model_meta.name} gave a similarity that is not a finite number")
             visible = ~hidden[rows].toarray()
             best.add(rows, scores, numbers, visible if allowed is None else visible & allowed[rows].toarray())
 
@@ -308,7 +310,7 @@ def _corpus_table(corpus: Dataset) -> Dataset:
     columns = {name: corpus[name] for name in ("id", "text", "title") if name in corpus.column_names}
     rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
     table = {"id": columns["id"], "text": [document_text(row) for row in rows], "body": columns["text"]}
-    if all(columns.get("title", [""])):
+    if "title" in columns and None not in columns["title"]:
         table["title"] = columns["title"]
     return Dataset(pa.table({name: list(values) for name, values in table.items()}))
 

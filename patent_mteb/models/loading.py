@@ -18,6 +18,8 @@ from patent_mteb.models.registry import CHECKPOINTS, without_prompts
 
 __all__ = ["find_meta", "kind_of_checkpoint", "load"]
 
+_SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
+
 
 def kind_of_checkpoint(folder: Path) -> str:
     """What a checkpoint directory holds: ``encoder``, ``late-interaction`` or ``cross-encoder``.
@@ -88,6 +90,7 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
         return local_meta(folder)
     if name.startswith((".", "/", "~")) or len(folder.parts) > 2:
         raise ModelError(f"there is no directory {name}. Remedy: name a checkpoint directory, or a model as organisation/name")
+    name = _SHORT_NAMES.get(name, name)
     try:
         return mteb.get_model_meta(name, revision)
     except KeyError:

@@ -66,13 +66,15 @@ def recall(collected: Collected, family: str) -> tuple[str, pl.DataFrame]:
 
 
 def jurisdictions(collected: Collected, family: str) -> tuple[str, pl.DataFrame]:
-    """The family's headline task and ``model, group, value`` by filing jurisdiction."""
+    """The family's headline task and ``model, group, value`` by filing jurisdiction, if there are several."""
     part = _family(collected, family)
     task = headline(part.scores, domains=False)
     found = part.scores.filter((pl.col("task") == task) & "main" & pl.col("slice").str.starts_with("jurisdiction_"))
     rows = [
         (run, name.removeprefix("jurisdiction_").upper(), value) for run, name, value in found.select("run", "slice", "value").iter_rows()
     ]
+    if len({group for _, group, _ in rows}) < 2:
+        rows = []
     return task, _named(rows, {"model": pl.String, "group": pl.String, "value": pl.Float64})
 
 

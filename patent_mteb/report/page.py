@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["page", "payload"]
 
 TITLE = "Patent embedding leaderboard"
-_NOT_MEANS = ("model", "headline", "in", "out", "gap_percent", "tasks")
+_NOT_MEANS = {"model", "headline", "tasks"}
+_DOMAINS = {"in", "out", "gap_percent"}
 _PROVENANCE = ("task", "model", "revision", "settings", "data", "data_revision", "prompt", "versions", "date")
 
 
@@ -155,9 +156,15 @@ def _scores(part: Collected, family: str, summary: Table, statistics: Statistics
             for rows in zip(values["in"], values["out"], strict=True)
         ]
     means = [
-        {"title": column.title, "marked": column.marked, "values": [_finite(row[place].value) for row in summary.rows]}
+        {
+            "title": column.title,
+            "marked": column.marked,
+            "digits": summary.rows[0][place].digits,
+            "unit": summary.rows[0][place].unit,
+            "values": [_finite(row[place].value) for row in summary.rows],
+        }
         for place, column in enumerate(summary.columns)
-        if column.key not in _NOT_MEANS
+        if column.key not in _NOT_MEANS | (_DOMAINS if "gap" in values else set())
     ]
     return {
         "kind": "family",

@@ -271,7 +271,7 @@ def jurisdiction_heatmap(frame: pl.DataFrame, *, measure: str = "score", title: 
     _need(frame, "model", "group", "value")
     models = _best(frame, frame["model"].n_unique())
     groups = _ordered(frame["group"], ("EN", "CN", "JP", "DE", "FR", "ES", "RU"))
-    figure = _figure(2.4 + 0.075 * max(map(len, models)) + 0.75 * len(groups), 1.5 + 0.42 * len(models))
+    figure = _figure(max(6, 2.4 + 0.075 * max(map(len, models)) + 0.75 * len(groups)), 1.5 + 0.42 * len(models))
     axes = figure.add_subplot()
     image = _heat(axes, _pivot(frame, "model", "group", models, groups), *_range(frame))
     axes.set_xticks(range(len(groups)), groups)
