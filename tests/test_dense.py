@@ -308,17 +308,37 @@ def test_the_bound_of_half_precision_holds_and_is_needed():
     assert error.max() > 0.05 * bound.max()
 
 
-def test_a_query_that_the_floor_fails_is_ranked_in_full(monkeypatch):
-    """With a floor from a sample in which nothing but the best documents stand, too few documents reach it."""
+def test_what_half_precision_leaves_out_cannot_be_among_the_best():
+    queries, docs, _ = big()
+    half, step = nearest._Half(queries, docs), nearest._HALF_STEP
+    reached = np.random.default_rng(0).integers(0x3C00, 0x3F80, N_QUERIES).astype(np.int16)  # 0.008 to 1
+    floor = half.floor(slice(0, N_QUERIES), reached)
+    known = floor < half.highest
+    assert 50 < known.sum() < N_QUERIES
+    least = nearest._value(reached) * (1 - step) - half._error
+    most = nearest._value(floor - 1) * (1 + step) + half._error
+    assert (most < least)[known].all()
+    assert (nearest._value(floor + 1) * (1 + step) + half._error >= least)[known].all()
+    assert (nearest._value(reached) < 4 * half._error)[~known].all()
+
+
+@pytest.mark.parametrize(("half", "raised"), [(False, np.float32(0.5)), (True, np.int16(8)), (False, np.float32(0))])
+def test_a_query_that_the_floor_fails_is_ranked_in_full(monkeypatch, half, raised):
+    """Too few documents reach a floor that is too high; and of a query without direction, all reach it."""
     queries, docs, hidden = big()
     numbers, ids = np.arange(N_DOCUMENTS), ranked_ids(f"d{i:05}" for i in range(N_DOCUMENTS))
-    monkeypatch.setattr(nearest._Single, "floor", lambda self, rows, reached: reached + np.float32(0.5))
-    in_full = []
-    rank_all = nearest._Search._rank_all
+    floor_of, rank_all, in_full = nearest._Search._floor, nearest._Search._rank_all, []
+
+    def too_high(self, scorer, rows, hidden):
+        floor = floor_of(self, scorer, rows, hidden)
+        return np.where(floor < scorer.highest, floor + raised, floor)
+
+    monkeypatch.setattr(nearest._Search, "_floor", too_high)
     monkeypatch.setattr(nearest._Search, "_rank_all", lambda self, pool, rows: in_full.extend(rows) or rank_all(self, pool, rows))
     best = TopK([str(i) for i in range(N_QUERIES)], ids, 40)
-    nearest.add_nearest(best, queries, docs, numbers, hidden, half=False)
-    assert len(in_full) > 50
+    nearest.add_nearest(best, queries, docs, numbers, hidden, half)
+    assert 4 in in_full
+    assert (5 < len(in_full) < N_QUERIES) if raised else len(in_full) < 5
     assert_same_run(best.run(), exhaustive(queries, docs, numbers, hidden, ids, 40), 1e-4)
 
 

@@ -14,6 +14,7 @@ What nobody else could compare with or repeat is refused, each result with its r
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ from patent_mteb.report.tables import Cell, Column, Table, as_markdown, slug
 __all__ = ["Export", "Refusal", "leaderboard", "prepare"]
 
 _NO_REVISION = ("", "None", "no_revision_available")
+
+
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,11 @@ def _reason(row: dict[str, Any], known: frozenset[str]) -> str:
         return (
             f"measured on local data ({row['data_revision']}), which others do not have. "
             "Remedy: run the task on the published data at its pinned revision"
+        )
+    if not _COMMIT.fullmatch(row["data_revision"]):
+        return (
+            f"measured on the moving branch '{row['data_revision']}' of its data set, so nobody can tell which state that was. "
+            "Remedy: wait until the suite pins a commit"
         )
     if row["model"].startswith(("local/", "no_model_name")):
         return "a local checkpoint, which others do not have. Remedy: publish the model and run it under its hub id"
