@@ -24,8 +24,7 @@ from pathlib import Path
 
 import mteb
 
-from patent_mteb import ipc, layout, runner, sample, slices
-from patent_mteb._mteb import register_benchmarks, register_tasks
+from patent_mteb import ipc, layout, register_benchmarks, register_tasks, runner, sample, slices
 from patent_mteb.benchmarks import PatentBenchmark
 from patent_mteb.build import write_jsonl
 from patent_mteb.models import load

@@ -7,10 +7,17 @@ its registries are extended at once, otherwise as soon as it is. Nothing else is
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import patent_mteb_autoload
 
-__all__ = ["__version__", "register"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mteb.abstasks import AbsTask
+    from mteb.benchmarks.benchmark import Benchmark
+
+__all__ = ["__version__", "register", "register_benchmarks", "register_tasks"]
 
 __version__ = "0.1.0"
 
@@ -25,6 +32,28 @@ def register() -> None:
     from patent_mteb import _mteb
 
     _mteb.register()
+
+
+def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask]] = ()) -> None:
+    """Enter task classes of your own in mteb's registry, as the suite enters its own; ``hidden`` ones resolve by name only.
+
+    Raises:
+        patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
+    """
+    from patent_mteb import _mteb
+
+    _mteb.register_tasks(tasks, hidden)
+
+
+def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
+    """Enter benchmarks of your own in mteb's registry.
+
+    Raises:
+        patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
+    """
+    from patent_mteb import _mteb
+
+    _mteb.register_benchmarks(benchmarks)
 
 
 if "mteb" in sys.modules:

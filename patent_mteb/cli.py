@@ -48,6 +48,7 @@ def _logging(verbosity: int) -> None:
     handler = RichHandler(console=err, show_path=False, log_time_format="[%X]")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
     logging.getLogger("patent_mteb").setLevel(level)
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
     logging.getLogger("mteb").setLevel(logging.WARNING if verbosity <= 2 else logging.DEBUG)
     if verbosity <= 2:
         import warnings

@@ -46,7 +46,8 @@ class DataSet:
     """One data set of a family.
 
     ``key`` is the hub repository id, or the family's name where nothing is released; ``recipe`` names the module of
-    :mod:`patent_mteb.build` that makes the sample; ``revision`` is the pinned hub commit, empty for an unreleased family.
+    :mod:`patent_mteb.build` that makes the sample, empty if there is none; ``revision`` is the pinned hub commit, empty for an
+    unreleased family.
     """
 
     key: str
@@ -115,7 +116,9 @@ def resolve(data: DataSet, sample: bool | None = None) -> Source:
             if data.released and _downloaded_revision(folder) == data.revision:
                 return Source(data, "local", data.revision, folder)
             return Source(data, "local", f"local-{content_hash(folder)}", folder)
-    if sample or not data.released or _flag(SAMPLE_VARIABLE):
+    if not data.released and not data.recipe:
+        return Source(data, "local", "missing", Path(root or f"${DATA_VARIABLE}") / data.key)
+    if data.recipe and (sample or not data.released or _flag(SAMPLE_VARIABLE)):
         from patent_mteb.sample import SAMPLE_VERSION
 
         return Source(data, "sample", f"sample-{SAMPLE_VERSION}")

@@ -62,6 +62,14 @@ def test_a_download_of_the_pinned_commit_counts_as_the_hub(root):
     assert sources.resolve(RELEASED).subset.startswith("local-")
 
 
+def test_a_family_without_sample_can_be_listed_and_says_what_is_missing_when_it_is_read():
+    source = sources.resolve(sources.DataSet("Theirs", ""))
+    assert (source.kind, source.revision) == ("local", "missing")
+    assert str(source.path("corpus.jsonl")) == "$PATENT_MTEB_DATA/Theirs/corpus.jsonl"
+    released = sources.DataSet("org/theirs", "", "c" * 40)
+    assert sources.resolve(released, sample=True).kind == "hub"
+
+
 def test_a_wrong_data_variable_is_named(monkeypatch):
     monkeypatch.setenv(sources.DATA_VARIABLE, "/nowhere/at/all")
     with pytest.raises(DataError, match="not a directory"):

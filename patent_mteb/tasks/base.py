@@ -218,7 +218,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def load_split(self) -> RetrievalSplitData:
         self.tables = tables = self.load_tables()
         for name, reason in tables.unformed.items():
-            logger.warning("%s: slice %s cannot be formed: %s", self.metadata.name, name, reason)
+            logger.warning("%s: slice %s cannot be formed: %s", self.source.data.key, name, reason)
         columns: dict[str, list[Any]] = {"id": list(tables.corpus), "text": list(tables.corpus.values())}
         for name, values in tables.document_columns.items():
             columns[name] = [values[key] for key in tables.corpus]
