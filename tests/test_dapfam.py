@@ -152,7 +152,10 @@ def test_slice_scores_equal_pytrec_eval(local, monkeypatch):
 
     seen = {}
     monkeypatch.setattr(
-        "patent_mteb.queryscores.save", lambda task, model, ranks, qrels, slices, results: seen.update(task=task, run=results)
+        "patent_mteb.queryscores.save",
+        lambda task, model, ranks, qrels, slices, results: seen.update(
+            task=task, run={query: dict(found) for query, found in results.items()}
+        ),
     )
     found = scores(mteb.get_task("PatentDAPFAMAbstractToDescriptionRetrieval"), HashEncoder())
     for name, qrels in seen["task"].tables.slices.items():
