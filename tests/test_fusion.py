@@ -325,3 +325,15 @@ def test_sweep_through_mteb_evaluates_every_setting_apart(tmp_path):
 
 def test_mock_run():
     assert failures(mteb.mock_run(Hybrid.sweep(bm25("dapfam"), HashEncoder(), [Linear(0.7)])[0])) == {}
+
+
+def test_a_nested_system_leaves_documents_out_before_it_fuses_in_a_sweep_too():
+    first = Fixed({"q": {"d0": 10.0, "d1": 3.0, "d2": 2.0, "d3": 1.0}}, "tests/a")
+    second = Fixed({"q": {"d0": 9.0, "d3": 5.0, "d4": 4.0, "d1": 1.0}}, "tests/b")
+    third = Fixed({"q": {"d4": 2.0, "d1": 1.0}}, "tests/c")
+    inner = Hybrid(first, second, alpha=0.5)
+    (swept,) = Hybrid.sweep(inner, third, [Linear(0.5)])
+    expected = ranking(Hybrid(inner, third, alpha=0.5).excluding({"q": {"d0"}}), CORPUS, {"q": ""})["q"]
+    assert ranking(swept, CORPUS, {"q": ""})["q"]["d0"] > 0
+    assert ranking(swept.excluding({"q": {"d0"}}), CORPUS, {"q": ""})["q"] == pytest.approx(expected)
+    assert "d0" not in expected

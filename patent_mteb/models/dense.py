@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models.exclusion import Excluding
+from patent_mteb.models.identity import digest
 from patent_mteb.models.nearest import add_nearest, add_pairs
-from patent_mteb.models.search import ArraySearch, Run, SearchContext, TopK, candidates, document_text, ensure_indexed, query_texts
+from patent_mteb.models.search import ArraySearch, Cached, Run, SearchContext, TopK, candidates, document_text, ensure_indexed, query_texts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,6 +54,9 @@ def excluding(model: Any, exclusions: Mapping[str, Set[str]]) -> Any:
     """
     if hasattr(model, "excluding"):
         return model.excluding(exclusions)
+    if isinstance(model, Cached) and hasattr(model.model, "excluding"):
+        left_out = digest({query: sorted(documents) for query, documents in exclusions.items()})
+        return Cached(model.model.excluding(exclusions), model.cache, f"-without-{left_out}")
     if is_encoder(model):
         return DenseSearch(model, exclusions)
     return Without(model, exclusions) if isinstance(model, ArraySearch) else Excluding(model, exclusions)

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.exclusion import Excluding
+from patent_mteb.models.dense import excluding
 from patent_mteb.models.identity import compose_meta
 from patent_mteb.models.search import ArraySearch, Cached, Run, RunCache, SearchContext, as_search, ensure_indexed, run_of
 
@@ -285,9 +285,7 @@ class Hybrid(ArraySearch):
 
     def excluding(self, exclusions: Mapping[str, Set[str]]) -> Hybrid:
         """The same model, whose two systems leave out the given documents of each query before ranks and scores are fused."""
-        first, second = (
-            model.excluding(exclusions) if isinstance(model, Hybrid) else Excluding(model, exclusions) for model in self.models
-        )
+        first, second = (excluding(model, exclusions) for model in self.models)
         return Hybrid(first, second, **self.fusion.settings, depth=self.depth)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:

@@ -17,7 +17,8 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.exclusion import Excluding, as_search
+from patent_mteb.models.dense import excluding
+from patent_mteb.models.exclusion import as_search
 from patent_mteb.models.identity import compose_meta
 from patent_mteb.models.local import content_revision, local_name
 from patent_mteb.models.search import ArraySearch, Run, SearchContext, ensure_indexed, run_of
@@ -138,8 +139,7 @@ class Reranked(ArraySearch):
     def excluding(self, exclusions: Mapping[str, Set[str]]) -> Reranked:
         """The same model, whose first stage leaves out the given documents of each query, so that k others are scored."""
         other = copy.copy(self)
-        first = self._first
-        other._first_search = as_search(first.excluding(exclusions) if hasattr(first, "excluding") else Excluding(first, exclusions))
+        other._first_search = as_search(excluding(self._first, exclusions))
         return other
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:

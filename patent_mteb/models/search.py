@@ -413,10 +413,12 @@ class Cached(ArraySearch):
     Args:
         model: any mteb model.
         cache: where the runs are kept; share one among models to bound their memory together.
+        variant: what sets the rankings apart from those of another model of the same identity, such as the documents it leaves out.
     """
 
-    def __init__(self, model: Any, cache: RunCache | None = None) -> None:
+    def __init__(self, model: Any, cache: RunCache | None = None, variant: str = "") -> None:
         self.model = model
+        self.variant = variant
         self.search_model = as_search(model)
         self.cache = cache or RunCache()
         self.mteb_model_meta = model.mteb_model_meta
@@ -425,7 +427,7 @@ class Cached(ArraySearch):
         self._corpus_content = content_of(self.corpus)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
-        key = search_key(self.model.mteb_model_meta, self._corpus_content, queries, context)
+        key = search_key(self.model.mteb_model_meta, self._corpus_content, queries, context) + self.variant
         if (known := self.cache.get(key, top_k)) is not None:
             return known
         ensure_indexed(self.search_model, self.corpus, context)
