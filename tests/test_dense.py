@@ -349,3 +349,14 @@ def test_documents_come_in_parts():
     for part in (slice(0, 8500), slice(8500, N_DOCUMENTS)):
         nearest.add_nearest(best, queries, docs[part], numbers[part], hidden[:, part], half=False)
     assert_same_run(best.run(), exhaustive(queries, docs, numbers, hidden, ids, 30), 1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-22, 1e-3, 1e15])
+def test_the_length_of_vectors_does_not_matter(scale):
+    queries, docs, hidden = big()
+    queries, docs = queries * scale, docs * scale
+    numbers, ids = np.arange(N_DOCUMENTS), ranked_ids(f"d{i:05}" for i in range(N_DOCUMENTS))
+    best = TopK([str(i) for i in range(N_QUERIES)], ids, 30)
+    nearest.add_nearest(best, queries, docs, numbers, hidden, half=True)
+    expected = exhaustive(queries, docs, numbers, hidden, ids, 30)
+    assert_same_run(best.run(), expected, 1e-6 * max(expected.scores.max(), 1e-37))

@@ -183,7 +183,8 @@ def nauc(confidence: Floats, values: Floats) -> float:
 
 def _mean(values: Floats) -> float:
     """The mean, summed one by one as mteb does: a mean of simple fractions can lie on the border between two roundings."""
-    return sum(values.tolist()) / len(values)
+    total: float = sum(values.tolist())
+    return total / len(values)
 
 
 def retrieval_scores(docs: NDArray[np.integer], scores: Floats, judgements: Judgements, ks: Sequence[int]) -> dict[str, float]:

@@ -142,10 +142,10 @@ class DenseSearch(ArraySearch):
 
     def prepare(self, context: SearchContext) -> None:
         number = {document: position for position, document in enumerate(self.doc_ids)}
-        self._number = np.array([number[document] for document in self.corpus["id"]], np.int64)
+        self._number = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
-        query_ids = list(queries["id"])
+        query_ids = queries["id"][:]
         best = TopK(query_ids, self.doc_ids, top_k)
         if not query_ids or not self.doc_ids:
             return best.run()
@@ -209,18 +209,25 @@ class DenseSearch(ArraySearch):
             start += count
 
     def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
-        """``cosine`` or ``dot`` if the model's similarity is that on chosen vectors, the shortest and longest among them, else None."""
+        """``cosine`` or ``dot`` if the model's similarity is that on chosen vectors, the shortest and longest among them, else None.
+
+        Of vectors of length 1 it is both; then that counts which comes closer, for it may be the same to the last bit.
+        """
         ours, theirs = _chosen([queries]), _chosen(chunks)
         if ours.shape[1] != theirs.shape[1]:
             widths = f"{ours.shape[1]} dimensions for queries and {theirs.shape[1]} for documents"
             raise ModelError(f"model {self.mteb_model_meta.name} gave vectors of {widths}")
         found = _array(self.model.similarity(ours, theirs))
+        distances: dict[str, float] = {}
         for kind in ("cosine", "dot"):
-            first, second = _joined([ours], kind).double(), _joined([theirs], kind).double()
-            lengths = first.norm(dim=1)[:, None] * second.norm(dim=1)[None, :]
-            if found.shape == lengths.shape and bool((np.abs(found - (first @ second.T).numpy()) <= _AGREEMENT * lengths.numpy()).all()):
-                return kind
-        return None
+            first, second = _joined([ours], kind), _joined([theirs], kind)
+            if found.shape != (len(first), len(second)):
+                return None
+            with np.errstate(invalid="ignore"):
+                difference = np.abs(found - (first @ second.T).numpy())
+            if (difference <= _AGREEMENT * (first.norm(dim=1)[:, None] * second.norm(dim=1)).numpy()).all():
+                distances[kind] = float(difference.max())
+        return min(distances, key=distances.__getitem__, default=None)
 
     def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, numbers: NDArray[np.int64], hidden: Any, allowed: Any) -> None:
         """Rank by the model's own similarity; vectors that are no plain matrix are given to it as a whole."""
@@ -306,22 +313,22 @@ def _loader(table: Dataset, context: SearchContext) -> DataLoader[Any]:
     from torch.utils.data import DataLoader
 
     workers = context.num_proc if context.num_proc is not None and context.num_proc > 1 else 0
-    return DataLoader(table, batch_size=context.encode_kwargs.get("batch_size", 32), num_workers=workers)  # type: ignore[arg-type]
+    return DataLoader(table, batch_size=context.encode_kwargs.get("batch_size", 32), num_workers=workers)
 
 
 def _corpus_table(corpus: Dataset) -> Dataset:
     """The columns that mteb's encoders get of documents."""
-    columns = {name: corpus[name] for name in ("id", "text", "title") if name in corpus.column_names}
+    columns = {name: corpus[name][:] for name in ("id", "text", "title") if name in corpus.column_names}
     rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
     table = {"id": columns["id"], "text": [document_text(row) for row in rows], "body": columns["text"]}
     if "title" in columns and None not in columns["title"]:
         table["title"] = columns["title"]
-    return Dataset(pa.table({name: list(values) for name, values in table.items()}))
+    return Dataset(pa.table(table))
 
 
 def _query_table(queries: Dataset) -> Dataset:
     """The columns that mteb's encoders get of queries."""
-    table = {"id": list(queries["id"]), "text": query_texts(queries), "query": query_texts(queries.select_columns(["text"]))}
-    if "instruction" in queries.column_names and all(text is not None for text in queries["instruction"]):
-        table["instruction"] = list(queries["instruction"])
+    table = {"id": queries["id"][:], "text": query_texts(queries), "query": query_texts(queries.select_columns(["text"]))}
+    if "instruction" in queries.column_names and None not in (instructions := queries["instruction"][:]):
+        table["instruction"] = instructions
     return Dataset(pa.table(table))

@@ -52,6 +52,7 @@ _LEAST_SPAN = 256
 _HALF_STEP = 2.0**-8
 _SINGLE_STEP = 2.0**-24
 _LARGEST = 1e38
+_SHORTEST = 1e-15
 
 Keys = NDArray[Any]
 """Scores in a form that orders like them: float32, or the bits of bfloat16 as int16 where only positive ones count."""
@@ -132,15 +133,15 @@ class _Half:
         self._exact = queries, documents
         self._product = _Product()
         width = queries.shape[1]
-        self._mean = documents.mean(dim=0, dtype=torch.float64).float()
-        spans, lengths = zip(*(_norms(block, self._mean) for _, block in _blocks(documents)), strict=True)
-        span = max(max(spans), float(np.finfo(np.float32).tiny))
+        self._mean = documents.mean(dim=0)
+        span = max(float((block - self._mean).norm(dim=1).max()) for _, block in _blocks(documents)) or 1.0
         self.documents = torch.empty(documents.shape, dtype=torch.bfloat16)
         lost = [_round(self.documents, part, (block - self._mean) / span).max().item() for part, block in _blocks(documents)]
         self.queries = torch.empty(queries.shape, dtype=torch.bfloat16)
         units = ((part, torch.nn.functional.normalize(block, dim=1)) for part, block in _blocks(queries))
         lost_of_queries = torch.cat([_round(self.queries, part, unit) for part, unit in units]).numpy().astype(np.float64)
-        summing = 2 * (width + 8) * _SINGLE_STEP * (1 + max(lengths) / span)
+        longest = span + float(self._mean.norm())
+        summing = 2 * (width + 8) * _SINGLE_STEP * (1 + longest / span) if span > _SHORTEST else np.inf
         self._error = lost_of_queries * (1 + max(lost)) + max(lost) + summing
 
     def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
@@ -173,18 +174,14 @@ def _blocks(vectors: Tensor) -> Iterator[tuple[slice, Tensor]]:
         yield part, vectors[part]
 
 
-def _norms(block: Tensor, mean: Tensor) -> tuple[float, float]:
-    """The largest length of a vector less the mean, and of a vector."""
-    return (block - mean).norm(dim=1).max().item(), block.norm(dim=1).max().item()
-
-
 def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
     """Write rounded vectors, and return the length of what each lost."""
     import torch
 
     rounded = exact.to(torch.bfloat16)
     into[part] = rounded
-    return (exact - rounded.float()).norm(dim=1)
+    lost: Tensor = (exact - rounded.float()).norm(dim=1)
+    return lost
 
 
 @dataclass(frozen=True)
@@ -345,9 +342,10 @@ class _Search:
 
 
 def _check(queries: Tensor, documents: Tensor) -> None:
-    longest = [max((block.norm(dim=1).max().item() for _, block in _blocks(vectors)), default=0.0) for vectors in (queries, documents)]
-    if not longest[0] * longest[1] < _LARGEST:
-        raise ModelError(f"vectors of length {longest[0]:g} and {longest[1]:g} have inner products beyond single precision")
+    """Refuse vectors whose products, or parts of these, could be too large for single precision."""
+    first, second = (max(float(vectors.max()), -float(vectors.min())) for vectors in (queries, documents))
+    if not first * second * queries.shape[1] < _LARGEST:
+        raise ModelError(f"vectors with values up to {first:g} and {second:g} have inner products beyond single precision")
 
 
 def add_nearest(

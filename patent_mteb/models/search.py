@@ -72,8 +72,8 @@ def _query_text(text: Any, instruction: str | None) -> str:
 
 def query_texts(queries: Any) -> list[str]:
     """Texts of queries as mteb's encoders read them: an instruction follows a text and precedes a conversation."""
-    instructions = queries["instruction"] if "instruction" in queries.column_names else [None] * len(queries)
-    return [_query_text(text, instruction) for text, instruction in zip(queries["text"], instructions, strict=True)]
+    instructions = queries["instruction"][:] if "instruction" in queries.column_names else [None] * len(queries)
+    return [_query_text(text, instruction) for text, instruction in zip(queries["text"][:], instructions, strict=True)]
 
 
 def ranked_ids(ids: Iterable[str]) -> list[str]:
@@ -188,7 +188,7 @@ class TopK:
         Args:
             rows: the queries of the block.
             scores: [queries of the block, documents of the block].
-            docs: [documents of the block] numbers into ``doc_ids``.
+            docs: numbers into ``doc_ids``, [documents of the block], or as scores where each query has documents of its own.
             allowed: as scores; what is False is left out.
 
         Raises:
@@ -199,7 +199,11 @@ class TopK:
         keys = _keys(np.ascontiguousarray(scores, np.float32), docs)
         if allowed is not None:
             keys[~allowed] = _NOTHING
-        self._kept[rows] = _best(np.concatenate([self._kept[rows], _best(keys, self.k)], axis=1), self.k)
+        kept, offered = self._kept[rows], _best(keys, self.k)
+        if (kept == _NOTHING).all():
+            kept[:, : offered.shape[1]] = offered
+        else:
+            kept[:] = _best(np.concatenate([kept, offered], axis=1), self.k)
 
     def run(self) -> Run:
         keys = np.sort(self._kept, axis=1)[:, ::-1]
@@ -271,7 +275,7 @@ class ArraySearch(ABC):
     ) -> None:
         """Take the corpus; what must be computed from it is computed when it is searched."""
         self.corpus = corpus
-        self.doc_ids = ranked_ids(corpus["id"])
+        self.doc_ids = ranked_ids(corpus["id"][:])
         context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), None, num_proc)
         self.prepare(context)
 
