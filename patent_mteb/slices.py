@@ -22,6 +22,8 @@ __all__ = [
     "domain",
     "in_and_out",
     "jurisdiction_group",
+    "own_family",
+    "positive",
 ]
 
 Qrels = dict[str, dict[str, int]]
@@ -63,6 +65,26 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
         except ValueError:
             continue
     return ""
+
+
+def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
+    """The positive judgements, of the queries that have one."""
+    found = {query: {document: gain for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()}
+    return {query: judged for query, judged in found.items() if judged}
+
+
+def own_family(family: Mapping[str, str], queries: Iterable[str], documents: Iterable[str]) -> dict[str, frozenset[str]]:
+    """What each query must not retrieve: itself and the documents of its own family.
+
+    Args:
+        family: family of documents and queries, empty or missing where unknown.
+    """
+    known = set(documents)
+    members: dict[str, set[str]] = {}
+    for document in known:
+        if family.get(document):
+            members.setdefault(family[document], set()).add(document)
+    return {query: frozenset(members.get(family.get(query, ""), set()) | ({query} & known)) for query in queries}
 
 
 def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str | None]) -> dict[str, Qrels]:

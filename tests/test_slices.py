@@ -38,3 +38,13 @@ def test_jurisdictions():
 def test_by_judgement_allows_several_slices_of_one_pair():
     parts = slices.by_judgement({"q": {"a": 2, "b": 1, "c": 0}}, lambda query, document: {"a": ("x", "y"), "b": "x"}.get(document))
     assert parts == {"x": {"q": {"a": 2, "b": 1}}, "y": {"q": {"a": 2}}}
+
+
+def test_a_query_must_not_find_itself_or_its_family():
+    family = {"a1": "A", "a2": "A", "b": "B", "lone": "", "asked": "A"}
+    found = slices.own_family(family, ["a1", "asked", "lone", "paper"], ["a1", "a2", "b", "lone"])
+    assert found == {"a1": {"a1", "a2"}, "asked": {"a1", "a2"}, "lone": {"lone"}, "paper": set()}
+
+
+def test_only_positive_judgements_remain():
+    assert slices.positive({"q": {"a": 2, "b": 0, "c": -1}, "none": {"a": 0}}) == {"q": {"a": 2}}

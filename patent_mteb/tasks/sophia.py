@@ -86,8 +86,7 @@ class Folder:
 
     tables: layout.BeirFolder
     texts: pa.Table
-    family: dict[str, str]
-    members: dict[str, frozenset[str]]
+    exclusions: dict[str, frozenset[str]]
     slices: dict[str, slices.Qrels]
     unformed: dict[str, str]
     codes: dict[str, list[str]]
@@ -105,24 +104,14 @@ def read_folder(folder: Path, revision: str) -> Folder:
     counts: Counter[str] = Counter()
     texts = _representations(folder / "queries.parquet", tables, counts)
     rows = _metadata(folder / "metadata.parquet", tables)
-    positive = {
-        query: found
-        for query, judged in tables.qrels.items()
-        if (found := {document: gain for document, gain in judged.items() if gain > 0})
-    }
+    positive = slices.positive(tables.qrels)
     parts, unformed = _slices(folder, positive, rows, counts)
     for what, number in counts.items():
         logger.warning("%s: %d %s", folder, number, what)
-    family = {key: row["family_id"] for key, row in rows.items() if row.get("family_id")}
-    members: dict[str, set[str]] = {}
-    for document in tables.corpus:
-        if document in family:
-            members.setdefault(family[document], set()).add(document)
     return Folder(
         tables,
         texts,
-        family,
-        {name: frozenset(documents) for name, documents in members.items()},
+        slices.own_family({key: row.get("family_id") or "" for key, row in rows.items()}, tables.queries, tables.corpus),
         parts,
         unformed,
         {key: list(row.get("ipc") or ()) for key, row in rows.items()},
@@ -250,17 +239,13 @@ class SophiaRetrieval(PatentRetrieval):
         folder = read_folder(path, self.source.revision)
         queries = self._queries(folder, path)
         corpus = {key: views.join_sections(parts) for key, parts in folder.tables.corpus.items()}
-        nobody: frozenset[str] = frozenset()
         kept = {name: {query: judged for query, judged in part.items() if query in queries} for name, part in folder.slices.items()}
         return RetrievalTables(
             corpus=corpus,
             queries=queries,
             qrels={query: judged for query, judged in folder.tables.qrels.items() if query in queries},
             slices={name: part for name, part in kept.items() if part},
-            exclusions={
-                query: folder.members.get(folder.family.get(query, ""), nobody) | ({query} if query in corpus else nobody)
-                for query in queries
-            },
+            exclusions=folder.exclusions,
             unformed=folder.unformed,
             document_codes=folder.codes,
             query_codes=folder.codes,

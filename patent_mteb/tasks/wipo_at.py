@@ -92,8 +92,7 @@ class Folder:
     """The family's directory with what the slices need, worked out once for all tasks."""
 
     tables: layout.BeirFolder
-    family: dict[str, str]
-    members: dict[str, frozenset[str]]
+    exclusions: dict[str, frozenset[str]]
     slices: dict[str, slices.Qrels]
     unformed: dict[str, str]
     codes: dict[str, list[str]]
@@ -104,16 +103,10 @@ def read_folder(folder: Path, revision: str) -> Folder:
     """Read the family's directory; ``revision`` keeps two states of one directory apart."""
     tables = layout.read_beir(folder)
     rows = layout.table_rows(tables.metadata)
-    family = {key: row["family_id"] for key, row in rows.items() if row.get("family_id")}
-    members: dict[str, set[str]] = {}
-    for document in tables.corpus:
-        if document in family:
-            members.setdefault(family[document], set()).add(document)
     parts, unformed = _slices(tables, rows)
     return Folder(
         tables,
-        family,
-        {name: frozenset(documents) for name, documents in members.items()},
+        slices.own_family({key: row.get("family_id") or "" for key, row in rows.items()}, tables.queries, tables.corpus),
         parts,
         unformed,
         {key: list(row.get("ipc") or ()) for key, row in rows.items()},
@@ -121,11 +114,7 @@ def read_folder(folder: Path, revision: str) -> Folder:
 
 
 def _slices(tables: layout.BeirFolder, rows: dict[str, dict[str, Any]]) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
-    positive = {
-        query: found
-        for query, judged in tables.qrels.items()
-        if (found := {document: gain for document, gain in judged.items() if gain > 0})
-    }
+    positive = slices.positive(tables.qrels)
     parts: dict[str, slices.Qrels] = {}
     unformed: dict[str, str] = {}
     domains = {key: slices.domain(row.get("coarse") or (), row.get("ipc") or ()) for key, row in rows.items()}
@@ -164,16 +153,12 @@ class CitationRetrieval(PatentRetrieval):
         folder = read_folder(self.source.path(), self.source.revision)
         corpus = _view(folder.tables, self.cell.corpus, folder.tables.corpus, self.source.path())
         queries = _view(folder.tables, self.cell.query, folder.tables.queries, self.source.path())
-        nobody: frozenset[str] = frozenset()
         return RetrievalTables(
             corpus=corpus,
             queries=queries,
             qrels=folder.tables.qrels,
             slices=folder.slices,
-            exclusions={
-                query: folder.members.get(folder.family.get(query, ""), nobody) | ({query} if query in corpus else nobody)
-                for query in queries
-            },
+            exclusions=folder.exclusions,
             unformed=folder.unformed,
             document_codes=folder.codes,
             query_codes=folder.codes,
