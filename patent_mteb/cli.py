@@ -406,8 +406,13 @@ def _store(args: argparse.Namespace) -> int:
     store = EmbeddingStore(args.store)
     if args.action == "info":
         out.print(f"store in {store.path}", soft_wrap=True, highlight=False)
+        table = Table(box=None, pad_edge=False)
+        for title in ("model", "revision", "vectors", "texts", "MB"):
+            table.add_column(title, justify="right" if title in ("texts", "MB") else "left")
         for space in store.info():
-            out.print(str(space), soft_wrap=True, highlight=False, markup=False)
+            vectors = f"{space.dtype}{', one a token' if space.ragged else ''}"
+            table.add_row(space.model, space.revision, vectors, str(space.texts), f"{space.nbytes / 1e6:.1f}")
+        out.print(table)
         return 0
     if args.action == "verify":
         report = store.verify()

@@ -167,3 +167,61 @@ def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert "tasks load (PatentCitationRetrieval" in printed
     assert "labels/ConventionalEnvironment.parquet: the file is missing" in printed
+
+
+def test_store_info_verify_and_prune(tmp_path, capsys):
+    import numpy as np
+
+    from patent_mteb.store import EmbeddingStore, hash_texts
+
+    store = EmbeddingStore(tmp_path / "store")
+    space = store.space({"model": "org/model", "revision": "r1"}, "float32")
+    space.append(hash_texts(["a", "b"]), np.eye(2, 4, dtype=np.float32))
+    del space
+    where = ("--store", str(tmp_path / "store"))
+    assert cli.main(["store", "info", *where]) == 0
+    assert [row.split() for row in capsys.readouterr().out.splitlines()][-1][:4] == ["org/model", "r1", "float32", "2"]
+    assert cli.main(["store", "verify", *where]) == 0
+    assert "2 texts in 1 spaces" in capsys.readouterr().out
+    assert cli.main(["store", "prune", *where]) == 2
+    assert "say what to remove" in capsys.readouterr().err
+    assert cli.main(["store", "prune", *where, "--model", "org/model", "--dry-run"]) == 0
+    assert "would free" in capsys.readouterr().out
+    (shard,) = [
+        path for path in (tmp_path / "store").rglob("*") if path.is_file() and path.stat().st_size >= 32 and path.suffix != ".json"
+    ][:1]
+    damaged = bytearray(shard.read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    shard.write_bytes(bytes(damaged))
+    assert cli.main(["store", "verify", *where]) == 1
+    assert "damaged" in capsys.readouterr().out
+    assert cli.main(["store", "prune", *where, "--model", "org/model"]) == 0
+    assert cli.main(["store", "info", *where]) == 0
+    assert "org/model" not in capsys.readouterr().out.split("store in", 1)[1].split("\n", 1)[1]
+
+
+def test_report_and_export(tmp_path, capsys):
+    from report_folders import sample_world
+
+    sample_world(tmp_path / "results")
+    assert cli.main(["report", str(tmp_path / "results"), "--format", "terminal", "csv", "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "Built-in sample" in printed and "scores.csv" in printed.replace("\n", "")
+    assert cli.main(["report", str(tmp_path / "results"), "--format", "pdf"]) == 2
+    assert "unknown format pdf" in capsys.readouterr().err
+    assert cli.main(["export", str(tmp_path / "results"), str(tmp_path / "exported")]) == 1
+    streams = capsys.readouterr()
+    assert "0 results exported" in streams.out and "measured on the built-in sample" in streams.err
+
+
+def test_geometry(hand, capsys, monkeypatch):
+    from standins import checkpoint
+
+    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
+    checkpoint(hand / "model", 8, "mean")
+    arguments = ["geometry", "-m", str(hand / "model"), "--store", str(hand / "store"), "-t"]
+    assert cli.main([*arguments, "SophiaAbRetrieval", "--max-documents", "100"]) == 0
+    printed = capsys.readouterr().out
+    assert "SophiaAbRetrieval.sample" in printed and "alignment" in printed and "uniformity" in printed
+    assert cli.main([*arguments, "PatenTEBBloom"]) == 2
+    assert "is no retrieval task of the suite" in capsys.readouterr().err
