@@ -284,7 +284,8 @@ def _device(name: str | None) -> str | None:
 def _print_report(report: Any, folder: Path) -> None:
     scored = [outcome for outcome in report.outcomes if outcome.status == "scored"]
     if scored:
-        table = Table(title=report.model, title_justify="left", box=None, pad_edge=False)
+        out.print(report.model, soft_wrap=True, highlight=False, markup=False)
+        table = Table(box=None, pad_edge=False)
         for title in ("task", "main score", "value", "IN", "OUT", "queries", "seconds"):
             table.add_column(title, justify="left" if title in ("task", "main score") else "right")
         for outcome in scored:
@@ -391,7 +392,8 @@ def _geometry(args: argparse.Namespace) -> int:
         if not isinstance(task, PatentRetrieval):
             raise DataError(f"'{name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
         found = geometry(model, task, max_documents=args.max_documents, encode_kwargs={"batch_size": args.batch_size})
-        table = Table(title=f"{task.metadata.name}: {model.mteb_model_meta.name}", title_justify="left", box=None, pad_edge=False)
+        out.print(f"{task.metadata.name}: {model.mteb_model_meta.name}", soft_wrap=True, highlight=False, markup=False)
+        table = Table(box=None, pad_edge=False)
         for title in ("measure", "value"):
             table.add_column(title, justify="right" if title == "value" else "left")
         for measure, value in found.items():

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import torch
 from sentence_transformers import SentenceTransformer
-from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import BertConfig, BertForMaskedLM, BertModel, PreTrainedTokenizerFast
 
 try:
     from sentence_transformers.sentence_transformer.modules import Dense, Pooling
@@ -22,8 +23,12 @@ VOCABULARY = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), ":", "
 def bare(folder: Path, hidden: int, layers: int = 2, *, head: bool = False, seed: int = 0) -> Path:
     """A transformer without sentence-transformers modules: WordPiece on single letters, random weights."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
-    BertTokenizerFast(vocab_file=str(folder / "vocab.txt"), do_lower_case=True).save_pretrained(folder)
+    tokenizer = Tokenizer(models.WordPiece({token: place for place, token in enumerate(VOCABULARY)}, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", VOCABULARY.index("[SEP]")), ("[CLS]", VOCABULARY.index("[CLS]")))
+    names = {f"{token[1:-1].lower()}_token": token for token in SPECIAL}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names).save_pretrained(folder)
     torch.manual_seed(seed)
     config = BertConfig(
         vocab_size=len(VOCABULARY),
