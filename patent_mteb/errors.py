@@ -38,3 +38,18 @@ class ModelError(PatentMTEBError):
 
 class RegistrationError(PatentMTEBError):
     """The suite could not be registered in mteb."""
+
+
+def refuse_repeat(seen: dict[str, int], key: str, row: int, *, path: Path | str, what: str, remedy: str) -> None:
+    """Note the row in which a key stands first.
+
+    Args:
+        seen: key -> row of its first occurrence, extended by the call.
+        what: what the key is, for the message; may be empty.
+
+    Raises:
+        DataError: the key stood in another row before; names both rows.
+    """
+    first = seen.setdefault(key, row)
+    if first != row:
+        raise DataError(f"{what} '{key}' occurs twice (first in row {first})".lstrip(), path=path, row=row, remedy=remedy)

@@ -29,13 +29,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from patent_mteb.build import write_jsonl, write_parquet
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.lines import text_lines
 from patent_mteb.slices import Qrels
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["BeirFolder", "read_beir", "read_jsonl", "read_parquet", "read_qrels", "write_beir"]
+__all__ = ["BeirFolder", "check_columns", "read_beir", "read_jsonl", "read_parquet", "read_qrels", "write_beir"]
 
 _HEADER = ["query-id", "corpus-id", "score"]
 
@@ -152,6 +152,12 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] 
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"not a readable parquet file ({error})", path=path, remedy="write or download the file again") from error
+    check_columns(table, columns, path)
+    return table
+
+
+def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable[str], path: Path) -> None:
+    """Check the columns of a table that was read from ``path``; arguments and errors as in :func:`read_parquet`."""
     types = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
     for name, expected in types.items():
         if name not in table.column_names:
@@ -162,7 +168,6 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] 
                 path=path,
                 remedy="write the column with the right type",
             )
-    return table
 
 
 def _same_kind(found: pa.DataType, expected: pa.DataType) -> bool:
@@ -185,11 +190,7 @@ def _is_string_dictionary(kind: pa.DataType) -> bool:
 def _unique(rows: Iterable[tuple[int, dict[str, str]]], path: Path, what: str) -> Iterator[tuple[int, dict[str, str]]]:
     seen: dict[str, int] = {}
     for number, row in rows:
-        first = seen.setdefault(row["_id"], number)
-        if first != number:
-            raise DataError(
-                f"{what} id '{row['_id']}' occurs twice (first in row {first})", path=path, row=number, remedy="keep one of the two rows"
-            )
+        refuse_repeat(seen, row["_id"], number, path=path, what=f"{what} id", remedy="keep one of the two rows")
         yield number, row
 
 
@@ -199,9 +200,7 @@ def _keyed_table(path: Path, known: set[str]) -> tuple[pa.Table | None, int]:
     table = read_parquet(path, {"_id": pa.string()})
     seen: dict[str, int] = {}
     for row, key in enumerate(table["_id"].to_pylist(), start=1):
-        first = seen.setdefault(key, row)
-        if first != row:
-            raise DataError(f"_id '{key}' occurs twice (first in row {first})", path=path, row=row, remedy="keep one row an id")
+        refuse_repeat(seen, key, row, path=path, what="_id", remedy="keep one row an id")
     return table, sum(key not in known for key in seen)
 
 

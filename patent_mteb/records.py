@@ -23,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.lines import text_lines
 
 __all__ = [
@@ -300,14 +300,8 @@ def read_patents(path: Path | str) -> list[Patent]:
     for row, patent in patents:
         if not patent.publication_number or not patent.family_id:
             raise DataError("publication_number or family_id is empty", path=path, row=row, remedy="fill both")
-        first = seen.setdefault(patent.publication_number, row)
-        if first != row:
-            raise DataError(
-                f"publication number '{patent.publication_number}' occurs twice (first in row {first})",
-                path=path,
-                row=row,
-                remedy="keep one record a publication",
-            )
+        number = patent.publication_number
+        refuse_repeat(seen, number, row, path=path, what="publication number", remedy="keep one record a publication")
     return [patent for _, patent in patents]
 
 

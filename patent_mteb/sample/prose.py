@@ -27,7 +27,6 @@ class Prose:
     """Writes the sections of one family. The same arguments always give the same text."""
 
     def __init__(self, vocabulary: Vocabulary, family: Family, seed: str) -> None:
-        self._vocabulary = vocabulary
         self._phrases = vocabulary.phrases
         self._family = family
         self._seed = f"{seed}/text/{family.index}"

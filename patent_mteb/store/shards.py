@@ -74,7 +74,6 @@ class Block:
     rows: int
     checksum: int
     texts: int
-    cut_off: bool = False
     verified: bool = False
 
 
@@ -137,7 +136,6 @@ class Shard:
             block = parsed.block
             self.blocks.append(block)
             if (block.first_row + block.rows) * self.row_bytes > stored_rows:
-                block.cut_off = True
                 damages.append(Damage(self.rows_path, f"cut off before row {block.first_row + block.rows}", block.texts))
             else:
                 found.append(parsed)

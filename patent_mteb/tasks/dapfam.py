@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb import layout, slices, views
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.sources import DataSet, Source
 from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
 
@@ -133,9 +133,7 @@ def read_tables(source: Source) -> Tables:
 def _unique(keys: Sequence[str], path: Any) -> set[str]:
     seen: dict[str, int] = {}
     for row, key in enumerate(keys, start=1):
-        first = seen.setdefault(key, row)
-        if first != row:
-            raise DataError(f"id '{key}' occurs twice (first in row {first})", path=path, row=row, remedy="keep one row an id")
+        refuse_repeat(seen, key, row, path=path, what="id", remedy="keep one row an id")
     return set(seen)
 
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from patent_mteb import ipc, layout, slices
 from patent_mteb.categories import degree
-from patent_mteb.errors import AccessError, DataError
+from patent_mteb.errors import AccessError, DataError, refuse_repeat
 from patent_mteb.lines import text_lines
 from patent_mteb.metrics import ranking
 from patent_mteb.models.best_section import BestSection
@@ -126,9 +126,7 @@ def read_content(path: Path) -> dict[str, Content]:
         except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
             reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
             raise DataError(f"no patent of the form {{dnum, Content}} ({reason})", path=path, row=number, remedy="mend the line") from error
-        first = rows.setdefault(key, number)
-        if first != number:
-            raise DataError(f"'{key}' occurs twice (first in row {first})", path=path, row=number, remedy="keep one of the two rows")
+        refuse_repeat(rows, key, number, path=path, what="", remedy="keep one of the two rows")
         patents[key] = Content(
             _cut(texts.get("title", "")),
             _cut(texts.get("pa01", "")),

@@ -19,7 +19,7 @@ import pyarrow as pa
 from patent_mteb import ipc, layout, slices, views
 from patent_mteb.build.sophia import REPRESENTATIONS
 from patent_mteb.categories import degree
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.sources import DataSet
 from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
 from patent_mteb.tasks.inscope_scores import inscope_scores
@@ -120,13 +120,10 @@ def read_folder(folder: Path, revision: str) -> Folder:
 
 def _representations(path: Path, tables: layout.BeirFolder, counts: Counter[str]) -> pa.Table:
     texts = layout.read_parquet(path, {"_id": pa.string()})
-    strings = {name: pa.string() for name in REPRESENTATIONS if name in texts.column_names}
-    texts = layout.read_parquet(path, {"_id": pa.string(), **strings})
+    layout.check_columns(texts, {name: pa.string() for name in REPRESENTATIONS if name in texts.column_names}, path)
     seen: dict[str, int] = {}
     for row, key in enumerate(texts["_id"].to_pylist(), start=1):
-        first = seen.setdefault(key, row)
-        if first != row:
-            raise DataError(f"_id '{key}' occurs twice (first in row {first})", path=path, row=row, remedy="keep one row an id")
+        refuse_repeat(seen, key, row, path=path, what="_id", remedy="keep one row an id")
         if key not in tables.queries:
             raise DataError(f"unknown query '{key}'", path=path, row=row, remedy="add it to queries.jsonl or delete the row")
     if without := len(tables.queries.keys() - seen.keys()):
