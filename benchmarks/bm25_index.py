@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-from patent_mteb.models.lexical import SETTINGS, BM25Index
+from patent_mteb.search.bm25 import SETTINGS, BM25Index
 
 
 def texts(documents: int, words: int, vocabulary: int = 60_000) -> list[str]:

@@ -37,8 +37,8 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.store import stored
-from patent_mteb.tasks import FAMILIES, TASKS
 from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.catalogue import FAMILIES, TASKS
 
 
 @dataclass

@@ -16,8 +16,8 @@ import time
 
 import numpy as np
 
-from patent_mteb.models.fusion import RRF, Fusion, Linear, sweep
-from patent_mteb.models.search import Run, ranked_ids
+from patent_mteb.search.fusion import RRF, Fusion, Linear, sweep
+from patent_mteb.search.run import Run, ranked_ids
 
 SETTINGS: list[Fusion] = [*(Linear(alpha) for alpha in (0.1, 0.3, 0.5, 0.7, 0.9)), *(RRF(k) for k in (10, 60, 100))]
 Ranking = dict[str, float]

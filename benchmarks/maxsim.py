@@ -32,7 +32,7 @@ from typing import Any, get_args
 import numpy as np
 import torch
 
-from patent_mteb.models.maxsim import ScoreDtype, maxsim
+from patent_mteb.search.maxsim import ScoreDtype, maxsim
 
 
 def unit(rng: np.random.Generator, lengths: np.ndarray) -> list[np.ndarray]:

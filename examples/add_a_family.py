@@ -24,13 +24,16 @@ from pathlib import Path
 
 import mteb
 
-from patent_mteb import ipc, layout, register_benchmarks, register_tasks, runner, sample, slices
-from patent_mteb.benchmarks import PatentBenchmark
-from patent_mteb.build import write_jsonl
+from patent_mteb import files, register_benchmarks, register_tasks, sample
+from patent_mteb.data.sources import DataSet
+from patent_mteb.experiments import run
+from patent_mteb.files import write_jsonl
+from patent_mteb.metrics import slices
 from patent_mteb.models import load
-from patent_mteb.records import Patent, read_patents
-from patent_mteb.sources import DataSet
+from patent_mteb.patents import ipc
+from patent_mteb.patents.records import Patent, read_patents
 from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTaskMetadata, RetrievalTables, make_task, task_metadata
+from patent_mteb.tasks.benchmark import PatentBenchmark
 
 DATA = DataSet("KnownAbstract", recipe="")
 
@@ -65,8 +68,8 @@ class KnownItem(PatentRetrieval):
     view: str
 
     def load_tables(self) -> RetrievalTables:
-        rows = {row["_id"]: row for _, row in layout.read_jsonl(self.source.path("corpus.jsonl"), ("_id", "text"), ("ipc",))}
-        found = layout.read_jsonl(self.source.path(f"queries_{self.view}.jsonl"), ("_id", "text"))
+        rows = {row["_id"]: row for _, row in files.read_jsonl(self.source.path("corpus.jsonl"), ("_id", "text"), ("ipc",))}
+        found = files.read_jsonl(self.source.path(f"queries_{self.view}.jsonl"), ("_id", "text"))
         queries = {row["_id"]: row["text"] for _, row in found}
         qrels = {query: {query: 1} for query in queries}
         parts = slices.by_query(qrels, lambda query: f"ipc_{ipc.section(code).lower()}" if (code := rows[query]["ipc"]) else None)
@@ -95,7 +98,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         build(read_patents(arguments.patents) if arguments.patents else sample.generate()[0], Path(root))
         os.environ["PATENT_MTEB_DATA"] = root
-        report = runner.run(load(arguments.model), mteb.get_benchmark(FAMILY.name).tasks, arguments.out, show_progress=False)
+        report = run.run(load(arguments.model), mteb.get_benchmark(FAMILY.name).tasks, arguments.out, show_progress=False)
     for outcome in report.outcomes:
         print(f"{outcome.task}: {outcome.reason or f'{outcome.main_score} = {outcome.main:.4f}'}")
         for name, value in outcome.scores.items():

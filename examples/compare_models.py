@@ -19,9 +19,10 @@ import mteb
 import numpy as np
 import polars as pl
 
-from patent_mteb import queryscores, runner
+from patent_mteb.experiments import run
 from patent_mteb.metrics.significance import bootstrap, holm, stars
 from patent_mteb.models import load
+from patent_mteb.tasks import perquery
 
 MEASURE = "ndcg@10"
 
@@ -29,10 +30,10 @@ MEASURE = "ndcg@10"
 def per_query(name: str, task: Any, folder: Path) -> pl.DataFrame:
     """Run a model (or take its result, if there is one) and read its score of every query."""
     model = load(name)
-    (outcome,) = runner.run(model, [task], folder, show_progress=False).outcomes
+    (outcome,) = run.run(model, [task], folder, show_progress=False).outcomes
     if outcome.status != "scored":
         raise SystemExit(f"{name}: {outcome.reason}")
-    path = queryscores.path_of(queryscores.folder(), model.mteb_model_meta, task.metadata.name, ".queries.parquet")
+    path = perquery.path_of(perquery.folder(), model.mteb_model_meta, task.metadata.name, ".queries.parquet")
     return pl.read_parquet(path, columns=["query", MEASURE]).rename({MEASURE: name})
 
 
@@ -42,7 +43,7 @@ def main() -> None:
     parser.add_argument("--task", default="PatentCitationRetrieval")
     parser.add_argument("--out", type=Path, default=Path("results"))
     arguments = parser.parse_args()
-    os.environ.setdefault(queryscores.VARIABLE, str(arguments.out / "results"))
+    os.environ.setdefault(perquery.VARIABLE, str(arguments.out / "results"))
     task = mteb.get_task(arguments.task)
     table, *others = (per_query(name, task, arguments.out) for name in arguments.models)
     for other in others:

@@ -4,7 +4,7 @@
     python examples/own_patents.py patents.parquet citations.parquet OUT --family dapfam --task PatentDAPFAMTACToTACRetrieval --model MODEL
     python examples/own_patents.py                 # a few invented records, written to a temporary directory
 
-A record is one publication; ``patent_mteb.records`` says which fields there are. Two are required, the others decide what can be
+A record is one publication; ``patent_mteb.patents.records`` says which fields there are. Two are required, the others decide what can be
 had: texts for retrieval, ``ipc`` for the IN and OUT slices, ``filing_jurisdiction`` or the office in the number for the jurisdiction
 slices, ``labels`` for classification and clustering (``validate`` says which tasks cannot be had; the others run). One line of each:
 
@@ -22,7 +22,7 @@ from pathlib import Path
 
 from patent_mteb import sample
 from patent_mteb.cli import main as patent_mteb
-from patent_mteb.records import write_citations, write_patents
+from patent_mteb.patents.records import write_citations, write_patents
 
 
 def write_some(folder: Path) -> tuple[Path, Path]:

@@ -25,9 +25,9 @@ from typing import Any
 import mteb
 import real_patents
 
-from patent_mteb.layout import read_beir, write_beir
 from patent_mteb.models import RRF, Hybrid, Linear, Passages, bm25, load, stored
-from patent_mteb.models.search import Cached, RunCache
+from patent_mteb.recipes.beir import read_beir, write_beir
+from patent_mteb.search.cache import Cached, RunCache
 
 AGGREGATES = ("maxP", "avg_top3")
 FUSIONS = {"RRF, k = 60": RRF(60), "linear, alpha = 0.5": Linear(0.5)}

@@ -20,8 +20,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from patent_mteb.layout import read_beir, read_qrels, write_beir
-from patent_mteb.views import claims_text, clean, join_sections, split_claims
+from patent_mteb.patents.claims import claims_text, split_claims
+from patent_mteb.patents.text import clean
+from patent_mteb.patents.views import join_sections
+from patent_mteb.recipes.beir import read_beir, read_qrels, write_beir
 
 
 def rows(path: Path) -> Iterator[dict[str, str]]:

@@ -2,7 +2,7 @@
 
     python examples/summarise_openai.py patents.parquet summarised.parquet --base-url http://localhost:8000/v1 --model NAME
 
-Input and output are files of canonical records (``patent_mteb.records``). An interrupted run continues where it stopped:
+Input and output are files of canonical records (``patent_mteb.patents.records``). An interrupted run continues where it stopped:
 finished summaries lie in the cache file. A key, if the server wants one, comes from the environment variable OPENAI_API_KEY.
 """
 
@@ -21,8 +21,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from patent_mteb.errors import PatentMTEBError
-from patent_mteb.records import read_patents, write_patents
-from patent_mteb.summaries import SummaryCache, summarise
+from patent_mteb.patents.records import read_patents, write_patents
+from patent_mteb.patents.summaries import SummaryCache, summarise
 
 PROMPTS = {
     "abstract": "Write an abstract of this patent in at most 150 words: what it is, how it works, what it is for.",

@@ -6,10 +6,13 @@ its registries are extended at once, otherwise as soon as it is. Nothing else is
 
 from __future__ import annotations
 
+import importlib
 import sys
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import patent_mteb_autoload
+from patent_mteb.identity import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,9 +20,28 @@ if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
     from mteb.benchmarks.benchmark import Benchmark
 
-__all__ = ["__version__", "register", "register_benchmarks", "register_tasks"]
+    from patent_mteb.experiments.evaluate import evaluate, explain, rank
+    from patent_mteb.tasks.benchmark import PatentBenchmark
+    from patent_mteb.tasks.catalogue import get_tasks
 
-__version__ = "0.1.0"
+__all__ = [
+    "__version__",
+    "evaluate",
+    "explain",
+    "get_tasks",
+    "rank",
+    "register",
+    "register_benchmark",
+    "register_benchmarks",
+    "register_tasks",
+]
+
+_VERBS = {
+    "evaluate": "experiments.evaluate",
+    "explain": "experiments.evaluate",
+    "get_tasks": "tasks.catalogue",
+    "rank": "experiments.evaluate",
+}
 
 
 def register() -> None:
@@ -30,12 +52,34 @@ def register() -> None:
             owned by mteb or by another package.
     """
     from patent_mteb import _mteb
+    from patent_mteb.models.registry import METAS
+    from patent_mteb.search.bm25 import BM25_METAS
+    from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
+    from patent_mteb.tasks.catalogue import mteb_benchmarks, sample_tasks, tasks
 
-    _mteb.register()
+    _mteb.check_contract()
+    _mteb.register_tasks(tasks(), sample_tasks())  # tasks first: mteb drops model prompts that name an unknown task
+    _mteb.register_benchmarks(mteb_benchmarks())
+    _mteb.register_models((*METAS, *BM25_METAS, *LATE_INTERACTION_METAS))
+
+
+def register_benchmark(benchmark: PatentBenchmark) -> None:
+    """Enter a benchmark of your own with everything that belongs to it: its tasks, their samples, its tab in reports, validation.
+
+    Args:
+        benchmark: see :class:`patent_mteb.tasks.benchmark.PatentBenchmark`; ``examples/add_a_benchmark.py`` shows the whole of it.
+
+    Raises:
+        patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
+    """
+    from patent_mteb.tasks import catalogue
+
+    catalogue.add(benchmark)
+    register()
 
 
 def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask]] = ()) -> None:
-    """Enter task classes of your own in mteb's registry, as the suite enters its own; ``hidden`` ones resolve by name only.
+    """Enter single task classes in mteb's registry, as the suite enters its own; ``hidden`` ones resolve by name only.
 
     Raises:
         patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
@@ -46,7 +90,7 @@ def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask
 
 
 def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
-    """Enter benchmarks of your own in mteb's registry.
+    """Enter mteb benchmarks in mteb's registry.
 
     Raises:
         patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
@@ -55,6 +99,25 @@ def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
 
     _mteb.register_benchmarks(benchmarks)
 
+
+def __getattr__(name: str) -> Any:
+    if name in _VERBS:
+        return getattr(importlib.import_module(f"patent_mteb.{_VERBS[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_VERBS})
+
+
+class _Moved(ModuleType):
+    """The path ``patent_mteb.records`` of the first version: what it offers is in :mod:`patent_mteb.patents.records`."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("patent_mteb.patents.records"), name)
+
+
+records = sys.modules.setdefault("patent_mteb.records", _Moved("patent_mteb.records"))
 
 if "mteb" in sys.modules:
     register()

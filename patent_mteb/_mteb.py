@@ -1,14 +1,17 @@
-"""Registration in mteb: the only module that touches private names of mteb.
+"""What the suite uses of mteb without mteb's promise: its registries, and the private steps of a task that ours replace.
 
 mteb has no plugin mechanism. Its registries are plain containers, which are extended here and nowhere else; every name used
-is looked up by :func:`_private`, so that a name that mteb has moved stops with one clear error. ``tests/test_mteb_contract.py``
-holds the contract.
+is looked up by :func:`_private`. The private methods that our tasks replace are those of :data:`METHODS`: :class:`TaskHooks` and
+:class:`PairHooks` give them public names, and :func:`check_contract` compares them with mteb's, so that whatever mteb has moved
+stops with one clear error instead of a step that is silently left out. ``tests/test_mteb.py`` holds the contract.
+
+This module knows nothing of the suite and imports mteb only when it is called.
 """
 
 from __future__ import annotations
 
 import importlib
-import sys
+import inspect
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +22,110 @@ if TYPE_CHECKING:
     from mteb.benchmarks.benchmark import Benchmark
     from mteb.models.model_meta import ModelMeta
 
-__all__ = ["register", "register_benchmarks", "register_models", "register_tasks"]
+__all__ = [
+    "METHODS",
+    "PairHooks",
+    "TaskHooks",
+    "check_contract",
+    "register_benchmarks",
+    "register_models",
+    "register_tasks",
+    "registered",
+]
+
+METHODS: dict[tuple[str, str, str], tuple[str, ...]] = {
+    ("mteb.abstasks.abstask", "AbsTask", "_evaluate_subset"): ("model", "data_split", "encode_kwargs", "hf_split", "hf_subset", "timer"),
+    ("mteb.abstasks.retrieval", "AbsTaskRetrieval", "_evaluate_subset"): (
+        "model",
+        "data_split",
+        "encode_kwargs",
+        "hf_split",
+        "hf_subset",
+        "prediction_folder",
+        "num_proc",
+        "timer",
+    ),
+    ("mteb.abstasks.abstask", "AbsTask", "_push_dataset_to_hub"): (),
+    ("mteb.abstasks.abstask", "AbsTask", "_calculate_descriptive_statistics_from_split"): ("split",),
+    ("mteb.abstasks.sts", "AbsTaskSTS", "_calculate_scores"): ("scores", "normalized_scores"),
+}
+"""Module, class and method of mteb that a hook replaces -> the parameters that the hook relies on."""
+
+
+class TaskHooks:
+    """mteb's private steps of a task under public names, to stand before mteb's class among the bases of a task.
+
+    Each step is mteb's own unless a subclass replaces it.
+    """
+
+    def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
+        """Scores of a model on the data of one split and subset."""
+        return super()._evaluate_subset(model, data_split, **arguments)  # type: ignore[misc]
+
+    def describe_split(self, split: str, **arguments: Any) -> Any:
+        """Descriptive statistics of one split."""
+        return super()._calculate_descriptive_statistics_from_split(split, **arguments)  # type: ignore[misc]
+
+    def upload(self, *args: Any, **arguments: Any) -> None:
+        """Push the task's data to the hub."""
+        super()._push_dataset_to_hub(*args, **arguments)  # type: ignore[misc]
+
+    def _evaluate_subset(self, model: Any, data_split: Any, **arguments: Any) -> Any:
+        return self.evaluate_split(model, data_split, **arguments)
+
+    def _calculate_descriptive_statistics_from_split(self, split: str, **arguments: Any) -> Any:
+        return self.describe_split(split, **arguments)
+
+    def _push_dataset_to_hub(self, *args: Any, **arguments: Any) -> None:
+        self.upload(*args, **arguments)
+
+
+class PairHooks:
+    """As :class:`TaskHooks`, for the scores of a task on pairs of texts."""
+
+    def score_pairs(self, scores: Any, labels: list[float]) -> Any:
+        """Scores from the similarities of all pairs and their labels, scaled to 0 to 1."""
+        return super()._calculate_scores(scores, labels)  # type: ignore[misc]
+
+    def _calculate_scores(self, scores: Any, normalized_scores: list[float]) -> Any:
+        return self.score_pairs(scores, normalized_scores)
+
+
+def check_contract() -> None:
+    """Compare the methods that our tasks replace with mteb's.
+
+    Raises:
+        RegistrationError: mteb lacks one, or a parameter of it.
+    """
+    from collections.abc import Callable
+
+    for (module, kind, method), parameters in METHODS.items():
+        owner = _private(module, kind, type)
+        found = inspect.getattr_static(owner, method, None)
+        known = inspect.signature(found).parameters if isinstance(found, Callable) else {}  # type: ignore[arg-type]
+        if missing := [name for name in parameters if name not in known] or ([] if found else [method]):
+            raise RegistrationError(
+                _moved(f"{module}.{kind}.{method} with the parameter {missing[0]}" if found else f"{module}.{kind}.{method}")
+            )
+
+
+def _moved(what: str) -> str:
+    from importlib.metadata import version
+
+    return (
+        f"patent-mteb cannot register its tasks: mteb {version('mteb')} has no {what}. "
+        "Remedy: install a version of mteb that patent-mteb supports (mteb>=2.26,<3), or set PATENT_MTEB_AUTOLOAD=0 to "
+        "use mteb without the suite."
+    )
 
 
 def _private(module: str, name: str, kind: type) -> Any:
-    from importlib.metadata import version
-
     try:
         found = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
         found = None
     if not isinstance(found, kind):
-        raise RegistrationError(
-            f"patent-mteb cannot register its tasks: mteb {version('mteb')} has no {module}.{name} of type {kind.__name__}. "
-            "Remedy: install a version of mteb that patent-mteb supports (mteb>=2.26,<3), or set PATENT_MTEB_AUTOLOAD=0 to "
-            "use mteb without the suite."
-        )
+        raise RegistrationError(_moved(f"{module}.{name} of type {kind.__name__}"))
     return found
 
 
@@ -87,28 +178,6 @@ def register_models(metas: Iterable[ModelMeta]) -> None:
         if meta.name is None:
             raise RegistrationError("a model of the suite has no name")
         _claim(registry, meta.name, meta, "model", registry.get(meta.name) is meta)
-
-
-def _complete(module: str) -> bool:
-    return hasattr(sys.modules[module], {"patent_mteb.tasks": "SAMPLE_TASKS", "patent_mteb.benchmarks": "BENCHMARKS"}[module])
-
-
-def register() -> None:
-    """Enter the whole suite: tasks first, because mteb drops model prompts that name an unknown task.
-
-    While a module that defines part of the suite is still being imported (it imports mteb, which calls for the registration),
-    nothing is done; those modules call it themselves at their end.
-    """
-    for name in ("patent_mteb.tasks", "patent_mteb.benchmarks"):
-        if getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False) and not _complete(name):
-            return
-    from patent_mteb.benchmarks import BENCHMARKS
-    from patent_mteb.models import late_interaction, lexical, registry
-    from patent_mteb.tasks import SAMPLE_TASKS, TASKS
-
-    register_tasks(TASKS, SAMPLE_TASKS)
-    register_benchmarks(BENCHMARKS)
-    register_models((*registry.METAS, *lexical.BM25_METAS, *late_interaction.METAS))
 
 
 def registered(kind: str) -> Mapping[str, Any]:

@@ -155,7 +155,7 @@ def _parser() -> argparse.ArgumentParser:
 
     build = commands.add_parser("build", help="make a family's tables from canonical records (your own patents)")
     build.add_argument("family", help="wipo_at, dapfam, patenteb, sophia or patentmap")
-    build.add_argument("patents", type=Path, help="patents.parquet or patents.jsonl (see patent_mteb.records)")
+    build.add_argument("patents", type=Path, help="patents.parquet or patents.jsonl (see patent_mteb.patents.records)")
     build.add_argument("citations", type=Path, help="citations.parquet or citations.jsonl")
     build.add_argument("root", type=Path, help="directory for PATENT_MTEB_DATA")
     build.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the recipe; repeatable")
@@ -171,9 +171,8 @@ def _parser() -> argparse.ArgumentParser:
 def _list(args: argparse.Namespace) -> int:
     import mteb
 
-    from patent_mteb import sources
-    from patent_mteb.benchmarks import BENCHMARKS
-    from patent_mteb.tasks import TASKS
+    from patent_mteb.data import sources
+    from patent_mteb.tasks.catalogue import BENCHMARKS, TASKS
 
     table = Table(box=None, pad_edge=False)
     if args.what == "tasks":
@@ -233,11 +232,11 @@ def _select(args: argparse.Namespace) -> list[Any]:
 
 def _run(args: argparse.Namespace) -> int:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    from patent_mteb import runner
+    from patent_mteb.experiments import run
 
     tasks = _select(args)
     model = _model(args)
-    report = runner.run(
+    report = run.run(
         model,
         tasks,
         args.output_folder,
@@ -309,7 +308,7 @@ def _print_report(report: Any, folder: Path) -> None:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from patent_mteb import validation
+    from patent_mteb.experiments import validation
 
     findings = validation.validate(args.directory)
     for finding in findings:
@@ -319,10 +318,10 @@ def _validate(args: argparse.Namespace) -> int:
 
 
 def _sweep(args: argparse.Namespace) -> int:
-    from patent_mteb.models.lexical import bm25
+    from patent_mteb.experiments.sweep import Matrix, sweep
     from patent_mteb.models.loading import load
+    from patent_mteb.search.bm25 import bm25
     from patent_mteb.store import stored
-    from patent_mteb.sweep import Matrix, sweep
 
     matrix = Matrix(args.backends, args.granularities, args.queries, args.corpora, args.aggregates, args.lengths, args.rrf, args.alphas)
     try:
@@ -381,7 +380,7 @@ def _export(args: argparse.Namespace) -> int:
 def _geometry(args: argparse.Namespace) -> int:
     import mteb
 
-    from patent_mteb.geometry_report import geometry
+    from patent_mteb.experiments.geometry import geometry
     from patent_mteb.models.loading import load
     from patent_mteb.store import stored
     from patent_mteb.tasks.base import PatentRetrieval
@@ -433,9 +432,10 @@ def _store(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
-    from patent_mteb import build, records
+    from patent_mteb import recipes
+    from patent_mteb.patents import records
 
-    log = build.run(args.family, records.read_patents(args.patents), records.read_citations(args.citations), args.root, args.set)
+    log = recipes.run(args.family, records.read_patents(args.patents), records.read_citations(args.citations), args.root, args.set)
     table = Table(box=None, pad_edge=False)
     for title in ("step", "in", "out", "note"):
         table.add_column(title, justify="right" if title in ("in", "out") else "left")

@@ -1,4 +1,4 @@
-"""Small results folders for the tests of the report: written by hand in the form of mteb and patent_mteb.queryscores."""
+"""Small results folders for the tests of the report: written by hand in the form of mteb and patent_mteb.tasks.perquery."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import patent_mteb
-from patent_mteb import sources
+from patent_mteb.data import sources
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 RETRIEVAL = "PatenTEBEffect2Full.sample"
@@ -80,7 +80,7 @@ def test_own_patents(example):
 def test_own_patents_from_files(example, tmp_path):
     from test_build_wipo_at import CITATIONS, PATENTS
 
-    from patent_mteb.records import write_citations, write_patents
+    from patent_mteb.patents.records import write_citations, write_patents
 
     write_patents(tmp_path / "patents.parquet", PATENTS)
     write_citations(tmp_path / "citations.jsonl", CITATIONS)

@@ -1,8 +1,9 @@
 """Metrics as pure functions on NumPy arrays.
 
 =============================  =====================================================================================
-:mod:`.ranking`                nDCG, recall, precision, AP and RR per query and per slice, equal to trec_eval
-:mod:`.scoring`                all scores of mteb's retrieval tasks, nAUC included, from rankings as arrays
+:mod:`.measures`               nDCG, recall, precision, AP and RR per query and per slice, equal to trec_eval; all scores of
+                               mteb's retrieval tasks, nAUC included
+:mod:`.slices`                 named parts of judgements: IN and OUT of domain, jurisdictions, categories, years
 :mod:`.inscope`                InScope@k: does a retrieved patent share an IPC code with the query (Sophia-Bench, eq. 1)
 :mod:`.geometry`               alignment, uniformity, singular spectrum divergence, IDA ratio (PatentMap, app. D and E)
 :mod:`.significance`           paired bootstrap, intervals, corrections, tiers (WIPO-AT, section 3.7)

@@ -7,16 +7,21 @@ every place of a query without codes.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from patent_mteb.patents import ipc
+
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["KS", "LEVELS", "code_matrices", "in_scope", "in_scope_at", "inscope", "ranked_places"]
+logger = logging.getLogger(__name__)
+
+__all__ = ["KS", "LEVELS", "code_matrices", "in_scope", "in_scope_at", "inscope_scores"]
 
 Level = Literal["section", "subclass", "subgroup"]
 LEVELS: tuple[Level, ...] = ("section", "subclass", "subgroup")
@@ -28,7 +33,7 @@ def code_matrices(queries: Sequence[Collection[str]], documents: Sequence[Collec
     """Which codes each query and each document carries, as sparse boolean matrices [n queries, codes] and [n documents, codes].
 
     Args:
-        queries, documents: the codes of each, all truncated to one level (:func:`patent_mteb.ipc.codes_at`).
+        queries, documents: the codes of each, all truncated to one level (:func:`patent_mteb.patents.ipc.codes_at`).
     """
     from scipy.sparse import csr_array
 
@@ -45,35 +50,6 @@ def code_matrices(queries: Sequence[Collection[str]], documents: Sequence[Collec
         return csr_array((np.ones(len(columns), dtype=bool), columns, ends), shape=(len(rows), max(1, len(column))))
 
     return matrix(queries), matrix(documents)
-
-
-def ranked_places(
-    results: Mapping[str, Mapping[str, float]], queries: Sequence[str], documents: Sequence[str], depth: int = max(KS)
-) -> NDArray[np.int64]:
-    """The first ``depth`` documents of each query in a run of scores, as places in ``documents``; -1 where the ranking has ended.
-
-    Ranked as trec_eval does: by score in single precision, equal ones by document id, the higher id first.
-
-    Args:
-        results: {query: {document: score}}; a query that it lacks has an empty ranking.
-
-    Raises:
-        ValueError: a score that is NaN, or a retrieved document that is not among ``documents``.
-    """
-    place = {document: number for number, document in enumerate(documents)}
-    ranked = np.full((len(queries), depth), -1, dtype=np.int64)
-    for row, query in enumerate(queries):
-        found = results.get(query, {})
-        scores = np.fromiter(found.values(), dtype=np.float32, count=len(found))
-        if np.isnan(scores).any():
-            raise ValueError(f"query {query!r} has {np.isnan(scores).sum()} scores that are NaN")
-        lowest = np.partition(scores, -depth)[-depth] if len(found) > depth else -np.inf
-        pairs = sorted(((score, document) for score, document in zip(scores, found, strict=True) if score >= lowest), reverse=True)
-        for position, (_, document) in enumerate(pairs[:depth]):
-            if document not in place:
-                raise ValueError(f"document {document!r}, retrieved for query {query!r}, is not in the corpus")
-            ranked[row, position] = place[document]
-    return ranked
 
 
 def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_array) -> NDArray[np.bool_]:
@@ -109,36 +85,45 @@ def in_scope_at(shared: NDArray[np.bool_], ks: Sequence[int] = KS) -> dict[int, 
     return {k: shared[:, :k].sum(axis=1) / k for k in ks}
 
 
-def inscope(
-    ranked: ArrayLike,
-    query_codes: Sequence[Collection[str]],
-    document_codes: Sequence[Collection[str]],
-    *,
-    levels: Sequence[Level] = LEVELS,
-    ks: Sequence[int] = KS,
-) -> dict[tuple[Level, int], NDArray[np.float64]]:
-    """(level, k) -> [n queries] InScope@k.
+def inscope_scores(
+    docs: NDArray[np.integer],
+    query_ids: Sequence[str],
+    doc_ids: Sequence[str],
+    query_codes: Mapping[str, Sequence[str]],
+    document_codes: Mapping[str, Sequence[str]],
+) -> dict[str, float]:
+    """Mean InScope@k of a run at section, subclass and subgroup for the paper's six depths.
+
+    The denominator is k, also where a ranking is shorter. The mean is over the queries that have a code at the level; documents
+    without one are out of scope. Codes that cannot be read, or that stop above the level, are counted and logged.
 
     Args:
-        ranked: [n queries, depth] places of documents, best first, -1 where the ranking has ended.
-        query_codes, document_codes: IPC codes of each query and document, in any form that :mod:`patent_mteb.ipc` reads.
+        docs: [queries, depth] numbers of documents, best first, -1 behind the last one.
+        query_ids, doc_ids: what the rows and the numbers stand for.
+        query_codes, document_codes: IPC codes as written.
 
-    Raises:
-        ValueError: a code that cannot be read or does not reach a level, with its owner; shapes that do not fit.
+    Returns:
+        ``inscope_<level>_at_<k>`` and ``inscope_<level>_n_queries``; no score for a level that no query reaches.
     """
-    from patent_mteb import ipc
-
-    def truncated(owner: str, codes: Sequence[Collection[str]], level: Level) -> list[tuple[str, ...]]:
-        cut = []
-        for number, own in enumerate(codes):
-            try:
-                cut.append(ipc.codes_at(own, level).codes)
-            except ValueError as error:
-                raise ValueError(f"{owner} {number}: {error}") from error
-        return cut
-
-    scores: dict[tuple[Level, int], NDArray[np.float64]] = {}
-    for level in levels:
-        shared = in_scope(ranked, *code_matrices(truncated("query", query_codes, level), truncated("document", document_codes, level)))
-        scores |= {(level, k): values for k, values in in_scope_at(shared, ks).items()}
+    top = docs[:, : max(KS)]
+    retrieved = np.unique(top[top >= 0])
+    places = np.where(top >= 0, np.searchsorted(retrieved, top), -1)
+    documents = [doc_ids[number] for number in retrieved]
+    scores: dict[str, float] = {}
+    for level in LEVELS:
+        of_queries, lost_here = _truncated(query_codes, query_ids, level)
+        of_documents, lost_there = _truncated(document_codes, documents, level)
+        if lost_here or lost_there:
+            logger.warning("InScope: %d IPC codes of queries and %d of documents give no %s", lost_here, lost_there, level)
+        known = [row for row, codes in enumerate(of_queries) if codes]
+        scores[f"inscope_{level}_n_queries"] = len(known)
+        if known:
+            matrices = code_matrices([of_queries[row] for row in known], of_documents)
+            for k, values in in_scope_at(in_scope(places[known], *matrices)).items():
+                scores[f"inscope_{level}_at_{k}"] = float(values.mean())
     return scores
+
+
+def _truncated(codes: Mapping[str, Sequence[str]], keys: Sequence[str], level: Level) -> tuple[list[tuple[str, ...]], int]:
+    cut = [ipc.codes_at(codes.get(key, ()), level, errors="skip") for key in keys]
+    return [found.codes for found in cut], sum(len(found.unusable) for found in cut)

@@ -14,27 +14,28 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import mteb  # noqa: F401  (first, so that the registration that follows it does not meet half-imported modules of ours)
+import mteb  # noqa: F401  (first: the registration that follows its import must not meet half-imported modules of this room)
 
 if TYPE_CHECKING:
     from patent_mteb.models.composition import compose
-    from patent_mteb.models.fusion import RRF, Hybrid, Linear
-    from patent_mteb.models.lexical import bm25
     from patent_mteb.models.loading import load
-    from patent_mteb.models.passages import Passages, Sections
-    from patent_mteb.models.rerank import Reranked
     from patent_mteb.models.truncation import Truncated
+    from patent_mteb.search.bm25 import bm25
+    from patent_mteb.search.fusion import RRF, Hybrid, Linear
+    from patent_mteb.search.passages import Passages
+    from patent_mteb.search.rerank import Reranked
+    from patent_mteb.search.splitting import Sections
     from patent_mteb.store import stored
 
 _HOMES = {
-    "RRF": "models.fusion",
-    "Hybrid": "models.fusion",
-    "Linear": "models.fusion",
-    "Passages": "models.passages",
-    "Reranked": "models.rerank",
-    "Sections": "models.passages",
+    "RRF": "search.fusion",
+    "Hybrid": "search.fusion",
+    "Linear": "search.fusion",
+    "Passages": "search.passages",
+    "Reranked": "search.rerank",
+    "Sections": "search.splitting",
     "Truncated": "models.truncation",
-    "bm25": "models.lexical",
+    "bm25": "search.bm25",
     "compose": "models.composition",
     "load": "models.loading",
     "stored": "store",
@@ -53,6 +54,10 @@ __all__ = [
     "load",
     "stored",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
 
 
 def __getattr__(name: str) -> Any:

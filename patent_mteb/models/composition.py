@@ -5,16 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mteb.models import EncoderProtocol, SearchProtocol
-
 from patent_mteb.errors import ModelError
+from patent_mteb.search.dense import is_encoder
 
 __all__ = ["compose"]
-
-
-def _is_encoder(model: Any) -> bool:
-    """Whether a model gives one vector a text; late interaction does so too, but searches by those of the tokens."""
-    return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
 
 
 def compose(
@@ -39,7 +33,7 @@ def compose(
         store: folder of the embedding store; None encodes anew. Ignored by models that do not embed.
         section_tags: encode PatentMap's section tags too (:func:`~patent_mteb.models.section_tags.with_section_tags`).
         dims: keep this many dimensions (:class:`~patent_mteb.models.truncation.Truncated`).
-        passages: search windows of this many tokens, aggregated by ``aggregate`` (:class:`~patent_mteb.models.passages.Passages`).
+        passages: search windows of this many tokens, aggregated by ``aggregate`` (:class:`~patent_mteb.search.passages.Passages`).
         stride: tokens between the starts of two windows; without overlap if None.
         fuse: a second search model, the lexical one where there is one; it is searched by passages too if ``passages`` is given.
         alpha: weight of ``model`` in linear fusion; 0.5 if neither this nor ``rrf_k`` is given.
@@ -51,14 +45,14 @@ def compose(
     """
     from mteb.models.model_meta import ModelMeta
 
-    from patent_mteb.models.fusion import Hybrid
-    from patent_mteb.models.passages import Passages
     from patent_mteb.models.section_tags import with_section_tags
     from patent_mteb.models.truncation import Truncated
+    from patent_mteb.search.fusion import Hybrid
+    from patent_mteb.search.passages import Passages
     from patent_mteb.store import stored
 
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
-    embeds = isinstance(model, ModelMeta) or _is_encoder(model)
+    embeds = isinstance(model, ModelMeta) or is_encoder(model)
     if fuse is None and (alpha is not None or rrf_k is not None):
         raise ModelError("--alpha and --rrf need a second system. Remedy: name it with --fuse")
     if alpha is not None and rrf_k is not None:
@@ -77,12 +71,12 @@ def compose(
     if passages is not None:
         composed = Passages(composed, passages, aggregate, stride=stride)
     if fuse is not None:
-        second = stored(fuse, store) if store is not None and (_is_encoder(fuse) or hasattr(fuse, "with_store")) else fuse
+        second = stored(fuse, store) if store is not None and (is_encoder(fuse) or hasattr(fuse, "with_store")) else fuse
         if passages is not None:
             second = Passages(second, passages, aggregate, stride=stride)
         composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
     if rerank is not None:
-        from patent_mteb.models.rerank import Reranked
+        from patent_mteb.search.rerank import Reranked
 
         composed = Reranked(composed, rerank, k=rerank_depth)
     return composed

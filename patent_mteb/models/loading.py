@@ -12,9 +12,10 @@ from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
-from patent_mteb.models.colbert import is_late_interaction
-from patent_mteb.models.local import content_revision, local_name
-from patent_mteb.models.registry import CHECKPOINTS, without_prompts
+from patent_mteb.identity import content_revision, local_name
+from patent_mteb.models.checkpoints import CHECKPOINTS
+from patent_mteb.models.registry import without_prompts
+from patent_mteb.search.colbert import is_late_interaction
 
 __all__ = ["find_meta", "kind_of_checkpoint", "load"]
 
@@ -64,7 +65,7 @@ def local_meta(folder: Path) -> ModelMeta:
     kind = kind_of_checkpoint(folder)
     common = {"name": local_name(folder), "revision": content_revision(folder), "open_weights": None}
     if kind == "late-interaction":
-        from patent_mteb.models.late_interaction import late_interaction
+        from patent_mteb.search.late_interaction import late_interaction
 
         meta: ModelMeta = late_interaction(str(folder)).mteb_model_meta
         return meta

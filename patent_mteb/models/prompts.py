@@ -8,7 +8,7 @@ neither sentence-transformers nor mteb can apply: both encode without any prompt
 flat, under the keys by which mteb looks a prompt up: ``"{Task}-query"`` and ``"{Task}-document"`` where the two sides differ
 in role, ``"{Task}"`` where there is only one prompt (single texts, paraphrase pairs).
 
-Tasks of the other families have no prompt of their own. DAPFAM, WIPO-AT retrieval and Sophia take the pair of
+Tasks of the other benchmarks have no prompt of their own; which row they take stands in the facts of each benchmark. DAPFAM, WIPO-AT retrieval and Sophia take the pair of
 ``retrieval_MIXED``, also for the IN and OUT parts: one encoding is scored on all three parts, and the published DAPFAM
 scores were reproduced with it. PatentMap's retrieval follows by analogy. No paper says what to use elsewhere; chosen here:
 classification tasks take the prompt of ``class_text2ipc3`` and clustering tasks the one of ``clusters_ext_full_ipc``
@@ -21,7 +21,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["TABLE_11", "TASK_PROMPTS", "TaskPrompt", "patenteb_prompts", "prompt_for"]
+from patent_mteb.errors import ModelError
+
+__all__ = ["TABLE_11", "TASK_PROMPTS", "TaskPrompt", "add_rows", "patenteb_prompts", "prompt_for"]
 
 
 @dataclass(frozen=True)
@@ -94,18 +96,26 @@ TASK_PROMPTS: dict[str, str] = {
 }
 """The suite's PatenTEB tasks and their rows in Table 11."""
 
-_OTHER_FAMILIES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), row)
-    for pattern, row in (
-        (r"PatentCitationRetrieval|WIPOAT\w+Retrieval", "retrieval_MIXED"),
-        (r"(Patent)?DAPFAM\w+Retrieval", "retrieval_MIXED"),
-        (r"Sophia\w+Retrieval", "retrieval_MIXED"),
-        (r"PatentMap\w+Retrieval", "retrieval_MIXED"),
-        (r"(WIPOAT|PatentMap)\w+Classification(\.\w+)?|(Swedish)?Patent\w*Classification", "class_text2ipc3"),
-        (r"WIPOAT\w+Clustering(\.\w+)?|BigPatentClustering", "clusters_ext_full_ipc"),
-    )
-)
+_ROWS: dict[str, str] = {
+    r"DAPFAM\w+Retrieval": "retrieval_MIXED",
+    r"(Swedish)?Patent\w*Classification": "class_text2ipc3",
+    r"BigPatentClustering": "clusters_ext_full_ipc",
+}
+"""Pattern of task names -> row of Table 11: the patent tasks that mteb ships, and what the benchmarks of the suite add."""
+
 _VARIANT = re.compile(r"(\.sample|\.v\d+)+$")
+
+
+def add_rows(rows: Iterable[tuple[str, str]]) -> None:
+    """Enter the rows that the tasks of a benchmark take: (pattern of task names, row of :data:`TABLE_11`).
+
+    Raises:
+        ModelError: a row is not one of Table 11.
+    """
+    for pattern, row in rows:
+        if row not in TABLE_11:
+            raise ModelError(f"Table 11 has no row '{row}' for the tasks {pattern}. Remedy: choose one of {', '.join(TABLE_11)}")
+        _ROWS[pattern] = row
 
 
 def prompt_for(task_name: str) -> TaskPrompt | None:
@@ -114,9 +124,7 @@ def prompt_for(task_name: str) -> TaskPrompt | None:
     A version (``.v2``) or the sample (``.sample``) of a task uses the prompt of the task.
     """
     name = _VARIANT.sub("", task_name)
-    if name in TASK_PROMPTS:
-        return TABLE_11[TASK_PROMPTS[name]]
-    return next((TABLE_11[row] for pattern, row in _OTHER_FAMILIES if pattern.fullmatch(name)), None)
+    return next((TABLE_11[row] for pattern, row in _ROWS.items() if re.fullmatch(pattern, name)), None)
 
 
 def patenteb_prompts(task_names: Iterable[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ Without a hub, ``PATENT_MTEB_MODELS`` names a directory that holds copies under 
 (``$PATENT_MTEB_MODELS/datalyes/patembed-base/``).
 
 Not here: ``allenai/specter2`` (an adapter that needs the ``adapters`` package; its base model is), late-interaction models
-(:mod:`patent_mteb.models.late_interaction`), and models without public weights (QaECTER, SEARCHFORMER).
+(:mod:`patent_mteb.search.late_interaction`), and models without public weights (QaECTER, SEARCHFORMER).
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ import importlib
 import logging
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 
 from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
-from patent_mteb.models.local import content_revision
-from patent_mteb.models.prompts import TABLE_11, TASK_PROMPTS, patenteb_prompts, prompt_for
+from patent_mteb.identity import content_revision
+from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
 from patent_mteb.models.robustness import SEPARATOR, EditedInput, InputVariant, pruned, with_settings
 
 if TYPE_CHECKING:
@@ -45,222 +44,13 @@ if TYPE_CHECKING:
     from mteb.types import Array, BatchedInput, PromptType
     from sentence_transformers import SentenceTransformer
     from torch.utils.data import DataLoader
+from patent_mteb.models.checkpoints import CHECKPOINTS, SOURCES, Checkpoint, Prompts
+
+__all__ = ["METAS", "PatentEncoder", "load_patembed", "load_plain", "section_tags", "without_prompts"]
 
 logger = logging.getLogger(__name__)
 
-__all__ = [
-    "CHECKPOINTS",
-    "METAS",
-    "Checkpoint",
-    "PatentEncoder",
-    "load_patembed",
-    "load_plain",
-    "section_tags",
-    "without_prompts",
-]
-
-Prompts = Literal["table11", "none"]
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """One published model.
-
-    Attributes:
-        name: hub id.
-        dim: embedding dimensions.
-        max_tokens: context of the encoder.
-        pooling: how token vectors become one vector.
-        licence: as mteb spells it.
-        parameters: total parameters, in millions; None where no source says.
-        revision: commit the facts were read at; None where none is known.
-        modules: the checkpoint ships sentence-transformers modules; otherwise it is a bare transformer, pooled as stated here.
-        prompts: the setting that the model was made for.
-        trained_on: rows of Table 11 whose training data the model has seen.
-        adapted_from: the model it was initialised with.
-        tagged: texts carry section tags (see :func:`section_tags`).
-        released: ISO date, or None where no source says.
-        source: key of the BibTeX entry.
-    """
-
-    name: str
-    dim: int
-    max_tokens: int
-    pooling: Literal["mean", "cls"]
-    licence: str
-    parameters: float | None = None
-    revision: str | None = None
-    modules: bool = True
-    prompts: Prompts = "none"
-    trained_on: frozenset[str] | None = frozenset()
-    adapted_from: str | None = None
-    tagged: bool = False
-    released: str | None = None
-    source: str | None = None
-
-
-_SOURCES = {
-    "patenteb": """@misc{ayaou2025patenteb,
-  author = {Iliass Ayaou and Denis Cavallucci},
-  title = {PatenTEB: A Comprehensive Benchmark and Model Family for Patent Text Embedding},
-  year = {2025},
-}""",
-    "paecter": """@misc{ghosh2024paecter,
-  author = {Mainak Ghosh and Sebastian Erhardt and Michael E. Rose and Erik Buunk and Dietmar Harhoff},
-  title = {PaECTER: Patent-level Representation Learning using Citation-informed Transformers},
-  year = {2024},
-  eprint = {2402.19411},
-  archiveprefix = {arXiv},
-}""",
-    "patentsberta": """@article{bekamiri2024patentsberta,
-  author = {Hamid Bekamiri and Daniel S. Hain and Roman Jurowetzki},
-  title = {PatentSBERTa: A deep NLP based hybrid model for patent distance and classification using augmented SBERT},
-  journal = {Technological Forecasting and Social Change},
-  volume = {206},
-  pages = {123536},
-  year = {2024},
-  doi = {10.1016/j.techfore.2024.123536},
-}""",
-    "bert-for-patents": """@techreport{srebrovic2020bertforpatents,
-  author = {Rob Srebrovic and Jay Yonamine},
-  title = {Leveraging the BERT algorithm for Patents with TensorFlow and BigQuery},
-  institution = {Google},
-  year = {2020},
-}""",
-    "patentmap": """@misc{zuo2025patentmap,
-  author = {You Zuo and Kim Gerdes and {\\'E}ric de la Clergerie and Beno{\\^i}t Sagot},
-  title = {Patent Representation Learning via Self-supervision},
-  year = {2025},
-}""",
-    "legal-bert": """@inproceedings{chalkidis2020legalbert,
-  author = {Ilias Chalkidis and Manos Fergadiotis and Prodromos Malakasiotis and Nikolaos Aletras and Ion Androutsopoulos},
-  title = {LEGAL-BERT: The Muppets straight out of Law School},
-  booktitle = {Findings of EMNLP},
-  year = {2020},
-  doi = {10.18653/v1/2020.findings-emnlp.261},
-}""",
-}
-
-_TRAINED = frozenset(row for row in TABLE_11 if not row.startswith("clusters_"))
-_NO_CLASSES = frozenset(row for row in _TRAINED if not row.startswith("class_"))
-_RETRIEVAL = frozenset(row for row in _NO_CLASSES if not row.startswith("para_"))
 _TASK_OF_ROW = {row: task for task, row in TASK_PROMPTS.items()}
-
-
-def _patembed(name: str, dim: int, parameters: float, **other: Any) -> Checkpoint:
-    values: dict[str, Any] = {
-        "max_tokens": 512,
-        "pooling": "mean",
-        "licence": "cc-by-nc-sa-4.0",
-        "prompts": "table11",
-        "trained_on": _TRAINED,
-        "adapted_from": "datalyes/patembed-large",
-        "released": "2025-10-08",  # the paper's date
-        "source": "patenteb",
-    }
-    return Checkpoint(f"datalyes/patembed-{name}", dim, parameters=parameters, **(values | other))
-
-
-def _patentmap(name: str) -> Checkpoint:
-    return Checkpoint(
-        f"ZoeYou/PatentMap-V0-{name}",
-        1024,
-        512,
-        "cls",
-        "cc-by-nc-4.0",
-        modules=False,
-        adapted_from="anferico/bert-for-patents",
-        tagged=True,
-        source="patentmap",
-    )
-
-
-_BERT_FOR_PATENTS = {"adapted_from": "anferico/bert-for-patents"}
-_MODERN_BERT = {"adapted_from": "Alibaba-NLP/gte-modernbert-base", "pooling": "cls"}
-
-CHECKPOINTS: dict[str, Checkpoint] = {
-    checkpoint.name: checkpoint
-    for checkpoint in (
-        _patembed("large", 1024, 344.4, revision="2d5c0f92a3e5dc3d5415c08e612c57543c0e03ad", **_BERT_FOR_PATENTS),
-        _patembed("base", 768, 193.1, revision="244ba452908a3093be11efb8a44396652317fb14"),
-        _patembed("base_small", 512, 142.5),
-        _patembed("small", 384, 117.4),
-        _patembed("mini", 256, 92.2),
-        _patembed("nano", 128, 67.1),
-        _patembed("base_long_1024", 768, 149.0, max_tokens=1024, **_MODERN_BERT),
-        _patembed("base_long_2048", 768, 149.0, max_tokens=2048, **_MODERN_BERT),
-        _patembed("base_long_4096", 768, 149.0, max_tokens=4096, **_MODERN_BERT),
-        _patembed("large_no_prompts", 1024, 344.4, prompts="none", **_BERT_FOR_PATENTS),
-        _patembed("large_all_ret_only", 1024, 344.4, trained_on=_RETRIEVAL, **_BERT_FOR_PATENTS),
-        _patembed("large_all_no_classif", 1024, 344.4, trained_on=_NO_CLASSES, **_BERT_FOR_PATENTS),
-        Checkpoint(
-            "mpi-inno-comp/paecter",
-            1024,
-            512,
-            "mean",
-            "apache-2.0",
-            340.0,
-            "1f355d9e9a34dc4859e22d05ce27e970eeacfbd2",
-            adapted_from="anferico/bert-for-patents",
-            source="paecter",
-        ),
-        Checkpoint("mpi-inno-comp/pat_specter", 768, 512, "cls", "apache-2.0", source="paecter"),
-        Checkpoint(
-            "AI-Growth-Lab/PatentSBERTa",
-            768,
-            512,
-            "cls",
-            "not specified",
-            125.0,
-            "3ff1d553c861d8f5bfd902333d97fc95eb6b4c8f",
-            source="patentsberta",
-        ),
-        Checkpoint(
-            "AAUBS/PatentSBERTa_V2",
-            768,
-            512,
-            "mean",
-            "not specified",
-            125.0,
-            "40771047ef94e147703aa235c718f12716e5042a",
-            trained_on=None,
-        ),
-        Checkpoint(
-            "anferico/bert-for-patents",
-            1024,
-            512,
-            "mean",
-            "apache-2.0",
-            340.0,
-            "148e559789f59c2660cb7e7aaa0812041660c607",
-            modules=False,
-            source="bert-for-patents",
-        ),
-        Checkpoint(
-            "bhlim/bge-base-patentmatch",
-            768,
-            512,
-            "cls",
-            "apache-2.0",
-            109.0,
-            "62a9198eaf06871d479f214755138e29886782de",
-            adapted_from="BAAI/bge-base-en-v1.5",
-        ),
-        *map(_patentmap, ("SecPair-Claim", "Dropout", "CropShuffle", "SentShuffle", "IPC8")),
-        Checkpoint(
-            "nlpaueb/legal-bert-base-uncased",
-            768,
-            512,
-            "mean",
-            "cc-by-sa-4.0",
-            109.0,
-            modules=False,
-            source="legal-bert",
-        ),
-        Checkpoint("allenai/specter2_base", 768, 512, "cls", "apache-2.0", modules=False),
-    )
-}
-"""The registered checkpoints by hub id."""
 
 
 def section_tags(text: str) -> str:
@@ -493,7 +283,7 @@ def _meta(checkpoint: Checkpoint) -> ModelMeta:
         use_instructions=checkpoint.prompts != "none",
         training_datasets=None if trained_on is None else {_TASK_OF_ROW[row] for row in sorted(trained_on)},
         adapted_from=checkpoint.adapted_from,
-        citation=None if checkpoint.source is None else _SOURCES[checkpoint.source],
+        citation=None if checkpoint.source is None else SOURCES[checkpoint.source],
     )
 
 

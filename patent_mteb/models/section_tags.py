@@ -12,6 +12,7 @@ import copy
 from typing import TYPE_CHECKING, TypeVar
 
 from patent_mteb.errors import ModelError
+from patent_mteb.models.checkpoints import CHECKPOINTS
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
@@ -26,8 +27,6 @@ _Model = TypeVar("_Model")
 
 
 def _made_for_tags(meta: ModelMeta) -> bool:
-    from patent_mteb.models.registry import CHECKPOINTS
-
     checkpoint = CHECKPOINTS.get(meta.name or "")
     return checkpoint is not None and checkpoint.tagged
 

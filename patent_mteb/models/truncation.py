@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mteb.models import EncoderProtocol, SearchProtocol
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
+from patent_mteb.search.dense import is_encoder
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
@@ -33,7 +33,7 @@ class Truncated:
     """
 
     def __init__(self, model: Any, dims: int) -> None:
-        if not isinstance(model, EncoderProtocol) or isinstance(model, SearchProtocol):
+        if not is_encoder(model):
             raise ModelError(f"{type(model).__name__} is no encoder. Remedy: give an encoder, and put search models around it.")
         if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
             raise ModelError(f"cannot keep {dims!r} dimensions. Remedy: give a positive whole number.")

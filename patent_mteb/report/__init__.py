@@ -69,8 +69,8 @@ def run(
     """
     import polars as pl
 
+    from patent_mteb.report import cells, forms, tables
     from patent_mteb.report import published as papers
-    from patent_mteb.report import tables as forms
     from patent_mteb.report.collect import ReportError, collect
     from patent_mteb.report.statistics import Statistics, statistics
 
@@ -85,8 +85,8 @@ def run(
     messages = list(collected.messages)
     found = statistics(collected, baseline) if html or baseline else Statistics()
     messages += found.messages
-    built = forms.build(collected, found)
-    beside: list[forms.Table] = []
+    built = tables.build(collected, found)
+    beside: list[cells.Table] = []
     if published:
         beside, notes = papers.beside(collected)
         messages += notes

@@ -1,7 +1,7 @@
 """A results folder as tidy tables: what was measured, on which data, by which model, and what had to be left out.
 
 Read are mteb's result files (``<folder>/[results/]<org>__<model>/<revision>/[experiments/<settings>/]<Task>.json``), the
-``model_meta.json`` and ``run_settings.jsonl`` beside them, and the per-query scores of :mod:`patent_mteb.queryscores`.
+``model_meta.json`` and ``run_settings.jsonl`` beside them, and the per-query scores of :mod:`patent_mteb.tasks.perquery`.
 
 Every result belongs to one of three *worlds*, which are never mixed in a table or a mean:
 
@@ -68,7 +68,7 @@ def suite_tasks() -> dict[str, SuiteTask]:
     """The tasks of the suite by name, in the order of families, groups and tasks."""
     import mteb  # noqa: F401  importing mteb registers the suite, which must come before the tasks are imported
 
-    from patent_mteb.tasks import FAMILIES
+    from patent_mteb.tasks.catalogue import FAMILIES
 
     found: dict[str, SuiteTask] = {}
     for module in FAMILIES:
@@ -478,8 +478,8 @@ def _row(result: _Result) -> dict[str, Any]:
 
 def _prompt(model: str, settings: Mapping[str, Any], meta: Mapping[str, Any], task: str) -> str:
     """What is known about the prompt that a model put before the texts of a task."""
+    from patent_mteb.models.checkpoints import CHECKPOINTS
     from patent_mteb.models.prompts import prompt_for
-    from patent_mteb.models.registry import CHECKPOINTS
 
     if parts := settings.get("parts"):
         return "; ".join(f"{part['name']}: {_prompt(part['name'], part, {}, task)}" for part in parts)

@@ -23,8 +23,9 @@ from typing import Any
 
 import polars as pl
 
+from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
-from patent_mteb.report.tables import Cell, Column, Table, as_markdown, slug
+from patent_mteb.report.forms import as_markdown
 
 __all__ = ["Export", "Refusal", "leaderboard", "prepare"]
 
@@ -232,7 +233,7 @@ def leaderboard(summaries: Path) -> str:
         ReportError: a summary is damaged.
     """
     found = [_read(path) for path in sorted(summaries.rglob("summary.json"))]
-    from patent_mteb.benchmarks import BENCHMARKS
+    from patent_mteb.tasks.catalogue import BENCHMARKS
 
     total = next(benchmark for benchmark in BENCHMARKS if benchmark.name == "PatentMTEB")
     parts = [_ranking(total, found, "Patent embedding leaderboard")]
@@ -260,7 +261,7 @@ def _mains(scores: dict[str, dict[str, dict[str, float]]]) -> Iterable[tuple[str
 
 
 def _ranking(benchmark: Any, found: Sequence[tuple[str, dict[str, Any]]], title: str) -> Table:
-    from patent_mteb.benchmarks import group_means, summary
+    from patent_mteb.tasks.benchmark import group_means, summary
 
     names = {task.metadata.name for tasks in benchmark.groups.values() for task in tasks}
     rows: list[tuple[Cell, ...]] = []

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from patent_mteb import __version__
+from patent_mteb.report.cells import Cell, Table, short, slug, titled
 from patent_mteb.report.collect import WORLDS, Collected
 from patent_mteb.report.statistics import Statistics
-from patent_mteb.report.tables import Cell, Table, short, slug, titled
 
 if TYPE_CHECKING:
     from patent_mteb.report.plots import Plot

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from patent_mteb.report import frames
+from patent_mteb.report.cells import short, slug, titled
 from patent_mteb.report.collect import Collected, ReportError
-from patent_mteb.report.tables import short, slug, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from patent_mteb import published
+from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected, suite_tasks
-from patent_mteb.report.tables import Cell, Column, Table
 
 __all__ = ["METRICS", "beside"]
 

@@ -6,11 +6,8 @@ show the same. What was not measured is missing: it shows as a dash (empty in cs
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -19,115 +16,17 @@ from patent_mteb.report.collect import WORLDS, Collected
 from patent_mteb.report.statistics import LETTER, Statistics
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    pass
+from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, short, slug, titled
 
-__all__ = [
-    "FORMATS",
-    "Cell",
-    "Column",
-    "Table",
-    "as_csv",
-    "as_latex",
-    "as_markdown",
-    "as_terminal",
-    "build",
-    "domain_scores",
-    "headline",
-    "mark",
-    "short",
-    "slug",
-    "titled",
-]
+__all__ = ["build", "domain_scores", "headline"]
 
-MISSING = "–"
-_PREFIXES = ("WIPOAT", "PatentDAPFAM", "PatenTEB", "Sophia", "PatentMap")
 _HEADLINES = ("PatentCitationRetrieval", "PatentDAPFAMTACToTACRetrieval", "PatenTEBRetrievalMIXED", "SophiaTacdRetrieval")
+
 _DOMAIN_TASKS = {"PatenTEBRetrievalMIXED": {"in": "PatenTEBRetrievalIN", "out": "PatenTEBRetrievalOUT"}}
 """PatenTEB asks about IN and OUT of domain in tasks of their own, not in slices of one."""
-_TERMINAL_ROWS = 60
+
 _RUNS_A_TABLE = 6
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One value. ``mark`` is ``best``, ``second`` or empty; ``rank`` is shown in parentheses."""
-
-    value: float | str | None = None
-    digits: int = 4
-    unit: str = ""
-    mark: str = ""
-    letters: str = ""
-    rank: int | None = None
-
-    @property
-    def text(self) -> str:
-        """The value alone, as every form but csv shows it."""
-        if self.value is None:
-            return MISSING
-        return self.value if isinstance(self.value, str) else f"{self.value:.{self.digits}f}{self.unit}"
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column: ``key`` heads it in csv, ``title`` elsewhere; ``marked`` columns show best and second (higher is better)."""
-
-    key: str
-    title: str
-    numeric: bool = True
-    marked: bool = True
-
-
-@dataclass(frozen=True)
-class Table:
-    """A table. ``name`` is a file name, ``banner`` what must be read before the numbers, ``notes`` what explains them."""
-
-    name: str
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    banner: str = ""
-    notes: tuple[str, ...] = ()
-    blocks: tuple[str, ...] = ()
-    emphasised: frozenset[int] = frozenset()
-
-    def marked(self) -> Table:
-        """The same table with best and second marked in every marked column, apart for each block of rows."""
-        rows = [list(row) for row in self.rows]
-        blocks = self.blocks or ("",) * len(rows)
-        for position, column in enumerate(self.columns):
-            if not (column.numeric and column.marked):
-                continue
-            for block in dict.fromkeys(blocks):
-                places = [place for place, name in enumerate(blocks) if name == block]
-                for place, found in zip(places, mark([rows[place][position] for place in places]), strict=True):
-                    rows[place][position] = replace(rows[place][position], mark=found)
-        return replace(self, rows=tuple(tuple(row) for row in rows))
-
-
-def mark(cells: Sequence[Cell]) -> list[str]:
-    """``best``, ``second`` or nothing for each cell, by the values as they are shown; equal ones share a mark.
-
-    Nothing is marked where only one cell has a value.
-    """
-    shown = [round(cell.value, cell.digits) if isinstance(cell.value, float) else None for cell in cells]
-    order = sorted({value for value in shown if value is not None}, reverse=True)
-    if sum(value is not None for value in shown) < 2:
-        return [""] * len(cells)
-    names = dict(zip(order, ("best", "second"), strict=False))
-    return [names.get(value, "") if value is not None else "" for value in shown]
-
-
-def short(task: str) -> str:
-    """A task's name for a narrow place: without family and suffix, ``TA→TAC`` for a pair of views."""
-    plain = task.removesuffix(".sample")
-    if plain == "PatentCitationRetrieval":
-        return "TAC→TAC"
-    for prefix in _PREFIXES:
-        plain = plain.removeprefix(prefix)
-    views = re.fullmatch(r"([A-Z]\w*?)To([A-Z]\w*?)(In|Out)?Retrieval", plain)
-    if views:
-        return f"{views[1]}→{views[2]}" + (f" {views[3].upper()}" if views[3] else "")
-    return plain.removesuffix("Retrieval") or plain
 
 
 def headline(scores: pl.DataFrame, *, domains: bool = True) -> str:
@@ -163,14 +62,6 @@ def build(collected: Collected, statistics: Statistics) -> list[Table]:
     return [table.marked() for table in tables]
 
 
-def slug(*parts: str) -> str:
-    return "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts if part)
-
-
-def titled(world: str, title: str) -> str:
-    return title + {"real": "", "local": " (local copy)", "sample": " (sample)"}[world]
-
-
 def domain_scores(scores: pl.DataFrame) -> dict[tuple[str, str, str], float]:
     """Main scores by task, run and slice; where IN and OUT are tasks of their own, they count as slices of the mixed one."""
     rows = scores.filter("main").select("task", "run", "slice", "value").iter_rows()
@@ -183,7 +74,7 @@ def domain_scores(scores: pl.DataFrame) -> dict[tuple[str, str, str], float]:
 
 
 def _benchmark(name: str) -> Any:
-    from patent_mteb.benchmarks import BENCHMARKS
+    from patent_mteb.tasks.catalogue import BENCHMARKS
 
     return next(benchmark for benchmark in BENCHMARKS if benchmark.name == name)
 
@@ -197,7 +88,7 @@ def _plain_scores(collected: Collected) -> dict[str, dict[str, float]]:
 
 def _overall(collected: Collected, world: str) -> Table:
     """Means over the tasks of each family, and their macro-average."""
-    from patent_mteb.benchmarks import group_means, summary
+    from patent_mteb.tasks.benchmark import group_means, summary
 
     benchmark = _benchmark("PatentMTEB")
     families = tuple(benchmark.groups)
@@ -275,6 +166,7 @@ def _gap(inside: float | None, outside: float | None) -> Cell:
 
 
 _DOMAIN_COLUMNS = (Column("in", "IN"), Column("out", "OUT"), Column("gap_percent", "Gap", marked=False))
+
 _GAP_NOTE = "Gap is (IN − OUT) / IN."
 
 
@@ -285,7 +177,7 @@ def _domain_cells(values: Mapping[tuple[str, str, str], float], task: str, run: 
 
 def _summary(part: Collected, family: str, world: str, statistics: Statistics) -> Table:
     """One row a run: the family's overall score, the means of its groups, and the headline task with IN beside OUT."""
-    from patent_mteb.benchmarks import group_means, summary
+    from patent_mteb.tasks.benchmark import group_means, summary
 
     benchmark = _benchmark(family)
     whole = tuple(summary(benchmark, {}))
@@ -388,129 +280,3 @@ def _domains(part: Collected, family: str, world: str, statistics: Statistics) -
     notes = (f"{_GAP_NOTE} Best and second are marked for each task.", *_baseline_notes(statistics, part))
     title = titled(world, f"{family}, IN and OUT of domain")
     return Table(slug(world, family, "domains"), title, columns, tuple(rows), WORLDS[world], notes, tuple(blocks))
-
-
-# --- forms -------------------------------------------------------------------------------------------------------------------
-
-
-def as_terminal(table: Table) -> RenderableType:
-    """A table for a rich console; a long one is cut, and says so."""
-    from rich.console import Group
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    made = RichTable(title=Text(table.title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in table.columns:
-        made.add_column(Text(column.title), justify="right" if column.numeric else "left", no_wrap=not column.numeric, overflow="fold")
-    for place, row in enumerate(table.rows[:_TERMINAL_ROWS]):
-        style = "cyan" if place in table.emphasised else ""
-        made.add_row(*(_terminal_cell(cell, style) for cell in row))
-    lines = [Text(note, "dim") for note in table.notes]
-    if len(table.rows) > _TERMINAL_ROWS:
-        lines.insert(0, Text(f"{len(table.rows) - _TERMINAL_ROWS} more rows are in the other formats.", "dim"))
-    above = [Text(table.banner, "bold yellow")] if table.banner else []
-    return Group(*above, made, *lines, Text(""))
-
-
-def _terminal_cell(cell: Cell, style: str) -> Any:
-    from rich.text import Text
-
-    text = Text(style=style)
-    text.append(cell.text, {"best": "bold", "second": "underline"}.get(cell.mark, ""))
-    text.append((f"\N{NO-BREAK SPACE}{cell.letters}" if cell.letters else "") + (f"\N{NO-BREAK SPACE}({cell.rank})" if cell.rank else ""))
-    return text
-
-
-def as_markdown(table: Table) -> str:
-    """A GitHub-flavoured markdown table under a heading."""
-
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cells) + " |"
-
-    banner = [f"> **{_markdown(table.banner)}**", ""] if table.banner else []
-    head = [line([_markdown(column.title) for column in table.columns])]
-    head.append(line(["---:" if column.numeric else ":---" for column in table.columns]))
-    body = [line([_markdown_cell(cell, place in table.emphasised) for cell in row]) for place, row in enumerate(table.rows)]
-    notes = [f"\n{_markdown(note)}" for note in table.notes]
-    return "\n".join([f"## {_markdown(table.title)}", "", *banner, *head, *body, *notes, ""])
-
-
-def _markdown(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", text)
-
-
-def _markdown_cell(cell: Cell, emphasised: bool) -> str:
-    text = _markdown(cell.text)
-    text = {"best": f"**{text}**", "second": f"<u>{text}</u>"}.get(cell.mark, text)
-    if emphasised and isinstance(cell.value, str):
-        text = f"**{text}**"
-    return text + (f"<sup>{cell.letters}</sup>" if cell.letters else "") + (f" ({cell.rank})" if cell.rank else "")
-
-
-def as_csv(table: Table) -> str:
-    """Values in full precision, missing ones empty; letters and ranks in columns of their own."""
-    ranked = [any(row[place].rank for row in table.rows) for place in range(len(table.columns))]
-    lettered = [any(row[place].letters for row in table.rows) for place in range(len(table.columns))]
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    head: list[str] = []
-    for place, column in enumerate(table.columns):
-        head += [column.key, *([f"{column.key}_better_than_baseline"] * lettered[place]), *([f"{column.key}_rank"] * ranked[place])]
-    writer.writerow(head)
-    for row in table.rows:
-        line: list[Any] = []
-        for place, cell in enumerate(row):
-            line += ["" if cell.value is None else cell.value, *([cell.letters] * lettered[place]), *([cell.rank or ""] * ranked[place])]
-        writer.writerow(line)
-    return out.getvalue()
-
-
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\to$", "–": "--", "−": "$-$"}
-_LATEX |= {character: rf"\{character}" for character in "&%$#_{}"}
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
-
-
-def as_latex(table: Table) -> str:
-    """A LaTeX table (package booktabs)."""
-
-    def line(cells: Sequence[str]) -> str:
-        return " & ".join(cells) + r" \\"
-
-    spec = "".join("r" if column.numeric else "l" for column in table.columns)
-    notes = " ".join(filter(None, (table.banner, *table.notes)))
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{_latex(table.title)}. {_latex(notes)}}}",
-            rf"\label{{tab:{table.name}}}",
-            rf"\begin{{tabular}}{{{spec}}}",
-            r"\toprule",
-            line([_latex(column.title) for column in table.columns]),
-            r"\midrule",
-            *(line([_latex_cell(cell, place in table.emphasised) for cell in row]) for place, row in enumerate(table.rows)),
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
-
-
-def _latex_cell(cell: Cell, emphasised: bool) -> str:
-    text = _latex(cell.text)
-    text = {"best": rf"\textbf{{{text}}}", "second": rf"\underline{{{text}}}"}.get(cell.mark, text)
-    if emphasised and isinstance(cell.value, str):
-        text = rf"\textit{{{text}}}"
-    return text + (rf"$^{{{cell.letters}}}$" if cell.letters else "") + (f" ({cell.rank})" if cell.rank else "")
-
-
-FORMATS: dict[str, Callable[[Table], Any]] = {
-    "terminal": as_terminal,
-    "markdown": as_markdown,
-    "csv": as_csv,
-    "latex": as_latex,
-}

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import lru_cache
 
-from patent_mteb.records import Citation, Patent
+from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.sample import vocabulary as words
 from patent_mteb.sample import world
 from patent_mteb.sample.dice import Dice

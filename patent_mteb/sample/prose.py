@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patent_mteb.records import Claim, Description, ExpertSummary, MachineSummaries
+from patent_mteb.patents.records import Claim, Description, ExpertSummary, MachineSummaries
 from patent_mteb.sample.dice import Dice
 from patent_mteb.sample.grammar import Slots, eligible, expand, finish, sentence
 from patent_mteb.sample.vocabulary import Vocabulary

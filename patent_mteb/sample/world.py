@@ -11,7 +11,7 @@ import datetime as dt
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from patent_mteb.records import Citation, Label
+from patent_mteb.patents.records import Citation, Label
 from patent_mteb.sample.dice import Dice
 from patent_mteb.sample.offices import OFFICES, REGIONS
 from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary

@@ -27,9 +27,11 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
+from patent_mteb.files import json_digest, read_json, write_json
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, plain, resolve, weightless
-from patent_mteb.store.space import DTYPES, EmbeddingStore, Space, json_digest, read_json, write_json
+from patent_mteb.store.space import DTYPES, Space
+from patent_mteb.store.store import EmbeddingStore
 
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader

@@ -13,18 +13,11 @@ Several processes may read and write one store at once: each appends to shards o
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import itertools
-import json
 import logging
 import os
-import secrets
-import shutil
-import tempfile
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,87 +25,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from patent_mteb.errors import DataError
-from patent_mteb.fingerprint import cache_root
-from patent_mteb.store.keys import Keys, distinct, halves
-from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter
+from patent_mteb.store.keys import Keys, halves
+from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter
+from patent_mteb.store.store import EmbeddingStore
 
-__all__ = ["EmbeddingStore", "PruneReport", "Space", "SpaceInfo", "VerifyReport", "default_path"]
+__all__ = ["Space"]
 
 logger = logging.getLogger(__name__)
 
 FORMAT = 1
+
 DTYPES = ("float32", "float16")
+
 _BLOCK_BYTES = 4 << 20
+
 _SLICE_BYTES = 16 << 20
-
-
-def default_path() -> Path:
-    """``PATENT_MTEB_STORE``, else ``store`` in the suite's user cache."""
-    if explicit := os.environ.get("PATENT_MTEB_STORE"):
-        return Path(explicit).expanduser()
-    return cache_root() / "store"
-
-
-@dataclass(frozen=True)
-class SpaceInfo:
-    """What a space holds.
-
-    Attributes:
-        directory: where it lies.
-        identity: model, revision and settings as they were given.
-        dtype, ragged: element type, and whether a text has many vectors.
-        width: dimensions, 0 while it is empty.
-        texts: distinct texts with usable records (their rows are not read; see ``verify``).
-        rows: vectors, more than texts in ragged spaces.
-        nbytes: size on disk.
-        last_used: when a process last opened it, seconds since the epoch.
-    """
-
-    directory: Path
-    identity: Mapping[str, Any]
-    dtype: str
-    ragged: bool
-    width: int
-    texts: int
-    rows: int
-    nbytes: int
-    last_used: float
-
-    @property
-    def model(self) -> str:
-        return str(self.identity.get("model", ""))
-
-    @property
-    def revision(self) -> str:
-        return str(self.identity.get("revision", ""))
-
-
-@dataclass(frozen=True)
-class VerifyReport:
-    """Result of reading everything in a store.
-
-    Attributes:
-        spaces, texts, nbytes: how much was read.
-        damages: what is wrong; those that are not ``fatal`` are leftovers of stopped or running writers.
-    """
-
-    spaces: int
-    texts: int
-    nbytes: int
-    damages: tuple[Damage, ...]
-
-    @property
-    def ok(self) -> bool:
-        return not any(damage.fatal for damage in self.damages)
-
-
-@dataclass(frozen=True)
-class PruneReport:
-    """What was removed, one line each, and the bytes that it freed."""
-
-    freed_bytes: int
-    removed: tuple[str, ...]
 
 
 @dataclass
@@ -364,7 +291,7 @@ class Space:
                 block = self._blocks[number][1]
                 if not shard.verify(block, view):
                     damaged.append(number)
-                    self._report(_wrong_checksum(shard, block))
+                    self._report(wrong_checksum(shard, block))
         return damaged
 
     def _copy(self, positions: NDArray[np.int64], targets: NDArray[np.int64], lengths: NDArray[np.int64] | None, out: NDArray[Any]) -> None:
@@ -390,7 +317,7 @@ class Space:
             del view
 
 
-def _wrong_checksum(shard: Shard, block: Block) -> Damage:
+def wrong_checksum(shard: Shard, block: Block) -> Damage:
     return Damage(shard.rows_path, f"wrong checksum of rows {block.first_row} to {block.first_row + block.rows}", block.texts)
 
 
@@ -419,227 +346,3 @@ def _blocks(texts: int, lengths: NDArray[np.int64] | None, row_bytes: int) -> It
     ends = np.arange(1, texts + 1) if lengths is None else np.cumsum(lengths)
     for first, last in _slices(ends, 0, texts, max(1, _BLOCK_BYTES // row_bytes)):
         yield slice(first, last), slice(int(ends[first - 1]) if first else 0, int(ends[last - 1]))
-
-
-class EmbeddingStore:
-    """A directory of embeddings, each text encoded once for every model, revision, setting and prompt.
-
-    Args:
-        path: the directory; made if it is not there. Default: :func:`default_path`.
-        shard_bytes: size above which a new shard is begun.
-        memory_limit: size above which a result is a mapped temporary file (in the store's file system) instead of an array in
-            memory.
-
-    Raises:
-        DataError: the directory holds something else, or a store of a later format.
-    """
-
-    def __init__(self, path: Path | str | None = None, *, shard_bytes: int = 256 << 20, memory_limit: int = 4 << 30) -> None:
-        self.path = (default_path() if path is None else Path(path).expanduser()).absolute()
-        self.shard_bytes = shard_bytes
-        self.memory_limit = memory_limit
-        self._open: dict[str, Space] = {}
-        marker = self.path / "store.json"
-        if not marker.exists():
-            self.path.mkdir(parents=True, exist_ok=True)
-            if any(not entry.name.startswith("store.json") for entry in self.path.iterdir()) and not marker.exists():
-                raise DataError("directory is not empty and no embedding store", path=self.path, remedy="give another directory")
-            write_json(marker, {"format": FORMAT})
-        found = read_json(marker)
-        if found != {"format": FORMAT}:
-            raise DataError(
-                f"embedding store of format {found}, this version writes {FORMAT}",
-                path=self.path,
-                remedy="give another directory, or delete this one",
-            )
-
-    def space(self, identity: Mapping[str, Any], dtype: str = "float32", ragged: bool = False) -> Space:
-        """The space of an identity (anything that JSON can hold), made if it is not there.
-
-        Two identities, element types or shapes never share a vector: their hash names the directory.
-
-        Raises:
-            ValueError: an element type other than float32 and float16.
-        """
-        if dtype not in DTYPES:
-            raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
-        document = {"format": FORMAT, "identity": dict(identity), "dtype": dtype, "ragged": ragged}
-        digest = json_digest(document)
-        space = self._open.get(digest)
-        if space is None:
-            directory = self.path / "spaces" / digest
-            space = self._open[digest] = Space(self, directory, dtype, ragged)
-        described = space.directory / "space.json"
-        if read_json(described) != json.loads(json.dumps(document)):
-            write_json(described, document)
-        else:
-            with contextlib.suppress(OSError):
-                os.utime(described)
-        return space
-
-    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """An array to fill: in memory, or above ``memory_limit`` a map of a temporary file that goes with it."""
-        if shape[0] * shape[1] * dtype.itemsize <= self.memory_limit:
-            return np.empty(shape, dtype)
-        folder = self.path / "tmp"
-        folder.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            return np.memmap(file, dtype, "w+", shape=shape)
-
-    def info(self) -> list[SpaceInfo]:
-        """Every space, the biggest first."""
-        return sorted((self._info(directory) for directory in self._directories()), key=lambda one: -one.nbytes)
-
-    def verify(self) -> VerifyReport:
-        """Read everything and compare it with its checksums."""
-        damages: list[Damage] = []
-        texts = nbytes = 0
-        directories = self._directories()
-        for directory in directories:
-            nbytes += _size(directory)
-            document = read_json(directory / "space.json")
-            if document is None or json_digest(document) != directory.name:
-                damages.append(Damage(directory / "space.json", "missing or damaged; the space is unknown until it is used again"))
-                continue
-            for _, found, wrong in _examine(directory, document):
-                texts += sum(one.block.texts for one in found)
-                damages += wrong
-        return VerifyReport(len(directories), texts, nbytes, tuple(damages))
-
-    def prune(
-        self, *, model: str | None = None, older_than_days: float | None = None, damaged: bool = False, dry_run: bool = False
-    ) -> PruneReport:
-        """Remove spaces, or with ``damaged`` only damaged shards after their whole blocks were saved to a new one.
-
-        Args:
-            model: only spaces of this model.
-            older_than_days: only spaces that nobody has opened for so many days.
-            damaged: remove damaged shards in these spaces (all spaces if none of the above is given) instead of the spaces.
-            dry_run: say what would be removed, and leave it.
-
-        Raises:
-            ValueError: no criterion at all.
-        """
-        if model is None and older_than_days is None and not damaged:
-            raise ValueError("say what to prune: a model, an age, or damaged shards")
-        removed: list[str] = []
-        freed = 0
-        for info in self.info():
-            if model is not None and info.model != model:
-                continue
-            if older_than_days is not None and time.time() - info.last_used < older_than_days * 86400:
-                continue
-            if damaged:
-                lines, size = self._prune_shards(info.directory, dry_run)
-                removed += lines
-                freed += size
-                continue
-            removed.append(f"{info.model} {info.revision} {info.dtype}: {info.texts} texts, {info.nbytes} bytes ({info.directory})")
-            freed += info.nbytes
-            if not dry_run:
-                self._open.pop(info.directory.name, None)
-                doomed = info.directory.with_name(f"{info.directory.name}.{secrets.token_hex(4)}.pruned")
-                info.directory.rename(doomed)
-                shutil.rmtree(doomed)
-        return PruneReport(freed, tuple(removed))
-
-    def _prune_shards(self, directory: Path, dry_run: bool) -> tuple[list[str], int]:
-        document = read_json(directory / "space.json")
-        if document is None or json_digest(document) != directory.name:
-            return [], 0
-        before = _size(directory)
-        removed: list[str] = []
-        freed = 0
-        space = Space(self, directory, document["dtype"], document["ragged"])
-        for shard, found, damages in _examine(directory, document):
-            fatal = [str(damage) for damage in damages if damage.fatal]
-            if not fatal:
-                continue
-            removed += fatal
-            freed += sum(path.stat().st_size for path in (shard.index_path, shard.rows_path) if path.exists())
-            if dry_run:
-                continue
-            view = shard.map() if found else None
-            for one in found:
-                assert view is not None
-                rows = view[one.block.first_row : one.block.first_row + one.block.rows]
-                if document["ragged"]:
-                    space.append_ragged(one.keys, rows, one.lengths)
-                else:
-                    space.append(one.keys, rows)
-            shard.index_path.unlink(missing_ok=True)
-            shard.rows_path.unlink(missing_ok=True)
-        space.close()
-        if not dry_run:
-            self._open.pop(directory.name, None)
-            freed = before - _size(directory)
-        return removed, freed
-
-    def _directories(self) -> list[Path]:
-        spaces = self.path / "spaces"
-        return sorted(entry for entry in spaces.iterdir() if len(entry.name) == 32) if spaces.is_dir() else []
-
-    def _info(self, directory: Path) -> SpaceInfo:
-        described = directory / "space.json"
-        document = read_json(described) or {"identity": {}, "dtype": "float32", "ragged": False}
-        texts = rows = width = 0
-        keys: list[Keys] = []
-        for path in sorted(directory.glob(f"*{INDEX_SUFFIX}")):
-            shard = Shard(path, directory.name, np.dtype(document["dtype"]).newbyteorder("<"), document["ragged"])
-            found, _ = shard.read_new()
-            keys += [one.keys for one in found]
-            rows += sum(one.block.rows for one in found)
-            width = width or shard.width
-        if keys:
-            texts = len(distinct(np.concatenate(keys)))
-        used = described.stat().st_mtime if described.exists() else directory.stat().st_mtime
-        return SpaceInfo(directory, document["identity"], document["dtype"], document["ragged"], width, texts, rows, _size(directory), used)
-
-
-def _examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shard, list[BlockKeys], list[Damage]]]:
-    """Every shard of a space with its whole blocks, read through, and what is wrong with it."""
-    dtype = np.dtype(document["dtype"]).newbyteorder("<")
-    for path in sorted({entry.with_suffix(INDEX_SUFFIX) for entry in directory.iterdir() if entry.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)}):
-        shard = Shard(path, directory.name, dtype, document["ragged"])
-        if not path.exists():
-            yield shard, [], [Damage(shard.rows_path, "rows without an index", fatal=False)]
-            continue
-        found, damages = shard.read_new()
-        whole: list[BlockKeys] = []
-        if found:
-            view = shard.map()
-            whole = [one for one in found if shard.verify(one.block, view)]
-            damages += [_wrong_checksum(shard, one.block) for one in found if not one.block.verified]
-        if left := shard.uncommitted_bytes():
-            damages.append(Damage(shard.rows_path, f"{left} bytes at its end that no record vouches for", fatal=False))
-        yield shard, whole, damages
-
-
-def json_digest(document: Any) -> str:
-    """Hash (32 hexadecimal digits) of a JSON document, whatever the order of its keys."""
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
-
-
-def read_json(path: Path) -> Any:
-    """The document in a file, None if it is missing or no JSON."""
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
-def write_json(path: Path, document: Any) -> None:
-    """Replace a file by a document in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-    partial.write_text(json.dumps(document, indent=2, sort_keys=True) + "\n", "utf-8")
-    partial.replace(path)
-
-
-def _size(directory: Path) -> int:
-    total = 0
-    for entry in directory.iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            total += entry.stat().st_size
-    return total

@@ -1,46 +1,28 @@
-"""What the tasks of all families share: metadata from facts, resolution of the data, slices, exclusions, per-query scores."""
+"""What all tasks of the suite share: metadata from facts, resolution of the data, sample twins."""
 
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-from datasets import Dataset
 from mteb.abstasks import AbsTask
-from mteb.abstasks.retrieval import AbsTaskRetrieval
-from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.abstasks.task_metadata import TaskMetadata
 
-from patent_mteb import queryscores, sources
+from patent_mteb._mteb import TaskHooks
+from patent_mteb.data import sources
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.fingerprint import cache_root
-from patent_mteb.metrics import ranking
-from patent_mteb.models.exclusion import Excluding
-from patent_mteb.slices import Qrels
-from patent_mteb.tasks import fast
-from patent_mteb.tasks.inscope_scores import inscope_scores
+from patent_mteb.files import cache_root
+from patent_mteb.tasks.benchmark import Facts
+
+if TYPE_CHECKING:
+    from mteb.models import MTEBModels
 
 logger = logging.getLogger(__name__)
 
-__all__ = [
-    "Family",
-    "PatentRetrieval",
-    "PatentTask",
-    "PatentTaskMetadata",
-    "RetrievalTables",
-    "class_name",
-    "make_task",
-    "sample_twin",
-    "task_metadata",
-]
-
-SPLIT = "test"
+__all__ = ["PatentTask", "PatentTaskMetadata", "check_embeddings", "class_name", "make_task", "sample_twin", "task_metadata"]
 
 
 class PatentTaskMetadata(TaskMetadata):
@@ -51,51 +33,34 @@ class PatentTaskMetadata(TaskMetadata):
         return cache_root() / "descriptive_stats" / f"{self.name}.json"
 
 
-@dataclass(frozen=True)
-class Family:
-    """What all tasks of one family share. ``name`` and ``description`` are also those of the family's benchmark, which reports the
-    spread of its task scores if ``spread``."""
-
-    name: str
-    description: str
-    reference: str
-    bibtex: str
-    license: str | None
-    date: tuple[str, str]
-    annotations: str = "derived"
-    sample_creation: str = "found"
-    split: str = SPLIT
-    spread: bool = False
-
-
 def task_metadata(
-    family: Family, data: sources.DataSet, name: str, kind: str, description: str, main_score: str, **more: Any
+    facts: Facts, data: sources.DataSet, name: str, kind: str, description: str, main_score: str, **more: Any
 ) -> PatentTaskMetadata:
     """Complete mteb metadata of one task.
 
     Args:
         kind: mteb's task type, such as ``Retrieval``.
-        more: fields of mteb's ``TaskMetadata`` that differ from the family's, such as ``task_subtypes`` or ``adapted_from``.
+        more: fields of mteb's ``TaskMetadata`` that differ from the benchmark's, such as ``task_subtypes`` or ``adapted_from``.
     """
     fields: dict[str, Any] = {
         "name": name,
         "description": description,
-        "reference": family.reference,
+        "reference": facts.reference,
         "dataset": {"path": data.key, "revision": data.revision or "unreleased"},
         "type": kind,
         "category": "t2t" if kind in ("Retrieval", "STS") else "t2c",
         "modalities": ["text"],
-        "eval_splits": [family.split],
+        "eval_splits": [facts.split],
         "eval_langs": ["eng-Latn"],
         "main_score": main_score,
-        "date": family.date,
+        "date": facts.date,
         "domains": ["Engineering", "Legal", "Written"],
         "task_subtypes": ["Patent retrieval"] if kind == "Retrieval" else [],
-        "license": family.license,
-        "annotations_creators": family.annotations,
+        "license": facts.license,
+        "annotations_creators": facts.annotations,
         "dialect": [],
-        "sample_creation": family.sample_creation,
-        "bibtex_citation": family.bibtex,
+        "sample_creation": facts.sample_creation,
+        "bibtex_citation": facts.bibtex,
     }
     return PatentTaskMetadata(**(fields | more))
 
@@ -105,15 +70,15 @@ def _log_once(task_key: str, place: str) -> None:
     logger.info("%s: data from %s", task_key, place)
 
 
-class PatentTask(AbsTask):
+class PatentTask(TaskHooks, AbsTask):
     """Resolves the task's data when it is created; the data itself is read when it is first needed.
 
     A task that was resolved to the sample is named ``<Task>.sample``; its data set revision and subset say which data it was
-    (see :mod:`patent_mteb.sources`).
+    (see :mod:`patent_mteb.data.sources`).
     """
 
     data: ClassVar[sources.DataSet]
-    family: ClassVar[Family]
+    facts: ClassVar[Facts]
     force_sample: ClassVar[bool] = False
 
     def __init__(self, seed: int = 42, source: sources.Source | None = None, **kwargs: Any) -> None:
@@ -133,7 +98,7 @@ class PatentTask(AbsTask):
     @property
     def split(self) -> str:
         """The one split this task is scored on."""
-        return type(self).family.split
+        return type(self).facts.split
 
     def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
         """Read, check and prepare the data.
@@ -155,10 +120,14 @@ class PatentTask(AbsTask):
         self.metadata = resolved
 
     def load_split(self) -> Any:
-        """The data of the task's split, in the form that ``_evaluate_subset`` takes."""
+        """The data of the task's split, in the form that :meth:`evaluate_split` takes."""
         raise NotImplementedError
 
-    def _push_dataset_to_hub(self, *args: Any, **kwargs: Any) -> None:
+    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
+        """The data of the split with the texts that this model reads; the same for all models unless a task says otherwise."""
+        return data_split
+
+    def upload(self, *args: Any, **arguments: Any) -> None:
         raise DataError("the suite does not upload data sets", remedy="publish data under their own licence, by hand")
 
 
@@ -181,100 +150,6 @@ def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np
     return matrix
 
 
-@dataclass(frozen=True)
-class RetrievalTables:
-    """What a retrieval task is made of, as its family's loader gives it.
-
-    ``exclusions`` holds the documents that a query must not retrieve (its own family), ``slices`` the judgements of each
-    named slice, ``unformed`` the slices that the data cannot form, with the reason, and ``codes`` the IPC codes of documents and
-    queries where they are known.
-    """
-
-    corpus: Mapping[str, str]
-    queries: Mapping[str, str]
-    qrels: Qrels
-    slices: Mapping[str, Qrels] = field(default_factory=dict)
-    exclusions: Mapping[str, Set[str]] = field(default_factory=dict)
-    unformed: Mapping[str, str] = field(default_factory=dict)
-    document_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    query_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    document_columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-
-class PatentRetrieval(PatentTask, AbsTaskRetrieval):
-    """Retrieval scored as mteb scores it (by its own machinery or, with the same results, by :mod:`.fast`), with slices.
-
-    A query's excluded documents (its own family) are removed from its ranking before it is scored; the ranking still has full
-    depth. Beside mteb's scores the result holds, for every slice, ``<slice>_<measure>_at_<k>`` and ``<slice>_n_queries``.
-    """
-
-    slice_measures: ClassVar[tuple[str, ...]] = ("ndcg@10", "ndcg@100", "recall@10", "recall@100", "map@1000", "mrr@10")
-    tables: RetrievalTables
-
-    def load_tables(self) -> RetrievalTables:
-        """Read the family's tables and compose the texts of this task."""
-        raise NotImplementedError
-
-    def load_split(self) -> RetrievalSplitData:
-        self.tables = tables = self.load_tables()
-        for name, reason in tables.unformed.items():
-            logger.warning("%s: slice %s cannot be formed: %s", self.source.data.key, name, reason)
-        columns: dict[str, list[Any]] = {"id": list(tables.corpus), "text": list(tables.corpus.values())}
-        for name, values in tables.document_columns.items():
-            columns[name] = [values[key] for key in tables.corpus]
-        scored = {query: judged for query, judged in tables.qrels.items() if any(gain > 0 for gain in judged.values())}
-        return RetrievalSplitData(
-            corpus=Dataset.from_dict(columns),
-            queries=Dataset.from_dict({"id": list(scored), "text": [tables.queries[query] for query in scored]}),
-            relevant_docs=scored,
-            top_ranked=None,
-        )
-
-    def _evaluate_subset(self, model: Any, data_split: Any, **kwargs: Any) -> Any:
-        self._model = model
-        if fast.applies(self, model, **kwargs):
-            return fast.evaluate(self, model, data_split, **kwargs)
-        exclusions = self.tables.exclusions
-        searched = model.excluding(exclusions) if hasattr(model, "excluding") else Excluding(model, exclusions)
-        return super()._evaluate_subset(searched, data_split, **kwargs)
-
-    def task_specific_scores(
-        self, scores: Any, qrels: Any, results: dict[str, dict[str, float]], hf_split: str, hf_subset: str
-    ) -> dict[str, float]:
-        return self.patent_scores(ranking.judged_ranks(results, qrels), qrels, results)
-
-    def patent_scores(self, ranks: ranking.Ranks, qrels: Qrels, results: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-        """Scores beside mteb's, by slice and of the family's own kind; writes the per-query scores.
-
-        Args:
-            ranks: of the judged documents.
-            results: the rankings, ``{query id: {document id: score}}``.
-        """
-        extra: dict[str, float] = {"n_queries": len(qrels)}
-        memberships: dict[str, Set[str]] = {}
-        for name, judged in self.tables.slices.items():
-            values = ranking.per_query(ranks, judged, self.slice_measures)
-            memberships[name] = set(values.queries)
-            extra[f"{name}_n_queries"] = len(values.queries)
-            for measure, column in values.scores.items():
-                if len(column):
-                    extra[f"{name}_{measure.replace('@', '_at_')}"] = float(column.mean())
-        extra |= self.family_scores(results)
-        stage: dict[str, dict[str, float]] | None = getattr(self._model, "first_stage", None)
-        if stage:
-            measure = f"recall@{self._model.k}"
-            recall = ranking.per_query(ranking.judged_ranks(stage, qrels), qrels, (measure,)).scores[measure]
-            extra[f"first_stage_{measure.replace('@', '_at_')}"] = float(recall.mean())
-        queryscores.save(self, self._model, ranks, qrels, memberships, results)
-        return extra
-
-    def family_scores(self, results: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-        """Scores of the family's own kind, computed on the same rankings: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data has codes."""
-        if os.environ.get("PATENT_MTEB_INSCOPE") != "1" or not self.tables.query_codes:
-            return {}
-        return inscope_scores(results, self.tables.document_codes, self.tables.query_codes)
-
-
 _Task = TypeVar("_Task", bound=PatentTask)
 
 
@@ -284,11 +159,11 @@ def class_name(task_name: str) -> str:
 
 
 def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attributes: Any) -> type[_Task]:
-    """Create the class of one task of a family's table.
+    """Create the class of one task of a benchmark's table.
 
     Args:
-        base: the family's task class for this kind of task.
-        module: the family's module, where the class must be found again when it is unpickled.
+        base: the benchmark's task class for this kind of task.
+        module: the benchmark's module, where the class must be found again when it is unpickled.
     """
     return type(
         class_name(metadata.name),

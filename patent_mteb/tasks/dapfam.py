@@ -14,14 +14,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from patent_mteb import layout, slices, views
+from patent_mteb import files
+from patent_mteb.data.sources import DataSet, Source
 from patent_mteb.errors import DataError, refuse_repeat
-from patent_mteb.sources import DataSet, Source
-from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
+from patent_mteb.metrics import slices
+from patent_mteb.patents import views
+from patent_mteb.patents.claims import first_independent_claim, split_claims
+from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 DATA = DataSet("datalyes/DAPFAM_patent", "dapfam", "780f4011d60297fc6e97a4119b0c516d13afea2d")
 
-FAMILY = Family(
+FACTS = Facts(
     name="DAPFAM",
     description="Family-level patent retrieval with citations inside and outside the query's technical domain.",
     reference="https://arxiv.org/abs/2506.22141",
@@ -36,6 +41,10 @@ FAMILY = Family(
     license="cc-by-nc-sa-4.0",
     date=("1964-06-26", "2023-06-20"),
     split="train",
+    prefix="PatentDAPFAM",
+    headline="PatentDAPFAMTACToTACRetrieval",
+    prompt_rows=((r"PatentDAPFAM\w+Retrieval", "retrieval_MIXED"),),
+    paper="dapfam",
 )
 
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -104,9 +113,9 @@ def read_tables(source: Source) -> Tables:
         DataError: missing columns, duplicate ids, a relation with an unknown document or query or an unknown ``domain_rel``.
     """
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
-    corpus = layout.read_parquet(paths["corpus"], {"relevant_id": pa.string(), **_TEXT_COLUMNS})
-    queries = layout.read_parquet(paths["queries"], {"query_id": pa.string(), **_TEXT_COLUMNS})
-    relations = layout.read_parquet(
+    corpus = files.read_parquet(paths["corpus"], {"relevant_id": pa.string(), **_TEXT_COLUMNS})
+    queries = files.read_parquet(paths["queries"], {"query_id": pa.string(), **_TEXT_COLUMNS})
+    relations = files.read_parquet(
         paths["qrels_all"],
         {"query_id": pa.string(), "relevant_id": pa.string(), "relevance_score": None, "domain_rel": pa.string()},
     )
@@ -153,7 +162,7 @@ def texts(table: pa.Table, view: str) -> list[str]:
         values = table[column].to_pylist()
         return [", ".join(value) if isinstance(value, list) else value or "" for value in values]
     if view == "Claim1":
-        return [views.first_independent_claim(views.split_claims(text or "")) for text in table["claims_text"].to_pylist()]
+        return [first_independent_claim(split_claims(text or "")) for text in table["claims_text"].to_pylist()]
     return [views.join_sections(parts) for parts in zip(*(table[name].to_pylist() for name in SECTIONS[view]), strict=True)]
 
 
@@ -165,7 +174,7 @@ class DAPFAMRetrieval(PatentRetrieval):
     """
 
     data = DATA
-    family = FAMILY
+    facts = FACTS
     pair: Pair
 
     def load_tables(self) -> RetrievalTables:
@@ -184,7 +193,7 @@ class DAPFAMRetrieval(PatentRetrieval):
             queries=dict(zip(asking, texts(tables.queries, self.pair.query), strict=True)),
             qrels=qrels,
             slices={} if self.pair.domain else {name: parts[name] for name in ("in", "out") if name in parts},
-            exclusions={query: frozenset((query,)) for query in asking if query in corpus},
+            hidden={query: frozenset((query,)) for query in asking if query in corpus},
             document_codes=_codes(tables.corpus, names),
             query_codes=_codes(tables.queries, asking),
         )
@@ -199,17 +208,19 @@ def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
-GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
-    title: tuple(
-        make_task(
-            DAPFAMRetrieval,
-            __name__,
-            task_metadata(FAMILY, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100"),
-            pair=spec,
+BENCHMARK = PatentBenchmark(
+    FACTS,
+    {
+        title: tuple(
+            make_task(
+                DAPFAMRetrieval,
+                __name__,
+                task_metadata(FACTS, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100"),
+                pair=spec,
+            )
+            for spec in SPECS
+            if spec.domain == domain
         )
-        for spec in SPECS
-        if spec.domain == domain
-    )
-    for title, domain in (("ALL", ""), ("IN", "In"), ("OUT", "Out"))
-}
-TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)
+        for title, domain in (("ALL", ""), ("IN", "In"), ("OUT", "Out"))
+    },
+)

@@ -17,17 +17,22 @@ import numpy as np
 from datasets import Dataset
 from mteb.abstasks.sts import AbsTaskSTS
 
-from patent_mteb import layout, slices
+from patent_mteb import files
+from patent_mteb._mteb import PairHooks
+from patent_mteb.data.sources import DataSet, Source
 from patent_mteb.errors import DataError
+from patent_mteb.metrics import slices
+from patent_mteb.models.prompts import TASK_PROMPTS
 from patent_mteb.protocols.clustering import minibatch_cluster
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
-from patent_mteb.sources import DataSet, Source
-from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
-from patent_mteb.tasks.encoding import FrozenTask
+from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.frozen import FrozenTask
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 
-FAMILY = Family(
+FACTS = Facts(
     name="PatenTEB",
     description="Fifteen retrieval, classification, paraphrase and clustering tasks on patent texts and their fragments.",
     reference="https://arxiv.org/abs/2510.22264",
@@ -41,6 +46,11 @@ FAMILY = Family(
 }""",
     license="cc-by-nc-sa-4.0",
     date=("1964-01-01", "2023-12-31"),
+    prefix="PatenTEB",
+    headline="PatenTEBRetrievalMIXED",
+    domain_tasks={"PatenTEBRetrievalMIXED": {"in": "PatenTEBRetrievalIN", "out": "PatenTEBRetrievalOUT"}},
+    prompt_rows=tuple(TASK_PROMPTS.items()),
+    paper="patenteb",
 )
 
 REVISIONS = {
@@ -104,7 +114,7 @@ class ClusterSpec(Spec):
 
 def _rows(source: Source, split: str, required: Iterable[str]) -> dict[str, list[Any]]:
     path = source.path(f"{split}/data.parquet")
-    table = layout.read_parquet(path, list(required))
+    table = files.read_parquet(path, list(required))
     if table.num_rows == 0:
         raise DataError("the table is empty", path=path, remedy="download the file again")
     columns = {name: table[name].to_pylist() for name in table.column_names}
@@ -129,7 +139,7 @@ class CitationRetrieval(PatentRetrieval):
     evaluator does not do.
     """
 
-    family = FAMILY
+    facts = FACTS
     spec: CitationSpec
     slice_measures = ("ndcg@10",)
 
@@ -154,7 +164,7 @@ class CitationRetrieval(PatentRetrieval):
             corpus=corpus,
             queries=queries,
             qrels=qrels,
-            exclusions={query: frozenset((query,)) for query in queries if query in corpus},
+            hidden={query: frozenset((query,)) for query in queries if query in corpus},
         )
 
 
@@ -166,7 +176,7 @@ class FragmentRetrieval(PatentRetrieval):
     query's first IPC3 class where the data names it.
     """
 
-    family = FAMILY
+    facts = FACTS
     spec: FragmentSpec
     slice_measures = ("ndcg@10",)
 
@@ -221,7 +231,7 @@ class Classification(FrozenTask):
     first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class.
     """
 
-    family = FAMILY
+    facts = FACTS
     spec: ClassSpec
 
     def load_split(self) -> LabelledRows:
@@ -263,13 +273,13 @@ class Classification(FrozenTask):
         return scores
 
 
-class Paraphrase(PatentTask, AbsTaskSTS):
+class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
     """Pearson correlation of cosine similarity and the binary label (eq. 9), computed by mteb's STS evaluation.
 
     Where a first IPC3 class has pairs of both labels, ``ipc3_<class>_cosine_pearson`` is the correlation within it.
     """
 
-    family = FAMILY
+    facts = FACTS
     spec: ParaphraseSpec
     min_score = 0
     max_score = 1
@@ -286,13 +296,13 @@ class Paraphrase(PatentTask, AbsTaskSTS):
             {"sentence1": rows["text1"], "sentence2": rows["text2"], "score": [float(label) for label in rows["label"]]}
         )
 
-    def _calculate_scores(self, scores: Any, normalized_scores: list[float]) -> Any:
-        found: dict[str, Any] = dict(super()._calculate_scores(scores, normalized_scores))
-        labels, cosines = np.array(normalized_scores), np.array(scores["cosine_scores"], dtype=float)
+    def score_pairs(self, scores: Any, labels: list[float]) -> Any:
+        found: dict[str, Any] = dict(super().score_pairs(scores, labels))
+        of_pairs, cosines = np.array(labels), np.array(scores["cosine_scores"], dtype=float)
         for code in sorted(set(self._ipc3.tolist()) - {""}):
             rows = self._ipc3 == code
-            if labels[rows].std() and cosines[rows].std():
-                found[f"ipc3_{code}_cosine_pearson"] = float(np.corrcoef(labels[rows], cosines[rows])[0, 1])
+            if of_pairs[rows].std() and cosines[rows].std():
+                found[f"ipc3_{code}_cosine_pearson"] = float(np.corrcoef(of_pairs[rows], cosines[rows])[0, 1])
                 found[f"ipc3_{code}_n_pairs"] = int(rows.sum())
         return found
 
@@ -300,7 +310,7 @@ class Paraphrase(PatentTask, AbsTaskSTS):
 class Clustering(FrozenTask):
     """V-measure (eq. 11) of MiniBatchKMeans with batches of 16,384, random state 42 and the true number of clusters (Table 14)."""
 
-    family = FAMILY
+    facts = FACTS
     spec: ClusterSpec
 
     def load_split(self) -> LabelledRows:
@@ -350,12 +360,14 @@ _KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {
 
 def _task(spec: Spec) -> type[PatentTask]:
     base, kind, main_score = _KINDS[type(spec)]
-    metadata = task_metadata(FAMILY, spec.data, spec.name, kind, spec.description, main_score)
+    metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score)
     return make_task(base, __name__, metadata, data=spec.data, spec=spec)
 
 
-GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
-    title: tuple(_task(spec) for spec in specs)
-    for title, specs in (("Retrieval", RETRIEVAL), ("Classification", CLASSES), ("Paraphrase", PARAPHRASES), ("Clustering", CLUSTERS))
-}
-TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)
+BENCHMARK = PatentBenchmark(
+    FACTS,
+    {
+        title: tuple(_task(spec) for spec in specs)
+        for title, specs in (("Retrieval", RETRIEVAL), ("Classification", CLASSES), ("Paraphrase", PARAPHRASES), ("Clustering", CLUSTERS))
+    },
+)

@@ -1,6 +1,6 @@
 """PatentMap: prior-art retrieval and IPC classification ("Patent Representation Learning via Self-supervision", §6.1, appendix C).
 
-Data: the folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream`` (see :mod:`patent_mteb.build.patentmap` for their
+Data: the folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream`` (see :mod:`patent_mteb.recipes.patentmap` for their
 files). No commit of it is known to us, so the hub's ``main`` is taken and the commit that was fetched is recorded as the data
 set revision of each result; the schema of ``IPC-Classification`` is ours until the published one can be looked at.
 
@@ -19,29 +19,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+from numpy.typing import NDArray
 
-from patent_mteb import ipc, layout, slices
-from patent_mteb.categories import degree
+from patent_mteb import files
+from patent_mteb.data.sources import DataSet, Source
 from patent_mteb.errors import AccessError, DataError, refuse_repeat
-from patent_mteb.lines import text_lines
-from patent_mteb.metrics import ranking
-from patent_mteb.models.best_section import BestSection
-from patent_mteb.models.passages import Passages
+from patent_mteb.files import text_lines
+from patent_mteb.metrics import slices
+from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.section_tags import SECTION_TAGS, reads_section_tags
+from patent_mteb.patents import ipc
+from patent_mteb.patents.categories import degree
 from patent_mteb.protocols import multi_hot, precision_at
-from patent_mteb.sources import DataSet, Source
-from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
-from patent_mteb.tasks.encoding import FrozenTask
+from patent_mteb.search.base import ArraySearch
+from patent_mteb.search.passages import Passages
+from patent_mteb.search.run import Run
+from patent_mteb.search.sections import BestSection
+from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.frozen import FrozenTask
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+
+if TYPE_CHECKING:
+    from mteb.models import MTEBModels
 
 logger = logging.getLogger(__name__)
 
 DATA = DataSet("ZoeYou/downstream", "patentmap", "main")
 
-FAMILY = Family(
+FACTS = Facts(
     name="PatentMap",
     description="Prior-art retrieval among hard negatives, and classification into IPC subclasses.",
     reference="https://arxiv.org/abs/2511.10657",
@@ -52,6 +63,9 @@ FAMILY = Family(
 }""",
     license="not specified",
     date=("2005-01-01", "2022-12-31"),
+    prefix="PatentMap",
+    prompt_rows=((r"PatentMap\w+Retrieval", "retrieval_MIXED"), (r"PatentMap\w+Classification", "class_text2ipc3")),
+    paper="patentmap",
 )
 
 PERF = "perf200"
@@ -194,9 +208,9 @@ def read_search(source: Source) -> Search:
 
 
 class _Tagged(PatentTask):
-    """A task that gives the model texts with or without section tags, by its identity, and records the commit of the hub."""
+    """A task whose texts carry section tags for the models that read them, and that records the commit of the hub."""
 
-    tags = False
+    known_file: str
 
     def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
         super().load_data(num_proc, **kwargs)
@@ -205,17 +219,13 @@ class _Tagged(PatentTask):
             commit = path.parents[len(Path(self.known_file).parts) - 1].name
             self.metadata = self.metadata.model_copy(update={"dataset": {**self.metadata.dataset, "revision": commit}})
 
-    known_file: str
+    def tagged_split(self) -> Any:
+        """The data of the split with section tags in its texts."""
+        raise NotImplementedError
 
-    def texts_for(self, model: Any, data_split: Any) -> Any:
+    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
         """The data of the split with the texts that this model reads."""
-        tags = reads_section_tags(model.mteb_model_meta)
-        if tags == self.tags:
-            return data_split
-        self.tags = tags
-        fresh = self.load_split()
-        self.dataset = {self.source.subset: {self.split: fresh}}
-        return fresh
+        return self.tagged_split() if reads_section_tags(model.mteb_model_meta) else data_split
 
 
 class PatentMapRetrieval(_Tagged, PatentRetrieval):
@@ -226,19 +236,23 @@ class PatentMapRetrieval(_Tagged, PatentRetrieval):
     """
 
     data = DATA
-    family = FAMILY
+    facts = FACTS
     known_file = f"{PERF}/mapping/gold.json"
     k_values = (1, 5, 10, 20, 50, 100, 1000)
     slice_measures = ("recall@20", "recall@50", "recall@100", "ndcg@10", "ndcg@100")
-    query_section: str
-    document_sections: tuple[str, ...]
 
     def load_tables(self) -> RetrievalTables:
+        return self._tables(tags=False)
+
+    def tagged_split(self) -> RetrievalSplitData:
+        return self._tables(tags=True).split()
+
+    def _tables(self, tags: bool) -> RetrievalTables:
         found = read_search(self.source)
-        sections = {key: [content.section(name, self.tags) for name in self.document_sections] for key, content in found.documents.items()}
-        texts = {query: found.queries[query].section(self.query_section, self.tags) for query in found.degrees}
+        sections = {key: [content.section(name, tags) for name in self.document_sections] for key, content in found.documents.items()}
+        texts = {query: found.queries[query].section(self.query_section, tags) for query in found.degrees}
         queries = {query: text for query, text in texts.items() if text}
-        if len(queries) < len(texts):
+        if len(queries) < len(texts) and not tags:
             logger.warning(
                 "%s: %d of %d queries have no %s and are left out",
                 self.metadata.name,
@@ -248,7 +262,6 @@ class PatentMapRetrieval(_Tagged, PatentRetrieval):
             )
         degrees = {query: found.degrees[query] for query in queries}
         qrels = {query: dict.fromkeys(judged, 1) for query, judged in degrees.items()}
-        self.graded = {query: {document: GAINS[name] for document, name in judged.items()} for query, judged in degrees.items()}
         parts = slices.by_judgement(qrels, lambda query, document: degrees[query][document])
         several = len(self.document_sections) > 1
         return RetrievalTables(
@@ -256,40 +269,36 @@ class PatentMapRetrieval(_Tagged, PatentRetrieval):
             queries=queries,
             qrels=qrels,
             slices={name: parts[name] for name in GAINS if name in parts},
-            exclusions={query: frozenset((query,)) for query in queries if query in sections},
+            hidden={query: frozenset((query,)) for query in queries if query in sections},
             unformed={name: "no citation has this category" for name in GAINS if name not in parts},
             document_columns={"sections": sections} if several else {},
+            categories={query: {key: name.upper() for key, name in judged.items()} for query, judged in degrees.items()},
         )
 
-    def _evaluate_subset(self, model: Any, data_split: Any, **kwargs: Any) -> Any:
-        data_split = self.texts_for(model, data_split)
+    def system(self, model: MTEBModels) -> ArraySearch:
+        """Documents of several sections are searched section by section, unless the model reads them so by itself."""
         several = len(self.document_sections) > 1 and not isinstance(model, Passages)
-        self._sections = BestSection(model) if several else None
-        return super()._evaluate_subset(self._sections or model, data_split, **kwargs)
+        return BestSection(model) if several else super().system(model)
 
-    def family_scores(self, results: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-        measures = tuple(f"ndcg@{k}" for k in (10, 20, 50, 100))
-        graded = ranking.per_query(ranking.judged_ranks(results, self.graded), self.graded, measures)
-        scores = {f"graded_{measure.replace('@', '_at_')}": float(values.mean()) for measure, values in graded.scores.items()}
-        return scores | (section_shares(results, self._sections.best, self.document_sections) if self._sections else {})
+    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        degrees = read_search(self.source).degrees
+        graded = {query: {document: GAINS[name] for document, name in degrees[query].items()} for query in run.query_ids}
+        found = judged.scores([f"ndcg@{k}" for k in (10, 20, 50, 100)], graded)
+        scores = {f"graded_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
+        return scores | ({} if run.parts is None else section_shares(run.parts, self.document_sections))
 
 
-def section_shares(
-    results: Mapping[str, Mapping[str, float]], best: Mapping[str, Mapping[str, int]], names: Sequence[str]
-) -> dict[str, float]:
+def section_shares(parts: NDArray[np.integer], names: Sequence[str]) -> dict[str, float]:
     """Which sections the first 100 documents were found by (Fig. 4).
 
     Args:
-        results: ``{query id: {document id: score}}``; best: the number in ``names`` of the best section of each retrieved document.
+        parts: [queries, depth] number in ``names`` of the section that each document was found by, -1 behind the last one.
 
     Returns:
         ``section_share_<name>``: the share of each section among the first 100 documents of all queries; they sum to 1.
     """
-    counts = np.zeros(len(names), dtype=np.int64)
-    for query, scores in results.items():
-        top = sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)[:DEPTH]
-        for document, _ in top:
-            counts[best[query][document]] += 1
+    top = parts[:, :DEPTH]
+    counts = np.bincount(top[top >= 0], minlength=len(names))
     total = counts.sum()
     return {f"section_share_{name}": float(count / total) for name, count in zip(names, counts, strict=True)} if total else {}
 
@@ -331,7 +340,7 @@ def read_classification(source: Source) -> dict[str, pa.Table]:
                 path=error.path,
                 remedy=f"{error.remedy}; the columns are {', '.join(columns)}",
             ) from error
-        tables[part] = layout.read_parquet(path, columns)
+        tables[part] = files.read_parquet(path, columns)
         for row, key in enumerate(tables[part]["dnum"].to_pylist(), start=1):
             if key in seen:
                 raise DataError(f"'{key}' occurs twice (first in the {seen[key]} part)", path=path, row=row, remedy="keep one row a patent")
@@ -353,14 +362,20 @@ class IPCClassification(_Tagged, FrozenTask):
     """
 
     data = DATA
-    family = FAMILY
+    facts = FACTS
     known_file = f"{IPC_FOLDER}/train.parquet"
     neighbours = 10
     cutoffs = (1, 3, 5)
 
     def load_split(self) -> ClassificationData:
+        return self._data(tags=False)
+
+    def tagged_split(self) -> ClassificationData:
+        return self._data(tags=True)
+
+    def _data(self, tags: bool) -> ClassificationData:
         tables = read_classification(self.source)
-        parts = {name: self._part(table, name) for name, table in tables.items()}
+        parts = {name: self._part(table, name, tags) for name, table in tables.items()}
         classes = tuple(sorted({label for labels in parts["train"].labels for label in labels}))
         known = set(classes)
         unseen = sum(label not in known for labels in parts["test"].labels for label in labels)
@@ -379,13 +394,13 @@ class IPCClassification(_Tagged, FrozenTask):
             unseen,
         )
 
-    def _part(self, table: pa.Table, name: str) -> Labelled:
+    def _part(self, table: pa.Table, name: str, tags: bool) -> Labelled:
         texts, labels = [], []
         unread = empty = 0
         for row in table.select(["title", "abstract", "ipc"]).to_pylist():
             codes, unusable = ipc.codes_at(row["ipc"] or (), "subclass", errors="skip")
             unread += len(unusable)
-            text = title_and_abstract(_cut(row["title"] or ""), _cut(row["abstract"] or ""), self.tags)
+            text = title_and_abstract(_cut(row["title"] or ""), _cut(row["abstract"] or ""), tags)
             if not codes or not text:
                 empty += 1
                 continue
@@ -396,9 +411,6 @@ class IPCClassification(_Tagged, FrozenTask):
         if empty:
             logger.warning("%s: %d patents of the %s part have no text or no subclass and are left out", self.metadata.name, empty, name)
         return Labelled(texts, labels)
-
-    def _evaluate_subset(self, model: Any, data_split: Any, **kwargs: Any) -> Any:
-        return super()._evaluate_subset(model, self.texts_for(model, data_split), **kwargs)
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: ClassificationData) -> dict[str, Any]:
         from patent_mteb.protocols.knn import WIPO_AT_KS, ranked_knn
@@ -429,41 +441,43 @@ class IPCClassification(_Tagged, FrozenTask):
 
 
 def _retrieval(name: str, query: str, sections: tuple[str, ...], description: str) -> type[PatentMapRetrieval]:
-    metadata = task_metadata(FAMILY, DATA, name, "Retrieval", description, "recall_at_100", annotations_creators="expert-annotated")
+    metadata = task_metadata(FACTS, DATA, name, "Retrieval", description, "recall_at_100", annotations_creators="expert-annotated")
     return make_task(PatentMapRetrieval, __name__, metadata, query_section=query, document_sections=sections)
 
 
-GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
-    "Retrieval": (
-        _retrieval(
-            "PatentMapAbsToAbsRetrieval",
-            "abstract",
-            ("abstract",),
-            "Given a patent application by title and abstract, retrieve the patents that its search report cites, by title and abstract.",
-        ),
-        _retrieval(
-            "PatentMapClmToAllRetrieval",
-            "claim",
-            ("abstract", "claim", "invention"),
-            "Given a patent application by its claims, retrieve the patents that its search report cites, by abstract, claims or "
-            "description, whichever is closest.",
-        ),
-    ),
-    "Classification": (
-        make_task(
-            IPCClassification,
-            __name__,
-            task_metadata(
-                FAMILY,
-                DATA,
-                "PatentMapIPCClassification",
-                "MultilabelClassification",
-                "Classify a patent by title and abstract into IPC subclasses.",
-                "knn_precision_at_1",
-                annotations_creators="expert-annotated",
-                task_subtypes=["Topic classification"],
+BENCHMARK = PatentBenchmark(
+    FACTS,
+    {
+        "Retrieval": (
+            _retrieval(
+                "PatentMapAbsToAbsRetrieval",
+                "abstract",
+                ("abstract",),
+                "Given a patent application by title and abstract, retrieve the patents that its search report cites, by title and abstract.",
+            ),
+            _retrieval(
+                "PatentMapClmToAllRetrieval",
+                "claim",
+                ("abstract", "claim", "invention"),
+                "Given a patent application by its claims, retrieve the patents that its search report cites, by abstract, claims or "
+                "description, whichever is closest.",
             ),
         ),
-    ),
-}
-TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)
+        "Classification": (
+            make_task(
+                IPCClassification,
+                __name__,
+                task_metadata(
+                    FACTS,
+                    DATA,
+                    "PatentMapIPCClassification",
+                    "MultilabelClassification",
+                    "Classify a patent by title and abstract into IPC subclasses.",
+                    "knn_precision_at_1",
+                    annotations_creators="expert-annotated",
+                    task_subtypes=["Topic classification"],
+                ),
+            ),
+        ),
+    },
+)

@@ -1,6 +1,6 @@
 """Sophia-style retrieval: twelve representations of the query over one fixed corpus ("QaECTER and Sophia-Bench", §3 and §4).
 
-The authors' data set is unreleased: the tasks read the directory that :mod:`patent_mteb.build.sophia` describes and writes,
+The authors' data set is unreleased: the tasks read the directory that :mod:`patent_mteb.recipes.sophia` describes and writes,
 from anybody's own patents, and the built-in sample otherwise.
 """
 
@@ -16,19 +16,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from patent_mteb import ipc, layout, slices, views
-from patent_mteb.build.sophia import REPRESENTATIONS
-from patent_mteb.categories import degree
+from patent_mteb import files
+from patent_mteb.data.sources import DataSet
 from patent_mteb.errors import DataError, refuse_repeat
-from patent_mteb.sources import DataSet
-from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
-from patent_mteb.tasks.inscope_scores import inscope_scores
+from patent_mteb.metrics import slices
+from patent_mteb.metrics.measures import Judged
+from patent_mteb.patents import ipc, views
+from patent_mteb.patents.categories import degree
+from patent_mteb.recipes import beir
+from patent_mteb.recipes.sophia import REPRESENTATIONS
+from patent_mteb.search.run import Run
+from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 
 DATA = DataSet("Sophia", "sophia")
 
-FAMILY = Family(
+FACTS = Facts(
     name="Sophia",
     description="Citation retrieval with twelve representations of the query, from patent fields and machine summaries, over one corpus.",
     reference="https://hal.science/hal-05524063",
@@ -41,6 +47,11 @@ FAMILY = Family(
     license="not specified",
     date=("2016-01-01", "2025-12-31"),
     spread=True,
+    prefix="Sophia",
+    headline="SophiaTacdRetrieval",
+    prompt_rows=((r"Sophia\w+Retrieval", "retrieval_MIXED"),),
+    paper="sophia",
+    paper_queries=10_000,  # §3.2
 )
 
 K_VALUES = (1, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -84,9 +95,9 @@ SUMMARIES = {
 class Folder:
     """The family's directory with what the slices need, worked out once for all tasks."""
 
-    tables: layout.BeirFolder
+    tables: beir.BeirFolder
     texts: pa.Table
-    exclusions: dict[str, frozenset[str]]
+    hidden: dict[str, frozenset[str]]
     slices: dict[str, slices.Qrels]
     unformed: dict[str, str]
     codes: dict[str, list[str]]
@@ -97,10 +108,10 @@ def read_folder(folder: Path, revision: str) -> Folder:
     """Read and check the family's directory; ``revision`` keeps two states of one directory apart.
 
     Raises:
-        DataError: what :func:`patent_mteb.layout.read_beir` says, a missing or wrongly typed column, a query or edge that is
+        DataError: what :func:`patent_mteb.recipes.beir.read_beir` says, a missing or wrongly typed column, a query or edge that is
             unknown, or an edge whose pair is not judged relevant.
     """
-    tables = layout.read_beir(folder)
+    tables = beir.read_beir(folder)
     counts: Counter[str] = Counter()
     texts = _representations(folder / "queries.parquet", tables, counts)
     rows = _metadata(folder / "metadata.parquet", tables)
@@ -118,9 +129,9 @@ def read_folder(folder: Path, revision: str) -> Folder:
     )
 
 
-def _representations(path: Path, tables: layout.BeirFolder, counts: Counter[str]) -> pa.Table:
-    texts = layout.read_parquet(path, {"_id": pa.string()})
-    layout.check_columns(texts, {name: pa.string() for name in REPRESENTATIONS if name in texts.column_names}, path)
+def _representations(path: Path, tables: beir.BeirFolder, counts: Counter[str]) -> pa.Table:
+    texts = files.read_parquet(path, {"_id": pa.string()})
+    files.check_columns(texts, {name: pa.string() for name in REPRESENTATIONS if name in texts.column_names}, path)
     seen: dict[str, int] = {}
     for row, key in enumerate(texts["_id"].to_pylist(), start=1):
         refuse_repeat(seen, key, row, path=path, what="_id", remedy="keep one row an id")
@@ -134,10 +145,10 @@ def _representations(path: Path, tables: layout.BeirFolder, counts: Counter[str]
 _METADATA = {"family_id": pa.string(), "jurisdiction": pa.string(), "publication_year": pa.int64(), "ipc": pa.list_(pa.string())}
 
 
-def _metadata(path: Path, tables: layout.BeirFolder) -> dict[str, dict[str, Any]]:
+def _metadata(path: Path, tables: beir.BeirFolder) -> dict[str, dict[str, Any]]:
     if tables.metadata is not None:
-        layout.read_parquet(path, {name: kind for name, kind in _METADATA.items() if name in tables.metadata.column_names})
-    return layout.table_rows(tables.metadata)
+        files.read_parquet(path, {name: kind for name, kind in _METADATA.items() if name in tables.metadata.column_names})
+    return files.table_rows(tables.metadata)
 
 
 def _slices(
@@ -172,7 +183,7 @@ def _degrees(path: Path, positive: slices.Qrels, counts: Counter[str]) -> dict[t
     if not path.exists():
         return {}
     columns = ("query-id", "corpus-id", "direction", "category")
-    table = layout.read_parquet(path, {name: pa.string() for name in columns})
+    table = files.read_parquet(path, {name: pa.string() for name in columns})
     degrees: dict[tuple[str, str], set[str]] = {}
     edges = zip(*(table[name].to_pylist() for name in columns), strict=True)
     for row, (query, document, direction, category) in enumerate(edges, start=1):
@@ -227,7 +238,7 @@ class SophiaRetrieval(PatentRetrieval):
     """
 
     data = DATA
-    family = FAMILY
+    facts = FACTS
     k_values = K_VALUES
     representation: str
 
@@ -242,7 +253,7 @@ class SophiaRetrieval(PatentRetrieval):
             queries=queries,
             qrels={query: judged for query, judged in folder.tables.qrels.items() if query in queries},
             slices={name: part for name, part in kept.items() if part},
-            exclusions=folder.exclusions,
+            hidden=folder.hidden,
             unformed=folder.unformed,
             document_codes=folder.codes,
             query_codes=folder.codes,
@@ -266,16 +277,15 @@ class SophiaRetrieval(PatentRetrieval):
             raise DataError(
                 f"no query has the representation {name}",
                 path=path / "queries.parquet",
-                remedy=f"fill the column '{name}' (summaries: patent_mteb.summaries), or leave out the task {self.metadata.name}",
+                remedy=f"fill the column '{name}' (summaries: patent_mteb.patents.summaries), or leave out the task {self.metadata.name}",
             )
         self.n_left_out = len(judged) - len(queries)
         if self.n_left_out:
             logger.warning("%s: %d of %d queries have no %s and are left out", self.metadata.name, self.n_left_out, len(judged), name)
         return queries
 
-    def family_scores(self, results: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-        scores: dict[str, float] = {"n_queries_left_out": self.n_left_out}
-        return scores | inscope_scores(results, self.tables.document_codes, self.tables.query_codes)
+    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        return {"n_queries_left_out": self.n_left_out, **self.inscope(run)}
 
 
 def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:
@@ -284,7 +294,7 @@ def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:
             SophiaRetrieval,
             __name__,
             task_metadata(
-                FAMILY,
+                FACTS,
                 DATA,
                 f"Sophia{name}Retrieval",
                 "Retrieval",
@@ -297,8 +307,10 @@ def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:
     )
 
 
-GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
-    "Structured fields": _tasks(STRUCTURED),
-    "Machine summaries": _tasks(SUMMARIES),
-}
-TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)
+BENCHMARK = PatentBenchmark(
+    FACTS,
+    {
+        "Structured fields": _tasks(STRUCTURED),
+        "Machine summaries": _tasks(SUMMARIES),
+    },
+)

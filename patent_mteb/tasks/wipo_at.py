@@ -1,6 +1,6 @@
 """WIPO-AT: citation retrieval over the assistive-technology landscape ("Benchmarking Patent Embeddings", §3).
 
-The data set is unreleased: the tasks read the directory that :mod:`patent_mteb.build.wipo_at` describes and writes, from a
+The data set is unreleased: the tasks read the directory that :mod:`patent_mteb.recipes.wipo_at` describes and writes, from a
 licensee's export or from anybody's own patents, and the built-in sample otherwise.
 """
 
@@ -18,23 +18,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from patent_mteb import layout, slices, views
-from patent_mteb.build.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, SPLITS, LabelSet, check
+from patent_mteb import files
+from patent_mteb.data.sources import DataSet, Source
 from patent_mteb.errors import DataError
+from patent_mteb.metrics import slices
+from patent_mteb.patents import views
 from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import cluster, single_label
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import Scorer, zero_shot
-from patent_mteb.sources import DataSet, Source
-from patent_mteb.tasks.base import Family, PatentRetrieval, PatentTask, RetrievalTables, make_task, task_metadata
-from patent_mteb.tasks.encoding import FrozenTask
+from patent_mteb.recipes import beir
+from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, SPLITS, LabelSet, check
+from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.frozen import FrozenTask
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 
 DATA = DataSet("WIPO-AT", "wipo_at")
 
-FAMILY = Family(
+FACTS = Facts(
     name="WIPO-AT",
     description="Citation retrieval, multi-label classification and clustering on the WIPO assistive-technology landscape.",
     reference="https://arxiv.org/abs/2605.24297",
@@ -49,6 +54,18 @@ FAMILY = Family(
     license=None,
     date=("1990-01-01", "2021-12-31"),
     annotations="expert-annotated",
+    prefix="WIPOAT",
+    headline="PatentCitationRetrieval",
+    short_names={"PatentCitationRetrieval": "TAC→TAC"},
+    prompt_rows=(
+        (r"PatentCitationRetrieval|WIPOAT\w+Retrieval", "retrieval_MIXED"),
+        (r"WIPOAT\w+Classification(\.\w+)?", "class_text2ipc3"),
+        (r"WIPOAT\w+Clustering(\.\w+)?", "clusters_ext_full_ipc"),
+    ),
+    paper="wipo_at",
+    paper_queries=46_069,  # §1
+    known_by=("corpus.jsonl", "qrels"),
+    check=check,
 )
 
 QUERY_VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims")
@@ -91,8 +108,8 @@ CELLS = (
 class Folder:
     """The family's directory with what the slices need, worked out once for all tasks."""
 
-    tables: layout.BeirFolder
-    exclusions: dict[str, frozenset[str]]
+    tables: beir.BeirFolder
+    hidden: dict[str, frozenset[str]]
     slices: dict[str, slices.Qrels]
     unformed: dict[str, str]
     codes: dict[str, list[str]]
@@ -101,8 +118,8 @@ class Folder:
 @lru_cache(maxsize=2)
 def read_folder(folder: Path, revision: str) -> Folder:
     """Read the family's directory; ``revision`` keeps two states of one directory apart."""
-    tables = layout.read_beir(folder)
-    rows = layout.table_rows(tables.metadata)
+    tables = beir.read_beir(folder)
+    rows = files.table_rows(tables.metadata)
     parts, unformed = _slices(tables, rows)
     return Folder(
         tables,
@@ -113,7 +130,7 @@ def read_folder(folder: Path, revision: str) -> Folder:
     )
 
 
-def _slices(tables: layout.BeirFolder, rows: dict[str, dict[str, Any]]) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
+def _slices(tables: beir.BeirFolder, rows: dict[str, dict[str, Any]]) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
     positive = slices.positive(tables.qrels)
     parts: dict[str, slices.Qrels] = {}
     unformed: dict[str, str] = {}
@@ -146,7 +163,7 @@ class CitationRetrieval(PatentRetrieval):
     """
 
     data = DATA
-    family = FAMILY
+    facts = FACTS
     cell: Cell
 
     def load_tables(self) -> RetrievalTables:
@@ -158,14 +175,14 @@ class CitationRetrieval(PatentRetrieval):
             queries=queries,
             qrels=folder.tables.qrels,
             slices=folder.slices,
-            exclusions=folder.exclusions,
+            hidden=folder.hidden,
             unformed=folder.unformed,
             document_codes=folder.codes,
             query_codes=folder.codes,
         )
 
 
-def _view(tables: layout.BeirFolder, name: str, keys: Mapping[str, Any], folder: Path) -> dict[str, str]:
+def _view(tables: beir.BeirFolder, name: str, keys: Mapping[str, Any], folder: Path) -> dict[str, str]:
     if name == "TAC":
         if keys is tables.queries:
             return dict(tables.queries)
@@ -186,7 +203,7 @@ RETRIEVAL_TASKS = tuple(
     make_task(
         CitationRetrieval,
         __name__,
-        task_metadata(FAMILY, DATA, cell.name, "Retrieval", cell.description, "ndcg_at_10"),
+        task_metadata(FACTS, DATA, cell.name, "Retrieval", cell.description, "ndcg_at_10"),
         cell=cell,
     )
     for cell in CELLS
@@ -214,7 +231,7 @@ class LabelledTexts:
 @lru_cache(maxsize=2)
 def _fields(path: Path, revision: str) -> dict[str, dict[str, str]]:
     columns = (*DWPI_FIELDS, *PUBLIC_FIELDS)
-    return layout.table_rows(layout.read_parquet(path, {"_id": pa.string(), **dict.fromkeys(columns, pa.string())}))
+    return files.table_rows(files.read_parquet(path, {"_id": pa.string(), **dict.fromkeys(columns, pa.string())}))
 
 
 def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> LabelledTexts:
@@ -224,7 +241,7 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
         DataError: a file or column is missing, a document has no texts, or a split is empty.
     """
     path = source.path(f"labels/{label_set}.parquet")
-    table = layout.read_parquet(path, {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())})
+    table = files.read_parquet(path, {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())})
     texts_of = _fields(source.path("fields.parquet"), source.revision)
     texts: dict[str, list[str]] = {split: [] for split in SPLITS}
     labels: dict[str, list[list[str]]] = {split: [] for split in SPLITS}
@@ -253,7 +270,7 @@ class LabelTask(FrozenTask):
     """What classification and clustering share: one label set in one text variant."""
 
     data = DATA
-    family = FAMILY
+    facts = FACTS
     label_set: LabelSet
     fields: tuple[str, ...]
 
@@ -344,7 +361,7 @@ def _label_task(
     within = f"fine categories of {label_set.coarse}" if label_set.coarse else "coarse categories"
     description = f"{what} of {label_set.landscape} assistive-technology patents by the {within} (text: {', '.join(fields)})."
     name = f"WIPOAT{label_set.name}{short}{suffix}"
-    return make_task(base, __name__, task_metadata(FAMILY, DATA, name, kind, description, main_score), label_set=label_set, fields=fields)
+    return make_task(base, __name__, task_metadata(FACTS, DATA, name, kind, description, main_score), label_set=label_set, fields=fields)
 
 
 CLASSIFICATION_TASKS = tuple(
@@ -353,14 +370,11 @@ CLASSIFICATION_TASKS = tuple(
 )
 CLUSTERING_TASKS = tuple(_label_task(LabelClustering, "Clustering", "Clustering", "v_measure", variant) for variant in LABEL_VARIANTS)
 
-GROUPS: dict[str, tuple[type[PatentTask], ...]] = {
-    "Retrieval": RETRIEVAL_TASKS,
-    "Classification": CLASSIFICATION_TASKS,
-    "Clustering": CLUSTERING_TASKS,
-}
-TASKS: tuple[type[PatentTask], ...] = tuple(task for tasks in GROUPS.values() for task in tasks)
-
-
-def check_folder(folder: Path) -> dict[str, int]:
-    """The recipe's quality assurance on a directory, for ``patent-mteb validate``."""
-    return check(folder)
+BENCHMARK = PatentBenchmark(
+    FACTS,
+    {
+        "Retrieval": RETRIEVAL_TASKS,
+        "Classification": CLASSIFICATION_TASKS,
+        "Clustering": CLUSTERING_TASKS,
+    },
+)

@@ -1,0 +1,202 @@
+"""Where a family's tables come from: a local copy, the hub at a pinned revision, or the built-in sample.
+
+Resolution order (design of the suite): ``$PATENT_MTEB_DATA/<key>`` if that directory exists; else, with
+``PATENT_MTEB_SAMPLE=1`` or for a family that nobody has released, the built-in sample; else the hub at the pinned revision.
+
+What a task was resolved to decides its identity, so that different data never share a result file or a cached score:
+
+========  ==================  =====================  ====================================================
+source    task name           data set revision      mteb subset
+========  ==================  =====================  ====================================================
+hub       ``<Task>``          the pinned commit      ``default``
+local     ``<Task>``          ``local-<content>``    the same as the revision (mteb reuses a cached score
+                                                     of the same subset without looking at its revision)
+sample    ``<Task>.sample``   ``sample-<version>``   the same as the revision
+========  ==================  =====================  ====================================================
+
+A local copy that the hub's own client downloaded (``hf download --local-dir``) and that carries the pinned commit counts as
+the hub.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from patent_mteb.errors import AccessError, DataError
+from patent_mteb.files import cache_root
+from patent_mteb.identity import content_hash
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["DATA_VARIABLE", "SAMPLE_VARIABLE", "DataSet", "Source", "resolve", "sample_root"]
+
+DATA_VARIABLE = "PATENT_MTEB_DATA"
+SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One data set of a family.
+
+    ``key`` is the hub repository id, or the family's name where nothing is released; ``recipe`` names the module of
+    :mod:`patent_mteb.recipes` that makes the sample, empty if there is none; ``revision`` is the pinned hub commit, empty for an
+    unreleased family.
+    """
+
+    key: str
+    recipe: str
+    revision: str = ""
+    gated: bool = False
+
+    @property
+    def released(self) -> bool:
+        return bool(self.revision)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set and where it was found. ``folder`` is None for the hub, whose files are fetched one by one."""
+
+    data: DataSet
+    kind: Literal["local", "hub", "sample"]
+    revision: str
+    folder: Path | None = None
+
+    @property
+    def task_suffix(self) -> str:
+        return ".sample" if self.kind == "sample" else ""
+
+    @property
+    def subset(self) -> str:
+        """Name of the mteb subset that results of this source are filed under."""
+        return "default" if self.revision == self.data.revision else self.revision
+
+    @property
+    def place(self) -> str:
+        """One readable phrase for lists and logs."""
+        if self.kind == "hub":
+            return f"hub {self.data.key}@{self.revision[:7]}"
+        return f"{self.kind} {self.revision}" + (f" in {self.folder}" if self.kind == "local" else "")
+
+    def path(self, name: str = "") -> Path:
+        """Local path of a file of the data set; fetches it from the hub, or builds the sample, where needed.
+
+        Raises:
+            AccessError: the hub cannot be reached, or the repository is gated and no token grants access.
+        """
+        if self.kind == "sample":
+            return sample_root(self.data.recipe) / self.data.key / name
+        if self.folder is not None:
+            return self.folder / name
+        return _download(self.data, self.revision, name)
+
+
+def resolve(data: DataSet, sample: bool | None = None) -> Source:
+    """Find a data set by the order of the module's docstring.
+
+    Args:
+        sample: True takes the sample whatever the environment says; None decides by the environment.
+
+    Raises:
+        DataError: ``PATENT_MTEB_DATA`` names something that is no directory.
+    """
+    root = os.environ.get(DATA_VARIABLE)
+    if root and not sample:
+        if not Path(root).is_dir():
+            raise DataError(f"{DATA_VARIABLE} is not a directory", path=root, remedy="correct or unset the variable")
+        folder = Path(root) / data.key
+        if folder.is_dir():
+            if data.released and _downloaded_revision(folder) == data.revision:
+                return Source(data, "local", data.revision, folder)
+            return Source(data, "local", f"local-{content_hash(folder)}", folder)
+    if not data.released and not data.recipe:
+        return Source(data, "local", "missing", Path(root or f"${DATA_VARIABLE}") / data.key)
+    if data.recipe and (sample or not data.released or _flag(SAMPLE_VARIABLE)):
+        from patent_mteb.sample import SAMPLE_VERSION
+
+        return Source(data, "sample", f"sample-{SAMPLE_VERSION}")
+    return Source(data, "hub", data.revision)
+
+
+def _flag(variable: str) -> bool:
+    value = os.environ.get(variable, "").strip().lower()
+    if value in ("", "0", "no", "false", "off"):
+        return False
+    if value in ("1", "yes", "true", "on"):
+        return True
+    raise DataError(f"{variable}={value} is neither yes nor no", remedy=f"set {variable} to 1 or 0")
+
+
+def _downloaded_revision(folder: Path) -> str | None:
+    """The commit that the hub's client noted beside the files it wrote, None if there is none or they differ."""
+    notes = list((folder / ".cache" / "huggingface" / "download").rglob("*.metadata"))
+    commits = {(note.read_text().splitlines() or [""])[0] for note in notes}
+    return commits.pop() if len(commits) == 1 else None
+
+
+@lru_cache(maxsize=256)
+def _download(data: DataSet, revision: str, name: str) -> Path:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    instead = (
+        f"put a copy in ${DATA_VARIABLE}/{data.key}, or set {SAMPLE_VARIABLE}=1 to run on the built-in sample (its scores are filed apart)"
+    )
+    try:
+        return Path(hf_hub_download(data.key, name, repo_type="dataset", revision=revision))
+    except (GatedRepoError, RepositoryNotFoundError) as error:
+        raise AccessError(
+            f"access to the data set {data.key} is not granted",
+            path=name,
+            remedy=f"accept its conditions at https://huggingface.co/datasets/{data.key} and log in with 'hf auth login' "
+            f"or set HF_TOKEN; or {instead}",
+        ) from error
+    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
+        gate = (
+            f"accept its conditions at https://huggingface.co/datasets/{data.key} and set HF_TOKEN, connect to the network "
+            "(unset HF_HUB_OFFLINE)"
+            if data.gated
+            else "connect to the network (unset HF_HUB_OFFLINE)"
+        )
+        raise AccessError(
+            f"the data set {data.key} at revision {revision[:12]} is not in the local cache and the hub cannot be reached",
+            path=name,
+            remedy=f"{gate}; or {instead}",
+        ) from error
+
+
+@lru_cache(maxsize=16)
+def sample_root(recipe: str) -> Path:
+    """Root directory of the sample of one recipe, built at first use.
+
+    The directory lies in the user cache under the generator's version and a fingerprint of this package. It is
+    built beside its place and renamed, so that a build that is cut off leaves nothing and two processes do not disturb each
+    other.
+    """
+    from patent_mteb import sample
+
+    place = cache_root() / "sample" / f"{sample.SAMPLE_VERSION}-{content_hash(Path(__file__).parent)}" / recipe
+    if place.is_dir():
+        return place
+    logger.info("building the %s tables of the built-in sample", recipe)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f"{recipe}.", dir=place.parent))
+    try:
+        module = importlib.import_module(f"patent_mteb.recipes.{recipe}")
+        module.build(*sample.generate(), partial, module.SAMPLE)
+        partial.chmod(0o755)
+        partial.rename(place)
+    except OSError:
+        if not place.is_dir():
+            raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return place

@@ -1,0 +1,263 @@
+"""The verbs of the package: evaluate models on tasks, rank without scoring, explain a ranking."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+import mteb
+import numpy as np
+import polars as pl
+from mteb.types import EncodeKwargs
+
+from patent_mteb.errors import DataError, ModelError
+from patent_mteb.metrics.measures import QueryScores
+from patent_mteb.metrics.significance import bootstrap
+from patent_mteb.models.loading import load
+from patent_mteb.patents import ipc
+from patent_mteb.search.run import Run
+from patent_mteb.tasks.perquery import Evaluation, receiving
+from patent_mteb.tasks.retrieval import PatentRetrieval
+
+if TYPE_CHECKING:
+    from mteb.abstasks import AbsTask
+    from mteb.models import MTEBModels
+
+__all__ = ["evaluate", "explain", "rank"]
+
+_SCHEMA = {
+    "model": pl.String,
+    "task": pl.String,
+    "slice": pl.String,
+    "measure": pl.String,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "n_queries": pl.Int64,
+    "p": pl.Float64,
+}
+_LEVEL = 0.95
+
+
+def evaluate(
+    models: MTEBModels | str | Iterable[MTEBModels | str],
+    tasks: AbsTask | str | Iterable[AbsTask | str],
+    baseline: MTEBModels | str | None = None,
+    *,
+    measures: Sequence[str] = (),
+    encode_kwargs: Mapping[str, Any] | None = None,
+) -> pl.DataFrame:
+    """Evaluate models on tasks and say how sure the scores are. Nothing is written; ``patent-mteb run`` keeps results.
+
+    Args:
+        models: one or several mteb models, or names for :func:`patent_mteb.models.load`.
+        tasks: one or several tasks, or their names.
+        baseline: one of the models (or the name it has in the result): the others are compared with it.
+        measures: retrieval measures beside each task's main score, such as ``recall_at_100``.
+        encode_kwargs: as in ``mteb.evaluate``.
+
+    Returns:
+        one row a model, task, slice and measure: ``model``, ``task``, ``slice`` (empty for all queries), ``measure``, ``value``; for
+        retrieval ``low`` and ``high`` of the 95 % bootstrap interval over the queries, ``n_queries``, and ``p``, one-sided, of the
+        paired bootstrap against the baseline on the same queries (WIPO-AT §3.7). What cannot be computed is null.
+
+    Raises:
+        DataError: an unknown task, or data that cannot be used.
+        ModelError: a model that cannot be loaded or cannot do a task, or a baseline that is not among the models.
+
+    Example:
+        >>> import patent_mteb
+        >>> from patent_mteb.models import bm25
+        >>> task = patent_mteb.get_tasks("PatentMap", types=["Retrieval"], sample=True)[0]
+        >>> scores = patent_mteb.evaluate([bm25("dapfam"), bm25("bm25s")], task, baseline="patent-mteb/bm25-bm25s")
+        >>> scores.columns
+        ['model', 'task', 'slice', 'measure', 'value', 'low', 'high', 'n_queries', 'p']
+        >>> sorted(set(scores["slice"]))
+        ['', 'a', 'xy']
+    """
+    given = [models] if isinstance(models, str) or hasattr(models, "mteb_model_meta") else list(cast(Iterable[Any], models))
+    named = _named([load(model) if isinstance(model, str) else model for model in given])
+    against = _baseline(baseline, named)
+    rows: list[dict[str, Any]] = []
+    for task in map(_task, [tasks] if isinstance(tasks, str) or hasattr(tasks, "metadata") else cast(Iterable[Any], tasks)):
+        wanted = tuple(dict.fromkeys((task.metadata.main_score, *measures)))
+        found: dict[str, dict[str, QueryScores]] = {}
+        for label, model in named.items():
+            evaluations: list[Evaluation] = []
+            with receiving(evaluations.append):
+                options = cast(EncodeKwargs, dict(encode_kwargs or {}))
+                result = mteb.evaluate(model, task, cache=None, co2_tracker=False, encode_kwargs=options, show_progress_bar=False)
+            if evaluations:
+                found[label] = _by_slice(evaluations[-1], wanted)
+            else:
+                ((scores,),) = result.task_results[0].scores.values()
+                rows += [_row(label, task, "", measure, scores[measure]) for measure in wanted if measure in scores]
+        rows += _compared(task, found, wanted, against)
+        if task.data_loaded:
+            task.unload_data()
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
+    """Models by name; those that share one by name and settings."""
+    names = Counter(model.mteb_model_meta.name for model in models)
+    named: dict[str, MTEBModels] = {}
+    for model in models:
+        meta = model.mteb_model_meta
+        label = str(meta.name) if names[meta.name] == 1 else f"{meta.name} ({meta.experiment_name or meta.revision})"
+        if label in named:
+            raise ModelError(f"two models are called '{label}'. Remedy: give each a name or a revision of its own")
+        named[label] = model
+    return named
+
+
+def _baseline(baseline: MTEBModels | str | None, named: Mapping[str, MTEBModels]) -> str:
+    if baseline is None:
+        return ""
+    for label, model in named.items():
+        if model is baseline or baseline in (label, model.mteb_model_meta.name):
+            return label
+    raise ModelError(f"the baseline is not one of the models. Remedy: choose one of {'; '.join(named)}")
+
+
+def _task(task: AbsTask | str) -> AbsTask:
+    if not isinstance(task, str):
+        return task
+    try:
+        return mteb.get_task(task)
+    except KeyError as error:
+        raise DataError(str(error.args[0]), remedy="see 'patent-mteb list' for the names") from error
+
+
+def _by_slice(evaluation: Evaluation, measures: Sequence[str]) -> dict[str, QueryScores]:
+    names = [measure.replace("_at_", "@") for measure in measures]
+    parts = {"": None, **evaluation.slices}
+    return {name: evaluation.judged.scores(names, part) for name, part in parts.items()}
+
+
+def _row(label: str, task: AbsTask, part: str, measure: str, value: float, **more: Any) -> dict[str, Any]:
+    empty = dict.fromkeys(("low", "high", "n_queries", "p"))
+    return {"model": label, "task": task.metadata.name, "slice": part, "measure": measure, "value": value, **empty, **more}
+
+
+def _compared(
+    task: AbsTask, found: Mapping[str, Mapping[str, QueryScores]], measures: Sequence[str], baseline: str
+) -> list[dict[str, Any]]:
+    """Rows of one retrieval task: intervals of every model, and p values against the baseline."""
+    columns: dict[tuple[str, str], dict[str, np.ndarray]] = defaultdict(dict)
+    for label, parts in found.items():
+        for part, scores in parts.items():
+            for measure in measures:
+                values = scores.scores[measure.replace("_at_", "@")]
+                if len(values):
+                    columns[part, measure][label] = values
+    rows = []
+    for (part, measure), values_of in columns.items():
+        labels = list(values_of)
+        resampled = bootstrap(np.column_stack(list(values_of.values())))
+        intervals = resampled.intervals(_LEVEL)
+        p_values = resampled.p_values()[labels.index(baseline)] if baseline in labels else None
+        for place, label in enumerate(labels):
+            p = None if p_values is None or label == baseline else float(p_values[place])
+            low, high = map(float, intervals[place])
+            value, size = float(values_of[label].mean()), len(values_of[label])
+            rows.append(_row(label, task, part, measure, value, low=low, high=high, n_queries=size, p=p))
+    return rows
+
+
+def rank(model: MTEBModels | str, task: PatentRetrieval | str, *, encode_kwargs: Mapping[str, Any] | None = None) -> Run:
+    """The ranking of a model on a retrieval task of the suite, as its scores are computed on it.
+
+    Args:
+        model: an mteb model, or a name for :func:`patent_mteb.models.load`.
+        task: a retrieval task of the suite, or its name.
+        encode_kwargs: as in ``mteb.evaluate``.
+
+    Returns:
+        one ranking a query, without the documents that the query must not see. ``save`` writes it in TREC form.
+
+    Raises:
+        DataError: not a retrieval task of the suite, or data that cannot be used.
+        ModelError: a model that cannot be loaded or cannot search.
+
+    Example:
+        >>> import patent_mteb
+        >>> from patent_mteb.models import bm25
+        >>> run = patent_mteb.rank(bm25("dapfam"), "PatentMapAbsToAbsRetrieval.sample")
+        >>> run.task, len(run.query_ids)
+        ('PatentMapAbsToAbsRetrieval.sample', 25)
+    """
+    searched = _retrieval(task)
+    return searched.rank(load(model) if isinstance(model, str) else model, encode_kwargs=encode_kwargs)
+
+
+def _retrieval(task: Any) -> PatentRetrieval:
+    found = _task(task)
+    if not isinstance(found, PatentRetrieval):
+        raise DataError(f"'{found.metadata.name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
+    return found
+
+
+def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 10) -> pl.DataFrame:
+    """What a ranking shows for one query: the first documents with their texts, IPC codes, relevance and citation category.
+
+    Args:
+        run: of :func:`rank`, or of :meth:`~patent_mteb.search.run.Run.load`.
+        query: id of the query.
+        task: the task that the run belongs to, where the run does not know it (one that was read from a file).
+        k: documents to show.
+
+    Returns:
+        one row a document, best first, after the query itself in row 0: ``rank``, ``id``, ``score``, ``gain`` (null where it was not
+        judged), ``category`` (of the citation, where it is known), ``ipc`` (codes, as written), ``shared`` (the deepest IPC level
+        at which it meets the query: section, ipc3, subclass, group or subgroup; empty for none), ``text``.
+
+    Raises:
+        DataError: the run has no such query or names no task, or the task does not know one of its documents.
+
+    Example:
+        >>> import patent_mteb
+        >>> from patent_mteb.models import bm25
+        >>> run = patent_mteb.rank(bm25("dapfam"), "PatentDAPFAMTitleToTARetrieval.sample")
+        >>> patent_mteb.explain(run, run.query_ids[0], k=3).columns
+        ['rank', 'id', 'score', 'gain', 'category', 'ipc', 'shared', 'text']
+    """
+    if not (task or run.task):
+        raise DataError(
+            "the run does not say which task it belongs to", remedy="name the task: explain(run, query, 'PatentCitationRetrieval')"
+        )
+    found = _retrieval(task or run.task)
+    found.load_data()
+    tables = found.tables
+    shown = run.ranking(query)[:k]
+    if unknown := [document for document, _ in shown if document not in tables.corpus]:
+        raise DataError(f"task {found.metadata.name} has no document '{unknown[0]}'", remedy="name the task that the run belongs to")
+    if query not in tables.queries:
+        raise DataError(f"task {found.metadata.name} has no query '{query}'", remedy="name the task that the run belongs to")
+    asked = tables.query_codes.get(query, ())
+    rows: list[dict[str, Any]] = [{"rank": 0, "id": query, "ipc": ", ".join(asked), "text": tables.queries[query]}]
+    for place, (document, score) in enumerate(shown, start=1):
+        codes = tables.document_codes.get(document, ())
+        rows.append(
+            {
+                "rank": place,
+                "id": document,
+                "score": score,
+                "gain": tables.qrels.get(query, {}).get(document),
+                "category": tables.categories.get(query, {}).get(document, ""),
+                "ipc": ", ".join(codes),
+                "shared": _shared_level(asked, codes),
+                "text": tables.corpus[document],
+            }
+        )
+    names = {"rank": pl.Int64, "id": pl.String, "score": pl.Float64, "gain": pl.Int64, "category": pl.String}
+    return pl.DataFrame(rows, schema={**names, "ipc": pl.String, "shared": pl.String, "text": pl.String})
+
+
+def _shared_level(first: Sequence[str], second: Sequence[str]) -> str:
+    for level in reversed(ipc.LEVELS):
+        ours, theirs = (set(ipc.codes_at(codes, level, errors="skip").codes) for codes in (first, second))
+        if ours & theirs:
+            return level
+    return ""

@@ -1,0 +1,143 @@
+"""Running a model on tasks, one after the other: what cannot be done is skipped with its reason, the rest goes on."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import mteb
+from mteb.abstasks import AbsTask
+from mteb.cache import ResultCache
+from mteb.models import CrossEncoderProtocol, EncoderProtocol
+from mteb.models.model_meta import ModelMeta
+from mteb.types import EncodeKwargs
+
+from patent_mteb.errors import PatentMTEBError
+from patent_mteb.tasks import perquery
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["Outcome", "Report", "run"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one task. ``scores`` are mteb's scores of its one split and subset; ``reason`` says why there are none."""
+
+    task: str
+    status: Literal["scored", "skipped", "failed"]
+    main_score: str = ""
+    scores: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    reason: str = ""
+
+    @property
+    def main(self) -> float | None:
+        value = self.scores.get("main_score")
+        return None if value is None else float(value)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcomes of a run, in the order of the tasks; ``interrupted`` if the user stopped it."""
+
+    model: str
+    outcomes: tuple[Outcome, ...]
+    interrupted: bool = False
+
+    @property
+    def exit_status(self) -> int:
+        if self.interrupted:
+            return 130
+        return 0 if self.outcomes and all(outcome.status == "scored" for outcome in self.outcomes) else 1
+
+
+def run(
+    model: Any,
+    tasks: Sequence[AbsTask],
+    output_folder: Path,
+    *,
+    encode_kwargs: dict[str, Any] | None = None,
+    overwrite_strategy: str = "only-missing",
+    co2_tracker: bool | None = False,
+    prediction_folder: Path | None = None,
+    num_proc: int | None = None,
+    show_progress: bool = True,
+) -> Report:
+    """Evaluate a model on tasks with ``mteb.evaluate`` and collect what happened.
+
+    Args:
+        model: an mteb model, or a ModelMeta whose model is loaded when the first task needs it.
+        output_folder: results folder in mteb's structure; per-query scores are written beside the results.
+
+    Returns:
+        one outcome a task. A task that the model cannot do or whose data cannot be had is ``skipped``, one that broke is
+        ``failed``; both carry their reason.
+    """
+    cache = ResultCache(output_folder)
+    meta: ModelMeta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
+    outcomes: list[Outcome] = []
+    interrupted = False
+    beside = Path(os.environ.get(perquery.VARIABLE) or Path(cache.cache_path) / "results")
+    with perquery.receiving(lambda evaluation: perquery.save(evaluation, beside)):
+        for position, task in enumerate(tasks, start=1):
+            name = task.metadata.name
+            logger.info("[%d/%d] %s", position, len(tasks), name)
+            started = time.monotonic()
+            try:
+                if reason := unable(model, task):
+                    outcomes.append(Outcome(name, "skipped", reason=reason))
+                    continue
+                result = mteb.evaluate(
+                    model,
+                    task,
+                    cache=cache,
+                    overwrite_strategy=overwrite_strategy,
+                    co2_tracker=co2_tracker,
+                    encode_kwargs=cast(EncodeKwargs, dict(encode_kwargs or {})),
+                    prediction_folder=prediction_folder,
+                    num_proc=num_proc,
+                    show_progress_bar=show_progress,
+                )
+                (found,) = result.task_results
+                (scores,) = next(iter(found.scores.values()))
+                outcomes.append(Outcome(name, "scored", task.metadata.main_score, dict(scores), time.monotonic() - started))
+            except KeyboardInterrupt:
+                interrupted = True
+                break
+            except PatentMTEBError as error:
+                outcomes.append(Outcome(name, "skipped", reason=str(error)))
+            except Exception as error:
+                logger.debug("%s failed", name, exc_info=True)
+                outcomes.append(Outcome(name, "failed", reason=f"{type(error).__name__}: {error}"))
+            finally:
+                if task.data_loaded:
+                    task.unload_data()
+    if interrupted:
+        outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
+    return Report(meta.name or "", tuple(outcomes), interrupted)
+
+
+def unable(model: Any, task: AbsTask) -> str:
+    """Why a model cannot do a task, empty if it can."""
+    retrieval = task.metadata.type in ("Retrieval", "Reranking")
+    name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
+    if isinstance(model, ModelMeta):
+        kinds = set(model.model_type)
+        embeds, crosses = bool(kinds & {"dense", "late-interaction"}), "cross-encoder" in kinds
+    else:
+        embeds, crosses = isinstance(model, EncoderProtocol), isinstance(model, CrossEncoderProtocol)
+    if crosses and not embeds:
+        return (
+            f"{name} is a cross-encoder, which scores given pairs; use it as second stage with --rerank"
+            if retrieval
+            else (f"{name} is a cross-encoder and does not embed texts")
+        )
+    if not retrieval and not embeds:
+        return f"{name} does not embed texts, which a {task.metadata.type} task needs"
+    return ""

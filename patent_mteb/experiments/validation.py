@@ -1,0 +1,104 @@
+"""Load checks on a local data directory, as ``patent-mteb validate`` runs them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from patent_mteb.data.sources import DataSet, Source
+from patent_mteb.errors import DataError
+from patent_mteb.identity import content_hash
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.benchmark import PatentBenchmark
+
+__all__ = ["Finding", "validate"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report: fatal, odd (usable, but look at it), or fine."""
+
+    text: str
+    fatal: bool = False
+    odd: bool = False
+
+
+class _Notes(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+
+def validate(directory: Path) -> list[Finding]:
+    """Load every task that the directory holds data for.
+
+    Args:
+        directory: a directory for ``PATENT_MTEB_DATA``, or the directory of one benchmark in it.
+
+    Returns:
+        one finding for each thing that is wrong, odd or fine, errors of one kind named once.
+
+    Raises:
+        DataError: the directory does not exist or holds no benchmark's data.
+    """
+    if not directory.is_dir():
+        raise DataError("the directory does not exist", path=directory, remedy="name a directory")
+    held = list(_held(directory))
+    if not held:
+        keys = ", ".join(sorted({data.key for benchmark in catalogue.benchmarks() for data in benchmark.data_sets}))
+        raise DataError("the directory holds no benchmark's data", path=directory, remedy=f"expected one of these below it: {keys}")
+    notes = _Notes()
+    package = logging.getLogger("patent_mteb")
+    package.addHandler(notes)
+    propagate, package.propagate = package.propagate, False
+    try:
+        findings = [finding for benchmark, data, folder in held for finding in _check(benchmark, data, folder)]
+    finally:
+        package.removeHandler(notes)
+        package.propagate = propagate
+    odd = [Finding(text, odd=True) for text in dict.fromkeys(notes.texts)]
+    return [*odd, *dict.fromkeys(findings)]
+
+
+def _held(directory: Path) -> Iterator[tuple[PatentBenchmark, DataSet, Path]]:
+    """The data sets below a directory; else the one that its name, or a file in it, says it is."""
+    known = [(benchmark, data) for benchmark in catalogue.benchmarks() for data in benchmark.data_sets]
+    below = [(benchmark, data, directory / data.key) for benchmark, data in known if (directory / data.key).is_dir()]
+    if below:
+        yield from below
+        return
+    named = [one for one in known if one[1].key.split("/")[-1] == directory.resolve().name]
+    alike = [one for one in known if any((directory / name).exists() for name in one[0].facts.known_by)]
+    if found := named or alike:
+        yield (*found[0], directory)
+
+
+def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path) -> Iterator[Finding]:
+    source = Source(data, "local", f"local-{content_hash(folder)}", folder)
+    good: list[str] = []
+    if benchmark.facts.check is not None:
+        try:
+            for what, count in benchmark.facts.check(folder).items():
+                yield Finding(f"{folder}: {count} {what}", odd=True)
+        except DataError as error:
+            yield Finding(str(error), fatal=True)
+            return
+    for kind in (task for task in benchmark.task_classes if task.data == data):
+        task: PatentTask = kind(source=source)
+        try:
+            task.load_data()
+        except DataError as error:
+            yield Finding(str(error), fatal=True)
+        else:
+            good.append(task.metadata.name)
+        finally:
+            task.unload_data()
+    if good:
+        shown = ", ".join(good[:4]) + (f" and {len(good) - 4} more" if len(good) > 4 else "")
+        yield Finding(f"{folder}: {len(good)} tasks load ({shown})")

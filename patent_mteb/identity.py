@@ -1,0 +1,181 @@
+"""What makes two things the same: content hashes of folders, digests of settings, names and revisions of models.
+
+A composed model ``hybrid`` of ``patent-mteb/bm25-dapfam`` and ``sentence-transformers/all-MiniLM-L6-v2`` with ``tag="linear-0.7"``:
+
+* ``name`` is ``hybrid/linear-0.7-bm25-dapfam+all-MiniLM-L6-v2``: the kind, the settings that a reader looks for, the parts.
+  A composed part keeps its kind (``passages-256-maxP-all-MiniLM-L6-v2``). A label above 120 characters is cut and ends with a hash.
+* ``experiment_kwargs`` holds the kind, every setting, and the identity of each part with its own settings, nested.
+* ``revision`` is a hash of name and ``experiment_kwargs``, so that no two settings and no two revisions of a part ever
+  share a result path, also where mteb shortens the settings to a folder name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from patent_mteb.errors import ModelError
+from patent_mteb.files import cache_root
+
+if TYPE_CHECKING:
+    from mteb.models.model_meta import ModelMeta
+
+__all__ = ["__version__", "compose_meta", "content_hash", "content_revision", "describe", "digest", "identity_of", "label_of", "local_name"]
+
+__version__ = "0.1.0"
+
+_CHUNK = 1 << 20
+
+
+def _files(folder: Path) -> Iterable[Path]:
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(part.startswith(".") or part == "__pycache__" for part in parts):
+            yield path
+
+
+def _digest(files: list[tuple[str, Path]]) -> str:
+    total = hashlib.blake2b(digest_size=16)
+    for name, path in files:
+        content = hashlib.blake2b(digest_size=16)
+        with path.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                content.update(chunk)
+        total.update(name.encode() + b"\0" + content.digest())
+    return total.hexdigest()
+
+
+def content_hash(folder: Path, length: int = 12) -> str:
+    """Hexadecimal hash of every file below a folder: relative names and bytes; hidden files and
+    byte code are left out.
+
+    The hash of an unchanged folder (same names, sizes and modification times) is remembered in the user cache, so that
+    gigabytes are read once.
+    """
+    folder = folder.resolve()
+    files = [(path.relative_to(folder).as_posix(), path) for path in _files(folder)]
+    stats = [(name, path.stat()) for name, path in files]
+    state = json.dumps([str(folder), [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]])
+    memo = cache_root() / "hashes" / hashlib.blake2b(state.encode(), digest_size=16).hexdigest()
+    try:
+        remembered = memo.read_text()
+    except OSError:
+        remembered = ""
+    if len(remembered) != 32:
+        remembered = _digest(files)
+        try:
+            memo.parent.mkdir(parents=True, exist_ok=True)
+            partial = memo.with_suffix(f".{os.getpid()}")
+            partial.write_text(remembered)
+            partial.replace(memo)
+        except OSError:
+            pass  # a read-only cache costs time, not correctness
+    return remembered[:length]
+
+
+_LABEL_LENGTH = 120
+
+
+def digest(value: Any, length: int = 12) -> str:
+    """Hexadecimal hash of a JSON-like value, independent of the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:length]
+
+
+def identity_of(meta: ModelMeta) -> dict[str, Any]:
+    """Name, revision, width and settings of a model: what must differ when a score may differ.
+
+    Raises:
+        ModelError: the model has no name of its own (a bare local checkpoint), so that two of them could not be told apart.
+    """
+    if meta.name is None or meta.name.startswith("no_model_name"):
+        raise ModelError(
+            "a model without a name cannot be composed, its results would be mixed up with those of other nameless models. "
+            "Remedy: load it with patent_mteb.models.load, or give its ModelMeta a name and a revision"
+        )
+    identity: dict[str, Any] = {"name": meta.name, "revision": meta.revision}
+    if isinstance(meta.embed_dim, int):
+        identity["embed_dim"] = meta.embed_dim
+    return {**identity, **(meta.experiment_kwargs or {})}
+
+
+def label_of(meta: ModelMeta) -> str:
+    """Short name of a model as a part of another: without the organisation, but with the kind of a composed model."""
+    organisation, _, name = str(meta.name).partition("/")
+    composed = "kind" in (meta.experiment_kwargs or {})
+    return f"{organisation}-{name}" if composed else name
+
+
+def compose_meta(
+    kind: str,
+    parts: Sequence[ModelMeta],
+    settings: Mapping[str, Any],
+    *,
+    tag: str = "",
+    model_type: str = "hybrid",
+) -> ModelMeta:
+    """Identity of a model that is made of other models (see the module's description).
+
+    Args:
+        kind: the wrapper, lower case ("hybrid", "passages"); it takes the place of the organisation in the name.
+        parts: identities of the wrapped models, in the order in which they are used.
+        settings: every setting of the wrapper that can change a score; values must be JSON-like.
+        tag: the settings that the name shows.
+        model_type: one of mteb's model types.
+
+    Raises:
+        ModelError: a part has no name.
+    """
+    from mteb.models.model_meta import ModelMeta
+
+    label = "-".join(filter(None, (tag, "+".join(label_of(part) for part in parts)))).replace("/", "-")
+    experiment = {"kind": kind, **settings, "parts": [identity_of(part) for part in parts]}
+    if len(label) > _LABEL_LENGTH:
+        label = f"{label[:_LABEL_LENGTH]}-{digest([label, experiment], 8)}"
+    name = f"{kind}/{label}"
+    trained_on = [part.training_datasets for part in parts]
+    sizes = [part.n_parameters for part in parts]
+    return ModelMeta.create_empty(
+        overwrites={
+            "name": name,
+            "revision": digest([name, experiment]),
+            "experiment_kwargs": experiment,
+            "model_type": [model_type],
+            "n_parameters": None if None in sizes else sum(size or 0 for size in sizes),
+            "training_datasets": None if None in trained_on else set().union(*(names or () for names in trained_on)),
+            "use_instructions": any(part.use_instructions for part in parts),
+        }
+    )
+
+
+def describe(meta: ModelMeta) -> str:
+    """One line that names a model with all its settings: ``hybrid(bm25-dapfam(k1=1.2), all-MiniLM-L6-v2, alpha=0.7)``."""
+
+    def line(identity: Mapping[str, Any]) -> str:
+        parts = [line(part) for part in identity.get("parts", ())]
+        hidden = {"name", "revision", "kind", "parts"}
+        shown = [f"{key}={value}" for key, value in identity.items() if key not in hidden]
+        own = str(identity.get("kind") or str(identity["name"]).partition("/")[2])
+        return f"{own}({', '.join(parts + shown)})" if parts or shown else own
+
+    return line(identity_of(meta))
+
+
+def content_revision(path: Path) -> str:
+    """Revision of a checkpoint directory: hash of the names and bytes of all its files (16 hexadecimal digits)."""
+    return content_hash(path, 16)
+
+
+def local_name(path: Path) -> str:
+    """Model name of a checkpoint directory, ``local/<directory>``, with characters that no file system minds.
+
+    A directory called just ``model`` or ``checkpoint-500`` takes its parent's name in front.
+    """
+    parts = [path.resolve().name]
+    if re.fullmatch(r"(model|checkpoint|checkpoint-\d+|final|best|\d+_\w+)", parts[0]):
+        parts.insert(0, path.resolve().parent.name)
+    return "local/" + re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(part for part in parts if part)).strip("-")

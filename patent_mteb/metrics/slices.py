@@ -1,0 +1,130 @@
+"""Named slices of judgements and of queries.
+
+A slice is a part of the judgements of a task. All slices of a task are scored on the same ranking of the full corpus;
+documents whose judgement is not in the slice count as not relevant there, and a query without a positive judgement in a
+slice is left out of that slice's mean.
+
+Judgements (qrels) are ``{query id: {document id: gain}}`` with integer gains, as in trec_eval.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from patent_mteb.patents import ipc
+
+__all__ = [
+    "JURISDICTION_GROUPS",
+    "Qrels",
+    "by_judgement",
+    "by_query",
+    "domain",
+    "in_and_out",
+    "jurisdiction_group",
+    "own_family",
+    "positive",
+]
+
+Qrels = dict[str, dict[str, int]]
+
+JURISDICTION_GROUPS: dict[str, tuple[str, ...]] = {
+    "en": ("US", "EP", "WO", "GB", "AU", "CA"),
+    "cn": ("CN", "TW", "HK"),
+    "jp": ("JP",),
+    "de": ("DE", "AT", "CH"),
+    "fr": ("FR",),
+    "es": ("ES",),
+    "ru": ("RU", "SU"),
+}
+"""The seven filing-jurisdiction groups of WIPO-AT (§3.1.2, Table 16). The paper lists the offices of the English-speaking and
+Chinese groups; for the German-speaking group we take DE, AT and CH, and SU as the predecessor of RU."""
+
+_GROUP_OF = {office: group for group, offices in JURISDICTION_GROUPS.items() for office in offices}
+
+
+def jurisdiction_group(office: str) -> str | None:
+    """Group of a two-letter office code, None for an office outside the seven groups (counted in ALL only)."""
+    return _GROUP_OF.get(office.upper())
+
+
+def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
+    """Coarse domain of a patent (WIPO-AT §3.3.1): its most frequent coarse label, else its first IPC-3 code, else ``""``.
+
+    Args:
+        coarse_labels: the coarse label of each of the patent's taxonomy rows, repetitions included. Of equally frequent labels
+            the alphabetically first is taken (the paper does not say).
+        ipc_codes: raw IPC codes in the order of the document; codes that cannot be parsed are passed over.
+    """
+    if coarse_labels:
+        counts = Counter(coarse_labels)
+        return min(counts, key=lambda label: (-counts[label], label))
+    for code in ipc_codes:
+        try:
+            return ipc.ipc3(code)
+        except ValueError:
+            continue
+    return ""
+
+
+def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
+    """The positive judgements, of the queries that have one."""
+    found = {query: {document: gain for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()}
+    return {query: judged for query, judged in found.items() if judged}
+
+
+def own_family(family: Mapping[str, str], queries: Iterable[str], documents: Iterable[str]) -> dict[str, frozenset[str]]:
+    """What each query must not retrieve: itself and the documents of its own family.
+
+    Args:
+        family: family of documents and queries, empty or missing where unknown.
+    """
+    known = set(documents)
+    members: dict[str, set[str]] = {}
+    for document in known:
+        if family.get(document):
+            members.setdefault(family[document], set()).add(document)
+    return {query: frozenset(members.get(family.get(query, ""), set()) | ({query} & known)) for query in queries}
+
+
+def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str | None]) -> dict[str, Qrels]:
+    """Split judgements by a property of the query: ``keep`` names the slice of a query, or None for none."""
+    parts: dict[str, Qrels] = {}
+    for query, judged in qrels.items():
+        name = keep(query)
+        if name is not None:
+            parts.setdefault(name, {})[query] = dict(judged)
+    return parts
+
+
+def by_judgement(qrels: Mapping[str, Mapping[str, int]], names: Callable[[str, str], str | Iterable[str] | None]) -> dict[str, Qrels]:
+    """Split judgements pair by pair: ``names`` gives the slice (or slices) of a (query, document) pair, or None."""
+    parts: dict[str, Qrels] = {}
+    for query, judged in qrels.items():
+        for document, gain in judged.items():
+            found = names(query, document)
+            for name in (found,) if isinstance(found, str) else found or ():
+                parts.setdefault(name, {}).setdefault(query, {})[document] = gain
+    return parts
+
+
+def in_and_out(
+    qrels: Mapping[str, Mapping[str, int]], query_domain: Mapping[str, str], document_domain: Mapping[str, str]
+) -> tuple[dict[str, Qrels], int]:
+    """IN-domain and OUT-of-domain judgements (WIPO-AT §3.3.1), decided for each (query, document) pair.
+
+    Returns:
+        the slices ``in`` and ``out`` (each present if it has a judgement), and the number of pairs with an unresolvable domain
+        on either side, which stay in ALL but belong to no slice.
+    """
+    dropped = 0
+
+    def name(query: str, document: str) -> str | None:
+        nonlocal dropped
+        ours, theirs = query_domain.get(query, ""), document_domain.get(document, "")
+        if not ours or not theirs:
+            dropped += 1
+            return None
+        return "in" if ours == theirs else "out"
+
+    return by_judgement(qrels, name), dropped

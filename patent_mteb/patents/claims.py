@@ -1,0 +1,332 @@
+"""Claims: reading one text into numbered claims, and telling which of them depend on others."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from patent_mteb.patents.records import Claim
+from patent_mteb.patents.text import plain_lines
+
+__all__ = ["ClaimSet", "claims_text", "first_independent_claim", "independent_claims", "read_claims", "split_claims"]
+
+# --- claims: references from one to another ---------------------------------------------------------------------------------
+_NUMBER = r"\d{1,3}(?!\d|\.\d| ?%|[-–][A-Za-z])"
+
+_FILLER = r"(?:(?:claims?|of|in|any|one|the|either|both|nos?|numbers?)[\s.:]+){0,5}"
+
+_RANGE_WORD = r"(?:-|–|—|−|to|through|thru|till|until|up to)"
+
+_CLAIM_WORD = re.compile(r"(?<!\bthis )\bclaims?(?=\b|\d)", re.IGNORECASE)
+
+_NUMBERS_AFTER = re.compile(
+    rf"[\s.:(\[]*{_FILLER}(?P<numbers>{_NUMBER}(?:[\s.]*(?:(?:,|;|/|&|{_RANGE_WORD}|and/or|and|or)\s*){{1,3}}{_FILLER}{_NUMBER})*)",
+    re.IGNORECASE,
+)
+
+_MISREAD_ONE_AFTER = re.compile(r"\s+[lI]\b")
+
+_EARLIER = r"(?:preceding|preceeding|proceeding|previous|foregoing|above|prior|earlier|aforementioned|aforesaid|antecedent)"
+
+_ALL_EARLIER_BEFORE = re.compile(
+    rf"\b(?:{_EARLIER}(?:[\s-]+\w+){{0,2}}?\s+claims?|(?:any|one|either|each)(?: one)?(?: of)?(?: the)? claims)$", re.IGNORECASE
+)
+
+_THE_EARLIER_BEFORE = re.compile(rf"\bthe {_EARLIER} claim$", re.IGNORECASE)
+
+_PREPOSITION_BEFORE = re.compile(r"\b(?:of|in|to|by|with|from|per|under|on|as) claim$", re.IGNORECASE)
+
+_NO_NUMBER_AFTER = re.compile(r"\s*(?:[,;:.)]|\b(?:wherein|where|in which|compris|characteri))", re.IGNORECASE)
+
+_ITEM = re.compile(rf"(\d+)(?:[\s.]*{_RANGE_WORD}\s*(?:to\s+)?{_FILLER}(\d+))?", re.IGNORECASE)
+
+_LONGEST_LEAD_TO_CLAIM = 60
+
+
+class _Reference(NamedTuple):
+    """A place where a text refers to a claim: by ``numbers``, or to the claim before, or to all claims before."""
+
+    start: int
+    numbers: str = ""
+    previous_only: bool = False
+
+
+def _find_references(text: str) -> Iterator[_Reference]:
+    read_up_to = 0
+    for word in _CLAIM_WORD.finditer(text):
+        start, end = word.span()
+        if start < read_up_to:
+            continue
+        lead = max(0, start - _LONGEST_LEAD_TO_CLAIM)
+        if after := _NUMBERS_AFTER.match(text, end):
+            read_up_to = after.end()
+            yield _Reference(start, after["numbers"])
+        elif _MISREAD_ONE_AFTER.match(text, end):
+            yield _Reference(start, "1")
+        elif _THE_EARLIER_BEFORE.search(text, lead, end):
+            yield _Reference(start, previous_only=True)
+        elif _ALL_EARLIER_BEFORE.search(text, lead, end):
+            yield _Reference(start)
+        elif _PREPOSITION_BEFORE.search(text, lead, end) and _NO_NUMBER_AFTER.match(text, end):
+            yield _Reference(start, previous_only=True)
+
+
+def _refers(text: str) -> bool:
+    return next(_find_references(text), None) is not None
+
+
+def _numbers(items: str) -> list[tuple[int, int]]:
+    """Ranges named by ``2, 4 and 6-9``, both ends included."""
+    return [(int(start), int(end or start)) for start, end in _ITEM.findall(items)]
+
+
+def _depends_on(text: str, number: int, known: Sequence[int]) -> tuple[int, ...]:
+    """Numbers of the claims that claim ``number`` refers to, ascending. ``known`` are the numbers of the whole set, ascending."""
+    found: set[int] = set()
+    earlier = known[: bisect_left(known, number)]
+    for reference in _find_references(text):
+        if reference.numbers:
+            ranges = _numbers(reference.numbers)
+            found.add(ranges[0][0])
+            for start, end in ranges:
+                members = known[bisect_left(known, start) : bisect_left(known, end + 1)]
+                found.update(member for member in members if start == end or member != number)
+        else:
+            found.update(earlier[-1:] if reference.previous_only else earlier)
+    return tuple(sorted(found))
+
+
+# --- claims: splitting ------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ClaimSet:
+    """The claims of one text in their order, and the numbers of those that are cancelled, or withdrawn without a text."""
+
+    claims: tuple[Claim, ...]
+    cancelled: tuple[int, ...]
+
+
+class _Mark(NamedTuple):
+    """A number that may open a claim: numbers it stands for, where it and the text behind it start, and how it looks."""
+
+    numbers: tuple[int, ...]
+    start: int
+    body: int
+    style: str
+    opens_line: bool
+    after_stop: bool
+    void: bool
+    capital: bool
+    refers: bool
+    claimlike: bool
+
+    @property
+    def sure(self) -> bool:
+        return self.void or (self.after_stop and self.capital)
+
+
+_VOID = r"(?:claims? )?(?:(?:is|are|was|were|has been|have been) )?(?:cancel\w*|withdrawn|deleted|omitted|reserved|not entered)"
+
+_VOID_BODY = re.compile(rf"\W*{_VOID}(?: without prejudice)?\W*", re.IGNORECASE)
+
+_VOID_END = re.compile(rf"\b{_VOID}(?: without prejudice)? ?[)\]][.;]?$", re.IGNORECASE)
+
+_STATUS = re.compile(
+    r"^[(\[](?:original|current|previous|new\b|withdrawn|amended|once|twice|re-?presented|reinstated|not entered)"
+    r"[^()\[\]]{0,40}[)\]] ?[:.,;]? ?",
+    re.IGNORECASE,
+)
+
+_MARK = re.compile(
+    r"(?:^|(?<= ))(?:"
+    rf"(?P<void>\d{{1,3}}(?:[ .]*(?:-|–|—|to|through|,|and|&)[ .]*\d{{1,3}}){{1,20}})[ .:]*\w? ?(?=[(\[] ?{_VOID}\b)"
+    r"|[\[【]?claim (?P<named>\d{1,3})(?P<named_style> ?[\]】):.]+) ?(?=\S)"
+    r"|(?P<number>\d{1,3})(?P<style> ?[.):、．]|-(?= ))(?: ?(?=[^\W\d_]|[\"“'‘(\[])| (?=\d))"
+    r"|(?P<bare>(?<![^\n])\d{1,3}) (?=(?-i:[A-Z])))",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+_ABBREVIATION = re.compile(r"\b(?:nos?|figs?|seq|e\.g|i\.e|approx|ca|eqs?|refs?)\.$", re.IGNORECASE)
+
+_CLAIM_OPENING = re.compile(r"(?:An?|The|One|In|Use|Method|Process)\b")
+
+_PREFACE = re.compile(r"\bclaim|\bletters patent\b|\bdefined as follows\b", re.IGNORECASE)
+
+_LONGEST_PREFACE = 400
+
+_REFERENCE_WITHIN = 300
+
+_END_OF_CLAIM = re.compile(r"(?:(?<=[^\W\d_]{2}\.)|(?<=[\d)\]]\.)) (?=(?:An?|The) )")
+
+_ORNAMENT = re.compile(r"(?: ?\*){2,}$")
+
+
+def _after_stop(text: str, start: int) -> bool:
+    end = start
+    while end and text[end - 1].isspace():
+        end -= 1
+    lead = max(0, end - 60)
+    if end and text[end - 1] == ".":
+        return not _ABBREVIATION.search(text, lead, end)
+    return end == 0 or bool(_VOID_END.search(text, lead, end))
+
+
+def _marks(text: str) -> list[_Mark]:
+    matches = list(_MARK.finditer(text))
+    references = [reference.start for reference in _find_references(text)]
+    ends = [*(match.start() for match in matches[1:]), len(text)]
+    marks = []
+    for match, end in zip(matches, ends, strict=False):
+        start, body = match.span()
+        number = match["named"] or match["number"] or match["bare"]
+        ranges = _numbers(match["void"]) if match["void"] else [(int(number), int(number))]
+        following = bisect_left(references, body)
+        refers = following < len(references) and references[following] < min(body + _REFERENCE_WITHIN, end)
+        after_stop = _after_stop(text, start)
+        capital = text[body].isupper() or text[body] in "\"“'‘(["
+        marks.append(
+            _Mark(
+                numbers=tuple(n for first, last in ranges for n in range(first, last + 1)),
+                start=start,
+                body=body,
+                style=(match["named_style"] or match["style"] or "").strip(),
+                opens_line=start == 0 or text[start - 1] == "\n",
+                after_stop=after_stop,
+                void=bool(match["void"] or _VOID_BODY.fullmatch(text, body, end)),
+                capital=capital,
+                refers=refers,
+                claimlike=capital and (refers or bool(_CLAIM_OPENING.match(text, body))),
+            )
+        )
+    return marks
+
+
+def _opens_the_set(mark: _Mark, text: str) -> bool:
+    """Whether a mark is the first claim: nothing but a preface stands before it, or a line that does not lead over to it."""
+    lead = text[: mark.start].strip() if mark.start <= _LONGEST_PREFACE else None
+    if lead == "" or (lead and _is_preface(lead)):
+        return True
+    return mark.numbers[0] == 1 and mark.opens_line and mark.capital and text[mark.start - 2] not in ":;,"
+
+
+def _numbered(marks: Sequence[_Mark], text: str) -> Sequence[_Mark]:
+    """The marks from the first claim on. A text that opens without a number but has a claim 2 is taken to open with claim 1."""
+    for position, mark in enumerate(marks):
+        if _opens_the_set(mark, text):
+            return marks[position:]
+        if mark.numbers[0] == 2 and mark.sure and mark.claimlike:
+            return [mark._replace(numbers=(1,), start=0, body=0), *marks[position:]]
+    return ()
+
+
+def _chain(marks: Sequence[_Mark]) -> list[_Mark]:
+    """The marks that open claims. The first one does; the others have to continue its numbering in its style."""
+    style = next((mark.style for mark in marks if mark.style and (mark.sure or mark is marks[0])), "")
+    candidates = [mark for mark in marks[1:] if mark.style == style or mark.void or (mark.after_stop and mark.refers)]
+    last_sure = {mark.numbers[0]: mark.start for mark in candidates if mark.sure}
+    chosen = [marks[0]]
+    expected = marks[0].numbers[-1] + 1
+    for mark in candidates:
+        number = mark.numbers[0]
+        worded = mark.void or mark.claimlike
+        if number == expected:
+            better_later = not mark.sure and last_sure.get(number, -1) > mark.start
+            accepted = not better_later and (mark.opens_line or mark.after_stop or worded)
+        elif number > expected:
+            skipped_later = any(last_sure.get(skipped, -1) > mark.start for skipped in range(expected, number))
+            accepted = worded and (mark.after_stop or mark.opens_line) and (not skipped_later or (mark.after_stop and mark.opens_line))
+        else:
+            accepted = worded and mark.after_stop and (mark.opens_line or mark.refers)
+        if accepted:
+            chosen.append(mark)
+            expected = max(expected, mark.numbers[-1] + 1)
+    return chosen
+
+
+def _is_preface(text: str) -> bool:
+    """Whether a text is what stands above the claims, such as ``CLAIMS`` or ``What is claimed is:``."""
+    return len(text) <= _LONGEST_PREFACE and bool(_PREFACE.search(text)) and not _refers(text)
+
+
+def _unnumbered(lines: Sequence[str]) -> list[str]:
+    """Claims without numbers: one sentence each, so that a new one starts in a new line behind a full stop.
+
+    Where all stands in one line, it starts with an article behind a full stop.
+    """
+    if lines and _is_preface(lines[0]) and (lines[0].endswith(":") or " " not in lines[0]):
+        lines = lines[1:]
+    claims: list[str] = []
+    for line in lines:
+        if claims and not (claims[-1].endswith(".") and line[:1].isupper()):
+            claims[-1] += " " + line
+        else:
+            claims.append(line)
+    return claims if len(claims) > 1 else [part for claim in claims for part in _END_OF_CLAIM.split(claim)]
+
+
+def read_claims(text: str) -> ClaimSet:
+    """Split the claims of a patent, given as one string, and find out which claim refers to which.
+
+    Numbers are looked for at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the forms ``1.``,
+    ``1 .``, ``1)``, ``1:``, ``1-``, ``Claim 1.`` and ``[Claim 1]``. The form of the first one is taken for the form of all, and they
+    have to follow each other, so that numbered steps within a claim stay in it. Gaps are accepted (cancelled claims are often
+    left out), and so are numbers out of sequence before what can only be a claim; ``number`` is the number as written, so that in
+    a misnumbered set one number can occur twice. What stands before claim 1 (``What is claimed is:``) is left out; a claim 1
+    that has lost its number is known by the claim 2 behind it. Text without numbers is split behind full stops, at the ends of
+    lines or, in running text, before ``A``, ``An``, ``The``; the claims are then numbered from 1.
+
+    Cancelled claims (``2. (canceled)``, ``1.-20. (canceled)``) give no claim but are named in the result; labels of status
+    (``(Currently Amended)``) are taken off. Markup is removed, white space becomes single spaces.
+
+    Dependence is taken in the formal sense: a claim depends on every claim that it mentions (``of claim 1``, ``as claimed in any
+    one of claims 1 to 3``, ``according to any preceding claim``). A claim of another category that mentions a claim (``A system
+    comprising the device of claim 1``) thus counts as dependent too, since legal independence cannot be told from the wording.
+    ``depends_on`` holds the numbers named, own and later ones too if so written (slips of the pen are common), and of a range
+    or of "any preceding claim" those that the text holds. ``claim l`` is read as claim 1; a reference that has lost its
+    number (``the method of claim, wherein``) stands for the claim before.
+
+    An empty text gives an empty set.
+    """
+    lines = [line for line in (_ORNAMENT.sub("", line) for line in plain_lines(text)) if line]
+    plain = "\n".join(lines)
+    marks = _numbered(_marks(plain), plain)
+    cancelled: list[int] = []
+    texts: list[tuple[int, str]] = []
+    if not marks:
+        texts = list(enumerate(_unnumbered(lines), start=1))
+    else:
+        chain = _chain(marks)
+        for mark, end in zip(chain, [*(following.start for following in chain[1:]), len(plain)], strict=True):
+            body = _STATUS.sub("", plain[mark.body : end].replace("\n", " ").strip(), count=1)
+            if not body or _VOID_BODY.fullmatch(body):
+                cancelled.extend(mark.numbers)
+            else:
+                texts.append((mark.numbers[0], body))
+    known = sorted({number for number, _ in texts})
+    claims = tuple(Claim(number, body, _depends_on(body, number, known)) for number, body in texts)
+    return ClaimSet(claims, tuple(cancelled))
+
+
+def split_claims(text: str) -> tuple[Claim, ...]:
+    """The claims of :func:`read_claims`, without the numbers of the cancelled ones."""
+    return read_claims(text).claims
+
+
+def independent_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
+    """Claims that refer to no other claim, in their order (Sophia-Bench §3.3, query ``iclms``)."""
+    return tuple(claim for claim in claims if claim.independent)
+
+
+def first_independent_claim(claims: Sequence[Claim]) -> str:
+    """Text of the first claim that refers to no other one, without its number (WIPO-AT §3.1.3, Table 1 ``Claim1``).
+
+    Where every claim refers to another one, the first claim stands for it; without claims the text is empty.
+    """
+    return next((claim.text for claim in (*independent_claims(claims), *claims)), "")
+
+
+def claims_text(claims: Iterable[Claim], separator: str = " ") -> str:
+    """All claims with their numbers, ``"1. A device ... 2. The device of claim 1 ..."``, joined by ``separator``."""
+    return separator.join(f"{claim.number}. {claim.text}" for claim in claims)

@@ -1,0 +1,202 @@
+"""The local directory layout of the unreleased families: a BEIR folder with two optional tables beside it.
+
+====================  =========================================================================================
+file                  content
+====================  =========================================================================================
+``corpus.jsonl``      one object a document: ``_id``, ``title``, ``text`` (title + one blank + text is the corpus view)
+``queries.jsonl``     one object a query: ``_id``, ``text``
+``qrels/test.tsv``    header ``query-id<TAB>corpus-id<TAB>score``, then one judgement a line; score > 0 is relevant
+``metadata.parquet``  optional: one row a document or query, ``_id`` and what slices need (see the family's recipe)
+``views.parquet``     optional: one row a document or query, ``_id`` and one string column a text view
+====================  =========================================================================================
+
+BEIR's ``GenericDataLoader`` reads the first three as they are. Reading checks everything that would make a score silently
+wrong; what cannot be used raises :class:`~patent_mteb.errors.DataError` with file, row and remedy, what is merely odd is
+counted and logged.
+"""
+
+from __future__ import annotations
+
+import csv
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from patent_mteb.errors import DataError, refuse_repeat
+from patent_mteb.files import read_jsonl, read_parquet, text_lines, write_jsonl, write_parquet
+from patent_mteb.metrics.slices import Qrels
+
+__all__ = ["BeirFolder", "read_beir", "read_qrels", "write_beir"]
+
+logger = logging.getLogger(__name__)
+
+_HEADER = ["query-id", "corpus-id", "score"]
+
+
+@dataclass(frozen=True)
+class BeirFolder:
+    """The tables of one local directory.
+
+    ``corpus`` maps a document id to (title, text), ``queries`` a query id to its text, both in file order. ``metadata`` and
+    ``views`` are None where the directory has none. ``counts`` holds what was found odd but usable.
+    """
+
+    corpus: dict[str, tuple[str, str]]
+    queries: dict[str, str]
+    qrels: Qrels
+    metadata: pa.Table | None = None
+    views: pa.Table | None = None
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
+    """Read a BEIR qrels file.
+
+    Returns:
+        the judgements, and the row of each (query, document) pair.
+
+    Raises:
+        DataError: missing file, missing header, wrong number of columns, a score that is no integer, or a pair judged twice.
+    """
+    qrels: Qrels = {}
+    rows: dict[tuple[str, str], int] = {}
+    for number, line in text_lines(path):
+        if number == 1:
+            if line.split("\t") != _HEADER:
+                raise DataError(
+                    f"the header is {line!r}", path=path, row=1, remedy="the first line must be: query-id<TAB>corpus-id<TAB>score"
+                )
+            continue
+        if not line.strip():
+            continue
+        fields = line.split("\t")
+        if len(fields) != 3:
+            raise DataError(f"{len(fields)} columns instead of 3", path=path, row=number, remedy="separate the three columns with tabs")
+        query, document, score = fields
+        try:
+            gain = int(score)
+        except ValueError as error:
+            raise DataError(
+                f"the score {score!r} is not an integer", path=path, row=number, remedy="write 1 for relevant, 0 for not relevant"
+            ) from error
+        first = rows.setdefault((query, document), number)
+        if first != number:
+            raise DataError(
+                f"the pair '{query}', '{document}' is judged twice (first in row {first})",
+                path=path,
+                row=number,
+                remedy="keep one judgement a pair",
+            )
+        qrels.setdefault(query, {})[document] = gain
+    return qrels, rows
+
+
+def _unique(rows: Iterable[tuple[int, dict[str, str]]], path: Path, what: str) -> Iterator[tuple[int, dict[str, str]]]:
+    seen: dict[str, int] = {}
+    for number, row in rows:
+        refuse_repeat(seen, row["_id"], number, path=path, what=f"{what} id", remedy="keep one of the two rows")
+        yield number, row
+
+
+def _keyed_table(path: Path, known: set[str]) -> tuple[pa.Table | None, int]:
+    if not path.exists():
+        return None, 0
+    table = read_parquet(path, {"_id": pa.string()})
+    seen: dict[str, int] = {}
+    for row, key in enumerate(table["_id"].to_pylist(), start=1):
+        refuse_repeat(seen, key, row, path=path, what="_id", remedy="keep one row an id")
+    return table, sum(key not in known for key in seen)
+
+
+def read_beir(folder: Path) -> BeirFolder:
+    """Read and check one local directory (see the module's table for its files).
+
+    Raises:
+        DataError: anything that cannot be used: a missing file, malformed or wrongly typed rows, duplicate ids, an empty corpus or
+            no queries, a judgement of an unknown document or query, no positive judgement at all.
+    """
+    corpus_path, queries_path, qrels_path = folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"
+    counts: dict[str, int] = {}
+    corpus = {}
+    for number, row in _unique(read_jsonl(corpus_path, ("_id", "text"), ("title",)), corpus_path, "document"):
+        if not row["_id"]:
+            raise DataError("the document id is empty", path=corpus_path, row=number, remedy="give the document an id")
+        corpus[row["_id"]] = (row["title"], row["text"])
+    if not corpus:
+        raise DataError("the corpus is empty", path=corpus_path, remedy="write at least one document")
+    queries = {row["_id"]: row["text"] for _, row in _unique(read_jsonl(queries_path, ("_id", "text")), queries_path, "query")}
+    if not queries:
+        raise DataError("there are no queries", path=queries_path, remedy="write at least one query")
+    qrels, rows = read_qrels(qrels_path)
+    for (query, document), number in rows.items():
+        if document not in corpus:
+            raise DataError(
+                f"judgement of the unknown document '{document}'",
+                path=qrels_path,
+                row=number,
+                remedy=f"add the document to {corpus_path.name} or delete the row",
+            )
+        if query not in queries:
+            raise DataError(
+                f"judgement for the unknown query '{query}'",
+                path=qrels_path,
+                row=number,
+                remedy=f"add the query to {queries_path.name} or delete the row",
+            )
+    if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
+        raise DataError("no judgement is positive", path=qrels_path, remedy="a relevant pair needs a score of at least 1")
+    self_judged = [(query, document) for query, document in rows if query == document]
+    for query, document in self_judged:
+        del qrels[query][document]
+    counts["judgements of a document for itself (ignored)"] = len(self_judged)
+    counts["documents with an empty text"] = sum(not (title + text).strip() for title, text in corpus.values())
+    counts["queries with an empty text"] = sum(not text.strip() for text in queries.values())
+    counts["queries without a positive judgement (not scored)"] = sum(
+        not any(gain > 0 for gain in qrels.get(query, {}).values()) for query in queries
+    )
+    known = corpus.keys() | queries.keys()
+    metadata, strangers = _keyed_table(folder / "metadata.parquet", known)
+    counts["rows of metadata.parquet for unknown ids"] = strangers
+    views, strangers = _keyed_table(folder / "views.parquet", known)
+    counts["rows of views.parquet for unknown ids"] = strangers
+    counts = {what: number for what, number in counts.items() if number}
+    for what, number in counts.items():
+        logger.warning("%s: %d %s", folder, number, what)
+    return BeirFolder(corpus, queries, qrels, metadata, views, counts)
+
+
+def write_beir(
+    folder: Path,
+    corpus: Mapping[str, tuple[str, str]],
+    queries: Mapping[str, str],
+    qrels: Mapping[str, Mapping[str, int]],
+    metadata: pa.Table | None = None,
+    views: pa.Table | None = None,
+) -> list[Path]:
+    """Write one local directory; :func:`read_beir` gives the same tables back.
+
+    Returns:
+        the files written.
+
+    Raises:
+        DataError: an id that holds a tab or a line break, which the qrels file cannot carry.
+    """
+    for name in (*corpus, *queries):
+        if any(character in name for character in "\t\r\n"):
+            raise DataError(f"the id {name!r} holds a tab or a line break", path=folder, remedy="choose ids without them")
+    files = [folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"]
+    write_jsonl(files[0], ({"_id": key, "title": title, "text": text} for key, (title, text) in corpus.items()))
+    write_jsonl(files[1], ({"_id": key, "text": text} for key, text in queries.items()))
+    files[2].parent.mkdir(parents=True, exist_ok=True)
+    with files[2].open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
+        writer.writerow(_HEADER)
+        writer.writerows((query, document, gain) for query, judged in qrels.items() for document, gain in judged.items())
+    for name, table in (("metadata.parquet", metadata), ("views.parquet", views)):
+        if table is not None:
+            write_parquet(folder / name, table)
+            files.append(folder / name)
+    return files

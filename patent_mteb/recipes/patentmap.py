@@ -1,0 +1,283 @@
+"""Recipe of PatentMap's evaluation data (§6.1, appendix C): the folders of ``ZoeYou/downstream``.
+
+* ``perf200/`` and ``perf20/``: ``content/queries.json`` and ``content/documents.json`` (JSON lines ``{"dnum", "Content": {"title",
+  "pa01", "c-en-0001", ..., "p0001", ...}}``: abstract, claims, paragraphs of the description) and ``mapping/gold.json``
+  (``{citing: [{"cited_id", "type"}]}``, types X, Y and A), for 200 and 20 queries.
+* ``IPC-Classification/``: ``train.parquet`` and ``test.parquet`` with ``dnum``, ``title``, ``abstract`` and ``ipc`` (list of codes). The
+  published files of this folder are described nowhere, so this schema is ours; the tasks read it.
+
+Readings where the paper is silent: a candidate query has abstract and claims and cites a document of the input as X, Y or A; in
+the first half of the draws the IPC section with the fewest queries so far comes next ("early rounds"), in the second half any;
+each draw takes the candidate with most second-level citations that no query has yet, then the smaller number. "More like this" is
+the cosine of tf-idf vectors of title, abstract and claims. The family of a query stays out of the pool unless a query cites it.
+The classification split is drawn by family.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import write_jsonl, write_parquet
+from patent_mteb.patents import ipc, views
+from patent_mteb.patents.categories import degree
+from patent_mteb.patents.records import Citation, Description, Patent
+from patent_mteb.patents.text import clean_patent
+from patent_mteb.recipes import BuildLog
+
+__all__ = ["DATA_SET", "SAMPLE", "Params", "build"]
+
+DATA_SET = "ZoeYou/downstream"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of the recipe; the defaults are the paper's.
+
+    ``query_*`` bound office and year of filing of the queries, ``ipc_*`` those of the patents to classify (empty or None: any).
+    ``mlt`` and ``same_subclass`` are the negatives drawn for each query beside the cited-of-cited ones (Table 4).
+    """
+
+    queries: int = 200
+    small: int = 20
+    query_offices: tuple[str, ...] = ("EP",)
+    query_first_year: int | None = 2021
+    query_last_year: int | None = 2022
+    mlt: int = 553
+    same_subclass: int = 160
+    ipc_offices: tuple[str, ...] = ("US",)
+    ipc_first_year: int | None = 2005
+    ipc_last_year: int | None = 2009
+    ipc_per_year: int = 6000
+    ipc_test: float = 0.15
+    seed: int = 42
+
+
+SAMPLE = Params(
+    queries=25,
+    small=5,
+    query_offices=(),
+    query_first_year=None,
+    query_last_year=None,
+    mlt=6,
+    same_subclass=2,
+    ipc_offices=(),
+    ipc_first_year=None,
+    ipc_last_year=None,
+    ipc_per_year=25,
+)
+
+
+def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
+    """Write ``root/ZoeYou/downstream``.
+
+    Raises:
+        DataError: no patent qualifies as a query, or none can be classified.
+    """
+    log = BuildLog("PatentMap")
+    known = {patent.publication_number: clean_patent(patent) for patent in patents}
+    log.step("publications", len(patents), len(known))
+    cited = _cited(citations, known, log)
+    chosen = _queries(known, cited, params)
+    log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
+    if not chosen:
+        raise DataError(
+            f"none of the {len(known)} publications qualifies as a query",
+            path=root,
+            remedy="add citations with categories X, Y or A between your patents, or widen offices and years",
+        )
+    similar = _MoreLikeThis(known)
+    for name, number in (("perf200", params.queries), ("perf20", params.small)):
+        queries = chosen[:number]
+        pool = _pool(queries, known, cited, similar, params, log, name)
+        folder = root / DATA_SET / name
+        write_jsonl(folder / "content" / "queries.json", (_content(known[key]) for key in sorted(queries)))
+        write_jsonl(folder / "content" / "documents.json", (_content(known[key]) for key in sorted(pool)))
+        gold = {query: [{"cited_id": key, "type": letter} for key, letter in sorted(cited[query].items())] for query in sorted(queries)}
+        (folder / "mapping").mkdir(parents=True, exist_ok=True)
+        (folder / "mapping" / "gold.json").write_text(json.dumps(gold, indent=1) + "\n", encoding="utf-8")
+        log.files += [f"{DATA_SET}/{name}/{file}" for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")]
+    _classification(known, root, params, log)
+    log.files.sort()
+    return log
+
+
+def _letter(category: str) -> str:
+    """The one letter that the data carries: the strongest of X, Y and A, empty if the category is none of them."""
+    if degree(category) == "xy":
+        return "Y" if "Y" in category.upper() and not set(category.upper()) & set("XIN") else "X"
+    return "A" if degree(category) == "a" else ""
+
+
+def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], log: BuildLog) -> dict[str, dict[str, str]]:
+    """``{citing: {cited: letter}}`` among the publications; of two letters for one pair the graver counts."""
+    cited: dict[str, dict[str, str]] = {}
+    strangers = unread = without = used = 0
+    for citation in citations:
+        try:
+            letter = _letter(citation.category)
+        except ValueError:
+            unread += 1
+            continue
+        if citation.citing not in known or citation.cited not in known:
+            strangers += 1
+        elif known[citation.citing].family_id == known[citation.cited].family_id or not letter:
+            without += 1
+        else:
+            used += 1
+            held = cited.setdefault(citation.citing, {})
+            held[citation.cited] = max(letter, held.get(citation.cited, "A"), key="AYX".index)
+    log.step(
+        "citations X, Y or A",
+        len(citations),
+        used,
+        f"{strangers} of unknown publications, {unread} with a category that no search report uses, {without} other or within a family",
+    )
+    return cited
+
+
+def _year(patent: Patent) -> int | None:
+    date = patent.application_date or patent.priority_date or patent.publication_date
+    return date.year if date else None
+
+
+def _within(patent: Patent, offices: Sequence[str], first: int | None, last: int | None) -> bool:
+    year = _year(patent)
+    if offices and patent.jurisdiction not in offices:
+        return False
+    if first is None and last is None:
+        return True
+    return year is not None and (first is None or year >= first) and (last is None or year <= last)
+
+
+def _section(patent: Patent) -> str:
+    found = ipc.codes_at(patent.ipc, "section", errors="skip").codes
+    return found[0] if found else ""
+
+
+def _queries(known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]], params: Params) -> list[str]:
+    """The queries in the order in which they are drawn; one a family."""
+    bounds = (params.query_offices, params.query_first_year, params.query_last_year)
+    second = {
+        key: {further for direct in direct_ones for further in cited.get(direct, ())}
+        for key, direct_ones in cited.items()
+        if (patent := known[key]).abstract and patent.claims and _section(patent) and _within(patent, *bounds)
+    }
+    covered: set[str] = set()
+    drawn: list[str] = []
+    per_section = dict.fromkeys((_section(known[key]) for key in second), 0)
+    while second and len(drawn) < params.queries:
+        candidates: Iterable[str] = second
+        if len(drawn) < params.queries / 2:
+            open_sections = {_section(known[key]) for key in second}
+            rarest = min(sorted(open_sections), key=lambda section: per_section[section])
+            candidates = [key for key in second if _section(known[key]) == rarest]
+        best = min(candidates, key=lambda key: (-len(second[key] - covered), key))
+        drawn.append(best)
+        per_section[_section(known[best])] += 1
+        covered |= second[best]
+        family = known[best].family_id
+        second = {key: further for key, further in second.items() if known[key].family_id != family}
+    return drawn
+
+
+class _MoreLikeThis:
+    """Publications in order of tf-idf cosine to a query."""
+
+    def __init__(self, known: Mapping[str, Patent]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        self.keys = sorted(known)
+        self.place = {key: place for place, key in enumerate(self.keys)}
+        self.vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
+            [views.VIEWS["TAC"](known[key]) or "empty" for key in self.keys]
+        )
+
+    def __call__(self, query: str, forbidden: set[str], number: int) -> list[str]:
+        likeness = (self.vectors @ self.vectors[self.place[query]].T).toarray().ravel()
+        order = sorted(range(len(self.keys)), key=lambda place: (-likeness[place], place))
+        return [key for place in order if (key := self.keys[place]) not in forbidden][:number]
+
+
+def _pool(
+    queries: Sequence[str],
+    known: Mapping[str, Patent],
+    cited: Mapping[str, Mapping[str, str]],
+    similar: _MoreLikeThis,
+    params: Params,
+    log: BuildLog,
+    name: str,
+) -> set[str]:
+    families = {known[query].family_id for query in queries}
+    own = {key for key, patent in known.items() if patent.family_id in families}
+    subclasses = {key: set(ipc.codes_at(patent.ipc, "subclass", errors="skip").codes) for key, patent in known.items()}
+    positives = {key for query in queries for key in cited[query]}
+    negatives: dict[str, set[str]] = {"more like this": set(), "same subclass": set(), "cited of cited": set()}
+    draw = random.Random(f"{params.seed}/{name}")
+    for query in queries:
+        forbidden = own | set(cited[query])
+        negatives["more like this"].update(similar(query, forbidden, params.mlt))
+        same = [key for key in similar.keys if key not in forbidden and subclasses[key] & subclasses[query]]
+        negatives["same subclass"].update(draw.sample(same, min(params.same_subclass, len(same))))
+        further = {key for direct in cited[query] for key in cited.get(direct, ())}
+        negatives["cited of cited"].update(further - forbidden)
+    pool = positives.union(*negatives.values())
+    counts = ", ".join(f"{len(keys)} {why}" for why, keys in negatives.items())
+    log.step(f"{name}: pool for {len(queries)} queries", len(known), len(pool), f"{len(positives)} cited, {counts}")
+    return pool
+
+
+def _content(patent: Patent) -> dict[str, Any]:
+    content = {"title": patent.title}
+    if patent.abstract:
+        content["pa01"] = patent.abstract
+    content |= {f"c-en-{claim.number:04d}": claim.text for claim in patent.claims}
+    description: Description = patent.description
+    sections = (description.background, description.summary, description.drawings, description.detailed)
+    content |= {f"p{number:04d}": text for number, text in enumerate(filter(None, sections), start=1)}
+    return {"dnum": patent.publication_number, "Content": content}
+
+
+def _classification(known: Mapping[str, Patent], root: Path, params: Params, log: BuildLog) -> None:
+    usable = [
+        patent
+        for _, patent in sorted(known.items())
+        if patent.abstract
+        and ipc.codes_at(patent.ipc, "subclass", errors="skip").codes
+        and _within(patent, params.ipc_offices, params.ipc_first_year, params.ipc_last_year)
+    ]
+    log.step("IPC classification: abstract, code, office and year", len(known), len(usable))
+    draw = random.Random(params.seed)
+    years: dict[int, list[Patent]] = {}
+    for patent in usable:
+        years.setdefault(_year(patent) or 0, []).append(patent)
+    taken = [patent for _, group in sorted(years.items()) for patent in draw.sample(group, min(params.ipc_per_year, len(group)))]
+    families = sorted({patent.family_id for patent in taken})
+    draw.shuffle(families)
+    test = set(families[: round(len(families) * params.ipc_test)])
+    parts = {"train": [patent for patent in taken if patent.family_id not in test], "test": [p for p in taken if p.family_id in test]}
+    if not all(parts.values()):
+        raise DataError(
+            f"{len(taken)} publications in {len(families)} families are too few for a training and a test part",
+            path=root,
+            remedy="add patents with abstract and IPC codes, or widen offices and years",
+        )
+    for name, rows in parts.items():
+        rows.sort(key=lambda patent: patent.publication_number)
+        path = f"{DATA_SET}/IPC-Classification/{name}.parquet"
+        table = {
+            "dnum": [patent.publication_number for patent in rows],
+            "title": [patent.title for patent in rows],
+            "abstract": [patent.abstract for patent in rows],
+            "ipc": pa.array([list(patent.ipc) for patent in rows], pa.list_(pa.string())),
+        }
+        write_parquet(root / path, pa.table(table))
+        log.files.append(path)
+    log.step("IPC classification: training and test part", len(usable), len(taken), f"{len(parts['test'])} for testing")

@@ -1,0 +1,374 @@
+"""Recipe of Sophia-style data (Sophia-Bench §3): twelve query representations of a patent over one fixed corpus.
+
+The authors' data set is unreleased, so the directory is ours, the BEIR folder of :mod:`patent_mteb.recipes.beir` with three tables:
+
+* ``corpus.jsonl``: ``title`` and ``text`` (abstract, claims, description), together the paper's ``tacd``; ``queries.jsonl``: the
+  ``tacd`` of each query; ``qrels/test.tsv``: the union of the four citation relations of §3.2, each with score 1;
+* ``queries.parquet``: ``_id`` and one string column for each of the other eleven representations (:data:`REPRESENTATIONS`), null
+  or empty where a query has none;
+* ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing), ``publication_year`` (integer) and ``ipc`` (codes as
+  written, the main one first), one row for each document and query;
+* ``citations.parquet``: ``query-id``, ``corpus-id``, ``direction`` (``cited`` by the query, or ``citing`` it) and ``category`` (letters of
+  the search report, such as ``X``, ``Y`` or ``A``), one row an edge; the slices ``xy`` and ``a`` come from it.
+
+Readings where the paper is silent: a family is one document, represented by the member with the most of title, abstract, claims
+and description, the earliest of several; citations connect families; a query needs the four texts, a year, an IPC code and at
+least one XY and two relevant documents (§3.2: all queries have an XY document, the fewest relevant ones are two); the same number
+of queries is drawn for each year, and within a year each combination of IPC section (of the first code) and filing jurisdiction
+gets one query and then a share of the rest in proportion to its size; the corpus is every relevant document and, up to its
+size, others drawn at random, none of them a query.
+
+``obj`` and ``adb`` are "extracted via regular expressions" that the paper does not print. Here they are the sentences of the
+description that :data:`OBJECT_PATTERNS` and :data:`ADVANTAGE_PATTERNS` match, in their order.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import write_parquet
+from patent_mteb.patents import ipc, views
+from patent_mteb.patents.categories import degree
+from patent_mteb.patents.claims import claims_text, independent_claims
+from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.summaries import Summariser, SummaryCache, summarise
+from patent_mteb.patents.text import clean_patent
+from patent_mteb.recipes import BuildLog
+from patent_mteb.recipes.beir import write_beir
+
+__all__ = [
+    "ADVANTAGE_PATTERNS",
+    "NAME",
+    "OBJECT_PATTERNS",
+    "REPRESENTATIONS",
+    "SAMPLE",
+    "Params",
+    "advantages_and_disadvantages",
+    "build",
+    "object_of_invention",
+]
+
+NAME = "Sophia"
+
+_INVENTION = r"(?:present |instant |subject |claimed )?(?:inventions?|disclosures?|applications?|technolog(?:y|ies)|utility model)"
+_AIM = r"(?:objects?|objectives?|aims?|goals?|purposes?|intentions?)"
+_PROBLEM = r"(?:technical |basic |underlying )*(?:problems?|tasks?)"
+
+OBJECT_PATTERNS = (
+    rf"\b{_AIM}(?: \w+){{0,2}} (?:of|behind|underlying|for) (?:the |this |an? )?(?:\w+ ){{0,2}}?{_INVENTION}\b",
+    rf"\b(?:it is|it was|there is) (?:\w+ ){{0,2}}?(?:an?|the|one|another) (?:\w+ ){{0,2}}?{_AIM}\b",
+    rf"\b(?:an?|the|one|another|a further|still another|yet another) (?:\w+ )?{_AIM} (?:is|are|was|consists)\b",
+    rf"\b{_INVENTION} (?:\w+ )?(?:aims?|seeks?|is aimed|is intended) (?:at|to)\b",
+    rf"\b{_PROBLEM} (?:\w+ ){{0,3}}?(?:to be solved|addressed|solved|underlying)\b",
+    rf"\b{_INVENTION} (?:is|was) based on the (?:problem|task|{_AIM})\b",
+)
+"""A sentence that matches one of these (in any case) states an object of the invention."""
+
+ADVANTAGE_PATTERNS = (
+    r"\b(?:dis)?advantag(?:es?|eous|eously)\b",
+    r"\bdrawbacks?\b",
+    r"\bshortcomings?\b",
+    r"(?<!having the )\bbenefits?\b(?! of (?:priority|the filing|u\.?s))",
+    r"\bbeneficial(?:ly)?\b",
+    r"\bdeficienc(?:y|ies)\b",
+    r"\bdownsides?\b",
+    r"\bmerits?\b",
+)
+"""A sentence that matches one of these (in any case) states an advantage of the invention or a disadvantage of the prior art."""
+
+_OBJECT = re.compile("|".join(OBJECT_PATTERNS), re.IGNORECASE)
+_ADVANTAGE = re.compile("|".join(ADVANTAGE_PATTERNS), re.IGNORECASE)
+_NO_END = "".join(rf"(?<!\b{word}\.)" for word in (r"e\.g", r"i\.e", r"U\.S", "Fig", "Figs", "No", "Nos", "al", "vs", "approx"))
+_SENTENCE_END = re.compile(rf"(?<=[.!?]){_NO_END}\s+(?=[A-Z(\[\"“])")
+
+
+def _description(patent: Patent) -> str:
+    return views.VIEWS["Description"](patent)
+
+
+def _sentences_with(pattern: re.Pattern[str], text: str) -> str:
+    return " ".join(sentence for sentence in _SENTENCE_END.split(text) if pattern.search(sentence))
+
+
+def object_of_invention(description: str) -> str:
+    """The sentences that state an object of the invention (query type ``obj``), empty if there is none."""
+    return _sentences_with(_OBJECT, description)
+
+
+def advantages_and_disadvantages(description: str) -> str:
+    """The sentences that state advantages or disadvantages (query type ``adb``), empty if there is none."""
+    return _sentences_with(_ADVANTAGE, description)
+
+
+REPRESENTATIONS: Mapping[str, Callable[[Patent], str]] = {
+    "Clms": views.VIEWS["Claims"],
+    "Ab": views.VIEWS["Abstract"],
+    "Iclms": lambda patent: claims_text(independent_claims(patent.claims)),
+    "Obj": lambda patent: object_of_invention(_description(patent)),
+    "Desc": _description,
+    "Adb": lambda patent: advantages_and_disadvantages(_description(patent)),
+    "AiAb": lambda patent: patent.summaries.abstract,
+    "AiFeatures": lambda patent: patent.summaries.features,
+    "AiClaimSummary": lambda patent: patent.summaries.claims,
+    "AiAdv": lambda patent: patent.summaries.advantages,
+    "AiObj": lambda patent: patent.summaries.objectives,
+}
+"""Columns of ``queries.parquet`` (§3.3); the twelfth representation, ``Tacd``, is the text of ``queries.jsonl``."""
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of the recipe; the defaults are the paper's.
+
+    ``first_year`` and ``last_year`` bound the publication years of queries (None: the years that occur), ``queries`` and
+    ``corpus`` are upper limits. With a ``summariser``, the summaries that query patents lack are written by it and kept in
+    ``summary_cache`` (needed then); ``allow_missing_summaries`` goes on without those that it could not write.
+    """
+
+    first_year: int | None = 2016
+    last_year: int | None = 2025
+    queries: int = 10_000
+    corpus: int = 75_050
+    min_relevant: int = 2
+    seed: int = 42
+    summariser: Summariser | None = None
+    summary_cache: Path | None = None
+    allow_missing_summaries: bool = False
+
+
+SAMPLE = Params(queries=120, corpus=500)
+
+
+@dataclass(frozen=True)
+class _Family:
+    id: str
+    document: Patent
+    jurisdiction: str
+    ipc: tuple[str, ...]
+
+    @property
+    def year(self) -> int | None:
+        return self.document.publication_date.year if self.document.publication_date else None
+
+    @property
+    def section(self) -> str:
+        found = ipc.codes_at(self.ipc, "section", errors="skip").codes
+        return found[0] if found else ""
+
+
+_PARTS = ("Title", "Abstract", "Claims", "Description")
+
+
+def _n_parts(patent: Patent) -> int:
+    return sum(bool(views.VIEWS[part](patent)) for part in _PARTS)
+
+
+def _family(members: Sequence[Patent]) -> _Family:
+    dated = sorted(members, key=lambda patent: (str(patent.publication_date or "9999"), patent.publication_number))
+    document = max(dated, key=_n_parts)
+    filed = next((patent.filing_jurisdiction for patent in (document, *dated) if patent.filing_jurisdiction), dated[0].jurisdiction)
+    codes = dict.fromkeys(code for patent in (document, *dated) for code in patent.ipc)
+    return _Family(document.family_id, document, filed, tuple(codes))
+
+
+def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
+    """Write ``root/Sophia``.
+
+    Raises:
+        DataError: no family qualifies as a query, or a summariser is given without a cache.
+        SummaryError: the summariser failed.
+    """
+    log = BuildLog(NAME)
+    members: dict[str, list[Patent]] = {}
+    for patent in patents:
+        members.setdefault(patent.family_id, []).append(clean_patent(patent))
+    families = {key: _family(group) for key, group in sorted(members.items())}
+    log.step("families", len(patents), len(families))
+    documents = {key: family for key, family in families.items() if _n_parts(family.document)}
+    log.step("families with text", len(families), len(documents))
+
+    edges, categories = _edges(citations, {patent.publication_number: patent.family_id for patent in patents}, documents, log)
+    candidates = [key for key, family in documents.items() if _eligible(family, edges.get(key, {}), params)]
+    log.step(
+        "families that can be queries",
+        len(documents),
+        len(candidates),
+        f"four texts, year, IPC section, {params.min_relevant} relevant documents, one of them XY",
+    )
+    if not candidates:
+        raise DataError(
+            f"none of the {len(documents)} families qualifies as a query",
+            path=root,
+            remedy="add citations with categories X, Y or A between your patents, or widen the years",
+        )
+    queries = _draw([documents[key] for key in candidates], params)
+    log.step(
+        "queries, stratified by year, IPC section and jurisdiction",
+        len(candidates),
+        len(queries),
+        f"{len({family.year for family in queries})} years, {len({family.section for family in queries})} sections, "
+        f"{len({family.jurisdiction for family in queries})} jurisdictions",
+    )
+    queries = _with_summaries(queries, params)
+    corpus = _corpus(documents, queries, edges, params)
+    log.step("corpus", len(documents), len(corpus))
+
+    folder = root / NAME
+    number = {key: family.document.publication_number for key, family in documents.items()}
+    qrels = {number[query.id]: {number[other]: 1 for other in sorted(edges[query.id])} for query in queries}
+    rows = sorted({family.id: family for family in (*corpus, *queries)}.values(), key=lambda family: number[family.id])
+    files = write_beir(
+        folder,
+        {number[family.id]: (family.document.title, _rest(family.document)) for family in corpus},
+        {number[family.id]: views.VIEWS["Tacd"](family.document) for family in queries},
+        qrels,
+        pa.table(
+            {
+                "_id": [number[family.id] for family in rows],
+                "family_id": [family.id for family in rows],
+                "jurisdiction": [family.jurisdiction for family in rows],
+                "publication_year": pa.array([family.year for family in rows], pa.int64()),
+                "ipc": pa.array([list(family.ipc) for family in rows], pa.list_(pa.string())),
+            }
+        ),
+    )
+    columns: dict[str, list[str | None]] = {"_id": [number[family.id] for family in queries]}
+    for name, text_of in REPRESENTATIONS.items():
+        columns[name] = [text_of(family.document) or None for family in queries]
+        missing = sum(text is None for text in columns[name])
+        log.step(f"representation {name}", len(queries), len(queries) - missing, f"{missing} queries without" if missing else "")
+    schema = pa.schema([(name, pa.string()) for name in columns])
+    write_parquet(folder / "queries.parquet", pa.table(columns, schema=schema))
+    listed = [
+        (number[query.id], number[other], direction, category)
+        for query in queries
+        for other in sorted(edges[query.id])
+        for direction, category in sorted(categories[query.id, other])
+    ]
+    names = ("query-id", "corpus-id", "direction", "category")
+    write_parquet(folder / "citations.parquet", pa.table(dict(zip(names, map(list, zip(*listed, strict=True)), strict=True))))
+    log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(listed)} edges")
+    files += [folder / "queries.parquet", folder / "citations.parquet"]
+    log.files = sorted(path.relative_to(root).as_posix() for path in files)
+    return log
+
+
+def _rest(patent: Patent) -> str:
+    return views.join_sections(views.VIEWS[part](patent) for part in _PARTS[1:])
+
+
+_Edges = dict[str, dict[str, set[str]]]
+
+
+def _edges(
+    citations: Sequence[Citation], family_of: Mapping[str, str], documents: Mapping[str, _Family], log: BuildLog
+) -> tuple[_Edges, dict[tuple[str, str], set[tuple[str, str]]]]:
+    """Degrees of relevance of the families linked with each family, and the (direction, category) of each link."""
+    edges: _Edges = {}
+    categories: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    left_out: Counter[str] = Counter()
+    used = 0
+    for citation in citations:
+        citing, cited = family_of.get(citation.citing, ""), family_of.get(citation.cited, "")
+        try:
+            relevance = degree(citation.category)
+        except ValueError:
+            left_out["with a category that no search report uses"] += 1
+            continue
+        if citing not in documents or cited not in documents:
+            left_out["of or by publications that are not among the patents"] += 1
+        elif citing == cited:
+            left_out["within a family"] += 1
+        elif not relevance:
+            left_out["without a category X, Y or A"] += 1
+        else:
+            used += 1
+            for query, other, direction in ((citing, cited, "cited"), (cited, citing, "citing")):
+                edges.setdefault(query, {}).setdefault(other, set()).add(relevance)
+                categories.setdefault((query, other), set()).add((direction, citation.category))
+    log.step("citations with a category", len(citations), used, "; ".join(f"{n} {why}" for why, n in sorted(left_out.items())))
+    return edges, categories
+
+
+def _eligible(family: _Family, linked: Mapping[str, set[str]], params: Params) -> bool:
+    year = family.year
+    return (
+        year is not None
+        and (params.first_year is None or year >= params.first_year)
+        and (params.last_year is None or year <= params.last_year)
+        and bool(family.section)
+        and _n_parts(family.document) == len(_PARTS)
+        and len(linked) >= params.min_relevant
+        and any("xy" in degrees for degrees in linked.values())
+    )
+
+
+def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, ...], int]:
+    """Divide ``total`` draws among groups: one each as far as they go (the largest first), the rest in proportion to what is left
+    of each group, by largest remainders; no group gets more than it has."""
+    order = sorted(sizes, key=lambda group: (-sizes[group], group))
+    total = min(total, sum(sizes.values()))
+    given = {group: int(place < total) for place, group in enumerate(order)}
+    rest = total - sum(given.values())
+    left = {group: sizes[group] - given[group] for group in order}
+    everything = sum(left.values())
+    if rest > 0:
+        exact = {group: rest * left[group] / everything for group in order}
+        for group in order:
+            given[group] += int(exact[group])
+        by_remainder = sorted(order, key=lambda group: (int(exact[group]) - exact[group], -sizes[group], group))
+        for group in by_remainder[: total - sum(given.values())]:
+            given[group] += 1
+    return given
+
+
+def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
+    draw = random.Random(params.seed)
+    years: dict[int, dict[tuple[str, ...], list[_Family]]] = {}
+    for family in candidates:
+        years.setdefault(family.year or 0, {}).setdefault((family.section, family.jurisdiction), []).append(family)
+    available = {year: sum(map(len, cells.values())) for year, cells in years.items()}
+    chosen: list[_Family] = []
+    for year, quota in _even(available, params.queries).items():
+        cells = years[year]
+        for cell, count in sorted(shares({cell: len(group) for cell, group in cells.items()}, quota).items()):
+            chosen += draw.sample(cells[cell], count)
+    return sorted(chosen, key=lambda family: family.document.publication_number)
+
+
+def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
+    """The same number for each year as far as a year has it; what a year lacks is shared by the others."""
+    quotas: dict[int, int] = {}
+    rest = total
+    by_size = sorted(available, key=lambda year: (available[year], year))
+    for place, year in enumerate(by_size):
+        quotas[year] = min(available[year], rest // (len(by_size) - place))
+        rest -= quotas[year]
+    return dict(sorted(quotas.items()))
+
+
+def _with_summaries(queries: Sequence[_Family], params: Params) -> list[_Family]:
+    if params.summariser is None:
+        return list(queries)
+    if params.summary_cache is None:
+        raise DataError("a summariser is given without summary_cache", remedy="name a file to keep the summaries in")
+    with SummaryCache(params.summary_cache) as cache:
+        written = summarise([family.document for family in queries], params.summariser, cache, allow_missing=params.allow_missing_summaries)
+    return [_Family(family.id, document, family.jurisdiction, family.ipc) for family, document in zip(queries, written, strict=True)]
+
+
+def _corpus(documents: Mapping[str, _Family], queries: Sequence[_Family], edges: _Edges, params: Params) -> list[_Family]:
+    relevant = {other for query in queries for other in edges[query.id]}
+    asking = {query.id for query in queries}
+    others = [key for key in documents if key not in relevant and key not in asking]
+    wanted = min(len(others), max(0, params.corpus - len(relevant)))
+    chosen = relevant | set(random.Random(params.seed + 1).sample(others, wanted))
+    return sorted((documents[key] for key in chosen), key=lambda family: family.document.publication_number)

@@ -1,0 +1,304 @@
+"""Recipe of WIPO-AT: the nine steps of the paper's §3.1.3, from canonical records to the family's directory.
+
+The family is unreleased, so the directory is ours: the BEIR folder of :mod:`patent_mteb.recipes.beir` with
+
+* ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing where known, else of the publication), ``ipc``
+  (codes of the document, as written), ``coarse`` (the coarse label of each taxonomy row, repetitions included), ``split``;
+* ``views.parquet``: ``_id`` and one column for each text view (Table 1 and the five query sections of §3.4);
+* ``fields.parquet``: ``_id`` and the ten fields of the classification texts (§3.6);
+* ``labels/<Set>.parquet``: ``_id``, ``split``, ``labels`` for each of the five label sets (Table 2), and ``labels/taxonomy.json``,
+  the labels that each set may use.
+
+Readings where the paper is silent: citations are edges between families, and every remaining document of a citing family is
+a query for which every remaining document of a cited family is relevant; of documents of one family with identical title,
+abstract and claims the earliest publication is kept; the split is a seeded shuffle of the families.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import read_parquet, table_rows, write_parquet
+from patent_mteb.patents import views
+from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.text import clean_patent
+from patent_mteb.recipes import BuildLog
+from patent_mteb.recipes.beir import read_beir, write_beir
+
+__all__ = ["DWPI_FIELDS", "LABEL_SETS", "PUBLIC_FIELDS", "SAMPLE", "VIEWS", "LabelSet", "Params", "build", "check"]
+
+NAME = "WIPO-AT"
+SPLITS = ("train", "validation", "test")
+VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
+DWPI_FIELDS = (
+    "dwpi_title",
+    "dwpi_detailed_description",
+    "dwpi_novelty",
+    "dwpi_use",
+    "dwpi_advantage",
+    "dwpi_technology_focus",
+)
+PUBLIC_FIELDS = ("claim1", "abstract", "title", "keywords")
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """One of the five label sets (Table 2): coarse labels of a landscape, or the fine labels under one coarse category."""
+
+    name: str
+    landscape: str
+    coarse: str = ""
+
+    def labels(self, patent: Patent) -> list[str]:
+        """The set's labels of a patent, distinct and sorted; empty if the patent is not in the set."""
+        rows = [label for label in patent.labels if label.landscape == self.landscape]
+        if self.coarse:
+            return sorted({label.fine for label in rows if label.coarse == self.coarse and label.fine})
+        return sorted({label.coarse for label in rows})
+
+
+LABEL_SETS = (
+    LabelSet("Emerging", "Emerging"),
+    LabelSet("Conventional", "Conventional"),
+    LabelSet("EmergingVision", "Emerging", "Vision"),
+    LabelSet("EmergingMobility", "Emerging", "Mobility"),
+    LabelSet("ConventionalEnvironment", "Conventional", "Environment"),
+)
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of the recipe; the defaults are the paper's.
+
+    ``allow_empty_views`` accepts documents for which a view has no text (counted) instead of stopping with their numbers.
+    """
+
+    seed: int = 42
+    train: float = 0.8
+    validation: float = 0.1
+    allow_empty_views: bool = False
+
+
+SAMPLE = Params()
+
+
+def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
+    """Write ``root/WIPO-AT``.
+
+    Raises:
+        DataError: no citation within the corpus, or the quality check of step 0.9 found what it lists.
+    """
+    log = BuildLog("WIPO-AT")
+    folder = root / NAME
+    family_of = {patent.publication_number: patent.family_id for patent in patents}
+    log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
+
+    master = [clean_patent(patent) for patent in sorted(patents, key=_age)]
+    log.step("0.2-0.3 patent master", len(patents), len(master))
+
+    n_rows = sum(len(patent.labels) for patent in master)
+    log.step("0.4 label extraction", len(master), n_rows, f"{sum(not patent.labels for patent in master)} without label")
+
+    cites = _family_edges(citations, family_of)
+    log.step("0.5 citation graph", len(citations), sum(map(len, cites.values())), "directed edges between families of the corpus")
+
+    documents = _without_duplicates(master)
+    log.step("0.6 deduplication", len(master), len(documents), "identical text within a family")
+
+    split = _split(documents, params)
+    log.step("0.7 split", len(set(family_of.values())), len(split), "families, disjoint")
+
+    views_table, left_out = _view_table(documents, params)
+    log.step("0.8 text views", len(documents), views_table.num_rows, f"left out as empty everywhere: {', '.join(left_out) or 'none'}")
+
+    members: dict[str, list[str]] = {}
+    for patent in documents:
+        members.setdefault(patent.family_id, []).append(patent.publication_number)
+    qrels = {
+        query: {document: 1 for cited in cites[family] for document in members.get(cited, ())}
+        for family, queries in members.items()
+        if family in cites
+        for query in queries
+    }
+    qrels = {query: judged for query, judged in qrels.items() if judged}
+    if not qrels:
+        raise DataError("no citation connects two families of the corpus", path=root, remedy="add citations between your patents")
+    tac = dict(zip(views_table["_id"].to_pylist(), views_table["TAC"].to_pylist(), strict=True))
+    rest = ("Abstract", "Claims")
+    corpus = {
+        patent.publication_number: (patent.title, views.join_sections([views.VIEWS[name](patent) for name in rest])) for patent in documents
+    }
+    files = write_beir(folder, corpus, {query: tac[query] for query in qrels}, qrels, _metadata(documents, split), views_table)
+    n_judged = sum(map(len, qrels.values()))
+    log.step("0.8 qrels", sum(map(len, cites.values())), n_judged, f"{len(qrels)} queries")
+
+    write_parquet(folder / "fields.parquet", _fields(documents))
+    files.append(folder / "fields.parquet")
+    taxonomy: dict[str, list[str]] = {}
+    for label_set in LABEL_SETS:
+        rows = [(patent.publication_number, split[patent.family_id], label_set.labels(patent)) for patent in documents]
+        rows = [row for row in rows if row[2]]
+        log.step(f"0.8b labels {label_set.name}", len(documents), len(rows))
+        if not rows:
+            continue
+        taxonomy[label_set.name] = sorted({label for _, _, labels in rows for label in labels})
+        ids, splits, labels = (list(column) for column in zip(*rows, strict=True))
+        path = folder / "labels" / f"{label_set.name}.parquet"
+        write_parquet(path, pa.table({"_id": ids, "split": splits, "labels": pa.array(labels, pa.list_(pa.string()))}))
+        files.append(path)
+    path = folder / "labels" / "taxonomy.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(taxonomy, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    files.append(path)
+
+    check(folder, allow_empty_views=params.allow_empty_views)
+    log.step("0.9 quality assurance", len(documents), len(documents), "splits disjoint, labels covered, corpus and queries aligned")
+    log.files = sorted(path.relative_to(root).as_posix() for path in files)
+    return log
+
+
+def _age(patent: Patent) -> tuple[str, str]:
+    return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)
+
+
+def _family_edges(citations: Sequence[Citation], family_of: dict[str, str]) -> dict[str, list[str]]:
+    edges: dict[str, dict[str, None]] = {}
+    for citation in citations:
+        citing, cited = family_of.get(citation.citing), family_of.get(citation.cited)
+        if citing and cited and citing != cited:
+            edges.setdefault(citing, {})[cited] = None
+    return {citing: sorted(cited) for citing, cited in edges.items()}
+
+
+def _without_duplicates(patents: Sequence[Patent]) -> list[Patent]:
+    seen: set[tuple[str, str]] = set()
+    kept = []
+    for patent in patents:
+        key = (patent.family_id, views.VIEWS["TAC"](patent))
+        if key not in seen:
+            seen.add(key)
+            kept.append(patent)
+    return sorted(kept, key=lambda patent: patent.publication_number)
+
+
+def _split(documents: Sequence[Patent], params: Params) -> dict[str, str]:
+    families = sorted({patent.family_id for patent in documents})
+    random.Random(params.seed).shuffle(families)
+    first = round(len(families) * params.train)
+    second = first + round(len(families) * params.validation)
+    return {family: SPLITS[0] if place < first else SPLITS[1] if place < second else SPLITS[2] for place, family in enumerate(families)}
+
+
+def _view_table(documents: Sequence[Patent], params: Params) -> tuple[pa.Table, list[str]]:
+    columns: dict[str, list[str]] = {"_id": [patent.publication_number for patent in documents]}
+    left_out = []
+    for name in VIEWS:
+        texts = [views.VIEWS[name](patent) for patent in documents]
+        if name == "TAC" or any(texts):
+            columns[name] = texts
+        else:
+            left_out.append(name)
+    return pa.table(columns), left_out
+
+
+def _metadata(documents: Sequence[Patent], split: dict[str, str]) -> pa.Table:
+    strings = pa.list_(pa.string())
+    return pa.table(
+        {
+            "_id": [patent.publication_number for patent in documents],
+            "family_id": [patent.family_id for patent in documents],
+            "jurisdiction": [patent.filing_jurisdiction or patent.jurisdiction for patent in documents],
+            "ipc": pa.array([list(patent.ipc) for patent in documents], strings),
+            "coarse": pa.array([[label.coarse for label in patent.labels] for patent in documents], strings),
+            "split": [split[patent.family_id] for patent in documents],
+        }
+    )
+
+
+def _fields(documents: Sequence[Patent]) -> pa.Table:
+    columns: dict[str, list[str]] = {"_id": [patent.publication_number for patent in documents]}
+    for name in DWPI_FIELDS:
+        columns[name] = [getattr(patent.expert, name.removeprefix("dwpi_")) for patent in documents]
+    for name, view in zip(PUBLIC_FIELDS, ("Claim1", "Abstract", "Title", "Keywords"), strict=True):
+        columns[name] = [views.VIEWS[view](patent) for patent in documents]
+    return pa.table(columns)
+
+
+def check(folder: Path, allow_empty_views: bool = False) -> dict[str, int]:
+    """Quality assurance (step 0.9) of a directory, whoever wrote it.
+
+    Returns:
+        what was found odd but usable, with counts.
+
+    Raises:
+        DataError: a family that straddles splits, a label outside the taxonomy, a judgement of an unknown document, an empty view;
+            names the offender.
+    """
+    tables = read_beir(folder)
+    counts = dict(tables.counts)
+    home: dict[str, tuple[str, str]] = {}
+    for key, row in table_rows(tables.metadata).items():
+        if "split" in row and "family_id" in row:
+            first, split = home.setdefault(row["family_id"], (key, row["split"]))
+            if split != row["split"]:
+                raise DataError(
+                    f"family '{row['family_id']}' straddles two splits: {first} is in {split}, {key} in {row['split']}",
+                    path=folder / "metadata.parquet",
+                    remedy="assign all documents of a family to one split",
+                )
+    if tables.views is not None:
+        for name in tables.views.column_names[1:]:
+            empty = [
+                key for key, text in zip(*(tables.views[c].to_pylist() for c in ("_id", name)), strict=True) if not (text or "").strip()
+            ]
+            if empty and not allow_empty_views:
+                raise DataError(
+                    f"view {name} is empty for {len(empty)} of {tables.views.num_rows} rows, first for '{empty[0]}'",
+                    path=folder / "views.parquet",
+                    remedy="complete the texts, leave the documents out, or allow empty views",
+                )
+            if empty:
+                counts[f"rows of view {name} without text"] = len(empty)
+    counts |= _check_labels(folder, set(tables.corpus))
+    return counts
+
+
+def _check_labels(folder: Path, known: set[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    path = folder / "labels" / "taxonomy.json"
+    if not path.exists():
+        return counts
+    try:
+        taxonomy: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"not a JSON object ({error})", path=path, remedy="mend the file") from error
+    for name, allowed in taxonomy.items():
+        labels_path = folder / "labels" / f"{name}.parquet"
+        columns: dict[str, Any] = {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())}
+        seen: dict[str, set[str]] = {split: set() for split in SPLITS}
+        for row, record in enumerate(read_parquet(labels_path, columns).to_pylist(), start=1):
+            if record["_id"] not in known:
+                raise DataError(f"unknown document '{record['_id']}'", path=labels_path, row=row, remedy="add it to corpus.jsonl")
+            if record["split"] not in SPLITS:
+                raise DataError(f"split '{record['split']}' of '{record['_id']}' is none of {', '.join(SPLITS)}", path=labels_path, row=row)
+            for label in record["labels"]:
+                if label not in allowed:
+                    raise DataError(
+                        f"label '{label}' of '{record['_id']}' is outside the taxonomy of {name}",
+                        path=labels_path,
+                        row=row,
+                        remedy=f"correct the label or add it to {path.name}",
+                    )
+            seen[record["split"]].update(record["labels"])
+        untrained = (seen["test"] | seen["validation"]) - seen["train"]
+        if untrained:
+            counts[f"labels of {name} without a training example"] = len(untrained)
+    return counts

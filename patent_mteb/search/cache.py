@@ -1,0 +1,154 @@
+"""Rankings that are kept: each is computed once for the same model, data and depth."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import zipfile
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mteb.models.model_meta import ModelMeta
+from numpy.typing import NDArray
+
+from patent_mteb.files import replacing
+from patent_mteb.identity import digest, identity_of
+from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.engine import engine
+from patent_mteb.search.run import FirstStage, Run
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from mteb.models import MTEBModels
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["Cached", "RunCache", "content_of", "search_key"]
+
+
+def content_of(dataset: Any) -> str:
+    """Hash of the rows of a data set: every column, in order."""
+    total = hashlib.blake2b(json.dumps(sorted(dataset.column_names)).encode(), digest_size=16)
+    columns = dataset.select_columns(sorted(dataset.column_names)).with_format("arrow")
+    for table in columns.iter(10_000):
+        for batch in table.combine_chunks().to_batches():
+            total.update(batch.serialize())
+    return total.hexdigest()
+
+
+class RunCache:
+    """Runs that were computed, in memory and, with a folder, on disk (one ``.npz`` a run, written whole or not at all).
+
+    Args:
+        folder: where runs are kept between processes; None for memory only.
+        memory_mb: runs in memory above this size are forgotten, oldest first (a run of 46,000 queries to depth 1,000 is 550 MB).
+    """
+
+    def __init__(self, folder: Path | str | None = None, memory_mb: float = 4096) -> None:
+        self.folder = None if folder is None else Path(folder)
+        self.memory_mb = memory_mb
+        self._runs: OrderedDict[str, tuple[int, Run]] = OrderedDict()
+
+    def get(self, key: str, top_k: int) -> Run | None:
+        """The kept run, if it was computed to depth top_k or deeper."""
+        if key in self._runs:
+            self._runs.move_to_end(key)
+            asked, run = self._runs[key]
+        elif (loaded := self._read(key)) is not None:
+            asked, run = loaded
+            self._remember(key, asked, run)
+        else:
+            return None
+        return run.top(top_k) if asked >= top_k else None
+
+    def put(self, key: str, asked: int, run: Run) -> None:
+        """Keep a run that was computed to depth ``asked``."""
+        self._remember(key, asked, run)
+        if self.folder is not None:
+            self._write(self.folder / f"{key}.npz", asked, run)
+
+    def _remember(self, key: str, asked: int, run: Run) -> None:
+        self._runs[key] = (asked, run)
+        self._runs.move_to_end(key)
+        while len(self._runs) > 1 and sum(kept.docs.nbytes + kept.scores.nbytes for _, kept in self._runs.values()) > self.memory_mb * 1e6:
+            forgotten, _ = self._runs.popitem(last=False)
+            logger.info("run %s is no longer held in memory (limit %s MB)", forgotten, self.memory_mb)
+
+    @staticmethod
+    def _write(path: Path, asked: int, run: Run) -> None:
+        ids = np.frombuffer(json.dumps([run.query_ids, run.doc_ids, run.task]).encode(), np.uint8)
+        arrays: dict[str, NDArray[Any]] = {"asked": np.int64(asked), "ids": ids, "docs": run.docs, "scores": run.scores}
+        if run.parts is not None:
+            arrays["parts"] = run.parts
+        if run.first_stage is not None:
+            first = run.first_stage
+            arrays |= {"first_k": np.int64(first.k), "first_docs": first.run.docs, "first_scores": first.run.scores}
+        with replacing(path) as partial, partial.open("wb") as stream:
+            np.savez(stream, **arrays)
+
+    def _read(self, key: str) -> tuple[int, Run] | None:
+        if self.folder is None or not (path := self.folder / f"{key}.npz").is_file():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                query_ids, doc_ids, task = json.loads(stored["ids"].tobytes())
+                first = None
+                if "first_k" in stored:
+                    found = Run(query_ids, doc_ids, stored["first_docs"], stored["first_scores"], task=task)
+                    first = FirstStage(found, int(stored["first_k"]))
+                parts = stored["parts"] if "parts" in stored else None
+                return int(stored["asked"]), Run(query_ids, doc_ids, stored["docs"], stored["scores"], parts, first, task)
+        except (zipfile.BadZipFile, ValueError, KeyError, OSError) as error:
+            logger.warning("the stored run %s cannot be read (%s); it is computed again", path, error)
+            return None
+
+
+_NO_EFFECT = {"batch_size", "show_progress_bar"}
+
+
+def _listed(pairs: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]] | None:
+    return None if pairs is None else {query: sorted(documents) for query, documents in pairs.items()}
+
+
+def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: SearchContext) -> str:
+    """What makes two searches the same: model, task, split, subset, every row of corpus and queries, candidates, hidden documents,
+    and the encoding arguments other than batch size and progress bar."""
+    encoding = {name: value for name, value in context.encode_kwargs.items() if name not in _NO_EFFECT}
+    pairs = [_listed(context.top_ranked), _listed(context.hidden)]
+    task = [context.task_metadata.name, context.hf_split, context.hf_subset]
+    return digest([identity_of(meta), task, corpus_content, content_of(queries), pairs, encoding], 32)
+
+
+class Cached(ArraySearch):
+    """A search model that computes each ranking once: the same task, data and depth (or a smaller one) is answered from a cache.
+
+    The identity is that of the model itself, for the scores are the same.
+
+    Args:
+        model: any mteb model.
+        cache: where the runs are kept; share one among models to bound their memory together.
+    """
+
+    hides = True
+
+    def __init__(self, model: MTEBModels, cache: RunCache | None = None) -> None:
+        self.model = model
+        self.cache = cache or RunCache()
+        self.mteb_model_meta = model.mteb_model_meta
+        self._system = engine(model)
+
+    def prepare(self, context: SearchContext) -> None:
+        self._corpus_content = content_of(self.corpus)
+
+    def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        key = search_key(self.mteb_model_meta, self._corpus_content, queries, context)
+        if (known := self.cache.get(key, top_k)) is not None:
+            return known
+        self._system.ensure_indexed(self.corpus, context)
+        run = self._system.rank(queries, top_k, context)
+        self.cache.put(key, top_k, run)
+        return run

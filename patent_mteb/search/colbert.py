@@ -1,0 +1,363 @@
+"""ColBERT checkpoints: what their files say, and the two libraries that turn texts into their token vectors.
+
+PyLate and sentence-transformers >= 6 cannot share an environment. Here they give the same vectors: the marker that tells queries from
+documents stays under every prompt, words to skip that the tokenizer does not know skip nothing, lengths that a checkpoint does
+not state are the same, and a checkpoint that either would complete with untrained weights is refused.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import string
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+import numpy as np
+
+from patent_mteb.errors import ModelError
+from patent_mteb.identity import content_revision, local_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "KNOWN_SETTINGS",
+    "Backend",
+    "Checkpoint",
+    "Overrides",
+    "TokenEncoder",
+    "available_backends",
+    "choose_backend",
+    "inspect_checkpoint",
+    "is_late_interaction",
+    "load_encoder",
+]
+
+Backend = Literal["sentence-transformers", "pylate"]
+CheckpointFormat = Literal["pylate", "stanford", "sentence-transformers"]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What the files of a late-interaction checkpoint say, before anything is loaded.
+
+    Attributes:
+        source: directory, or name on the hub.
+        name: mteb model name, ``org/name``.
+        revision: commit on the hub, or a hash of a directory's content.
+        format: who wrote it. PyLate: a projection module and ``query_prefix``/``document_prefix``. Stanford: architecture
+            ``HF_ColBERT``, projection inside the weights, ``artifact.metadata``. sentence-transformers: ``MultiVectorEncoder``.
+        query_marker, document_marker: text of the token that tells queries from documents (``[Q] ``, ``[unused0] ``), empty
+            where the checkpoint has none.
+        prompts: stored prompts without their markers.
+        skip_words: tokens whose vectors a document leaves out (PyLate's format only; the others keep them in their modules).
+        vocabulary: rows of the embedding table, or None if unknown.
+    """
+
+    source: str
+    name: str
+    revision: str
+    format: CheckpointFormat
+    query_marker: str
+    document_marker: str
+    prompts: Mapping[str, str]
+    skip_words: tuple[str, ...]
+    vocabulary: int | None
+
+
+_LEADING_MARKER = re.compile(r"(\[[^\[\]\s]+\]|<[^<>\s]+>)\s*")
+
+
+def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkpoint:
+    """Read the configuration files of a checkpoint: a directory, or a name on the hub.
+
+    Raises:
+        ModelError: the files do not describe a late-interaction checkpoint. Such a model must not be loaded as one:
+            both backends would add an untrained projection without a word.
+    """
+    from sentence_transformers.util import load_file_path
+
+    source = str(model)
+    found: dict[str, str] = {}
+
+    def read(name: str) -> Any:
+        path = load_file_path(source, name, revision=revision)
+        if path is None:
+            return None
+        found[name] = path
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+
+    settings: dict[str, Any] = read("config_sentence_transformers.json") or {}
+    config: dict[str, Any] = read("config.json") or {}
+    modules: list[dict[str, str]] = read("modules.json") or []
+    backbone = config
+    if modules and modules[0].get("path"):
+        backbone = read(f"{modules[0]['path']}/config.json") or {}
+    if not found:
+        raise ModelError(
+            f"'{source}' has no config.json, so it is no model. "
+            "Remedy: give the directory of a checkpoint, or a name on the hub that is reachable or already in the local cache."
+        )
+
+    stored = {role: text for role, text in (settings.get("prompts") or {}).items() if isinstance(text, str) and text}
+    if settings.get("model_type") == "MultiVectorEncoder":
+        kind: CheckpointFormat = "sentence-transformers"
+        markers = [match[0] if (match := _LEADING_MARKER.match(stored.get(role, ""))) else "" for role in ("query", "document")]
+    elif settings.get("model_type") == "ColBERT" or {"query_prefix", "document_prefix"} <= settings.keys():
+        kind = "pylate"
+        markers = [settings.get("query_prefix", "[Q] ") or "", settings.get("document_prefix", "[D] ") or ""]
+        if not any(module.get("type", "").rpartition(".")[2] == "Dense" for module in modules):
+            raise ModelError(
+                f"'{source}' is marked as a ColBERT model but has no projection (no Dense module in modules.json): "
+                "it would be given an untrained one. Remedy: use the complete checkpoint."
+            )
+    elif "HF_ColBERT" in (config.get("architectures") or []):
+        kind = "stanford"
+        artifact: dict[str, Any] = read("artifact.metadata") or {}
+        markers = [
+            (artifact.get("query_token_id") or "[unused0]") + " ",
+            (artifact.get("doc_token_id") or "[unused1]") + " ",
+        ]
+    else:
+        what = settings.get("model_type") or ", ".join(config.get("architectures") or ["model without architecture"])
+        raise ModelError(
+            f"'{source}' is no late-interaction checkpoint but a {what}: as one it would be given an untrained projection. "
+            "Remedy: use it as an ordinary encoder, or give a checkpoint that PyLate, Stanford ColBERT or sentence-transformers' "
+            "MultiVectorEncoder saved."
+        )
+
+    if Path(source).is_dir():
+        if revision is not None:
+            raise ModelError(f"'{source}' is a directory, which has no revision '{revision}'. Remedy: leave the revision out.")
+        name, revision = local_name(Path(source)), content_revision(Path(source))
+    else:
+        name, revision = source, revision or _commit(next(iter(found.values())))
+    prompts = {
+        role: text.removeprefix(markers[0] if role == "query" else markers[1] if role == "document" else "")
+        for role, text in stored.items()
+    }
+    size = backbone.get("vocab_size")
+    return Checkpoint(
+        source=source,
+        name=name,
+        revision=revision,
+        format=kind,
+        query_marker=markers[0],
+        document_marker=markers[1],
+        prompts={role: text for role, text in prompts.items() if text},
+        skip_words=tuple(settings.get("skiplist_words", string.punctuation)),
+        vocabulary=size if isinstance(size, int) else None,
+    )
+
+
+def _commit(path: str) -> str:
+    """Commit of a file in the hub's local cache, ``.../snapshots/<commit>/...``."""
+    parts = Path(path).parts
+    if "snapshots" not in parts:
+        raise ModelError(f"the revision of {path} is unknown. Remedy: name the revision (a commit of the repository).")
+    return parts[parts.index("snapshots") + 1]
+
+
+def is_late_interaction(model: str | Path, revision: str | None = None) -> bool:
+    """Whether a directory or hub name holds a late-interaction checkpoint.
+
+    Such a checkpoint must not be loaded as a ``SentenceTransformer``, which silently drops its projection.
+    """
+    try:
+        inspect_checkpoint(model, revision)
+    except ModelError:
+        return False
+    return True
+
+
+def available_backends() -> tuple[Backend, ...]:
+    """Backends that this environment has, preferred one first. No environment can have both: they need different
+    versions of sentence-transformers."""
+    try:
+        major = int(version("sentence-transformers").split(".")[0])
+    except PackageNotFoundError:
+        return ()
+    if major >= 6:
+        return ("sentence-transformers",)
+    return ("pylate",) if importlib.util.find_spec("pylate") else ()
+
+
+def choose_backend(wanted: Backend | None) -> Backend:
+    available = available_backends()
+    if wanted is not None and wanted not in get_args(Backend):
+        raise ModelError(f"unknown backend '{wanted}'. Remedy: one of {', '.join(get_args(Backend))}.")
+    if not available or (wanted is not None and wanted not in available):
+        raise ModelError(
+            f"late interaction needs {wanted or 'a backend'}, which is not installed here. Remedy: pip install "
+            '"sentence-transformers>=6", or, in an environment of its own, "pylate==1.6.0" "sentence-transformers==5.3.0".'
+        )
+    return wanted or available[0]
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """Settings of a checkpoint that the caller replaces; None keeps the checkpoint's own."""
+
+    query_marker: str | None = None
+    document_marker: str | None = None
+    query_length: int | None = None
+    document_length: int | None = None
+    attend_to_expansion: bool | None = None
+    trust_remote_code: bool = False
+
+
+# Settings of mteb's own entry; the checkpoint's files do not carry them all.
+KNOWN_SETTINGS = {
+    "jinaai/jina-colbert-v2": Overrides(
+        query_marker="[QueryMarker] ", document_marker="[DocumentMarker] ", attend_to_expansion=True, trust_remote_code=True
+    ),
+}
+
+
+class TokenEncoder(Protocol):
+    dimension: int
+    document_length: int | None
+
+    def encode(self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]: ...
+
+
+def _check_markers(checkpoint: Checkpoint, markers: Iterable[str], ids: Iterable[int | None], unknown: int | None) -> None:
+    for marker, token in zip(markers, ids, strict=True):
+        fresh = checkpoint.vocabulary is not None and token is not None and token >= checkpoint.vocabulary
+        if marker and (token is None or token == unknown or fresh):
+            raise ModelError(
+                f"the marker '{marker}' of '{checkpoint.source}' is not in the vocabulary of its tokenizer, so it has no trained "
+                "vector. Remedy: name the checkpoint's own markers with query_marker= and document_marker=."
+            )
+
+
+class _PyLateEncoder:
+    def __init__(self, checkpoint: Checkpoint, overrides: Overrides, device: str, revision: str | None) -> None:
+        from pylate.models import ColBERT
+
+        if checkpoint.format == "sentence-transformers":
+            raise ModelError(
+                f"'{checkpoint.source}' was saved by sentence-transformers' MultiVectorEncoder, which PyLate cannot load. "
+                "Remedy: use an environment with sentence-transformers >= 6."
+            )
+        markers = (
+            checkpoint.query_marker if overrides.query_marker is None else overrides.query_marker,
+            checkpoint.document_marker if overrides.document_marker is None else overrides.document_marker,
+        )
+        if checkpoint.format == "stanford":
+            markers = (markers[0].rstrip(), markers[1].rstrip())
+        self._model = ColBERT(
+            checkpoint.source,
+            revision=revision,
+            device=device,
+            trust_remote_code=overrides.trust_remote_code,
+            query_prefix=markers[0],
+            document_prefix=markers[1],
+            query_length=overrides.query_length,
+            document_length=overrides.document_length,
+            attend_to_expansion_tokens=overrides.attend_to_expansion,
+        )
+        model = self._model
+        unknown = model.tokenizer.unk_token_id
+        _check_markers(checkpoint, markers, (model.query_prefix_id, model.document_prefix_id), unknown)
+        # A skip word outside the vocabulary would otherwise drop every unknown token of a document.
+        model.skiplist = [token for token in model.skiplist if token != unknown]
+        model.default_prompt_name = None
+        model.float()
+        self.dimension = int(model[-1].out_features)
+        self.document_length = model.document_length
+
+    def encode(self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]:
+        found = self._model.encode(
+            texts, is_query=is_query, prompt=prompt or None, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
+        )
+        return [np.asarray(vectors, dtype=np.float32) for vectors in found]
+
+
+class _SentenceTransformersEncoder:
+    def __init__(self, checkpoint: Checkpoint, overrides: Overrides, device: str, revision: str | None) -> None:
+        from sentence_transformers import MultiVectorEncoder
+        from sentence_transformers.base.modules import Transformer
+
+        model = MultiVectorEncoder(checkpoint.source, revision=revision, device=device, trust_remote_code=overrides.trust_remote_code)
+        self._model = model
+        self._complete(checkpoint)
+        backbone = next(module for module in model if isinstance(module, Transformer))
+        expansion = backbone.query_expansion
+        if expansion is not None:
+            changes = {"length": overrides.query_length, "attend": overrides.attend_to_expansion}
+            backbone.query_expansion = {**expansion, **{key: value for key, value in changes.items() if value is not None}}
+        elif overrides.query_length is not None:
+            backbone.query_length = overrides.query_length
+        if overrides.document_length is not None:
+            backbone.document_length = overrides.document_length
+        elif backbone.document_length is None and checkpoint.format != "sentence-transformers":
+            backbone.document_length = 180  # PyLate's default, for a checkpoint that does not say
+        self._markers = (
+            checkpoint.query_marker if overrides.query_marker is None else overrides.query_marker,
+            checkpoint.document_marker if overrides.document_marker is None else overrides.document_marker,
+        )
+        if checkpoint.format != "sentence-transformers":
+            _check_markers(
+                checkpoint, self._markers, [self._marker_token(marker) for marker in self._markers], model.tokenizer.unk_token_id
+            )
+        model.float()
+        if (dimension := model.get_embedding_dimension()) is None:
+            raise ModelError(f"'{checkpoint.source}' does not say how many dimensions its token vectors have.")
+        self.dimension = int(dimension)
+        self.document_length = backbone.document_length or model.max_seq_length
+
+    def _complete(self, checkpoint: Checkpoint) -> None:
+        """Mask and normalisation for a checkpoint that is both Stanford's and PyLate's: sentence-transformers 6.2 loads its
+        modules as they are listed, without the two that PyLate keeps in code."""
+        from sentence_transformers.base.modules import Normalize
+        from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+        if checkpoint.format == "sentence-transformers" or any(isinstance(module, MultiVectorMask) for module in self._model):
+            return
+        mask = MultiVectorMask(skiplist_words=list(checkpoint.skip_words))
+        mask.resolve_with_tokenizer(self._model.tokenizer)
+        self._model.append(mask)
+        self._model.append(Normalize(module_input_name="token_embeddings"))
+
+    def _marker_token(self, marker: str) -> int | None:
+        """Id of a marker as one token; None if the tokenizer does not know it. Makes the tokenizer keep it in one piece."""
+        from transformers import AddedToken
+
+        tokenizer = self._model.tokenizer
+        for text in (marker, marker.strip()):
+            if text and text in tokenizer.get_vocab():
+                if tokenizer.tokenize(text) != [text]:
+                    token = AddedToken(text, normalized=False, special=True)
+                    tokenizer.add_special_tokens({"additional_special_tokens": [token]}, replace_additional_special_tokens=False)
+                return int(tokenizer.convert_tokens_to_ids(text))
+        return None
+
+    def encode(self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]:
+        encode = self._model.encode_query if is_query else self._model.encode_document
+        # A prompt replaces the stored one and with it the marker, so the marker is written in front of it.
+        prompt = (self._markers[0] if is_query else self._markers[1]) + prompt
+        found = encode(texts, prompt=prompt, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)
+        return [np.asarray(vectors, dtype=np.float32) for vectors in found]
+
+
+_ENCODERS: dict[Backend, Callable[..., TokenEncoder]] = {"pylate": _PyLateEncoder, "sentence-transformers": _SentenceTransformersEncoder}
+
+
+def load_encoder(checkpoint: Checkpoint, overrides: Overrides, backend: Backend, device: str, revision: str | None) -> TokenEncoder:
+    """Load a checkpoint's weights.
+
+    Raises:
+        ModelError: the backend cannot load it, or its markers have no trained vector.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        return _ENCODERS[backend](checkpoint, overrides, device, revision)
+    except (KeyError, OSError, RuntimeError, SafetensorError, ValueError) as error:
+        raise ModelError(f"{backend} cannot load '{checkpoint.source}': {error}") from error

@@ -1,0 +1,272 @@
+"""Exact search with an encoder's vectors: mteb's own search of encoders, on arrays.
+
+Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper`` (chunks of 50,000 documents), and so is the
+ranking, up to the last bits of single-precision sums and documents tied by them. What takes the time there is a Python object for
+each query and rank; here a ranking is a :class:`~patent_mteb.search.run.Run` from the start (:mod:`patent_mteb.search.nearest`).
+
+**Similarity.** The model's own counts. Where it is the cosine or the inner product, a matrix product takes its place; that is not
+read from the model's description but checked on its vectors, those of least and greatest length among them. Any other similarity
+(a scaled one, token by token, in half precision) is asked block by block.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from datasets import Dataset
+from mteb.models import EncoderProtocol, SearchProtocol
+from mteb.types import PromptType
+from numpy.typing import NDArray
+
+from patent_mteb.errors import ModelError
+from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
+from patent_mteb.search.nearest import add_nearest, add_pairs
+from patent_mteb.search.run import Run, TopK, pairs_matrix
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.utils.data import DataLoader
+
+__all__ = ["DenseSearch", "is_encoder", "score_array"]
+
+CHUNK_DOCUMENTS = 50_000
+"""Documents encoded at a time, as in mteb: a vector depends in its last bits on the texts of its batch."""
+_PROBED = 8
+_AGREEMENT = 1e-5
+
+
+def is_encoder(model: Any) -> bool:
+    """Whether mteb would search with the model's vectors: an encoder without a search of its own."""
+    return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
+
+
+class DenseSearch(ArraySearch):
+    """An encoder as a search model; see the module.
+
+    Args:
+        model: any mteb encoder.
+        half: look for candidates in bfloat16; by default where the processor has it. Rankings do not depend on it.
+        held_mb: vectors of documents held at a time, at least those of one chunk.
+        score_mb: scores held at a time where the similarity is the model's own.
+        timer: mteb's ``TimingStack``, which then gets the phases of the search.
+
+    Raises:
+        ModelError: the model is no encoder.
+    """
+
+    hides = True
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        half: bool | None = None,
+        held_mb: float = 2048,
+        score_mb: float = 32,
+        timer: Any = None,
+    ) -> None:
+        if not is_encoder(model):
+            raise ModelError(f"{type(model).__name__} is no encoder, or has a search of its own. Remedy: search with the model itself")
+        self.model = model
+        self.half = half
+        self.held_mb = held_mb
+        self.score_mb = score_mb
+        self.timer = timer
+        self.mteb_model_meta = model.mteb_model_meta
+
+    def prepare(self, context: SearchContext) -> None:
+        number = {document: position for position, document in enumerate(self.doc_ids)}
+        self._number = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+
+    def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
+        query_ids = queries["id"][:]
+        best = TopK(query_ids, self.doc_ids, top_k)
+        if not query_ids or not self.doc_ids:
+            return best.run()
+        hidden = pairs_matrix(context.hidden, query_ids, self.doc_ids)
+        allowed = context.candidates(query_ids, self.doc_ids)
+        with self._phase("Encoding queries", context):
+            theirs = self._encode(_query_table(queries), PromptType.query, context)
+        for numbers, vectors in self._held(context):
+            with self._phase("Computing similarity", context):
+                self._rank(best, theirs, vectors, numbers, hidden[:, numbers], None if allowed is None else allowed[:, numbers])
+        return best.run()
+
+    def _phase(self, name: str, context: SearchContext) -> Any:
+        return contextlib.nullcontext() if self.timer is None else self.timer(name, split=context.hf_split, subset=context.hf_subset)
+
+    def _held(self, context: SearchContext) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
+        """Numbers and vectors of as many documents as may be held, the vectors in chunks."""
+        first, size = 0, len(self._number)
+        while first < size:
+            chunks: list[Any] = []
+            last = first
+            with self._phase("Encoding corpus", context):
+                while last < size and (not chunks or (_is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)):
+                    part = range(last, min(last + CHUNK_DOCUMENTS, size))
+                    chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
+                    last = part.stop
+            yield self._number[first:last], chunks
+            first = last
+
+    def _encode(self, table: Dataset, kind: PromptType, context: SearchContext) -> Any:
+        """Vectors as the model gives them.
+
+        Raises:
+            ModelError: not one a text, or NaN or infinity in them.
+        """
+        loader = _loader(table, context)
+        vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
+        blame = f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}"
+        count = vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
+        if count != len(table):
+            raise ModelError(f"{blame} gave {count} vectors for {len(table)} texts")
+        if _is_plain(vectors):
+            broken = sum(int((~np.isfinite(_tensor(block).numpy()).all(axis=1)).sum()) for block in _parts(vectors))
+            if broken:
+                raise ModelError(f"{blame} gave NaN or infinite vectors for {broken} of {count} texts")
+        return vectors
+
+    def _rank(self, best: TopK, queries: Any, chunks: list[Any], numbers: NDArray[np.int64], hidden: Any, allowed: Any) -> None:
+        if all(_is_plain(vectors) for vectors in (queries, *chunks)) and (kind := self._kind(queries, chunks)) is not None:
+            theirs, ours = _joined([queries], kind), _joined(chunks, kind)
+            if allowed is None:
+                add_nearest(best, theirs, ours, numbers, hidden, self.half)
+            else:
+                add_pairs(best, theirs, ours, numbers, allowed > hidden)
+            return
+        start = 0
+        for vectors in chunks:
+            count = vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
+            part = slice(start, start + count)
+            self._rank_by_model(best, queries, vectors, numbers[part], hidden[:, part], None if allowed is None else allowed[:, part])
+            start += count
+
+    def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
+        """``cosine`` or ``dot`` if the model's similarity is that on chosen vectors, the shortest and longest among them, else None.
+
+        Of vectors of length 1 it is both; then that counts which comes closer, for it may be the same to the last bit.
+        """
+        ours, theirs = _chosen([queries]), _chosen(chunks)
+        if ours.shape[1] != theirs.shape[1]:
+            widths = f"{ours.shape[1]} dimensions for queries and {theirs.shape[1]} for documents"
+            raise ModelError(f"model {self.mteb_model_meta.name} gave vectors of {widths}")
+        found = score_array(self.model.similarity(ours, theirs))
+        distances: dict[str, float] = {}
+        for kind in ("cosine", "dot"):
+            first, second = _joined([ours], kind), _joined([theirs], kind)
+            if found.shape != (len(first), len(second)):
+                return None
+            with np.errstate(invalid="ignore"):
+                difference = np.abs(found - (first @ second.T).numpy())
+            if (difference <= _AGREEMENT * (first.norm(dim=1)[:, None] * second.norm(dim=1)).numpy()).all():
+                distances[kind] = float(difference.max())
+        return min(distances, key=distances.__getitem__, default=None)
+
+    def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, numbers: NDArray[np.int64], hidden: Any, allowed: Any) -> None:
+        """Rank by the model's own similarity; vectors that are no plain matrix are given to it as a whole."""
+        size = len(best.query_ids)
+        step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if _is_plain(queries) else size
+        for start in range(0, size, step):
+            rows = slice(start, min(start + step, size))
+            scores = score_array(self.model.similarity(queries[rows] if step < size else queries, vectors))
+            expected = (rows.stop - rows.start, len(numbers))
+            if scores.shape != expected:
+                raise ModelError(f"model {self.mteb_model_meta.name} gave similarities of shape {scores.shape} instead of {expected}")
+            if not np.isfinite(scores).all():
+                raise ModelError(f"model {self.mteb_model_meta.name} gave a similarity that is not a finite number")
+            visible = ~hidden[rows].toarray()
+            best.add(rows, scores, numbers, visible if allowed is None else visible & allowed[rows].toarray())
+
+
+def _is_plain(vectors: Any) -> bool:
+    """Whether vectors are one matrix of numbers."""
+    if isinstance(vectors, np.ndarray):
+        return vectors.ndim == 2 and vectors.dtype.kind in "fiu"
+    import torch
+
+    return isinstance(vectors, torch.Tensor) and vectors.ndim == 2 and vectors.layout is torch.strided
+
+
+def _megabytes(vectors: Any) -> float:
+    return float(vectors.nbytes / 1e6)
+
+
+def _parts(vectors: Any) -> Iterator[Any]:
+    for start in range(0, len(vectors), 4096):
+        yield vectors[start : start + 4096]
+
+
+def _tensor(vectors: Any) -> Tensor:
+    """A matrix as a float32 tensor on the processor; shares memory where it can."""
+    import torch
+
+    if isinstance(vectors, np.ndarray):
+        return torch.from_numpy(np.require(vectors, np.float32, ["C", "W"]))
+    return vectors.detach().cpu().float().contiguous()  # type: ignore[no-any-return]
+
+
+def _joined(chunks: list[Any], kind: str) -> Tensor:
+    """The rows of all chunks as one float32 tensor, of unit length if ``kind`` is ``cosine``; the list is emptied, to save memory."""
+    import torch
+
+    if kind == "dot" and len(chunks) == 1:
+        return _tensor(chunks.pop())
+    joined = torch.empty(sum(map(len, chunks)), chunks[0].shape[1])
+    start = 0
+    while chunks:
+        for block in map(_tensor, _parts(chunks.pop(0))):
+            joined[start : start + len(block)] = torch.nn.functional.normalize(block, dim=1) if kind == "cosine" else block
+            start += len(block)
+    return joined
+
+
+def _chosen(chunks: list[Any]) -> Any:
+    """A few rows: the shortest and the longest of each chunk, and some between, in the form that the model gave them."""
+    rows = []
+    for chunk in chunks:
+        lengths = np.concatenate([_tensor(block).norm(dim=1).numpy() for block in _parts(chunk)])
+        even = np.linspace(0, len(lengths) - 1, _PROBED).astype(np.int64)
+        chosen = np.unique([lengths.argmin(), lengths.argmax(), *even])
+        rows.append(chunk[chosen.tolist()])
+    if isinstance(rows[0], np.ndarray):
+        return np.concatenate(rows)
+    import torch
+
+    return torch.cat(rows)
+
+
+def score_array(values: Any) -> NDArray[np.float32]:
+    """Scores as a NumPy array, from NumPy or from torch on any device and in any precision."""
+    if hasattr(values, "detach"):
+        values = values.detach().float().cpu().numpy()
+    return np.asarray(values, np.float32)
+
+
+def _loader(table: Dataset, context: SearchContext) -> DataLoader[Any]:
+    from torch.utils.data import DataLoader
+
+    workers = context.num_proc if context.num_proc is not None and context.num_proc > 1 else 0
+    return DataLoader(table, batch_size=context.encode_kwargs.get("batch_size", 32), num_workers=workers)
+
+
+def _corpus_table(corpus: Dataset) -> Dataset:
+    """The columns that mteb's encoders get of documents."""
+    columns = {name: corpus[name][:] for name in ("id", "text", "title") if name in corpus.column_names}
+    rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
+    table = {"id": columns["id"], "text": [document_text(row) for row in rows], "body": columns["text"]}
+    if "title" in columns and None not in columns["title"]:
+        table["title"] = columns["title"]
+    return Dataset(pa.table(table))
+
+
+def _query_table(queries: Dataset) -> Dataset:
+    """The columns that mteb's encoders get of queries."""
+    table = {"id": queries["id"][:], "text": query_texts(queries), "query": query_texts(queries.select_columns(["text"]))}
+    if "instruction" in queries.column_names and None not in (instructions := queries["instruction"][:]):
+        table["instruction"] = instructions
+    return Dataset(pa.table(table))

@@ -1,0 +1,109 @@
+"""From any mteb model to a search on arrays, and back: what a task searches with, whichever of mteb's protocols a model follows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mteb.models import CrossEncoderProtocol, SearchCrossEncoderWrapper, SearchEncoderWrapper, SearchProtocol
+
+from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.dense import DenseSearch, is_encoder
+from patent_mteb.search.run import Results, Run
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from mteb.models import MTEBModels
+
+__all__ = ["FAST_VARIABLE", "AsMteb", "Foreign", "engine", "on_arrays"]
+
+FAST_VARIABLE = "PATENT_MTEB_FAST"
+
+
+def on_arrays() -> bool:
+    """Whether rankings and scores are computed on arrays; ``PATENT_MTEB_FAST=0`` leaves both to mteb's own machinery."""
+    return os.environ.get(FAST_VARIABLE, "1") != "0"
+
+
+def engine(model: MTEBModels) -> ArraySearch:
+    """Any mteb model as a search on arrays: encoders by their vectors, cross-encoders and search models by their own search.
+
+    Raises:
+        TypeError: the model follows none of mteb's protocols.
+
+    Example:
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.engine import engine
+        >>> model = bm25("dapfam")
+        >>> engine(model) is model  # searches on arrays already
+        True
+    """
+    if isinstance(model, ArraySearch):
+        return model
+    if is_encoder(model):
+        return DenseSearch(model) if on_arrays() else Foreign(SearchEncoderWrapper(model))
+    if isinstance(model, CrossEncoderProtocol):
+        return Foreign(SearchCrossEncoderWrapper(model))
+    if isinstance(model, SearchProtocol):
+        return Foreign(model)
+    raise TypeError(f"{type(model).__name__} is neither an encoder, nor a cross-encoder, nor a search model of mteb")
+
+
+class Foreign(ArraySearch):
+    """A search model of mteb whose rankings are taken over into arrays.
+
+    Args:
+        model: follows mteb's ``SearchProtocol``.
+    """
+
+    def __init__(self, model: SearchProtocol) -> None:
+        self.model = model
+        self.mteb_model_meta = model.mteb_model_meta
+
+    def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
+        """Index in any case: mteb's wrapper of encoders lets its corpus go after each search."""
+        self.index(corpus, **context.encoding(), encode_kwargs=context.encode_kwargs, num_proc=context.num_proc)
+
+    def prepare(self, context: SearchContext) -> None:
+        options: Any = {"encode_kwargs": context.encode_kwargs, "num_proc": context.num_proc}
+        self.model.index(self.corpus, **context.encoding(), **options)
+
+    def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        options: Any = context.as_kwargs()
+        return Run.from_dict(self.model.search(queries, top_k=top_k, **options), list(queries["id"]), self.doc_ids)
+
+
+class AsMteb:
+    """A search on arrays for mteb's own evaluation, which knows nothing of hidden documents.
+
+    Attributes:
+        run: the last ranking, None before the first search.
+    """
+
+    def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]]) -> None:
+        self.system = system
+        self.hidden = hidden
+        self.run: Run | None = None
+        self.mteb_model_meta = system.mteb_model_meta
+
+    def index(self, corpus: Dataset, **kwargs: Any) -> None:
+        self.system.index(corpus, **kwargs)
+
+    def search(
+        self,
+        queries: Dataset,
+        *,
+        task_metadata: Any,
+        hf_split: str,
+        hf_subset: str,
+        top_k: int,
+        encode_kwargs: Any,
+        top_ranked: Mapping[str, Sequence[str]] | None = None,
+        num_proc: int | None = None,
+        **kwargs: Any,
+    ) -> Results:
+        context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
+        self.run = replace(self.system.rank(queries, top_k, replace(context, hidden=self.hidden)), task=task_metadata.name)
+        return self.run.to_dict()

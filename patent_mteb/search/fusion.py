@@ -1,0 +1,303 @@
+"""Fusion of two rankings: linear interpolation of min-max normalised scores, and reciprocal rank fusion (RRF).
+
+* :class:`Linear` (WIPO-AT §3.3.2, equation 1): ``alpha * second + (1 - alpha) * first``. ``first`` is the lexical system, ``second``
+  the dense one, so alpha is the weight of the dense system. Each system's scores are normalised query by query over the documents
+  that it returned: its best document gets 1, its worst 0.
+* :class:`RRF` (WIPO-AT equation 2; DAPFAM §5.5): the sum of ``1 / (k + rank)`` over both systems, ranks from 1. DAPFAM takes
+  k = 60 for documents and k = 30 for passages, out of 10, 30, 60 and 100.
+
+**A document that only one system returned** gets nothing from the other: no summand in RRF, 0 in the interpolation, which is what
+the worst returned document gets too. If all documents that a system returned have one score (a single one, for example), each gets
+1: they are its best, and being found must not count as little as not being found. (ranx gives them 0, mteb's HybridSearch 0.5.)
+Ranks among equal scores go by document id, descending, as in mteb.
+
+**Depth.** Each system ranks ``depth`` documents (1,000 by default), however many the task asks for, so that a score does not depend
+on the task's largest cut-off; the minimum of the normalisation is thus the score at that depth. The papers state none. A task that
+asks for more than ``depth`` documents gets those that either system returned.
+
+**A query's own family**, where it must not be ranked, has to be left out before normalisation (it would be the best document of
+both systems and compress all others): both systems get the search's context, which hides it.
+
+Fused scores are summed in double and kept in single precision, as those of every run, so that sums which differ only by rounding
+count as equal.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from patent_mteb.errors import ModelError
+from patent_mteb.identity import compose_meta
+from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.cache import Cached, RunCache
+from patent_mteb.search.engine import engine
+from patent_mteb.search.run import Run
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from mteb.models import MTEBModels
+
+__all__ = ["RRF", "Fusion", "Hybrid", "Linear", "fuse", "min_max", "sweep"]
+
+_ROWS_AT_ONCE = 256
+_LAST = np.int64(0x7FFFFFFF)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Interpolation; ``alpha`` from 0 (only the first system counts) to 1 (only the second)."""
+
+    alpha: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha is a weight from 0 to 1, not {self.alpha}")
+
+    @property
+    def tag(self) -> str:
+        return f"linear-{self.alpha:g}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"method": "linear", "alpha": float(self.alpha)}
+
+
+@dataclass(frozen=True)
+class RRF:
+    """Reciprocal rank fusion; the larger ``k``, the less the first ranks stand out."""
+
+    k: float = 60
+
+    def __post_init__(self) -> None:
+        if self.k < 0:
+            raise ValueError(f"k of reciprocal rank fusion is not negative, as {self.k} is")
+
+    @property
+    def tag(self) -> str:
+        return f"rrf-{self.k:g}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"method": "rrf", "k": float(self.k)}
+
+
+Fusion = Linear | RRF
+
+
+def min_max(run: Run) -> NDArray[np.float64]:
+    """Scores [Q, depth] of each query on a scale from 0 (its worst returned document) to 1 (its best); 0 behind the last one.
+
+    Where all scores of a query are equal, each is 1.
+    """
+    present, scores = run.docs >= 0, run.scores.astype(np.float64)
+    worst = np.where(present, scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
+    best = np.where(present, scores, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
+    span = np.where(best > worst, best - worst, 1.0)
+    scaled = np.where(best > worst, (scores - worst) / span, 1.0)
+    return np.where(present, scaled, 0.0)
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two runs with their documents matched, once for all settings.
+
+    ``at`` [Q, depth of first] is the position of a document of the first run in the second (its depth if it is not there);
+    ``lone`` [Q, depth of second] marks documents of the second run that the first does not hold.
+    """
+
+    first: Run
+    second: Run
+    at: NDArray[np.int32]
+    lone: NDArray[np.bool_]
+
+    @classmethod
+    def match(cls, first: Run, second: Run) -> _Pair:
+        if first.query_ids != second.query_ids or first.doc_ids != second.doc_ids:
+            raise ModelError("two rankings can only be fused if they are of the same queries over the same corpus")
+        absent = second.depth
+        at = np.full(first.docs.shape, absent, np.int32)
+        lone = second.docs >= 0
+        # One slot more than there are documents: -1, behind the end of a ranking, is looked up there and found absent.
+        position = np.full(len(first.doc_ids) + 1, absent, np.int32)
+        ranks = np.arange(absent, dtype=np.int32)
+        for row, (ours, theirs) in enumerate(zip(first.docs, second.docs, strict=True)):
+            position[theirs] = ranks
+            position[-1] = absent
+            at[row] = position[ours]
+            lone[row, at[row][at[row] < absent]] = False
+            position[theirs] = absent
+        return cls(first, second, at, lone)
+
+
+Contributions = Callable[[slice], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""rows -> scores of the first run's documents and of the second's as if they were lone, both not negative."""
+
+
+def _linear(pair: _Pair) -> Callable[[Linear], Contributions]:
+    first, second = min_max(pair.first), min_max(pair.second)
+    matched = np.take_along_axis(np.pad(second, ((0, 0), (0, 1))), pair.at, axis=1)
+
+    def setting(linear: Linear) -> Contributions:
+        def contribute(rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            fused = first[rows] * (1 - linear.alpha)
+            fused += matched[rows] * linear.alpha
+            return fused, second[rows] * linear.alpha
+
+        return contribute
+
+    return setting
+
+
+def _rrf(pair: _Pair) -> Callable[[RRF], Contributions]:
+    def setting(rrf: RRF) -> Contributions:
+        by_rank = 1 / (rrf.k + 1 + np.arange(max(pair.first.depth, pair.second.depth)))
+        first, second = by_rank[: pair.first.depth], by_rank[: pair.second.depth]
+        found = np.append(second, 0.0)
+
+        def contribute(rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            at = pair.at[rows]
+            return found[at] + first, np.broadcast_to(second, (len(at), len(second)))
+
+        return contribute
+
+    return setting
+
+
+def _ranked(pair: _Pair, contribute: Contributions, top_k: int, threads: int) -> Run:
+    """Rank by one integer for each document: the bits of its score, which sort like the score itself, then its number, reversed."""
+    depth, width = pair.first.depth, pair.first.depth + pair.second.depth
+    kept = min(top_k, width)
+    docs = np.full((len(pair.first.query_ids), kept), -1, np.int32)
+    scores = np.zeros(docs.shape, np.float32)
+
+    def rank(start: int) -> None:
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        fused = np.empty((len(docs[rows]), width), np.float32)
+        fused[:, :depth], fused[:, depth:] = contribute(rows)
+        keys = fused.view(np.int32).astype(np.int64)
+        keys <<= 32
+        keys[:, :depth] |= _LAST - pair.first.docs[rows]
+        keys[:, depth:] |= _LAST - pair.second.docs[rows]
+        np.putmask(keys[:, :depth], pair.first.docs[rows] < 0, -1)
+        np.putmask(keys[:, depth:], ~pair.lone[rows], -1)
+        if kept < width:
+            keys.partition(width - kept, axis=1)
+        keys = np.sort(keys[:, width - kept :], axis=1)[:, ::-1]
+        docs[rows] = _LAST - (keys & 0xFFFFFFFF)
+        scores[rows] = (keys >> 32).astype(np.int32).view(np.float32)
+        np.putmask(docs[rows], keys < 0, -1)
+        np.putmask(scores[rows], keys < 0, 0.0)
+
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(rank, range(0, len(docs), _ROWS_AT_ONCE)):
+            pass
+    filled = int((docs >= 0).sum(axis=1).max(initial=0))
+    return Run(pair.first.query_ids, pair.first.doc_ids, docs[:, :filled], scores[:, :filled])
+
+
+def sweep(first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000, threads: int | None = None) -> Iterator[Run]:
+    """Fuse two runs under many settings; what the settings have in common is computed once.
+
+    Args:
+        first: the lexical run, whose weight is ``1 - alpha``.
+        second: the dense run, whose weight is ``alpha``.
+        settings: :class:`Linear` and :class:`RRF` in any order.
+        top_k: documents to keep for each query.
+        threads: all cores by default.
+
+    Yields:
+        One run a setting, in the order of the settings.
+
+    Raises:
+        ModelError: the runs are of different queries or corpora.
+    """
+    pair = _Pair.match(first, second)
+    workers = threads or os.cpu_count() or 1
+    linear: Callable[[Linear], Contributions] | None = None
+    rrf = _rrf(pair)
+    for setting in settings:
+        if isinstance(setting, RRF):
+            yield _ranked(pair, rrf(setting), top_k, workers)
+        else:
+            linear = linear or _linear(pair)
+            yield _ranked(pair, linear(setting), top_k, workers)
+
+
+def fuse(first: Run, second: Run, setting: Fusion, top_k: int = 1000) -> Run:
+    """Fuse two runs under one setting; see :func:`sweep`."""
+    return next(sweep(first, second, [setting], top_k))
+
+
+def _setting(method: str, alpha: float | None, k: float | None) -> Fusion:
+    if method == "linear":
+        if k is not None:
+            raise ValueError("k belongs to the method 'rrf', the method 'linear' has alpha")
+        return Linear() if alpha is None else Linear(alpha)
+    if method == "rrf":
+        if alpha is not None:
+            raise ValueError("alpha belongs to the method 'linear', the method 'rrf' has k")
+        return RRF() if k is None else RRF(k)
+    raise ValueError(f"unknown fusion {method!r}: choose 'linear' or 'rrf'")
+
+
+class Hybrid(ArraySearch):
+    """Two search models fused into one: ``Hybrid(bm25("dapfam"), encoder, alpha=0.7)``.
+
+    Args:
+        first: any mteb model, the lexical one where there is one; encoders are wrapped as mteb does.
+        second: any mteb model, the dense one; ``alpha`` is its weight.
+        method: "linear" or "rrf".
+        alpha: of the method "linear", 0.5 if not given (WIPO-AT finds 0.7 best for four of five models).
+        k: of the method "rrf", 60 if not given.
+        depth: documents that each system ranks.
+    """
+
+    hides = True
+
+    def __init__(
+        self,
+        first: MTEBModels,
+        second: MTEBModels,
+        method: str = "linear",
+        *,
+        alpha: float | None = None,
+        k: float | None = None,
+        depth: int = 1000,
+    ) -> None:
+        if depth < 1:
+            raise ValueError(f"depth is a number of documents, not {depth}")
+        self.fusion = _setting(method, alpha, k)
+        self.depth = depth
+        self._systems = (engine(first), engine(second))
+        parts = [first.mteb_model_meta, second.mteb_model_meta]
+        self.mteb_model_meta = compose_meta("hybrid", parts, {**self.fusion.settings, "depth": depth}, tag=self.fusion.tag)
+
+    @classmethod
+    def sweep(
+        cls, first: MTEBModels, second: MTEBModels, settings: Sequence[Fusion], *, depth: int = 1000, cache: RunCache | None = None
+    ) -> list[Hybrid]:
+        """One model a setting, each with its own identity, that share the rankings of the two systems: each system runs once a task.
+
+        Args:
+            first: see the class.
+            second: see the class.
+            settings: :class:`Linear` and :class:`RRF`.
+            depth: see the class.
+            cache: where the rankings are kept; by default in memory, as long as the models live.
+        """
+        cache = cache or RunCache()
+        systems = Cached(first, cache), Cached(second, cache)
+        return [cls(*systems, **setting.settings, depth=depth) for setting in settings]
+
+    def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        for system in self._systems:
+            system.ensure_indexed(self.corpus, context)
+        first, second = (system.rank(queries, self.depth, context) for system in self._systems)
+        return fuse(first, second, self.fusion, top_k)

@@ -1,0 +1,398 @@
+"""Late interaction (ColBERT) as an mteb model: exact MaxSim search, and mean-pooled vectors for everything else.
+
+Every query is scored against every document (WIPO-AT section 3.3.4); nothing is approximated or pruned. Checkpoints in PyLate's,
+Stanford's or sentence-transformers' format are encoded by PyLate or by sentence-transformers >= 6, whichever is installed.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+import numpy as np
+from mteb.models.abs_encoder import AbsEncoder, get_prompt
+from mteb.models.model_meta import ModelMeta, ScoringFunction
+from mteb.types import PromptType
+from tqdm.auto import tqdm
+
+from patent_mteb.errors import ModelError
+from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
+from patent_mteb.search.colbert import (
+    KNOWN_SETTINGS,
+    Backend,
+    Checkpoint,
+    Overrides,
+    TokenEncoder,
+    choose_backend,
+    inspect_checkpoint,
+    is_late_interaction,
+    load_encoder,
+)
+from patent_mteb.search.maxsim import MEMORY_BUDGET, ScoreDtype, Scorer, check_tokens
+from patent_mteb.search.run import Run, TopK
+
+if TYPE_CHECKING:
+    from mteb.abstasks.task_metadata import TaskMetadata
+    from mteb.types import Array, BatchedInput
+    from numpy.typing import NDArray
+    from torch.utils.data import DataLoader
+
+    from patent_mteb.store import EmbeddingStore, Space
+
+__all__ = ["METAS", "LateInteraction", "is_late_interaction", "late_interaction"]
+
+
+def _default_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+class LateInteraction(ArraySearch):
+    """A ColBERT checkpoint as an mteb model.
+
+    Retrieval and reranking tasks use exact MaxSim (``index``, ``search``). Everything else (classification, clustering, ...)
+    uses ``encode``: the mean of a text's token vectors, d = 1/n sum d_j over the vectors that MaxSim would use, encoded as a
+    document, so without the query's [MASK] expansion (WIPO-AT section 3.3.4). The paper does not say whether the mean is
+    normalised again; its formula has no such step and neither has this. ``similarity`` compares such means by cosine.
+
+    Prompts are resolved as for every mteb model (``{task}-{query|document}``, ``{task}``, ``{type}-...``, ``{type}``, ``query``
+    or ``document``) and stand behind the query or document marker, never in its place. Without any the checkpoint's stored
+    prompts apply; ``encode`` falls back to the document prompt, because it encodes documents.
+
+    Args:
+        model_name: directory of a checkpoint, or its name on the hub.
+        revision: commit on the hub.
+        device: torch device; CUDA if there is one.
+        backend: "sentence-transformers" (>= 6) or "pylate"; None takes what is installed. Token vectors are the same, so the
+            backend is recorded in ``loader_kwargs`` but is no part of the model's identity.
+        dtype: type of the dot products of MaxSim, "float32" or "bfloat16". Encoding is always float32.
+        memory_budget: bytes of working memory of a search (document tokens in flight, similarities, scores). The model, all
+            query tokens and the top k come on top. Does not change a score.
+        model_prompts: prompts that replace the checkpoint's own.
+        query_marker, document_marker, query_length, document_length, attend_to_expansion: replace the checkpoint's settings.
+        trust_remote_code: let the checkpoint run its own code.
+        maxsim: "exact", the only kind; part of the identity, so that results are never mixed with mteb's own entry of the same
+            checkpoint, which searches an approximate index.
+
+    Raises:
+        ModelError: no late-interaction checkpoint, no backend, unknown markers, or prompts that mteb cannot resolve.
+    """
+
+    def __init__(
+        self,
+        model_name: str | Path,
+        revision: str | None = None,
+        *,
+        device: str | None = None,
+        backend: Backend | None = None,
+        dtype: ScoreDtype = "float32",
+        memory_budget: int = MEMORY_BUDGET,
+        model_prompts: Mapping[str, str] | None = None,
+        query_marker: str | None = None,
+        document_marker: str | None = None,
+        query_length: int | None = None,
+        document_length: int | None = None,
+        attend_to_expansion: bool | None = None,
+        trust_remote_code: bool = False,
+        maxsim: Literal["exact"] = "exact",
+    ) -> None:
+        if dtype not in get_args(ScoreDtype):
+            raise ModelError(f"unknown dtype '{dtype}'. Remedy: one of {', '.join(get_args(ScoreDtype))}.")
+        if maxsim != "exact":
+            raise ModelError(f"unknown maxsim '{maxsim}'. Remedy: 'exact' is the only kind.")
+        if memory_budget < 1 << 20:
+            raise ModelError(f"a memory budget of {memory_budget} bytes is too small. Remedy: at least {1 << 20} (1 MiB).")
+        self.backend: Backend = choose_backend(backend)
+        self.checkpoint = inspect_checkpoint(model_name, revision)
+        self.device = device or _default_device()
+        self.dtype: ScoreDtype = dtype
+        self.memory_budget = memory_budget
+        given: dict[str, Any] = {
+            "query_marker": query_marker,
+            "document_marker": document_marker,
+            "query_length": query_length,
+            "document_length": document_length,
+            "attend_to_expansion": attend_to_expansion,
+        }
+        given = {key: value for key, value in given.items() if value is not None}
+        overrides = replace(KNOWN_SETTINGS.get(str(model_name), Overrides(trust_remote_code=trust_remote_code)), **given)
+        self.model_prompts = _check_prompts(self.checkpoint, model_prompts)
+        self._encoder = load_encoder(self.checkpoint, overrides, self.backend, self.device, revision)
+        self._space: Space | None = None
+        self._settings = given
+        experiment = {"dtype": dtype, "maxsim": maxsim, **given}
+        if model_prompts:
+            experiment["model_prompts"] = dict(model_prompts)
+        self.mteb_model_meta = _model_meta(
+            self.checkpoint,
+            experiment,
+            {"backend": self.backend, "trust_remote_code": overrides.trust_remote_code},
+            self._encoder,
+        )
+
+    def encode_tokens(self, texts: Sequence[str], *, is_query: bool, prompt: str = "", batch_size: int = 32) -> list[NDArray[np.float32]]:
+        """Token vectors of each text, (tokens, dim) float32, in order: the one place where texts meet the model.
+
+        Args:
+            texts: the texts, without marker and prompt.
+            is_query: encode as queries (query marker, length and [MASK] expansion) or as documents (document marker and
+                length, without the vectors of punctuation).
+            prompt: text between marker and text.
+            batch_size: texts a forward pass.
+        """
+        if self._space is not None:
+            return self._stored_tokens(self._space, list(texts), is_query, prompt, batch_size)
+        return self._encoder.encode(list(texts), is_query=is_query, prompt=prompt, batch_size=batch_size) if texts else []
+
+    def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
+        """The same model, whose token vectors are kept: no text is encoded twice, for search and means together.
+
+        Args:
+            store: an open store or its directory; the default one if None.
+            dtype: "float16" halves the disk and rounds, which makes scores differ in about the fourth digit and is part of the
+                identity (``store_dtype``); "float32" changes nothing.
+        """
+        from patent_mteb.store import EmbeddingStore
+
+        other = copy.copy(self)
+        space = {
+            "model": self.checkpoint.name,
+            "revision": self.checkpoint.revision,
+            "settings": self._settings,
+            "vectors": f"tokens by {self.backend}",
+        }
+        opened = store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
+        other._space = opened.space(space, dtype, ragged=True)
+        if dtype != "float32":
+            experiment = {**(self.mteb_model_meta.experiment_kwargs or {}), "store_dtype": dtype}
+            other.mteb_model_meta = self.mteb_model_meta.model_copy(update={"experiment_kwargs": experiment})
+        return other
+
+    def _stored_tokens(self, space: Space, texts: list[str], is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]:
+        from patent_mteb.store.keys import distinct, hash_texts
+
+        keys = hash_texts(texts, prompt, "query" if is_query else "document")
+        first = distinct(keys)
+        missing = first[~space.contains(keys[first])]
+        step = self._documents_per_chunk()
+        for start in range(0, len(missing), step):
+            chosen = missing[start : start + step]
+            found = self._encoder.encode([texts[i] for i in chosen], is_query=is_query, prompt=prompt, batch_size=batch_size)
+            space.append_ragged(keys[chosen], np.concatenate(found), np.array([len(vectors) for vectors in found]))
+        values, offsets = space.gather_ragged(keys)
+        return [np.asarray(values[start:stop], dtype=np.float32) for start, stop in pairwise(offsets)]
+
+    def encode(
+        self,
+        inputs: DataLoader[BatchedInput],
+        *,
+        task_metadata: TaskMetadata,
+        hf_split: str,
+        hf_subset: str,
+        prompt_type: PromptType | None = None,
+        **kwargs: Any,
+    ) -> Array:
+        """Mean token vector of each text, encoded as a document: (texts, dim) float32, not normalised."""
+        batch_size, progress = _encode_settings(kwargs)
+        prompt = get_prompt(self.model_prompts, task_metadata, prompt_type)
+        if prompt is None:
+            prompt = self.model_prompts.get("document", "")
+        texts = [text for batch in inputs for text in cast("dict[str, list[str]]", batch)["text"]]
+        step = self._documents_per_chunk()
+        means = np.empty((len(texts), self._encoder.dimension), dtype=np.float32)
+        for start in tqdm(range(0, len(texts), step), desc="Encoding", disable=not progress):
+            tokens = self.encode_tokens(texts[start : start + step], is_query=False, prompt=prompt, batch_size=batch_size)
+            check_tokens(tokens, "text", start)
+            means[start : start + len(tokens)] = [vectors.mean(axis=0) for vectors in tokens]
+        return means
+
+    def similarity(self, embeddings1: Array, embeddings2: Array) -> Array:
+        """Cosine of every pair of mean vectors, (texts 1, texts 2)."""
+        from mteb.similarity_functions import cos_sim
+
+        return cos_sim(embeddings1, embeddings2)
+
+    def similarity_pairwise(self, embeddings1: Array, embeddings2: Array) -> Array:
+        """Cosine of each mean vector of the first with that of the second, (texts,)."""
+        from mteb.similarity_functions import pairwise_cos_sim
+
+        return pairwise_cos_sim(embeddings1, embeddings2)
+
+    def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
+        """The ``top_k`` documents of every query by exact MaxSim.
+
+        With candidates (reranking tasks) only a query's own ones are scored, and only their documents encoded. Documents are
+        encoded in chunks and never held all at once.
+        """
+        batch_size, progress = _encode_settings(context.encode_kwargs)
+        prompts = {kind: get_prompt(self.model_prompts, context.task_metadata, kind) or "" for kind in PromptType}
+        tokens = self.encode_tokens(query_texts(queries), is_query=True, prompt=prompts[PromptType.query], batch_size=batch_size)
+        check_tokens(tokens, "query")
+        by_length = np.argsort([len(vectors) for vectors in tokens], kind="stable")
+        tokens = [tokens[position] for position in by_length]
+        query_ids, corpus_ids = list(queries["id"]), list(self.corpus["id"])
+        number = {name: position for position, name in enumerate(self.doc_ids)}
+        documents = np.array([number[name] for name in corpus_ids], dtype=np.int64)
+        best = TopK([query_ids[position] for position in by_length], self.doc_ids, top_k)
+        wanted, positions = context.candidates(best.query_ids, corpus_ids), np.arange(len(corpus_ids))
+        if wanted is not None:
+            positions = np.flatnonzero(np.diff(wanted.indptr))
+        scorer = Scorer(self.dtype, self.device, self.memory_budget)
+        bags = scorer.query_bags(tokens) if wanted is None else []
+        step = self._documents_per_chunk(max((len(bag.positions) for bag in bags), default=1))
+        for start in tqdm(range(0, len(positions), step), desc="MaxSim search", disable=not progress):
+            chunk = positions[start : start + step]
+            found = self.encode_tokens(
+                [document_text(row) for row in self.corpus.select(chunk)],
+                is_query=False,
+                prompt=prompts[PromptType.document],
+                batch_size=batch_size,
+            )
+            check_tokens(found, "document", start)
+            if wanted is None:
+                packed = scorer.document_bags(found)
+                for bag in bags:
+                    rows = slice(int(bag.positions[0]), int(bag.positions[-1]) + 1)
+                    best.add(rows, scorer(bag, packed, len(found)), documents[chunk])
+            else:
+                for query, own in _by_query(wanted[:, chunk]):
+                    packed = scorer.document_bags([found[column] for column in own])
+                    (bag,) = scorer.query_bags([tokens[query]])
+                    best.add(slice(query, query + 1), scorer(bag, packed, len(own)), documents[chunk[own]])
+        run = best.run()
+        as_given = np.argsort(by_length)
+        return Run(query_ids, run.doc_ids, run.docs[as_given], run.scores[as_given])
+
+    def _documents_per_chunk(self, n_queries: int = 1) -> int:
+        """Documents encoded at a time: half of the budget holds their token vectors twice (as encoded and as padded), a
+        quarter the scores of the largest query bag and their ranking (48 bytes a pair)."""
+        vectors = 2 * 4 * (self._encoder.document_length or 512) * self._encoder.dimension
+        return max(1, min(self.memory_budget // 2 // vectors, self.memory_budget // 4 // (48 * n_queries)))
+
+
+def _by_query(wanted: Any) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The queries that see any document of a boolean matrix [queries, documents], with the columns they see."""
+    rows = wanted.tocsr()
+    for query in np.flatnonzero(np.diff(rows.indptr)):
+        yield int(query), np.sort(rows.indices[rows.indptr[query] : rows.indptr[query + 1]])
+
+
+def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
+    """Batch size and progress bar of mteb's encode_kwargs."""
+    if kwargs.get("precision") not in (None, "float32"):
+        raise ModelError(
+            f"late interaction has no precision={kwargs['precision']!r}. Remedy: leave it out; dtype='bfloat16' of the model "
+            "makes the search faster."
+        )
+    return int(kwargs.get("batch_size", 32)), bool(kwargs.get("show_progress_bar", True))
+
+
+def _check_prompts(checkpoint: Checkpoint, given: Mapping[str, str] | None) -> dict[str, str]:
+    """The prompts in force: the caller's, else the checkpoint's own for queries and documents."""
+    if given is None:
+        own = checkpoint.prompts
+        names = (("query", ("query",)), ("document", ("document", "passage", "corpus")))
+        return {role: next((own[alias] for alias in aliases if alias in own), "") for role, aliases in names}
+    if wrong := [key for key, text in given.items() if not isinstance(text, str)]:
+        raise ModelError(f"the prompt '{wrong[0]}' is no text. Remedy: give one text a key, such as 'PatentCitationRetrieval-query'.")
+    try:
+        AbsEncoder.validate_task_to_prompt_name(dict(given))
+    except KeyError as error:
+        raise ModelError(f"a prompt of '{checkpoint.source}' has a key that mteb does not know: {error}") from error
+    return dict(given)
+
+
+def _load_local(path: Path, name: str, revision: str | None = None, **kwargs: Any) -> LateInteraction:
+    return LateInteraction(path, **kwargs)
+
+
+def _model_meta(checkpoint: Checkpoint, experiment: dict[str, Any], loading: dict[str, Any], encoder: TokenEncoder) -> ModelMeta:
+    """Identity of the search: mteb's entry of the checkpoint if it has one, with our loader and settings."""
+    import mteb
+
+    local = Path(checkpoint.source).is_dir()
+    try:
+        known = mteb.get_model_meta(checkpoint.name).model_dump() if not local else {}
+    except KeyError:
+        known = {}
+    own = {
+        "loader": functools.partial(_load_local, Path(checkpoint.source)) if local else LateInteraction,
+        "loader_kwargs": loading,
+        "name": checkpoint.name,
+        "revision": checkpoint.revision,
+        "embed_dim": encoder.dimension,
+        "experiment_kwargs": experiment,
+        "extra_requirements_groups": None,
+        "framework": ["PyLate" if loading["backend"] == "pylate" else "Sentence Transformers", "PyTorch"],
+        "model_type": ["late-interaction"],
+        "similarity_fn_name": ScoringFunction.MAX_SIM,
+    }
+    empty = {"max_tokens": encoder.document_length, "use_instructions": False, "open_weights": True}
+    return ModelMeta.create_empty({**empty, **known, **own})
+
+
+def late_interaction(
+    model_name_or_dir: str | Path,
+    revision: str | None = None,
+    backend: Backend | None = None,
+    dtype: ScoreDtype = "float32",
+    **settings: Any,
+) -> LateInteraction:
+    """Exact late-interaction search with a checkpoint from the hub or from a directory.
+
+    The three models of the WIPO-AT paper (jinaai/jina-colbert-v2, colbert-ir/colbertv2.0, answerdotai/answerai-colbert-small-v1)
+    get the revision that mteb or this package has pinned and the settings they need.
+
+    Args:
+        model_name_or_dir: name on the hub or directory.
+        revision: commit on the hub; None takes the pinned one, or the one in the local cache. A directory has none.
+        backend, dtype, settings: see :class:`LateInteraction`.
+
+    Raises:
+        ModelError: see :class:`LateInteraction`.
+    """
+    import mteb
+
+    name = str(model_name_or_dir)
+    if not Path(name).is_dir():
+        pinned = {meta.name: meta.revision for meta in METAS}
+        try:
+            revision = revision or pinned.get(name) or mteb.get_model_meta(name).revision
+        except KeyError:
+            revision = None
+    return LateInteraction(model_name_or_dir, revision, backend=backend, dtype=dtype, **settings)
+
+
+METAS: tuple[ModelMeta, ...] = (
+    ModelMeta(
+        loader=LateInteraction,
+        name="answerdotai/answerai-colbert-small-v1",
+        revision="a985057bb6c3fa2378c98704ea7e665fe3885058",
+        release_date="2024-08-13",
+        languages=["eng-Latn"],
+        n_parameters=33_396_864,
+        n_embedding_parameters=11_720_448,
+        memory_usage_mb=127,
+        max_tokens=512,
+        embed_dim=96,
+        license="apache-2.0",
+        open_weights=True,
+        public_training_code=None,
+        public_training_data=None,
+        framework=["PyLate", "ColBERT", "Sentence Transformers", "safetensors"],
+        reference="https://huggingface.co/answerdotai/answerai-colbert-small-v1",
+        similarity_fn_name=ScoringFunction.MAX_SIM,
+        use_instructions=False,
+        training_datasets=None,
+        model_type=["late-interaction"],
+        experiment_kwargs={"dtype": "float32", "maxsim": "exact"},
+    ),
+)
+"""Models of the paper that mteb does not know. jina-colbert-v2 and colbertv2.0 are in mteb under their own names, with an
+approximate index; :func:`late_interaction` builds the exact search for them."""

@@ -1,0 +1,395 @@
+"""The nearest documents of many queries by inner product: exact, in blocks, with the matrix product in half precision where that pays.
+
+**How.** A block of queries is compared with a sample of the documents. From the sample each query gets a floor that more than k
+documents of the corpus will reach. The corpus passes by in blocks; what reaches the floor is kept, about twice k documents a
+query, and these few are ranked. Nothing of size queries x documents is ever held, and no block is sorted.
+
+**Why it is exact.** If k documents or more reach the floor, the k best are among them, whatever the sample was. A query where
+fewer do, or so many that the floor says nothing (equal scores by the thousand, a query without direction), is ranked over the
+whole corpus instead.
+
+**Half precision.** bfloat16 products are twice as fast on processors that have them, but order close documents wrongly. They are
+used to find candidates only. Let ``t`` be the true product of a unit query and a document from which the mean of the documents was
+taken (both leave a query's ranking as it is), ``a`` the computed one. Then ``|a - t| <= e + |a| / 256``, where ``e`` bounds what
+rounding the two vectors costs (measured as the length of the difference, Cauchy-Schwarz) and what summing in single precision
+costs, here and in the final scores. With ``a_k`` the k-th largest computed product, at least k documents have ``t >= a_k - e - |a_k| /
+256``; so a document whose ``a`` lies below that by more than its own error is not among the best k. All others are scored in single
+precision. Where the errors are too large to leave few candidates (vectors that differ little from their mean), the block is done
+in single precision.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from patent_mteb.errors import ModelError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from patent_mteb.search.run import TopK
+
+__all__ = ["add_nearest", "add_pairs", "has_fast_bfloat16"]
+
+_QUERIES_AT_ONCE = 2048
+_DOCUMENTS_AT_ONCE = 4096
+_FULL_ROWS_MB = 64
+_FEW_DOCUMENTS = 8192
+_SAMPLED = 32
+_LEAST_SAMPLE = 2048
+_TOO_MANY = 4
+_MOST_WITHOUT_FLOOR = 1 / 8
+_RANKED_AT_ONCE = 256
+_LEAST_SPAN = 256
+_HALF_STEP = 2.0**-8
+_SINGLE_STEP = 2.0**-24
+_LARGEST = 1e38
+_SHORTEST = 1e-15
+
+Keys = NDArray[Any]
+"""Scores in a form that orders like them: float32, or the bits of bfloat16 as int16 where only positive ones count."""
+
+
+def has_fast_bfloat16() -> bool:
+    """Whether the processor multiplies bfloat16 by itself."""
+    import torch
+
+    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+    return any("bf16" in name and bool(there) for name, there in capabilities.items())
+
+
+class _Scorer(Protocol):
+    """Scores of queries over documents at one precision, and what they leave as candidates."""
+
+    lowest: Any
+    highest: Any
+    final: bool
+    """Whether the keys are the scores that rankings are made of."""
+
+    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
+        """[documents, queries of rows], valid until the next call."""
+        ...
+
+    def floor(self, rows: slice, reached: Keys) -> Keys:
+        """[queries] the keys that candidates must reach if at least k documents reach ``reached`` [queries]; ``highest`` if none can."""
+        ...
+
+    def scores(self, rows: slice, found: _Found) -> NDArray[np.float32]:
+        """[pairs] in single precision; ``found`` counts its queries from the first of ``rows``."""
+        ...
+
+
+class _Product:
+    """Inner products of the rows of two matrices, always written to the same memory: fresh pages cost a tenth of the time."""
+
+    def __init__(self) -> None:
+        self._memory: Tensor | None = None
+
+    def __call__(self, first: Tensor, second: Tensor) -> Tensor:
+        import torch
+
+        size = len(first) * len(second)
+        if self._memory is None or len(self._memory) < size:
+            self._memory = torch.empty(size, dtype=first.dtype)
+        return torch.mm(first, second.T, out=self._memory[:size].view(len(first), len(second)))
+
+
+class _Single:
+    """Single precision: the scores are the final ones."""
+
+    lowest, highest, final = np.float32(-np.inf), np.float32(np.inf), True
+
+    def __init__(self, queries: Tensor, documents: Tensor) -> None:
+        self.queries, self.documents = queries, documents
+        self._product = _Product()
+
+    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
+        keys: Keys = self._product(self.documents[documents], self.queries[rows]).numpy()
+        return keys
+
+    def floor(self, rows: slice, reached: Keys) -> Keys:
+        return reached
+
+    def scores(self, rows: slice, found: _Found) -> NDArray[np.float32]:
+        return found.key
+
+
+class _Half:
+    """bfloat16, of unit queries and of documents less their mean, scaled so that the longest has length 1."""
+
+    lowest, highest, final = np.int16(-32768), np.int16(32767), False
+
+    def __init__(self, queries: Tensor, documents: Tensor) -> None:
+        import torch
+
+        self._exact = queries, documents
+        self._product = _Product()
+        width = queries.shape[1]
+        self._mean = documents.mean(dim=0)
+        span = max(float((block - self._mean).norm(dim=1).max()) for _, block in _blocks(documents)) or 1.0
+        self.documents = torch.empty(documents.shape, dtype=torch.bfloat16)
+        lost = [_round(self.documents, part, (block - self._mean) / span).max().item() for part, block in _blocks(documents)]
+        self.queries = torch.empty(queries.shape, dtype=torch.bfloat16)
+        units = ((part, torch.nn.functional.normalize(block, dim=1)) for part, block in _blocks(queries))
+        lost_of_queries = torch.cat([_round(self.queries, part, unit) for part, unit in units]).numpy().astype(np.float64)
+        longest = span + float(self._mean.norm())
+        summing = 2 * (width + 8) * _SINGLE_STEP * (1 + longest / span) if span > _SHORTEST else np.inf
+        self._error = lost_of_queries * (1 + max(lost)) + max(lost) + summing
+
+    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
+        import torch
+
+        keys: Keys = self._product(self.documents[documents], self.queries[rows]).view(torch.int16).numpy()
+        return keys
+
+    def floor(self, rows: slice, reached: Keys) -> Keys:
+        error = self._error[rows]
+        sure = _value(reached) * (1 - _HALF_STEP) - error
+        needed = (sure - error) / (1 + _HALF_STEP)
+        keys = (needed.astype(np.float32).view(np.int32) >> 16).astype(np.int16)
+        return np.where((reached > 0) & (needed > 0), keys, self.highest)
+
+    def scores(self, rows: slice, found: _Found) -> NDArray[np.float32]:
+        queries, documents = self._exact
+        starts = np.searchsorted(found.document, np.arange(len(documents) + 1))
+        return _dots(documents, queries[rows], starts, found.query)
+
+
+def _value(keys: Keys) -> NDArray[np.float64]:
+    """The numbers behind the bits of bfloat16."""
+    return (keys.astype(np.int32) << 16).view(np.float32).astype(np.float64)
+
+
+def _blocks(vectors: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    for start in range(0, len(vectors), _DOCUMENTS_AT_ONCE):
+        part = slice(start, min(start + _DOCUMENTS_AT_ONCE, len(vectors)))
+        yield part, vectors[part]
+
+
+def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
+    """Write rounded vectors, and return the length of what each lost."""
+    import torch
+
+    rounded = exact.to(torch.bfloat16)
+    into[part] = rounded
+    lost: Tensor = (exact - rounded.float()).norm(dim=1)
+    return lost
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Pairs of a document and a query of the block, in the order of the documents, with their keys."""
+
+    document: NDArray[np.int32]
+    query: NDArray[np.int16]
+    key: Keys
+
+    def at(self, chosen: NDArray[np.int64]) -> _Found:
+        return _Found(self.document[chosen], self.query[chosen], self.key[chosen])
+
+
+def _table(query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
+    """Pairs as rows, one a query: which places are filled [queries, most pairs of a query], and each column so, 0 where nothing is."""
+    order = np.argsort(query, kind="stable")
+    counts = np.bincount(query, minlength=n_queries)
+    filled = np.arange(counts.max(initial=0)) < counts[:, None]
+    tables = []
+    for column in columns:
+        table = np.zeros(filled.shape, column.dtype)
+        table[filled] = column[order]
+        tables.append(table)
+    return filled, tables
+
+
+def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
+    """Give pairs that must not be found the lowest key; ``start`` is the number of the first document, ``hidden`` a CSC matrix."""
+    if hidden is not None:
+        ends = hidden.indptr[start : start + len(keys) + 1]
+        documents = np.repeat(np.arange(len(keys)), np.diff(ends))
+        keys[documents, hidden.indices[ends[0] : ends[-1]]] = lowest
+
+
+def _reaching(keys: Keys, floor: Keys, start: int) -> _Found:
+    """The pairs whose key reaches the floor of the query; ``start`` is the number of the first document."""
+    flat = np.flatnonzero(keys >= floor)
+    document = flat // keys.shape[1]
+    query = (flat - document * keys.shape[1]).astype(np.int16)
+    return _Found((document + start).astype(np.int32), query, keys.reshape(-1)[flat])
+
+
+def _dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
+    """Inner products of chosen pairs: row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of ``second``."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+        index = torch.as_tensor(starts.astype(np.int64)), torch.as_tensor(columns.astype(np.int64))
+        chosen = torch.sparse_csr_tensor(*index, torch.zeros(len(columns)), size=(len(first), len(second)), check_invariants=False)
+        products: NDArray[np.float32] = torch.sparse.sampled_addmm(chosen, first, second.T, beta=0.0).values().numpy()
+    return products
+
+
+class _Search:
+    """The queries and documents of one call, prepared."""
+
+    def __init__(self, best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], hidden: Any, half: bool) -> None:
+        import torch
+
+        self.best, self.numbers = best, numbers
+        self.hidden = None if hidden is None or hidden.nnz == 0 else hidden.tocsr()
+        self.single = _Single(queries, documents)
+        self.threads = torch.get_num_threads()
+        self.span = max(_LEAST_SPAN, _QUERIES_AT_ONCE // self.threads)
+        self.sample: NDArray[np.int64] | None = None
+        n = len(documents)
+        if n > _FEW_DOCUMENTS:
+            size = max(_LEAST_SAMPLE, n // _SAMPLED)
+            expected = best.k * size / n
+            self.rank = int(np.ceil(expected + 3 * np.sqrt(expected) + 3))
+            if self.rank * _TOO_MANY < size:
+                self.sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
+        self.scorers: list[_Scorer] = []
+        if self.sample is not None:
+            self.scorers = [*([_Half(queries, documents)] if half else []), self.single]
+
+    def add(self, pool: ThreadPoolExecutor, rows: slice) -> None:
+        """Rank the documents for a block of queries."""
+        hidden = None if self.hidden is None else self.hidden[rows].tocsc()
+        done = np.zeros(rows.stop - rows.start, np.bool_)
+        for scorer in self.scorers:
+            if (floor := self._floor(scorer, rows, hidden)) is not None:
+                done = self._rank_few(pool, scorer, rows, floor, hidden)
+                break
+        self._rank_all(pool, rows.start + np.flatnonzero(~done))
+
+    def _floor(self, scorer: _Scorer, rows: slice, hidden: Any) -> Keys | None:
+        """What candidates of each query must reach, ``highest`` for queries where that cannot be said; None if these are too many."""
+        assert self.sample is not None
+        keys = scorer.keys(rows, self.sample)
+        _hide(keys, hidden if hidden is None else hidden[:, self.sample], 0, scorer.lowest)
+        by_query = np.ascontiguousarray(keys.T)
+        place = by_query.shape[1] - self.rank
+        floor = scorer.floor(rows, np.partition(by_query, place, axis=1)[:, place])
+        useless = (by_query >= floor[:, None]).sum(axis=1) > _TOO_MANY * self.rank
+        floor[useless] = scorer.highest
+        return None if (floor == scorer.highest).mean() > _MOST_WITHOUT_FLOOR else floor
+
+    def _rank_few(self, pool: ThreadPoolExecutor, scorer: _Scorer, rows: slice, floor: Keys, hidden: Any) -> NDArray[np.bool_]:
+        """Rank what reaches the floor; returns for which queries that is enough."""
+        spans = [slice(first, first + self.span) for first in range(rows.start, rows.stop, self.span)]
+        spans[-1] = slice(spans[-1].start, rows.stop)
+        local = [slice(span.start - rows.start, span.stop - rows.start) for span in spans]
+        floors = [floor[span] for span in local]
+        parts: list[tuple[_Found, ...]] = []
+        for start in range(0, len(self.numbers), _DOCUMENTS_AT_ONCE):
+            keys = scorer.keys(rows, slice(start, start + _DOCUMENTS_AT_ONCE))
+            _hide(keys, hidden, start, scorer.lowest)
+            parts.append(tuple(pool.map(_reaching, [keys[:, span] for span in local], floors, repeat(start))))
+        settled = list(pool.map(self._settled, repeat(scorer), spans, floors, zip(*parts, strict=True)))
+        scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, settled, strict=True)]
+        for _ in pool.map(self._rank, spans, [found for _, found in settled], scores):
+            pass
+        return np.concatenate([done for done, _ in settled])
+
+    def _settled(self, scorer: _Scorer, rows: slice, floor: Keys, parts: Sequence[_Found]) -> tuple[NDArray[np.bool_], _Found]:
+        """Which queries have their k best among what reached the floor, and what can be one of these."""
+        found = _Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key")))
+        k, size = self.best.k, rows.stop - rows.start
+        if scorer.final:
+            done = np.bincount(found.query, minlength=size) >= k
+            return done, found.at(np.flatnonzero(done[found.query]))
+        filled, (keys,) = _table(found.query, size, found.key)
+        keys[~filled] = scorer.lowest
+        needed = np.full(size, scorer.highest)
+        if filled.shape[1] >= k:
+            needed = scorer.floor(rows, np.partition(keys, -k, axis=1)[:, -k])
+        done = (needed >= floor) & (needed < scorer.highest)
+        needed[~done] = scorer.highest
+        return done, found.at(np.flatnonzero(found.key >= needed[found.query]))
+
+    def _rank(self, rows: slice, found: _Found, scores: NDArray[np.float32]) -> None:
+        filled, (documents, values) = _table(found.query, rows.stop - rows.start, found.document, scores)
+        for first in range(0, len(filled), _RANKED_AT_ONCE):
+            part = slice(first, min(first + _RANKED_AT_ONCE, len(filled)))
+            where = slice(rows.start + part.start, rows.start + part.stop)
+            self.best.add(where, values[part], self.numbers[documents[part]], filled[part])
+
+    def _rank_all(self, pool: ThreadPoolExecutor, queries: NDArray[np.int64]) -> None:
+        """Rank the whole corpus for these queries."""
+        step = max(1, int(_FULL_ROWS_MB * 1e6 / 4 / len(self.numbers)))
+        for start in range(0, len(queries), step):
+            batch = queries[start : start + step]
+            scores = (self.single.queries[batch] @ self.single.documents.T).numpy()
+            hidden = None if self.hidden is None else self.hidden[batch]
+
+            def add(place: int, batch: Any = batch, scores: Any = scores, hidden: Any = hidden) -> None:
+                allowed = None
+                if hidden is not None:
+                    allowed = np.ones((1, len(self.numbers)), np.bool_)
+                    allowed[0, hidden.indices[hidden.indptr[place] : hidden.indptr[place + 1]]] = False
+                self.best.add(slice(batch[place], batch[place] + 1), scores[place : place + 1], self.numbers, allowed)
+
+            for _ in pool.map(add, range(len(batch))):
+                pass
+
+
+def _check(queries: Tensor, documents: Tensor) -> None:
+    """Refuse vectors whose products, or parts of these, could be too large for single precision."""
+    first, second = (max(float(vectors.max()), -float(vectors.min())) for vectors in (queries, documents))
+    if not first * second * queries.shape[1] < _LARGEST:
+        raise ModelError(f"vectors with values up to {first:g} and {second:g} have inner products beyond single precision")
+
+
+def add_nearest(
+    best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], hidden: Any = None, half: bool | None = None
+) -> None:
+    """Offer the documents of largest inner product with each query to ``best``, which may hold others already.
+
+    Memory: a few hundred MB beside the arguments; with ``half`` another half of these.
+
+    Args:
+        best: of as many queries as there are rows in ``queries``.
+        queries: [queries, width] float32, finite.
+        documents: [documents, width] float32, finite.
+        numbers: [documents] their numbers in ``best``.
+        hidden: pairs that must not be found, a SciPy sparse matrix [queries, documents].
+        half: look for candidates in bfloat16; by default where the processor has it. The documents found are the same.
+
+    Raises:
+        ModelError: the vectors are so long that products overflow.
+    """
+    if not len(queries) or not len(documents):
+        return
+    _check(queries, documents)
+    search = _Search(best, queries, documents, numbers, hidden, has_fast_bfloat16() if half is None else half)
+    with ThreadPoolExecutor(search.threads) as pool:
+        for start in range(0, len(queries), _QUERIES_AT_ONCE):
+            search.add(pool, slice(start, min(start + _QUERIES_AT_ONCE, len(queries))))
+
+
+def add_pairs(best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], pairs: Any) -> None:
+    """Offer given pairs to ``best``, with their inner products.
+
+    Args:
+        best, queries, documents, numbers: as in :func:`add_nearest`.
+        pairs: a SciPy sparse matrix [queries, documents].
+
+    Raises:
+        ModelError: the vectors are so long that products overflow.
+    """
+    if not pairs.nnz:
+        return
+    _check(queries, documents)
+    rows = pairs.tocsr()
+    scores = _dots(queries, documents, rows.indptr, rows.indices)
+    for query in np.flatnonzero(np.diff(rows.indptr)):
+        part = slice(rows.indptr[query], rows.indptr[query + 1])
+        best.add(slice(query, query + 1), scores[None, part], numbers[rows.indices[part]])

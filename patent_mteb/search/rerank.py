@@ -1,0 +1,146 @@
+"""Two-stage search: any search model finds candidates, a cross-encoder orders them (WIPO-AT section 3.3.5).
+
+The paper takes the first stage's top K = 100 and truncates each pair of query and document at 512 tokens. What the first stage
+does not find is lost, so its Recall@K bounds the result; it is kept beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mteb.models import CrossEncoderProtocol, CrossEncoderWrapper, SearchCrossEncoderWrapper
+from mteb.models.model_meta import ModelMeta
+from numpy.typing import NDArray
+
+from patent_mteb.errors import ModelError
+from patent_mteb.identity import compose_meta, content_revision, local_name
+from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.engine import Foreign, engine
+from patent_mteb.search.run import FirstStage, Run
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+    from mteb.models import MTEBModels
+
+__all__ = ["Reranked", "as_cross_encoder"]
+
+_LENGTH_NAMES = ("max_seq_length", "max_length")
+
+
+def as_cross_encoder(model: Any) -> CrossEncoderProtocol:
+    """The model as an mteb cross-encoder with an identity of its own.
+
+    Args:
+        model: an mteb cross-encoder, the ModelMeta of one, a ``sentence_transformers.CrossEncoder``, or the directory of one.
+
+    Raises:
+        ModelError: it is something else.
+    """
+    from sentence_transformers import CrossEncoder
+
+    if isinstance(model, ModelMeta):
+        model = model.load_model()
+    if isinstance(model, (str, Path)):
+        if not Path(model).is_dir():
+            raise ModelError(f"there is no directory {model}. Remedy: load a model of the hub with patent_mteb.models.load")
+        model = CrossEncoder(str(model))
+    if isinstance(model, CrossEncoder):
+        wrapped = CrossEncoderWrapper(model)
+        folder = Path(wrapped.mteb_model_meta.name or "")
+        if folder.name and folder.is_dir():
+            own = {"name": local_name(folder), "revision": content_revision(folder)}
+            wrapped.mteb_model_meta = wrapped.mteb_model_meta.model_copy(update=own)
+        model = wrapped
+    if not isinstance(model, CrossEncoderProtocol):
+        raise ModelError(
+            f"{type(model).__name__} is no cross-encoder (mteb's protocol: predict(inputs1, inputs2)). "
+            "Remedy: give an mteb cross-encoder, its ModelMeta, a sentence_transformers.CrossEncoder or its directory"
+        )
+    return model
+
+
+def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
+    """Truncate each pair at ``max_length`` tokens, or where the model's own limit is lower, there."""
+    inner = getattr(model, "model", model)
+    for name in _LENGTH_NAMES:
+        own = getattr(inner, name, None)
+        if isinstance(own, int):
+            setattr(inner, name, min(own, max_length))
+            return
+    raise ModelError(
+        f"{model.mteb_model_meta.name} shows no token limit (neither {' nor '.join(_LENGTH_NAMES)}), so its pairs cannot be cut at "
+        f"{max_length} tokens. Remedy: max_length=None leaves its own limit in force"
+    )
+
+
+class _OneScore:
+    """A cross-encoder that is checked to give one number a pair."""
+
+    def __init__(self, model: CrossEncoderProtocol) -> None:
+        self.model = model
+        self.mteb_model_meta = model.mteb_model_meta
+
+    def predict(self, *args: Any, **kwargs: Any) -> NDArray[np.float64]:
+        scores: Any = self.model.predict(*args, **kwargs)
+        if hasattr(scores, "detach"):
+            scores = scores.detach().float().cpu()
+        scores = np.asarray(scores, dtype=np.float64)
+        if scores.ndim == 2 and scores.shape[1] == 1:
+            scores = scores[:, 0]
+        if scores.ndim != 1:
+            raise ModelError(
+                f"{self.mteb_model_meta.name} gives scores of shape {scores.shape} instead of one a pair. "
+                "Remedy: use a cross-encoder with one label"
+            )
+        return scores  # type: ignore[no-any-return]
+
+
+class Reranked(ArraySearch):
+    """A first-stage search whose top k documents a cross-encoder orders: ``Reranked(bm25("dapfam"), cross_encoder)``.
+
+    Only these k documents are returned, with the cross-encoder's scores; what ranks below them is dropped. In a reranking task the
+    first stage chooses among the given candidates.
+
+    The identity is composed of both parts and the settings (:mod:`patent_mteb.identity`):
+    ``reranked/100-bm25-dapfam+bge-reranker-v2-m3``, revision a hash of both names, revisions and all settings.
+
+    Args:
+        first_stage: any mteb model that can search; encoders are wrapped as mteb does.
+        cross_encoder: what :func:`as_cross_encoder` accepts.
+        k: documents that are scored anew for each query; 100 in the paper.
+        max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder, which keeps
+            it. None leaves its own limit in force.
+
+    The run of a search holds what the first stage found (:attr:`~patent_mteb.search.run.Run.first_stage`), so that a task can report
+    its Recall@k beside the scores.
+
+    Raises:
+        ModelError: no cross-encoder, or one whose token limit cannot be set.
+        ValueError: k or max_length is not positive.
+    """
+
+    hides = True
+
+    def __init__(self, first_stage: MTEBModels, cross_encoder: Any, k: int = 100, max_length: int | None = 512) -> None:
+        if k < 1 or (max_length is not None and max_length < 1):
+            raise ValueError(f"k and max_length must be positive, got k = {k} and max_length = {max_length}")
+        self.k = k
+        self.max_length = max_length
+        self._first = engine(first_stage)
+        self._cross_encoder = as_cross_encoder(cross_encoder)
+        if max_length is not None:
+            _limit_pairs(self._cross_encoder, max_length)
+        parts = [first_stage.mteb_model_meta, self._cross_encoder.mteb_model_meta]
+        self.mteb_model_meta = compose_meta("reranked", parts, {"k": k, "max_length": max_length}, tag=str(k))
+
+    def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        self._first.ensure_indexed(self.corpus, context)
+        first = self._first.rank(queries, self.k, context)
+        pairs = {query: list(documents) for query, documents in first.to_dict().items()}
+        second = Foreign(SearchCrossEncoderWrapper(_OneScore(self._cross_encoder)))
+        second.ensure_indexed(self.corpus, context)
+        run = second.rank(queries, self.k, replace(context, top_ranked=pairs, hidden={}))
+        return replace(run, first_stage=FirstStage(first, self.k)).top(top_k)

@@ -1,0 +1,264 @@
+"""A ranking as arrays: :class:`Run`, the one form of it from search to report, and the exact best k of a corpus that passes by.
+
+**One order.** Scores are single precision, as trec_eval compares them, and documents of one score go by id, descending, as in mteb
+and trec_eval. Every run is in this order, whatever made it, so that a run file, a measure and an explanation never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from patent_mteb.errors import DataError, ModelError
+
+__all__ = ["FirstStage", "Results", "Run", "TopK", "pairs_matrix", "ranked_ids"]
+
+Results = dict[str, dict[str, float]]
+"""mteb's form of a ranking: ``{query id: {document id: score}}``."""
+
+_TIE_BITS = 32
+_NOTHING = np.iinfo(np.int64).min
+
+
+def ranked_ids(ids: Iterable[str]) -> list[str]:
+    """Document ids in descending order, so that of two documents with one score the one with the smaller number comes first.
+
+    Raises:
+        DataError: an id occurs twice.
+    """
+    ordered = sorted(ids, reverse=True)
+    for first, second in pairwise(ordered):
+        if first == second:
+            raise DataError(f"document id {first!r} occurs twice in the corpus", remedy="remove one of the two documents")
+    return ordered
+
+
+@dataclass(frozen=True)
+class FirstStage:
+    """What the first stage of a two-stage search found: its run, and the number ``k`` of documents it was asked for."""
+
+    run: Run
+    k: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """Rankings of several queries over one corpus.
+
+    Attributes:
+        query_ids: Q query ids.
+        doc_ids: the ids of the whole corpus in descending order (:func:`ranked_ids`).
+        docs: [Q, depth] int32, numbers into ``doc_ids``, best first, -1 behind the last one.
+        scores: [Q, depth] float32, descending, 0 where ``docs`` is -1; equal scores by document id, descending.
+        parts: [Q, depth] int32, the part (section) of each document that it was found by, where the search knows it.
+        first_stage: what a reranker was given, where there was one.
+        task: name of the task whose queries and corpus these are, where it is known.
+
+    Example:
+        >>> from patent_mteb.search.run import Run
+        >>> run = Run.from_dict({"q": {"d1": 0.5, "d2": 0.5, "d3": 0.7}})
+        >>> run.to_dict()["q"]
+        {'d3': 0.699999988079071, 'd2': 0.5, 'd1': 0.5}
+    """
+
+    query_ids: list[str]
+    doc_ids: list[str]
+    docs: NDArray[np.int32]
+    scores: NDArray[np.float32]
+    parts: NDArray[np.int32] | None = None
+    first_stage: FirstStage | None = None
+    task: str = ""
+
+    @property
+    def depth(self) -> int:
+        return int(self.docs.shape[1])
+
+    @classmethod
+    def from_dict(
+        cls, results: Mapping[str, Mapping[str, float]], query_ids: Sequence[str] | None = None, doc_ids: list[str] | None = None
+    ) -> Run:
+        """Rankings of mteb's form.
+
+        Args:
+            results: ``{query id: {document id: score}}``, documents in any order.
+            query_ids: the queries, in the order of the run; those of ``results`` by default.
+            doc_ids: the corpus, of :func:`ranked_ids`; the documents that occur in ``results`` by default.
+
+        Raises:
+            ModelError: a query has no entry, a document is not in the corpus, or a score is not finite.
+        """
+        query_ids = list(results if query_ids is None else query_ids)
+        doc_ids = ranked_ids(set(chain.from_iterable(results.values()))) if doc_ids is None else doc_ids
+        if missing := [query for query in query_ids if query not in results]:
+            raise ModelError(f"the model returned no ranking for {len(missing)} of {len(query_ids)} queries, the first is {missing[0]!r}")
+        number = {document: position for position, document in enumerate(doc_ids)}
+        rows = [results[query] for query in query_ids]
+        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+        total = int(lengths.sum())
+        try:
+            flat = np.fromiter((number[document] for row in rows for document in row), np.int32, total)
+        except KeyError as error:
+            raise ModelError(f"the model returned document {error.args[0]!r}, which is not in the corpus") from None
+        values = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float32, total)
+        if not np.isfinite(values).all():
+            raise ModelError("the model returned a score that is not a finite number")
+        filled = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
+        docs = np.full(filled.shape, -1, np.int32)
+        scores = np.zeros(filled.shape, np.float32)
+        docs[filled], scores[filled] = flat, values
+        return cls(query_ids, doc_ids, docs, scores).ordered()
+
+    @classmethod
+    def load(cls, path: Path | str) -> Run:
+        """Read a run in TREC form (:func:`patent_mteb.search.trec.read_run`)."""
+        from patent_mteb.search.trec import read_run
+
+        return cls.from_dict(read_run(Path(path)))
+
+    def save(self, path: Path | str, tag: str = "run") -> None:
+        """Write the run in TREC form, ``query Q0 document rank score tag``, ranks from 1."""
+        from patent_mteb.search.trec import write_run
+
+        write_run(Path(path), self, tag)
+
+    def ordered(self) -> Run:
+        """The same documents in the one order of a run (see the module); what is in order already is returned as it is."""
+        docs, scores = self.docs, self.scores
+        if not docs.shape[1]:
+            return self
+        later = (scores[:, 1:] > scores[:, :-1]) | ((scores[:, 1:] == scores[:, :-1]) & (docs[:, 1:] < docs[:, :-1]))
+        wrong = (later & (docs[:, 1:] >= 0)) | ((docs[:, :-1] < 0) & (docs[:, 1:] >= 0))
+        rows = np.flatnonzero(wrong.any(axis=1))
+        if not len(rows):
+            return self
+        docs, scores = docs.copy(), scores.copy()
+        parts = None if self.parts is None else self.parts.copy()
+        for row in rows:
+            order = np.lexsort((docs[row], -scores[row], docs[row] < 0))
+            docs[row], scores[row] = docs[row, order], scores[row, order]
+            if parts is not None:
+                parts[row] = parts[row, order]
+        return replace(self, docs=docs, scores=scores, parts=parts)
+
+    def top(self, k: int) -> Run:
+        """The first k documents of each query."""
+        if k >= self.depth:
+            return self
+        parts = None if self.parts is None else self.parts[:, :k]
+        return replace(self, docs=self.docs[:, :k], scores=self.scores[:, :k], parts=parts)
+
+    def without(self, hidden: Mapping[str, Set[str]]) -> Run:
+        """The run without the given documents of each query; those behind them move up."""
+        forbidden = pairs_matrix(hidden, self.query_ids, self.doc_ids).tocsr()
+        docs, scores = self.docs.copy(), self.scores.copy()
+        parts = None if self.parts is None else self.parts.copy()
+        for row in np.flatnonzero(np.diff(forbidden.indptr)):
+            kept = ~np.isin(docs[row], forbidden.indices[forbidden.indptr[row] : forbidden.indptr[row + 1]])
+            left = int(kept.sum())
+            for values, empty in ((docs, -1), (scores, 0), (parts, -1)):
+                if values is not None:
+                    values[row, :left] = values[row, kept]
+                    values[row, left:] = empty
+        return replace(self, docs=docs, scores=scores, parts=parts)
+
+    def to_dict(self) -> Results:
+        """mteb's form, best document first; a query without documents has an empty entry."""
+        results: Results = {}
+        for query, docs, scores in zip(self.query_ids, self.docs, self.scores, strict=True):
+            length = int((docs >= 0).sum())
+            results[query] = dict(zip(map(self.doc_ids.__getitem__, docs[:length].tolist()), scores[:length].tolist(), strict=True))
+        return results
+
+    def ranking(self, query: str) -> list[tuple[str, float]]:
+        """The documents of one query with their scores, best first.
+
+        Raises:
+            DataError: the run has no such query.
+        """
+        if query not in self.query_ids:
+            raise DataError(f"the run has no query '{query}'", remedy=f"choose one of its {len(self.query_ids)} queries (query_ids)")
+        row = slice(index := self.query_ids.index(query), index + 1)
+        return list(Run([query], self.doc_ids, self.docs[row], self.scores[row]).to_dict()[query].items())
+
+
+def _keys(scores: NDArray[np.float32], docs: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """One integer for each pair that orders by score, then by document id: the bits of a float sort like integers once
+    those of the negative ones are flipped; adding zero turns -0.0 into 0.0."""
+    bits = (scores + np.float32(0)).view(np.int32)
+    ordered = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits).astype(np.int64)
+    return (ordered << _TIE_BITS) | (np.int64(0x7FFFFFFF) - docs.astype(np.int64))
+
+
+def _best(keys: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    return keys if keys.shape[-1] <= k else np.partition(keys, keys.shape[-1] - k, axis=-1)[..., -k:]
+
+
+class TopK:
+    """The best k documents of each query over a corpus that passes by in blocks: exact, also among equal scores.
+
+    Memory: 8 bytes x queries x k, and twice that while a block is merged.
+
+    Args:
+        query_ids: the queries.
+        doc_ids: the corpus in descending order of ids.
+        k: documents to keep for each query.
+    """
+
+    def __init__(self, query_ids: Sequence[str], doc_ids: list[str], k: int) -> None:
+        self.query_ids = list(query_ids)
+        self.doc_ids = doc_ids
+        self.k = min(k, len(doc_ids))
+        self._kept = np.full((len(self.query_ids), self.k), _NOTHING, np.int64)
+
+    def add(
+        self, rows: slice, scores: NDArray[np.float32], docs: NDArray[np.integer[Any]], allowed: NDArray[np.bool_] | None = None
+    ) -> None:
+        """Offer a block.
+
+        Args:
+            rows: the queries of the block.
+            scores: [queries of the block, documents of the block].
+            docs: numbers into ``doc_ids``, [documents of the block], or as scores where each query has documents of its own.
+            allowed: as scores; what is False is left out.
+
+        Raises:
+            ModelError: a score is not a number.
+        """
+        if np.isnan(scores).any():
+            raise ModelError("the model gave a score that is not a number")
+        keys = _keys(np.ascontiguousarray(scores, np.float32), docs)
+        if allowed is not None:
+            keys[~allowed] = _NOTHING
+        kept, offered = self._kept[rows], _best(keys, self.k)
+        if (kept == _NOTHING).all():
+            kept[:, : offered.shape[1]] = offered
+        else:
+            kept[:] = _best(np.concatenate([kept, offered], axis=1), self.k)
+
+    def run(self) -> Run:
+        keys = np.sort(self._kept, axis=1)[:, ::-1]
+        docs = (np.int64(0x7FFFFFFF) - (keys & np.int64(0xFFFFFFFF))).astype(np.int32)
+        ordered = (keys >> _TIE_BITS).astype(np.int32)
+        scores = np.where(ordered < 0, ordered ^ np.int32(0x7FFFFFFF), ordered).view(np.float32)
+        empty = keys == _NOTHING
+        docs[empty], scores[empty] = -1, 0.0
+        depth = int((~empty).sum(axis=1).max(initial=0))
+        return Run(self.query_ids, self.doc_ids, np.ascontiguousarray(docs[:, :depth]), np.ascontiguousarray(scores[:, :depth]))
+
+
+def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
+    """(query, document) pairs as a boolean SciPy matrix [queries, documents] (CSC); documents outside the corpus are left out."""
+    import scipy.sparse
+
+    number = {document: position for position, document in enumerate(doc_ids)}
+    listed = [[number[document] for document in pairs.get(query) or () if document in number] for query in query_ids]
+    columns = [column for own in listed for column in own]
+    rows = np.repeat(np.arange(len(query_ids)), [len(own) for own in listed])
+    shape = (len(query_ids), len(doc_ids))
+    return scipy.sparse.csc_matrix((np.ones(len(columns), np.bool_), (rows, columns)), shape=shape, dtype=np.bool_)

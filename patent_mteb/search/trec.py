@@ -1,0 +1,71 @@
+"""TREC files: runs (``query Q0 document rank score tag``, ranks from 1) and qrels (``query 0 document gain``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import replacing, text_lines
+from patent_mteb.search.run import Results, Run
+
+__all__ = ["read_run", "write_qrels", "write_run"]
+
+
+def _check(*names: str) -> None:
+    for name in names:
+        if not name or any(character.isspace() for character in name):
+            raise DataError(f"the id {name!r} cannot stand in a TREC file", remedy="use ids without white space")
+
+
+def write_run(path: Path, run: Run, tag: str) -> None:
+    """Write a run in its own order.
+
+    Raises:
+        DataError: an id with white space.
+    """
+    _check(*run.query_ids, *run.doc_ids)
+    with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:
+        for query, scores in run.to_dict().items():
+            for rank, (document, score) in enumerate(scores.items(), start=1):
+                out.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
+
+
+def read_run(path: Path) -> Results:
+    """Read a run; the ranks of the file do not matter, its scores do.
+
+    Raises:
+        DataError: a line of another form, a score that is no finite number, or a document that a query has twice.
+    """
+    results: Results = {}
+    for number, line in text_lines(path):
+        if not line.strip():
+            continue
+        fields = line.split()
+        if len(fields) != 6:
+            raise DataError(f"{len(fields)} columns instead of 6", path=path, row=number, remedy="write: query Q0 document rank score tag")
+        query, _, document, _, text, _ = fields
+        try:
+            score = float(text)
+        except ValueError:
+            score = math.nan
+        if not math.isfinite(score):
+            raise DataError(f"the score {text!r} is no finite number", path=path, row=number, remedy="correct the score")
+        if document in results.setdefault(query, {}):
+            raise DataError(f"query '{query}' has document '{document}' twice", path=path, row=number, remedy="keep one of the two lines")
+        results[query][document] = score
+    return results
+
+
+def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
+    """Write judgements.
+
+    Raises:
+        DataError: an id with white space.
+    """
+    with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:
+        for query, judged in qrels.items():
+            _check(query, *judged)
+            for document, gain in judged.items():
+                out.write(f"{query} 0 {document} {gain}\n")

@@ -1,0 +1,194 @@
+"""A benchmark: its facts, its tasks in groups, and the scores over them.
+
+Tasks are instantiated when a benchmark is first used, not when it is registered, because a task resolves its data when it is
+created (:mod:`patent_mteb.data.sources`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from mteb.abstasks import AbsTask
+from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
+
+from patent_mteb.data.sources import DATA_VARIABLE, SAMPLE_VARIABLE, DataSet
+
+if TYPE_CHECKING:
+    from patent_mteb.tasks.base import PatentTask
+
+__all__ = ["Facts", "PatentBenchmark", "group_means", "summary"]
+
+_Item = TypeVar("_Item")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rest of the suite needs to know of a benchmark; every place that speaks of one reads it here.
+
+    Attributes:
+        name: of the benchmark, in mteb and in reports.
+        description: one sentence.
+        reference: address of the paper, if there is one.
+        bibtex: its citation.
+        license: of the data, as mteb spells it.
+        date: first and last day of the texts, ISO.
+        annotations: mteb's ``annotations_creators``.
+        sample_creation: mteb's ``sample_creation``.
+        split: the split that its tasks are scored on.
+        spread: reports the largest minus the smallest task score.
+        prefix: what task names begin with, left out where a report lists the tasks of one benchmark.
+        headline: the task that stands for its retrieval.
+        short_names: names for narrow places that do not follow from the prefix.
+        domain_tasks: where IN and OUT of domain are tasks of their own: mixed task -> ``{"in": task, "out": task}``.
+        prompt_rows: (pattern of task names, row of PatenTEB's Table 11): the prompt that its tasks take.
+        paper: its key among the published tables (:mod:`patent_mteb.published`), empty for none.
+        paper_queries: number of queries in the paper, where nobody can have its data; a run over fewer is not comparable with its rows.
+        section_grid: (query view, corpus view) of each task of a grid of text views, by task.
+        known_by: a directory that is named otherwise is taken for this benchmark's if it holds one of these files.
+        check: the recipe's quality assurance on a directory: what is odd -> how often.
+    """
+
+    name: str
+    description: str
+    reference: str | None
+    bibtex: str
+    license: str | None
+    date: tuple[str, str]
+    annotations: str = "derived"
+    sample_creation: str = "found"
+    split: str = "test"
+    spread: bool = False
+    prefix: str = ""
+    headline: str = ""
+    short_names: Mapping[str, str] = field(default_factory=dict)
+    domain_tasks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    prompt_rows: tuple[tuple[str, str], ...] = ()
+    paper: str = ""
+    paper_queries: int = 0
+    section_grid: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    known_by: tuple[str, ...] = ()
+    check: Callable[[Path], Mapping[str, int]] | None = None
+
+
+class _Lazy(Sequence[_Item]):
+    """A sequence made at first use, and made anew when the data variables have changed since."""
+
+    def __init__(self, make: Callable[[], Sequence[_Item]]) -> None:
+        self._make = make
+        self._made: tuple[tuple[str | None, ...], Sequence[_Item]] | None = None
+
+    def _items(self) -> Sequence[_Item]:
+        state = tuple(os.environ.get(name) for name in (DATA_VARIABLE, SAMPLE_VARIABLE))
+        if self._made is None or self._made[0] != state:
+            self._made = (state, self._make())
+        return self._made[1]
+
+    @overload
+    def __getitem__(self, index: int) -> _Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[_Item]: ...
+    def __getitem__(self, index: int | slice) -> _Item | Sequence[_Item]:
+        return self._items()[index]
+
+    def __len__(self) -> int:
+        return len(self._items())
+
+    def __iter__(self) -> Iterator[_Item]:
+        return iter(self._items())
+
+
+class PatentBenchmark(Benchmark):
+    """A benchmark whose tasks and groups are made at first use.
+
+    Args:
+        facts: see :class:`Facts`.
+        groups: column title -> the classes of its tasks.
+        column: what the groups are, as the name of mteb's grouping.
+        macro: the overall score is the mean over the groups, each of which counts the same, instead of over the tasks.
+    """
+
+    facts: Facts
+    groups: Mapping[str, Sequence[type[PatentTask]]]
+    macro: bool
+
+    def __init__(
+        self, facts: Facts, groups: Mapping[str, Sequence[type[PatentTask]]], *, column: str = "Group", macro: bool = False
+    ) -> None:
+        self.facts, self.groups, self.macro = facts, groups, macro
+        made: _Lazy[AbsTask] = _Lazy(lambda: tuple(task() for task in self.task_classes))
+
+        def aggregations() -> tuple[BenchmarkAggregation | CustomGrouping, ...]:
+            by_class = {type(task): task for task in made}
+            grouping = CustomGrouping(
+                column, tuple(CustomGroup(label, tuple(by_class[task] for task in tasks)) for label, tasks in groups.items())
+            )
+            return (grouping,) if macro else (BenchmarkAggregation.MEAN_TASK, grouping)
+
+        super().__init__(
+            facts.name,
+            tasks=made,
+            aggregations=_Lazy(aggregations),
+            description=facts.description,
+            reference=facts.reference,
+            citation=facts.bibtex,
+        )
+
+    def __post_init__(self) -> None:
+        """mteb checks the aggregations here, which would make the tasks."""
+
+    @property
+    def task_classes(self) -> tuple[type[PatentTask], ...]:
+        """The classes of all tasks, group by group."""
+        return tuple(task for tasks in self.groups.values() for task in tasks)
+
+    @property
+    def data_sets(self) -> tuple[DataSet, ...]:
+        """The data sets that its tasks read, each once."""
+        return tuple(dict.fromkeys(task.data for task in self.task_classes))
+
+    def get_score(self, results: Any, *, raise_error: bool = False) -> dict[str, dict[str, float | None]]:
+        """mteb's aggregated scores of each model, and our :func:`summary` of its main scores."""
+        found = super().get_score(results, raise_error=raise_error)
+        for model in results.join_revisions():
+            mains = {result.task_name: result.get_score() for result in model.select_tasks(self.tasks).task_results}
+            found[model.model_name] |= summary(self, mains)
+        return found
+
+
+def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str, float | None]:
+    """Mean main score of each group of a benchmark.
+
+    Args:
+        scores: main score by task name, with or without the suffix ``.sample``.
+
+    Returns:
+        one mean a group; None where a task of the group is missing (a missing task makes the mean missing, not smaller).
+    """
+    plain = {name.removesuffix(".sample"): score for name, score in scores.items()}
+    means: dict[str, float | None] = {}
+    for label, tasks in benchmark.groups.items():
+        names = [task.metadata.name for task in tasks]
+        means[label] = sum(plain[name] for name in names) / len(names) if all(name in plain for name in names) else None
+    return means
+
+
+def summary(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str, float | None]:
+    """``Overall`` of a benchmark (PatenTEB eq. 6: the mean over its tasks; over its groups if it is ``macro``), and ``Spread``, the
+    largest minus the smallest task score, if it reports that. None where a task is missing.
+
+    Args:
+        scores: as :func:`group_means`.
+    """
+    plain = {name.removesuffix(".sample"): score for name, score in scores.items()}
+    names = [task.metadata.name for task in benchmark.task_classes]
+    complete = all(name in plain for name in names)
+    values = list(group_means(benchmark, scores).values()) if benchmark.macro else [plain.get(name) for name in names]
+    known = [value for value in values if value is not None]
+    found: dict[str, float | None] = {"Overall": sum(known) / len(known) if complete else None}
+    if benchmark.facts.spread:
+        found["Spread"] = max(known) - min(known) if complete else None
+    return found

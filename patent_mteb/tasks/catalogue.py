@@ -1,0 +1,118 @@
+"""Everything that the suite enters in mteb: its benchmarks, their tasks, and the sample twins of these."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from patent_mteb.errors import DataError, RegistrationError
+from patent_mteb.models import prompts
+from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
+from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+
+__all__ = ["add", "benchmarks", "find", "get_tasks", "mteb_benchmarks", "sample_tasks", "tasks", "total"]
+
+_BENCHMARKS: dict[str, PatentBenchmark] = {}
+_TWINS: dict[type[PatentTask], type[PatentTask]] = {}
+
+
+def add(benchmark: PatentBenchmark) -> None:
+    """Enter a benchmark: from now on its tasks, its samples, its report tab and its validation are known. Again changes nothing.
+
+    Raises:
+        RegistrationError: another benchmark has this name.
+    """
+    known = _BENCHMARKS.setdefault(benchmark.name, benchmark)
+    if known is not benchmark:
+        raise RegistrationError(f"the benchmark '{benchmark.name}' is registered already. Remedy: choose another name")
+    for task in benchmark.task_classes:
+        if task not in _TWINS:
+            _TWINS[task] = sample_twin(task)
+            for kind in (task, _TWINS[task]):
+                setattr(sys.modules[task.__module__], class_name(kind.metadata.name), kind)
+    prompts.add_rows(benchmark.facts.prompt_rows)
+
+
+def benchmarks() -> tuple[PatentBenchmark, ...]:
+    """All benchmarks, the five of the papers first."""
+    return tuple(_BENCHMARKS.values())
+
+
+def find(name: str) -> PatentBenchmark:
+    """The benchmark of this name, ``PatentMTEB`` included.
+
+    Raises:
+        DataError: there is none.
+    """
+    for benchmark in mteb_benchmarks():
+        if benchmark.name == name:
+            return benchmark
+    names = ", ".join(benchmark.name for benchmark in mteb_benchmarks())
+    raise DataError(f"there is no benchmark '{name}'", remedy=f"choose among {names}")
+
+
+def tasks() -> tuple[type[PatentTask], ...]:
+    """The classes of all tasks."""
+    return tuple(task for benchmark in benchmarks() for task in benchmark.task_classes)
+
+
+def sample_tasks() -> tuple[type[PatentTask], ...]:
+    """The twins of all tasks that always run on the built-in sample."""
+    return tuple(_TWINS[task] for task in tasks())
+
+
+def get_tasks(
+    benchmark: str | Sequence[str] | None = None, *, types: Sequence[str] | None = None, sample: bool = False
+) -> list[PatentTask]:
+    """Tasks of the suite, ready for ``mteb.evaluate`` or :func:`patent_mteb.evaluate`.
+
+    Args:
+        benchmark: name or names of benchmarks; all if None.
+        types: mteb's task types, such as ``["Retrieval"]``; all if None.
+        sample: the tasks' twins on the built-in sample, whatever data there is.
+
+    Raises:
+        DataError: an unknown benchmark, or no task of these types.
+
+    Example:
+        >>> import patent_mteb
+        >>> [task.metadata.name for task in patent_mteb.get_tasks("PatentMap", types=["Retrieval"], sample=True)]
+        ['PatentMapAbsToAbsRetrieval.sample', 'PatentMapClmToAllRetrieval.sample']
+    """
+    names = (benchmark,) if isinstance(benchmark, str) else benchmark
+    held = tasks() if names is None else [task for name in names for task in find(name).task_classes]
+    chosen = [task for task in dict.fromkeys(held) if types is None or task.metadata.type in types]
+    if not chosen:
+        known = ", ".join(sorted({task.metadata.type for task in held}))
+        raise DataError(f"no task is of type {', '.join(types or ())}", remedy=f"choose among {known}")
+    return [(_TWINS[task] if sample else task)() for task in chosen]
+
+
+for _module in (wipo_at, dapfam, patenteb, sophia, patentmap):
+    add(_module.BENCHMARK)
+
+_PAPERS = benchmarks()
+_TOTAL = PatentBenchmark(
+    Facts(
+        name="PatentMTEB",
+        description="The benchmarks of the five papers; the score of a model is the macro-average over them.",
+        reference=None,
+        bibtex="\n\n".join(benchmark.facts.bibtex for benchmark in _PAPERS),
+        license=None,
+        date=("1964-01-01", "2025-12-31"),
+    ),
+    {benchmark.name: benchmark.task_classes for benchmark in _PAPERS},
+    column="Benchmark",
+    macro=True,
+)
+
+
+def total() -> PatentBenchmark:
+    """``PatentMTEB``: the five papers' benchmarks, whose score is the macro-average over them."""
+    return _TOTAL
+
+
+def mteb_benchmarks() -> tuple[PatentBenchmark, ...]:
+    """What mteb gets to know: every benchmark, and ``PatentMTEB``."""
+    return (*benchmarks(), _TOTAL)

@@ -1,0 +1,106 @@
+"""Texts to embeddings, for tasks whose protocol works on frozen embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.models import EncoderProtocol
+from mteb.types import PromptType
+
+from patent_mteb.errors import ModelError
+from patent_mteb.tasks.base import PatentTask, check_embeddings
+
+__all__ = ["FrozenTask", "encode_texts"]
+
+
+def encode_texts(
+    model: Any,
+    texts: Sequence[str],
+    task_metadata: TaskMetadata,
+    hf_split: str,
+    hf_subset: str,
+    encode_kwargs: Mapping[str, Any],
+    prompt_type: PromptType | None = None,
+) -> np.ndarray:
+    """Embeddings of texts by an mteb encoder, each distinct text encoded once.
+
+    Returns:
+        float32 array of shape (number of texts, dims), rows in the order of the texts.
+
+    Raises:
+        ModelError: the model does not embed, or its embeddings have the wrong shape or hold NaN; names model and task.
+    """
+    from torch.utils.data import DataLoader
+
+    name = model.mteb_model_meta.name
+    if not isinstance(model, EncoderProtocol):
+        raise ModelError(f"model {name} does not embed texts, which task {task_metadata.name} needs")
+    distinct = list(dict.fromkeys(texts))
+    loader: Any = DataLoader(Dataset.from_dict({"text": distinct}), batch_size=encode_kwargs.get("batch_size", 32), shuffle=False)
+    embeddings = model.encode(
+        loader,
+        task_metadata=task_metadata,
+        hf_split=hf_split,
+        hf_subset=hf_subset,
+        prompt_type=prompt_type,
+        **encode_kwargs,
+    )
+    matrix = check_embeddings(embeddings, len(distinct), task_metadata.name, str(name))
+    place = {text: row for row, text in enumerate(distinct)}
+    return matrix[[place[text] for text in texts]] if len(distinct) < len(texts) else matrix
+
+
+class FrozenTask(PatentTask):
+    """A task that encodes named parts of its data once and scores the embeddings by a protocol.
+
+    A subclass gives ``load_split`` (any object with ``texts``: part name -> texts, and optionally ``roles``: part name -> prompt side,
+    ``query`` or ``document``) and ``score``.
+    """
+
+    def score(self, embeddings: Mapping[str, np.ndarray], data: Any) -> dict[str, Any]:
+        """Scores of the protocol on the embeddings of each part."""
+        raise NotImplementedError
+
+    def evaluate_split(
+        self,
+        model: Any,
+        data_split: Any,
+        *,
+        hf_split: str,
+        hf_subset: str,
+        encode_kwargs: Mapping[str, Any],
+        timer: Any,
+        **kwargs: Any,
+    ) -> Any:
+        data_split = self.texts_for(model, data_split)
+        parts: dict[str, list[str]] = dict(data_split.texts)
+        roles: dict[str, str] = getattr(data_split, "roles", {})
+        embeddings: dict[str, np.ndarray] = {}
+        with timer("Encoding", split=hf_split, subset=hf_subset):
+            for role in dict.fromkeys(roles.get(name) for name in parts):
+                ours = [name for name in parts if roles.get(name) == role]
+                matrix = encode_texts(
+                    model,
+                    [text for name in ours for text in parts[name]],
+                    self.metadata,
+                    hf_split,
+                    hf_subset,
+                    encode_kwargs,
+                    None if role is None else PromptType(role),
+                )
+                ends = np.cumsum([len(parts[name]) for name in ours])
+                embeddings |= dict(zip(ours, np.split(matrix, ends[:-1]), strict=True))
+        with timer("Scoring", split=hf_split, subset=hf_subset):
+            return self.score(embeddings, data_split)
+
+    def describe_split(self, split: str, **arguments: Any) -> Any:
+        ((data,),) = [list(splits.values()) for splits in (self.dataset or {}).values()]
+        return {
+            "num_samples": sum(map(len, data.texts.values())),
+            "number_of_characters": sum(len(text) for texts in data.texts.values() for text in texts),
+            "parts": {name: len(texts) for name, texts in data.texts.items()},
+        }

@@ -1,0 +1,134 @@
+"""Per-query scores beside the results: which query, in which slices, with which scores, for any model.
+
+One parquet file a result, in mteb's own folder structure
+(``<folder>/<org>__<model>/<revision>/[experiments/<settings>/]<Task>.queries.parquet``): columns ``query``, the measures of
+``MEASURES``, and one boolean column ``slice:<name>`` for each slice of the task; the file's metadata names task, model, revision,
+data set revision and subset, so that a report can refuse what does not belong to a result.
+
+A task hands every evaluation on (:func:`hand_on`) to whoever receives it: a run of ``patent-mteb`` saves it beside its results,
+:func:`patent_mteb.evaluate` keeps it. Where nobody asked (the plain ``mteb`` command does not tell a task where it writes) it is
+saved to ``$PATENT_MTEB_QUERY_SCORES``, else to ``query_scores`` in the user cache.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from patent_mteb.files import cache_root, write_parquet
+from patent_mteb.metrics.measures import Judged, QueryScores
+from patent_mteb.metrics.slices import Qrels
+from patent_mteb.search import trec
+from patent_mteb.search.run import Run
+
+if TYPE_CHECKING:
+    from mteb.abstasks.task_metadata import TaskMetadata
+    from mteb.models.model_meta import ModelMeta
+
+__all__ = ["MEASURES", "RUNS_VARIABLE", "VARIABLE", "Evaluation", "folder", "hand_on", "path_of", "receiving", "save"]
+
+VARIABLE = "PATENT_MTEB_QUERY_SCORES"
+RUNS_VARIABLE = "PATENT_MTEB_RUNS"
+MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", "recall@10", "recall@20", "recall@50", "recall@100")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One model on one retrieval task, as it was scored.
+
+    Attributes:
+        task, subset: what was evaluated; the revision of its data stands in the metadata.
+        model: who ranked.
+        run: the rankings.
+        qrels: the judgements of all queries.
+        judged: the judged documents of the run.
+        slices: the judgements of each slice.
+        members: slice -> the queries that it scores.
+        scores: what a result holds beside mteb's own scores.
+    """
+
+    task: TaskMetadata
+    subset: str
+    model: ModelMeta
+    run: Run
+    qrels: Qrels
+    judged: Judged
+    slices: Mapping[str, Qrels]
+    members: Mapping[str, Set[str]]
+    scores: Mapping[str, float]
+
+    @cached_property
+    def per_query(self) -> QueryScores:
+        """:data:`MEASURES` of every query that has a relevant document."""
+        return self.judged.scores(MEASURES)
+
+    def table(self) -> pa.Table:
+        """The per-query scores as the file holds them."""
+        values = self.per_query
+        columns: dict[str, Any] = {"query": list(values.queries), **values.scores}
+        columns |= {f"slice:{name}": [query in members for query in values.queries] for name, members in self.members.items()}
+        identity = {
+            "task": self.task.name,
+            "main_score": self.task.main_score,
+            "model": self.model.name,
+            "model_revision": self.model.revision,
+            "experiment": self.model.experiment_name,
+            "dataset_revision": self.task.revision,
+            "subset": self.subset,
+        }
+        return pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})
+
+
+def folder() -> Path:
+    """The folder that per-query scores are written to where nobody receives them."""
+    return Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else cache_root() / "query_scores"
+
+
+def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> Path:
+    """Path of a file beside the result of a model and a task, in mteb's folder structure."""
+    place: Path = root / model_meta.model_name_as_path() / (model_meta.revision or "no_revision_available")
+    if model_meta.experiment_name:
+        place = place / "experiments" / model_meta.experiment_name
+    return place / f"{task_name}{suffix}"
+
+
+def save(evaluation: Evaluation, root: Path) -> Path:
+    """Write the per-query scores of one evaluation, and its run and qrels in TREC format if ``$PATENT_MTEB_RUNS`` is set."""
+    meta, name = evaluation.model, evaluation.task.name
+    path = path_of(root, meta, name, ".queries.parquet")
+    write_parquet(path, evaluation.table())
+    if runs := os.environ.get(RUNS_VARIABLE):
+        evaluation.run.save(path_of(Path(runs), meta, name, ".run"), tag=(meta.name or "model").replace(" ", "_"))
+        trec.write_qrels(path_of(Path(runs), meta, name, ".qrels"), evaluation.qrels)
+    return path
+
+
+_RECEIVER: ContextVar[Callable[[Evaluation], object] | None] = ContextVar("patent_mteb_evaluations", default=None)
+
+
+@contextmanager
+def receiving(receiver: Callable[[Evaluation], object]) -> Iterator[None]:
+    """Give every evaluation of the block to ``receiver`` instead of saving it to :func:`folder`."""
+    token = _RECEIVER.set(receiver)
+    try:
+        yield
+    finally:
+        _RECEIVER.reset(token)
+
+
+def hand_on(evaluation: Evaluation) -> None:
+    """Give an evaluation to whoever receives it, or save it to :func:`folder`."""
+    receiver = _RECEIVER.get()
+    if receiver is None:
+        save(evaluation, folder())
+    else:
+        receiver(evaluation)

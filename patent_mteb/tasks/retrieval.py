@@ -1,0 +1,195 @@
+"""Retrieval tasks: one search, one run, and all scores read off it.
+
+A ranking is a :class:`~patent_mteb.search.run.Run` from the search to the per-query scores. Its scores are those of mteb's own
+machinery, several times faster and in a fraction of the memory, for mteb holds a ranking as a dictionary of dictionaries.
+``PATENT_MTEB_FAST=0`` leaves search and scores to mteb, and so do the scores where mteb is asked to save predictions; slices, per-query
+scores and everything else are read off the run either way. ``tests/tasks/test_retrieval.py`` holds both ways to the same results.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from datasets import Dataset
+from mteb.abstasks.retrieval import AbsTaskRetrieval
+from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+
+from patent_mteb.metrics.inscope import inscope_scores
+from patent_mteb.metrics.measures import Judged, retrieval_scores
+from patent_mteb.metrics.slices import Qrels
+from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.dense import DenseSearch
+from patent_mteb.search.engine import AsMteb, engine, on_arrays
+from patent_mteb.search.run import Run
+from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.perquery import Evaluation, hand_on
+
+if TYPE_CHECKING:
+    from mteb.models import MTEBModels
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["PatentRetrieval", "RetrievalTables"]
+
+
+@dataclass(frozen=True)
+class RetrievalTables:
+    """What a retrieval task is made of, as its benchmark's loader gives it.
+
+    ``hidden`` holds the documents that a query must not retrieve (its own family), ``slices`` the judgements of each named slice,
+    ``unformed`` the slices that the data cannot form, with the reason, ``codes`` the IPC codes of documents and queries where they
+    are known, and ``categories`` the citation category of judged pairs where it is known.
+    """
+
+    corpus: Mapping[str, str]
+    queries: Mapping[str, str]
+    qrels: Qrels
+    slices: Mapping[str, Qrels] = field(default_factory=dict)
+    hidden: Mapping[str, Set[str]] = field(default_factory=dict)
+    unformed: Mapping[str, str] = field(default_factory=dict)
+    document_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    query_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    document_columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    categories: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def split(self) -> RetrievalSplitData:
+        """The corpus, and the queries that have a relevant document, in mteb's form."""
+        columns: dict[str, list[Any]] = {"id": list(self.corpus), "text": list(self.corpus.values())}
+        for name, values in self.document_columns.items():
+            columns[name] = [values[key] for key in self.corpus]
+        scored = {query: judged for query, judged in self.qrels.items() if any(gain > 0 for gain in judged.values())}
+        return RetrievalSplitData(
+            corpus=Dataset.from_dict(columns),
+            queries=Dataset.from_dict({"id": list(scored), "text": [self.queries[query] for query in scored]}),
+            relevant_docs=scored,
+            top_ranked=None,
+        )
+
+
+class PatentRetrieval(PatentTask, AbsTaskRetrieval):
+    """Retrieval scored as mteb scores it, with slices.
+
+    A query's hidden documents (its own family) take no place in its ranking, which still has full depth. Beside mteb's scores the
+    result holds, for every slice, ``<slice>_<measure>_at_<k>`` and ``<slice>_n_queries``.
+
+    Where documents are several texts, ``document_sections`` names them and ``query_section`` the one that a query is.
+    """
+
+    slice_measures: ClassVar[tuple[str, ...]] = ("ndcg@10", "ndcg@100", "recall@10", "recall@100", "map@1000", "mrr@10")
+    query_section: ClassVar[str] = ""
+    document_sections: ClassVar[tuple[str, ...]] = ()
+    tables: RetrievalTables
+
+    def load_tables(self) -> RetrievalTables:
+        """Read the benchmark's tables and compose the texts of this task."""
+        raise NotImplementedError
+
+    def load_split(self) -> RetrievalSplitData:
+        self.tables = self.load_tables()
+        for name, reason in self.tables.unformed.items():
+            logger.warning("%s: slice %s cannot be formed: %s", self.source.data.key, name, reason)
+        return self.tables.split()
+
+    def system(self, model: MTEBModels) -> ArraySearch:
+        """How this task searches with a model."""
+        return engine(model)
+
+    def rank(self, model: MTEBModels, *, encode_kwargs: Mapping[str, Any] | None = None) -> Run:
+        """The ranking that the task's scores are computed on, without scoring it.
+
+        Raises:
+            DataError: the data cannot be had or cannot be used.
+        """
+        self.load_data()
+        context = self._context({"encode_kwargs": encode_kwargs or {}, "hf_split": self.split, "hf_subset": self.source.subset})
+        (data_split,) = ((self.dataset or {})[self.source.subset][self.split],)
+        system, data_split = self.system(model), self.texts_for(model, data_split)
+        system.ensure_indexed(data_split["corpus"], context)
+        run = system.rank(data_split["queries"], max(self.k_values), context)
+        return replace(run, task=self.metadata.name)
+
+    def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
+        """mteb's scores of the task, and ours; the evaluation is handed on for per-query scores (:mod:`.perquery`)."""
+        system, data_split = self.system(model), self.texts_for(model, data_split)
+        if self._on_arrays(arguments.get("prediction_folder")):
+            run, scores = self._evaluate(system, data_split, self._context(arguments), arguments["timer"])
+        else:
+            listening = AsMteb(system, self.tables.hidden)
+            scores = super().evaluate_split(listening, data_split, **arguments)
+            run = listening.run or Run.from_dict({})
+        evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta)
+        hand_on(evaluation)
+        return {**scores, **evaluation.scores}
+
+    def _on_arrays(self, prediction_folder: Path | None) -> bool:
+        plain = not (self.skip_first_result or self.ignore_identical_ids) and 1 in self.k_values
+        return on_arrays() and prediction_folder is None and plain
+
+    def _context(self, arguments: Mapping[str, Any], top_ranked: Any = None) -> SearchContext:
+        return SearchContext(
+            self.metadata,
+            arguments["hf_split"],
+            arguments["hf_subset"],
+            dict(arguments["encode_kwargs"]),
+            top_ranked,
+            arguments.get("num_proc"),
+            self.tables.hidden,
+        )
+
+    def _evaluate(self, system: ArraySearch, data_split: Any, context: SearchContext, timer: Any) -> tuple[Run, dict[str, Any]]:
+        """Ranking and scores on arrays, with the phases of mteb's timer."""
+        queries, depth = data_split["queries"], max(self.k_values)
+        if isinstance(system, DenseSearch):
+            system.timer = timer
+            system.ensure_indexed(data_split["corpus"], context)
+            run = system.rank(queries, depth, context)
+        else:
+            phase = {"split": context.hf_split, "subset": context.hf_subset}
+            with timer("Encoding corpus", **phase):
+                system.ensure_indexed(data_split["corpus"], context)
+            with timer("Encoding queries", **phase):
+                run = system.rank(queries, depth, context)
+        told = "Running retrieval task - Evaluating retrieval scores..."
+        with timer("Scoring", split=context.hf_split, subset=context.hf_subset, log_message=told):
+            judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
+            scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all(), self.k_values)
+        logger.info("Running retrieval task - Finished.")
+        return replace(run, task=self.metadata.name), scores
+
+    def judge(self, run: Run, qrels: Qrels, model_meta: Any) -> Evaluation:
+        """Everything that is read off a run beside mteb's scores: those of slices and of the benchmark's own kind, and per query.
+
+        Args:
+            run: rankings of the task's queries.
+            qrels: the judgements of all of them.
+            model_meta: identity of the model that ranked.
+        """
+        judged = Judged(run.docs, qrels, run.query_ids, run.doc_ids)
+        scores: dict[str, float] = {"n_queries": len(qrels)}
+        members: dict[str, Set[str]] = {}
+        for name, part in self.tables.slices.items():
+            found = judged.scores(self.slice_measures, part)
+            members[name] = set(found.queries)
+            scores[f"{name}_n_queries"] = len(found.queries)
+            scores |= {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
+        scores |= self.own_scores(run, judged)
+        if run.first_stage is not None:
+            first, measure = run.first_stage, f"recall@{run.first_stage.k}"
+            stage = Judged(first.run.docs, qrels, first.run.query_ids, first.run.doc_ids).scores([measure])
+            scores[f"first_stage_recall_at_{first.k}"] = stage.means()[measure]
+        return Evaluation(self.metadata, self.source.subset, model_meta, run, qrels, judged, self.tables.slices, members, scores)
+
+    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        """Scores of the benchmark's own kind on the same run: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data has codes."""
+        if os.environ.get("PATENT_MTEB_INSCOPE") != "1" or not self.tables.query_codes:
+            return {}
+        return self.inscope(run)
+
+    def inscope(self, run: Run) -> dict[str, float]:
+        """InScope@k of the run (:func:`patent_mteb.metrics.inscope.inscope_scores`)."""
+        return inscope_scores(run.docs, run.query_ids, run.doc_ids, self.tables.query_codes, self.tables.document_codes)

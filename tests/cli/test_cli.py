@@ -1,0 +1,228 @@
+"""The command as a user calls it: scores, skipped tasks, exit status, and one message for what cannot be used."""
+
+import json
+
+import pytest
+
+from patent_mteb import cli
+from patent_mteb.data import sources
+from patent_mteb.recipes.beir import write_beir
+
+CORPUS = {"d1": ("Walking frame", "A walking frame with a brake."), "d2": ("Hearing aid", "A hearing aid with noise reduction.")}
+
+
+@pytest.fixture
+def hand(tmp_path, monkeypatch):
+    """Two documents, one query, written by hand."""
+    write_beir(tmp_path / "data" / "WIPO-AT", CORPUS, {"q1": "brake for a walking frame"}, {"q1": {"d1": 1}})
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments):
+    return cli.main(["run", "-v", "1", *arguments])
+
+
+def test_a_hand_written_directory_runs_and_leaves_a_result(hand, capsys):
+    assert run("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s") == 0
+    printed = capsys.readouterr().out
+    assert "PatentCitationRetrieval" in printed and "1.0000" in printed
+    (path,) = (hand / "results").rglob("PatentCitationRetrieval.json")
+    result = json.loads(path.read_text())
+    assert result["scores"]["test"][0]["ndcg_at_10"] == 1
+    assert result["dataset_revision"].startswith("local-")
+    assert (path.parent / "PatentCitationRetrieval.queries.parquet").exists()
+
+
+def test_tasks_that_cannot_be_done_are_skipped_with_their_reason(hand, capsys):
+    tasks = ("WIPOATEmergingClassification", "PatentCitationRetrieval", "WIPOATTAToTARetrieval", "PatenTEBTitle2Full")
+    assert run("-t", *tasks, "-m", "mteb/baseline-bm25s") == 1
+    streams = capsys.readouterr()
+    assert "1.0000" in streams.out
+    assert "3 of 4 tasks have no score" in streams.err
+    assert "WIPOATEmergingClassification: skipped: mteb/baseline-bm25s does not embed texts" in streams.err
+    assert "WIPOATTAToTARetrieval: skipped:" in streams.err and "the text view TA is missing" in streams.err
+    for part in ("datalyes/title2full", "HF_TOKEN", "PATENT_MTEB_DATA/datalyes/title2full", "PATENT_MTEB_SAMPLE=1"):
+        assert part in streams.err
+    assert "Traceback" not in streams.err
+
+
+@pytest.mark.parametrize(
+    ("breaks", "message"),
+    [
+        (lambda f: (f / "qrels/test.tsv").unlink(), "qrels/test.tsv: the file is missing"),
+        (lambda f: (f / "corpus.jsonl").write_text(""), "the corpus is empty"),
+        (lambda f: (f / "corpus.jsonl").write_bytes(b'{"_id": "d1", "text": "\xe9"}\n'), "row 1: not valid UTF-8"),
+        (lambda f: (f / "queries.jsonl").write_text('{"_id": "q1", "text": 5}\n'), "row 1: field 'text' is a int"),
+    ],
+)
+def test_bad_data_gives_one_message_and_a_bad_exit_status(hand, capsys, breaks, message):
+    breaks(hand / "data" / "WIPO-AT")
+    assert run("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s") == 1
+    streams = capsys.readouterr()
+    assert message in streams.err.replace("\n", "")
+    assert "Traceback" not in streams.err
+    assert not list(hand.rglob("PatentCitationRetrieval.json"))
+    assert cli.main(["validate", str(hand / "data")]) == 2
+    assert message in capsys.readouterr().out
+
+
+def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
+    assert cli.main(["validate", str(hand / "data" / "WIPO-AT")]) == 2, "tasks that need views cannot be loaded"
+    printed = capsys.readouterr().out
+    assert "1 tasks load (PatentCitationRetrieval)" in printed
+    assert "note" in printed and "in, out cannot be formed" in printed
+    assert cli.main(["validate", str(hand)]) == 2
+    assert "holds no family's data" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-t", "PatentCitationRetrival", "-m", "mteb/baseline-bm25s"), "Did you mean: 'PatentCitationRetrieval'"),
+        (("-b", "WIPOAT", "-m", "mteb/baseline-bm25s"), "not found"),
+        (("-m", "mteb/baseline-bm25s"), "no task was chosen"),
+        (("-t", "PatentCitationRetrieval", "-m", "./nowhere/at/all"), "there is no directory ./nowhere/at/all"),
+        (("-t", "PatentCitationRetrieval", "-m", "nobody/nothing"), "mteb does not know the model 'nobody/nothing'"),
+        (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--alpha", "0.5"), "need a second system"),
+        (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s", "--dims", "8"), "does not embed texts"),
+    ],
+)
+def test_wrong_arguments_are_named(hand, capsys, arguments, message):
+    assert run(*arguments) == 2
+    streams = capsys.readouterr()
+    assert message in streams.err.replace("\n", " ")
+    assert "Traceback" not in streams.err
+
+
+def test_an_interrupted_run_keeps_what_is_done(hand, capsys, monkeypatch):
+    from patent_mteb.experiments import run
+
+    real = run.mteb.evaluate
+    calls = []
+
+    def evaluate(model, task, **kwargs):
+        calls.append(task.metadata.name)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(model, task, **kwargs)
+
+    monkeypatch.setattr(run.mteb, "evaluate", evaluate)
+    assert run("-t", "PatentCitationRetrieval", "PatenTEBBloom", "PatenTEBTitle2Full", "-m", "mteb/baseline-bm25s") == 130
+    streams = capsys.readouterr()
+    assert "1.0000" in streams.out
+    assert "interrupted" in streams.err
+    assert list(hand.rglob("PatentCitationRetrieval.json"))
+
+
+def test_two_local_checkpoints_never_share_a_result(hand, tmp_path):
+    from standins import checkpoint
+
+    for name, seed in (("a/model", 1), ("b/model", 2)):
+        checkpoint(tmp_path / name, 8, "mean", seed=seed)
+        assert run("-t", "PatentCitationRetrieval", "-m", str(tmp_path / name), "--store", str(tmp_path / "store")) == 0
+    paths = sorted(path.relative_to(hand / "results" / "results") for path in (hand / "results").rglob("PatentCitationRetrieval.json"))
+    assert len({path.parts[0] for path in paths}) == 2
+    assert len({path.parts[1] for path in paths}) == 2
+
+
+def test_list(capsys):
+    assert cli.main(["list"]) == 0
+    printed = capsys.readouterr().out
+    assert "PatentCitationRetrieval" in printed and "sample sample-" in printed
+    assert "hub datalyes/DAPFAM_patent@780f401" in printed
+    assert cli.main(["list", "benchmarks"]) == 0
+    assert "PatentMTEB" in capsys.readouterr().out
+    assert cli.main(["list", "models"]) == 0
+    assert "datalyes/patembed-base" in capsys.readouterr().out
+
+
+def test_run_takes_every_option_of_mteb_run():
+    from mteb.cli.build_cli import build_cli
+
+    def options(parser, command):
+        (choices,) = [action.choices for action in parser._actions if action.choices and command in action.choices]
+        return {option for action in choices[command]._actions for option in action.option_strings}
+
+    deprecated = {"--overwrite", "--save_predictions"}
+    assert options(build_cli(), "run") - deprecated <= options(cli._parser(), "run")
+
+
+def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
+    from test_build_wipo_at import CITATIONS, PATENTS
+
+    from patent_mteb.patents.records import write_citations, write_patents
+
+    write_patents(tmp_path / "patents.jsonl", PATENTS)
+    write_citations(tmp_path / "citations.parquet", CITATIONS)
+    inputs = (str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.parquet"), str(tmp_path / "root"))
+    assert cli.main(["build", "wipo_at", *inputs, "--set", "seed=7", "--set", "allow_empty_views=true"]) == 0
+    assert "0.9 quality assurance" in capsys.readouterr().out
+    assert cli.main(["build", "wipo_at", *inputs, "--set", "sead=7"]) == 2
+    assert "recipe wipo_at has no setting 'sead'" in capsys.readouterr().err
+    assert cli.main(["build", "wipoat", *inputs]) == 2
+    assert "there is no recipe 'wipoat'" in capsys.readouterr().err
+    assert cli.main(["validate", str(tmp_path / "root")]) == 2
+    printed = capsys.readouterr().out
+    assert "tasks load (PatentCitationRetrieval" in printed
+    assert "labels/ConventionalEnvironment.parquet: the file is missing" in printed
+
+
+def test_store_info_verify_and_prune(tmp_path, capsys):
+    import numpy as np
+
+    from patent_mteb.store import EmbeddingStore, hash_texts
+
+    store = EmbeddingStore(tmp_path / "store")
+    space = store.space({"model": "org/model", "revision": "r1"}, "float32")
+    space.append(hash_texts(["a", "b"]), np.eye(2, 4, dtype=np.float32))
+    del space
+    where = ("--store", str(tmp_path / "store"))
+    assert cli.main(["store", "info", *where]) == 0
+    assert [row.split() for row in capsys.readouterr().out.splitlines()][-1][:4] == ["org/model", "r1", "float32", "2"]
+    assert cli.main(["store", "verify", *where]) == 0
+    assert "2 texts in 1 spaces" in capsys.readouterr().out
+    assert cli.main(["store", "prune", *where]) == 2
+    assert "say what to remove" in capsys.readouterr().err
+    assert cli.main(["store", "prune", *where, "--model", "org/model", "--dry-run"]) == 0
+    assert "would free" in capsys.readouterr().out
+    (shard,) = [
+        path for path in (tmp_path / "store").rglob("*") if path.is_file() and path.stat().st_size >= 32 and path.suffix != ".json"
+    ][:1]
+    damaged = bytearray(shard.read_bytes())
+    damaged[len(damaged) // 2] ^= 0xFF
+    shard.write_bytes(bytes(damaged))
+    assert cli.main(["store", "verify", *where]) == 1
+    assert "damaged" in capsys.readouterr().out
+    assert cli.main(["store", "prune", *where, "--model", "org/model"]) == 0
+    assert cli.main(["store", "info", *where]) == 0
+    assert "org/model" not in capsys.readouterr().out.split("store in", 1)[1].split("\n", 1)[1]
+
+
+def test_report_and_export(tmp_path, capsys):
+    from report_folders import sample_world
+
+    sample_world(tmp_path / "results")
+    assert cli.main(["report", str(tmp_path / "results"), "--format", "terminal", "csv", "--out", str(tmp_path / "out")]) == 0
+    printed = capsys.readouterr().out
+    assert "Built-in sample" in printed and "scores.csv" in printed.replace("\n", "")
+    assert cli.main(["report", str(tmp_path / "results"), "--format", "pdf"]) == 2
+    assert "unknown format pdf" in capsys.readouterr().err
+    assert cli.main(["export", str(tmp_path / "results"), str(tmp_path / "exported")]) == 1
+    streams = capsys.readouterr()
+    assert "0 results exported" in streams.out and "measured on the built-in sample" in streams.err
+
+
+def test_geometry(hand, capsys, monkeypatch):
+    from standins import checkpoint
+
+    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
+    checkpoint(hand / "model", 8, "mean")
+    arguments = ["geometry", "-m", str(hand / "model"), "--store", str(hand / "store"), "-t"]
+    assert cli.main([*arguments, "SophiaAbRetrieval", "--max-documents", "100"]) == 0
+    printed = capsys.readouterr().out
+    assert "SophiaAbRetrieval.sample" in printed and "alignment" in printed and "uniformity" in printed
+    assert cli.main([*arguments, "PatenTEBBloom"]) == 2
+    assert "is no retrieval task of the suite" in capsys.readouterr().err

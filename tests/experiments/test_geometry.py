@@ -1,0 +1,121 @@
+"""The geometry of an encoder on the texts of a task, against formulas written anew."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from small_world import Words, world
+
+from patent_mteb.errors import ModelError
+from patent_mteb.experiments.geometry import geometry
+from patent_mteb.models.section_tags import with_section_tags
+from patent_mteb.recipes import beir
+from patent_mteb.recipes import patentmap as build_patentmap
+from patent_mteb.recipes import sophia as build_sophia
+from patent_mteb.tasks import patentmap, sophia
+
+CLM = next(task for task in patentmap.TASKS if "ClmToAll" in task.metadata.name)
+FREE = {
+    "query_offices": (), "query_first_year": None, "query_last_year": None,
+    "ipc_offices": (), "ipc_first_year": None, "ipc_last_year": None,
+}  # fmt: skip
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    patents, citations = world(60)
+    build_sophia.build(patents, citations, tmp_path, build_sophia.Params(queries=15))
+    build_patentmap.build(patents, citations, tmp_path, build_patentmap.Params(queries=8, small=2, mlt=9, same_subclass=3, **FREE))
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
+    return tmp_path
+
+
+def alignment(x, y):
+    return float(np.mean([np.sum((a - b) ** 2) for a, b in zip(x, y, strict=True)]))
+
+
+def uniformity(x):
+    values = [math.exp(-2 * float(np.sum((x[i] - x[j]) ** 2))) for i in range(len(x)) for j in range(len(x)) if i != j]
+    return math.log(sum(values) / len(values))
+
+
+def ssd(x):
+    shares = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
+    shares = shares / shares.sum()
+    shares = shares[shares > 1e-15]
+    return 1 + float(np.sum(shares * np.log(shares))) / math.log(x.shape[1])
+
+
+def distance(a, b):
+    return 1 - float(a @ b)
+
+
+def ida(groups):
+    intra = np.mean([np.mean([distance(a, b) for i, a in enumerate(own) for b in own[:i]]) for own in groups if len(own) > 1])
+    apart = [distance(a, b) for i, one in enumerate(groups) for j, two in enumerate(groups) if i != j for a in one for b in two]
+    return float(intra / np.mean(apart))
+
+
+def test_a_task_without_sections(root):
+    model = Words()
+    task = sophia.TASKS[2]()
+    found = geometry(model, task, pairs=200_000)
+    tables = beir.read_beir(root / "Sophia")
+    documents = {key: model.vector(" ".join(parts)).astype(np.float64) for key, parts in tables.corpus.items()}
+    import pyarrow.parquet as pq
+
+    texts = pq.read_table(root / "Sophia" / "queries.parquet")
+    queries = {key: model.vector(text) for key, text in zip(texts["_id"].to_pylist(), texts["Ab"].to_pylist(), strict=True)}
+    pairs = [(queries[query], documents[document]) for query, judged in tables.qrels.items() for document in judged]
+    everything = np.stack(list(documents.values()))
+    assert found["alignment"] == pytest.approx(alignment(*zip(*pairs, strict=True)), abs=1e-6)
+    assert found["ssd"] == pytest.approx(ssd(everything), abs=1e-6)
+    assert found["uniformity"] == pytest.approx(uniformity(everything), abs=0.02)
+    assert found["n_pairs"] == len(pairs) and found["n_documents"] == len(documents)
+    assert not any(name.startswith("ida") for name in found)
+
+
+def test_sections(root):
+    model = Words()
+    found = geometry(model, CLM(), pairs=100_000)
+    search = patentmap.read_search(CLM().source)
+    names = ("abstract", "claim", "invention")
+    vectors = {
+        key: [model.vector(content.section(name, False)).astype(np.float64) for name in names] for key, content in search.documents.items()
+    }
+    for column, name in enumerate(names):
+        own = np.stack([sections[column] for sections in vectors.values()])
+        assert found[f"ssd_{name}"] == pytest.approx(ssd(own), abs=1e-6)
+        assert found[f"uniformity_{name}"] == pytest.approx(uniformity(own), abs=0.02)
+    assert found["ida_ratio"] == pytest.approx(ida(list(vectors.values())), abs=0.01)
+    two = [[sections[0], sections[2]] for sections in vectors.values()]
+    assert found["ida_ratio_abstract_invention"] == pytest.approx(ida(two), abs=0.01)
+    assert found["ida_ratio"] < 1 and found["n_ida_documents"] == len(vectors)
+    claims = [
+        (model.vector(search.queries[query].section("claim", False)), vectors[document][1])
+        for query, judged in search.degrees.items()
+        for document in judged
+    ]
+    assert found["alignment"] == pytest.approx(alignment(*zip(*claims, strict=True)), abs=1e-6)
+    assert geometry(with_section_tags(Words()), CLM())["alignment"] != found["alignment"]
+
+
+def test_large_corpora_are_sampled(root):
+    model = Words()
+    found = geometry(model, sophia.TASKS[2](), max_documents=10, pairs=5)
+    assert found["n_documents"] == 10 and found["n_pairs"] == 5
+    assert len(model.seen) <= 20
+    assert geometry(Words(), sophia.TASKS[2](), max_documents=10, pairs=5) == found
+
+
+def test_models_without_geometry(root):
+    class Nothing(Words):
+        def vector(self, text):
+            return np.zeros(8, np.float32)
+
+    with pytest.raises(ModelError, match=r"geometry of test/words on SophiaAbRetrieval cannot be measured: .*rows of zeros"):
+        geometry(Nothing(), sophia.TASKS[2]())
+    with pytest.raises(ModelError, match="object does not embed texts"):
+        geometry(object(), sophia.TASKS[2]())

@@ -1,0 +1,132 @@
+import dataclasses
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from patent_mteb.patents import ipc
+
+DATA = Path(__file__).parents[2] / "shared" / "data"
+
+FORMS = {
+    "A61F0002/06": ("A", "A61", "A61F", "A61F2", "A61F2/06"),
+    "G06Q-010/026": ("G", "G06", "G06Q", "G06Q10", "G06Q10/026"),
+    "B08B5/00": ("B", "B08", "B08B", "B08B5", "B08B5/00"),
+    "H04L 12/28 (2006.01)": ("H", "H04", "H04L", "H04L12", "H04L12/28"),
+    "H04L 12/28 (2006.01) I": ("H", "H04", "H04L", "H04L12", "H04L12/28"),
+    "H04L12/28 20060101AFI20051008RMEP": ("H", "H04", "H04L", "H04L12", "H04L12/28"),
+    "H04L  12/28        20060101AFI...": ("H", "H04", "H04L", "H04L12", "H04L12/28"),
+    "H01L 21/02 (20060101)": ("H", "H01", "H01L", "H01L21", "H01L21/02"),
+    "a61f   2/06": ("A", "A61", "A61F", "A61F2", "A61F2/06"),
+    "A 61 F 2 / 06": ("A", "A61", "A61F", "A61F2", "A61F2/06"),
+    " A61F 2/06; ": ("A", "A61", "A61F", "A61F2", "A61F2/06"),
+    "A61F0002060000": ("A", "A61", "A61F", "A61F2", "A61F2/06"),
+    "A61F0002000000": ("A", "A61", "A61F", "A61F2", "A61F2/00"),
+    "A61K0031443900": ("A", "A61", "A61K", "A61K31", "A61K31/4439"),
+    "A61K-0031/4439": ("A", "A61", "A61K", "A61K31", "A61K31/4439"),
+    "Y02E 10/50": ("Y", "Y02", "Y02E", "Y02E10", "Y02E10/50"),
+    "B60K2001/0405": ("B", "B60", "B60K", "B60K2001", "B60K2001/0405"),
+    "G05B2219/31120": ("G", "G05", "G05B", "G05B2219", "G05B2219/31120"),
+    "A61F0002": ("A", "A61", "A61F", "A61F2", None),
+    "A61F 2": ("A", "A61", "A61F", "A61F2", None),
+    "C08L101": ("C", "C08", "C08L", "C08L101", None),
+    "H01L 21302": ("H", "H01", "H01L", None, None),  # 21/302, but 2/1302 reads the same
+    "C07C24900": ("C", "C07", "C07C", None, None),
+    "A47C 754": ("A", "A47", "A47C", None, None),
+    "A61F": ("A", "A61", "A61F", None, None),
+    "H04L 20060101": ("H", "H04", "H04L", None, None),
+    "A61": ("A", "A61", None, None, None),
+    "a": ("A", None, None, None, None),
+}
+
+
+@pytest.mark.parametrize("code", FORMS)
+def test_every_level_of_every_form(code):
+    for level, function, expected in zip(
+        ipc.LEVELS, (ipc.section, ipc.ipc3, ipc.subclass, ipc.group, ipc.subgroup), FORMS[code], strict=True
+    ):
+        assert ipc.parse(code).at(level) == expected
+        if expected is None:
+            with pytest.raises(ValueError, match="coarser than a"):
+                function(code)
+        else:
+            assert function(code) == expected
+    deepest = [cut for cut in FORMS[code] if cut][-1]
+    assert ipc.normalise(code) == deepest == str(ipc.parse(code))
+    assert ipc.normalise(deepest) == deepest
+
+
+def test_parts_and_properties():
+    code = ipc.parse("A61F0002/06")
+    assert code == ipc.IPC("A", "61", "F", "2", "06")
+    assert (code.ipc3, code.subclass_code, code.group_code, code.subgroup_code) == ("A61", "A61F", "A61F2", "A61F2/06")
+    assert ipc.parse("A61") == ipc.IPC("A", "61")
+    assert ipc.parse("A61").subclass_code is None
+    assert [ipc.parse(text).level for text in ("A", "A61", "A61F", "A61F2", "A61F2/06")] == list(ipc.LEVELS)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        code.section = "B"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "I61F",  # no such section
+        "X",
+        "A6",
+        "A00",  # classes start at 01
+        "61F",
+        "AA1F",
+        "A61F2/",
+        "A61F2/6",  # a subgroup has two digits at least; 6 may stand for 06 or 60
+        "A61F0/00",
+        "A61F12345/00",
+        "A61F00020",
+        "A61F0000060000",
+        "A61F2/06; A61F2/07",
+        "A61F2/06 and more",
+        "A61F٢/06",  # digits, but not ASCII ones
+        "A met",  # a word is not a qualifier of a section
+        "US2019012345A1",
+        "nan",
+    ],
+)
+def test_what_is_no_code(text):
+    with pytest.raises(ValueError, match="no IPC or CPC code"):
+        ipc.parse(text)
+
+
+def test_codes_at_keeps_the_order_and_counts_what_it_cannot_use():
+    codes = ["H04L 12/28", "A61F2/06", "h04l 29/06", "", "A61F 9/00", "G06", "", "Y02E 10/50"]
+    assert ipc.codes_at(codes[:3], "subclass") == (("H04L", "A61F"), ())
+    got = ipc.codes_at(iter(codes), "subclass", errors="skip")
+    assert got.codes == ("H04L", "A61F", "Y02E")
+    assert got.unusable == ("", "G06", "")
+    with pytest.raises(ValueError, match="no IPC or CPC code"):
+        ipc.codes_at(codes, "section")
+    with pytest.raises(ValueError, match="'G06' is coarser than a subclass"):
+        ipc.codes_at(["A61F", "G06"], "subclass")
+    assert ipc.codes_at([], "group") == ((), ())
+
+
+def test_codes_at_refuses_unknown_arguments():
+    with pytest.raises(ValueError, match="unknown level 'class'"):
+        ipc.codes_at([], "class")
+    with pytest.raises(ValueError, match="neither 'raise' nor 'skip'"):
+        ipc.codes_at([], "section", errors="ignore")
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the folder with real patents is not here")
+def test_real_subclasses_parse():
+    with gzip.open(DATA / "uspto" / "patents.jsonl.gz", "rt", encoding="utf-8") as lines:
+        codes = [code for line in lines for code in json.loads(line)["ipc"]]
+    assert len(codes) == 408
+    assert sum("/" in code for code in codes) == 5
+    assert sum(len(code) > 4 and "/" not in code for code in codes) == 28  # group and subgroup run together
+    for code in codes:
+        parsed = ipc.parse(code)
+        assert (parsed.section, parsed.ipc3, parsed.subclass_code) == (code[0], code[:3], code[:4])
+        assert (parsed.level == "subgroup") == ("/" in code)
+    assert len(ipc.codes_at(codes, "ipc3").codes) == len({code[:3] for code in codes})

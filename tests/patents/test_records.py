@@ -1,0 +1,189 @@
+import dataclasses
+import datetime as dt
+import json
+import typing
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from patent_mteb.errors import DataError
+from patent_mteb.patents import records
+from patent_mteb.patents.records import Citation, Claim, Description, ExpertSummary, Label, MachineSummaries, Patent
+
+FULL = Patent(
+    publication_number="US2019012345A1",
+    family_id="F1",
+    title="Hand orthosis — with “quotes”\nand a second line",
+    abstract="An orthosis … 10 µm, H₂O.",
+    claims=(Claim(1, "An orthosis."), Claim(2, "The orthosis of claim 1.", (1,)), Claim(4, "A kit of claims 1 and 2.", (1, 2))),
+    description=Description("background", "summary", "drawings", "detailed"),
+    kind="A1",
+    filing_jurisdiction="JP",
+    application_date=dt.date(2018, 2, 28),
+    publication_date=dt.date(2019, 1, 10),
+    priority_date=dt.date(1999, 12, 31),
+    ipc=("A61F0002/06", "A61H 1/02"),
+    cpc=("A61F2005/0155",),
+    inventors=("Ito, Aiko", "Öz, C."),
+    applicants=("Acme",),
+    labels=(Label("conventional", "Mobility", "Orthoses"), Label("emerging", "Mobility")),
+    keywords=("hand", "orthosis"),
+    expert=ExpertSummary("t", "d", "n", "u", "a", "f"),
+    summaries=MachineSummaries("a", "f", "c", "ad", "o"),
+)
+BARE = Patent("EP1A1", "F2")
+CITATIONS = [Citation("US2019012345A1", "EP1A1", "X", "examiner"), Citation("EP1A1", "WO3A1")]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_round_trip(tmp_path, suffix):
+    path = tmp_path / "below" / f"patents.{suffix}"
+    records.write_patents(path, [FULL, BARE])
+    assert records.read_patents(path) == [FULL, BARE]
+    assert records.read_patents(str(path)) == [FULL, BARE]
+    path = tmp_path / f"citations.{suffix}"
+    records.write_citations(path, CITATIONS)
+    assert records.read_citations(path) == CITATIONS
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_empty_files_give_no_records(tmp_path, suffix):
+    records.write_patents(tmp_path / f"p.{suffix}", [])
+    records.write_citations(tmp_path / f"c.{suffix}", [])
+    assert records.read_patents(tmp_path / f"p.{suffix}") == []
+    assert records.read_citations(tmp_path / f"c.{suffix}") == []
+
+
+def test_the_same_records_give_the_same_bytes(tmp_path):
+    for name in ("a.jsonl", "b.jsonl", "a.parquet", "b.parquet"):
+        records.write_patents(tmp_path / name, [FULL, BARE])
+    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes()
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+def test_schema_has_every_field_of_the_record_in_order():
+    assert records.PATENT_SCHEMA.names == [field.name for field in dataclasses.fields(Patent)]
+    assert records.CITATION_SCHEMA.names == [field.name for field in dataclasses.fields(Citation)]
+    hints = typing.get_type_hints(Patent)
+    for name, kind in {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}.items():
+        assert hints[name] is kind
+        assert [part.name for part in records.PATENT_SCHEMA.field(name).type] == [part.name for part in dataclasses.fields(kind)]
+    claim = records.PATENT_SCHEMA.field("claims").type.value_type
+    assert [part.name for part in claim] == [part.name for part in dataclasses.fields(Claim)]
+
+
+def test_written_parquet_has_the_schema(tmp_path):
+    records.write_patents(tmp_path / "p.parquet", [FULL])
+    assert pq.read_schema(tmp_path / "p.parquet").equals(records.PATENT_SCHEMA)
+    records.write_citations(tmp_path / "c.parquet", CITATIONS)
+    assert pq.read_schema(tmp_path / "c.parquet").equals(records.CITATION_SCHEMA)
+
+
+def test_properties():
+    assert [claim.independent for claim in FULL.claims] == [True, False, False]
+    assert FULL.jurisdiction == "US"
+    assert Patent("ep1a1", "F").jurisdiction == "EP"
+
+
+def test_fields_left_out_or_null_get_their_defaults(tmp_path):
+    row = dict.fromkeys((field.name for field in dataclasses.fields(Patent)), None) | {"publication_number": "A1", "family_id": "F"}
+    rows = [row, {"publication_number": "A2", "family_id": "F", "expert": {"use": None, "novelty": "new"}, "claims": []}]
+    path = tmp_path / "p.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n\n", encoding="utf-8")
+    first, second = records.read_patents(path)
+    assert [getattr(first, name) for name in ("title", "claims", "description", "application_date", "keywords")] == [
+        "",
+        (),
+        Description(),
+        None,
+        (),
+    ]
+    assert second == Patent("A2", "F", expert=ExpertSummary(novelty="new"))
+
+    partial = pa.Table.from_pylist([{"publication_number": "A1", "family_id": "F", "title": None, "ipc": None}])
+    pq.write_table(partial, tmp_path / "p.parquet")
+    read = records.read_patents(tmp_path / "p.parquet")
+    assert (read[0].title, read[0].ipc) == ("", ())
+
+
+GOOD = {"publication_number": "A1", "family_id": "F"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "row", "problem"),
+    [
+        ([json.dumps(GOOD), "{not json"], 2, "not a JSON object"),
+        ([json.dumps(GOOD), "[1, 2]"], 2, "not a JSON object (a list)"),
+        ([json.dumps({"publication_number": "A1"})], 1, "family_id"),
+        ([json.dumps(GOOD | {"publication_number": ""})], 1, "publication_number or family_id is empty"),
+        ([json.dumps(GOOD | {"family_id": None})], 1, "field 'family_id' is missing"),
+        ([json.dumps(GOOD), json.dumps(GOOD | {"family_id": "G"})], 2, "'A1' occurs twice (first in row 1)"),
+        ([json.dumps(GOOD | {"titel": "x"})], 1, "titel"),
+        ([json.dumps(GOOD | {"title": 5})], 1, "'title' holds a int where a string is expected"),
+        ([json.dumps(GOOD | {"ipc": "A61F"})], 1, "'ipc' holds a str where a list of strings is expected"),
+        ([json.dumps(GOOD | {"application_date": "10.01.2019"})], 1, "does not fit the schema"),
+        ([json.dumps(GOOD | {"claims": [{"text": "A device."}]})], 1, "number"),
+        ([json.dumps(GOOD | {"claims": [{"number": "one", "text": "A device."}]})], 1, "does not fit the schema"),
+        ([json.dumps(GOOD | {"expert": {"nowelty": "x"}})], 1, "nowelty"),
+        ([json.dumps(GOOD | {"expert": "x"})], 1, "does not fit the schema"),
+    ],
+)
+def test_errors_name_file_row_and_remedy(tmp_path, lines, row, problem):
+    path = tmp_path / "patents.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        records.read_patents(path)
+    assert caught.value.row == row
+    assert caught.value.path == path
+    assert caught.value.remedy
+    assert problem in str(caught.value)
+    assert f"patents.jsonl, row {row}: " in str(caught.value)
+
+
+def test_missing_and_unreadable_files(tmp_path):
+    for reader in (records.read_patents, records.read_citations):
+        with pytest.raises(DataError, match=r"none\.jsonl: the file is missing"):
+            reader(tmp_path / "none.jsonl")
+        broken = tmp_path / "broken.parquet"
+        broken.write_bytes(b"this is no parquet file")
+        with pytest.raises(DataError, match="not a readable parquet file"):
+            reader(broken)
+
+
+def test_citation_errors(tmp_path):
+    path = tmp_path / "citations.jsonl"
+    path.write_text(json.dumps({"citing": "A"}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"row 1: .*cited"):
+        records.read_citations(path)
+    path.write_text(json.dumps({"citing": "A", "cited": "B", "kind": "X"}), encoding="utf-8")
+    with pytest.raises(DataError, match=r"row 1: .*kind"):
+        records.read_citations(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "reader"),
+    [
+        (b'{"publication_number": "A\xff", "family_id": "F"}', records.read_patents),
+        (json.dumps(GOOD | {"ipc": [1, 2]}).encode(), records.read_patents),
+        (json.dumps(GOOD | {"title": ["a"]}).encode(), records.read_patents),
+        (json.dumps(GOOD | {"claims": [{"number": 1, "text": None}]}).encode(), records.read_patents),
+        (json.dumps(GOOD | {"claims": [{"number": 2, "text": "a", "depends_on": "12"}]}).encode(), records.read_patents),
+        (json.dumps(GOOD | {"description": {"background": 5}}).encode(), records.read_patents),
+        (json.dumps(GOOD | {"application_date": 20190101}).encode(), records.read_patents),
+        (b'{"citing": 5, "cited": "B"}', records.read_citations),
+        (b'{"citing": "", "cited": "B"}', records.read_citations),
+    ],
+)
+def test_wrong_types_deep_inside_a_record(tmp_path, line, reader):
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(line)
+    with pytest.raises(DataError, match=r"row 1"):
+        reader(path)
+
+
+def test_rows_count_the_lines_of_the_file(tmp_path):
+    path = tmp_path / "patents.jsonl"
+    path.write_text(json.dumps(GOOD) + "\n\n\n" + json.dumps(GOOD), encoding="utf-8")
+    with pytest.raises(DataError, match=r"row 4: .*first in row 1"):
+        records.read_patents(path)

@@ -1,0 +1,195 @@
+"""The nine steps of the WIPO-AT recipe on a hand-made world of ten publications, and what its quality check catches."""
+
+import datetime as dt
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from patent_mteb import sample
+from patent_mteb.errors import DataError
+from patent_mteb.files import table_rows
+from patent_mteb.patents.records import Citation, Claim, ExpertSummary, Label, Patent
+from patent_mteb.recipes import wipo_at
+from patent_mteb.recipes.beir import read_beir
+
+MOBILITY, VISION = Label("Emerging", "Mobility", "Walking"), Label("Emerging", "Vision", "Readers")
+
+
+def patent(number, family, *, labels=(), ipc=("A61H 3/00",), year=2010, text="", filed=""):
+    return Patent(
+        publication_number=number,
+        family_id=family,
+        title=f"<b>Title</b> {text or number}",
+        abstract=f"Abstract {text or number}.",
+        claims=(Claim(1, f"A device {text or number}."), Claim(2, "The device of claim 1, smaller.", (1,))),
+        publication_date=dt.date(year, 1, 1),
+        filing_jurisdiction=filed,
+        ipc=ipc,
+        labels=labels,
+        keywords=("walking", "frames"),
+        expert=ExpertSummary(f"Expert title {number}", "detail", "novelty", "use", "advantage", "focus"),
+    )
+
+
+PATENTS = [
+    patent("US1A", "F1", labels=(MOBILITY,)),
+    patent("JP1A", "F1", labels=(MOBILITY,), filed="US"),
+    patent("US2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2012),
+    patent("WO2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2011),
+    patent("CN3A", "F3", labels=(VISION,)),
+    patent("DE4A", "F4", ipc=("G06F 3/01",)),
+    patent("FR5A", "F5", ipc=("G06F 3/16", "A61H 3/00")),
+    patent("RU6A", "F6", ipc=()),
+    patent("BR7A", "F7", labels=(VISION,)),
+    patent("ES8A", "F8", labels=(Label("Conventional", "Vision"),)),
+]
+CITATIONS = [
+    Citation("US1A", "US2A"),
+    Citation("JP1A", "WO2A"),
+    Citation("US1A", "CN3A"),
+    Citation("US1A", "JP1A"),
+    Citation("US2A", "US9Z"),
+    Citation("DE4A", "FR5A"),
+    Citation("DE4A", "US1A"),
+    Citation("CN3A", "RU6A"),
+    Citation("CN3A", "BR7A"),
+    Citation("BR7A", "ES8A"),
+]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    root = tmp_path_factory.mktemp("wipo")
+    return root, wipo_at.build(PATENTS, CITATIONS, root)
+
+
+def test_steps_and_counts(built):
+    root, log = built
+    counts = {step.name.split()[0] + " " + step.name.split()[1]: (step.rows_in, step.rows_out) for step in log.steps[:7]}
+    assert counts == {
+        "0.1 id": (10, 10),
+        "0.2-0.3 patent": (10, 10),
+        "0.4 label": (10, 11),
+        "0.5 citation": (10, 7),
+        "0.6 deduplication": (10, 9),
+        "0.7 split": (8, 8),
+        "0.8 text": (9, 9),
+    }
+    assert all((root / name).is_file() for name in log.files)
+
+
+def test_citations_are_between_families_and_reach_every_document(built):
+    root, _ = built
+    assert read_beir(root / "WIPO-AT").qrels == {
+        "US1A": {"WO2A": 1, "CN3A": 1},
+        "JP1A": {"WO2A": 1, "CN3A": 1},
+        "CN3A": {"RU6A": 1, "BR7A": 1},
+        "DE4A": {"FR5A": 1, "JP1A": 1, "US1A": 1},
+        "BR7A": {"ES8A": 1},
+    }
+
+
+def test_views_are_the_columns_of_table_1(built):
+    root, _ = built
+    rows = table_rows(read_beir(root / "WIPO-AT").views)
+    claims = "1. A device US1A. 2. The device of claim 1, smaller."
+    dwpi = "Expert title US1A detail novelty use advantage focus"
+    assert rows["US1A"] == {
+        "TA": "Title US1A Abstract US1A.",
+        "TAC": f"Title US1A Abstract US1A. {claims}",
+        "Abstract": "Abstract US1A.",
+        "Claim1": "A device US1A.",
+        "Claims": claims,
+        "DWPIFull": f"{dwpi} {claims} Abstract US1A. Title US1A walking, frames",
+        "DWPITA": dwpi,
+    }
+
+
+def test_the_earliest_of_identical_documents_is_kept_and_families_share_a_split(built):
+    root, _ = built
+    tables = read_beir(root / "WIPO-AT")
+    assert "US2A" not in tables.corpus and "WO2A" in tables.corpus
+    meta = table_rows(tables.metadata)
+    assert meta["US1A"]["split"] == meta["JP1A"]["split"]
+    assert meta["JP1A"]["jurisdiction"] == "US"
+    assert meta["WO2A"]["coarse"] == ["Mobility", "Vision", "Mobility"]
+
+
+def test_label_sets(built):
+    root, _ = built
+    folder = root / "WIPO-AT" / "labels"
+    labels = {row["_id"]: row["labels"] for row in pq.read_table(folder / "Emerging.parquet").to_pylist()}
+    fine = {"BR7A": ["Vision"], "CN3A": ["Vision"], "JP1A": ["Mobility"], "US1A": ["Mobility"], "WO2A": ["Mobility", "Vision"]}
+    assert labels == fine
+    vision = {row["_id"]: row["labels"] for row in pq.read_table(folder / "EmergingVision.parquet").to_pylist()}
+    assert vision == {"BR7A": ["Readers"], "CN3A": ["Readers"], "WO2A": ["Readers"]}
+    taxonomy = json.loads((folder / "taxonomy.json").read_text())
+    assert taxonomy["Emerging"] == ["Mobility", "Vision"] and "ConventionalEnvironment" not in taxonomy
+
+
+def test_twice_the_same_bytes(tmp_path):
+    patents, citations = sample.generate()
+    for name in ("one", "two"):
+        wipo_at.build(patents, citations, tmp_path / name)
+    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*") if path.is_file())
+    assert len(files) == 12
+    for path in files:
+        assert (tmp_path / "one" / path).read_bytes() == (tmp_path / "two" / path).read_bytes(), path
+
+
+def change(path, name, values):
+    table = pq.read_table(path)
+    pq.write_table(table.set_column(table.column_names.index(name), name, pa.array(values, table.schema.field(name).type)), path)
+
+
+def straddle(folder):
+    change(folder / "metadata.parquet", "split", ["train", "test"] * 4 + ["train"])
+    change(folder / "metadata.parquet", "family_id", ["F"] * 9)
+
+
+def stranger(folder):
+    path = folder / "labels" / "Emerging.parquet"
+    change(path, "labels", [["Flying"]] * pq.read_table(path).num_rows)
+
+
+def unknown(folder):
+    with (folder / "qrels/test.tsv").open("a") as out:
+        out.write("US1A\tXX1\t1\n")
+
+
+def silent(folder):
+    change(folder / "views.parquet", "Claim1", [""] + ["x"] * 8)
+
+
+@pytest.mark.parametrize(
+    ("breaks", "message"),
+    [
+        (straddle, "family 'F' straddles two splits: BR7A is in train, CN3A in test"),
+        (stranger, "row 1: label 'Flying' of 'BR7A' is outside the taxonomy of Emerging"),
+        (unknown, "judgement of the unknown document 'XX1'"),
+        (silent, "view Claim1 is empty for 1 of 9 rows, first for 'BR7A'"),
+    ],
+)
+def test_quality_check_names_the_offender(tmp_path, breaks, message):
+    wipo_at.build(PATENTS, CITATIONS, tmp_path)
+    breaks(tmp_path / "WIPO-AT")
+    with pytest.raises(DataError, match=message):
+        wipo_at.check(tmp_path / "WIPO-AT")
+    if breaks is silent:
+        assert wipo_at.check(tmp_path / "WIPO-AT", allow_empty_views=True)["rows of view Claim1 without text"] == 1
+
+
+def test_patents_without_expert_text_get_no_dwpi_view(tmp_path):
+    from dataclasses import replace
+
+    bare = [replace(one, expert=ExpertSummary()) for one in PATENTS]
+    log = wipo_at.build(bare, CITATIONS, tmp_path)
+    assert read_beir(tmp_path / "WIPO-AT").views.column_names == ["_id", "TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull"]
+    assert any("DWPITA" in step.note for step in log.steps)
+
+
+def test_without_a_citation_inside_the_corpus_there_is_nothing_to_build(tmp_path):
+    with pytest.raises(DataError, match="no citation connects two families"):
+        wipo_at.build(PATENTS, [Citation("US1A", "JP1A"), Citation("US1A", "elsewhere")], tmp_path)

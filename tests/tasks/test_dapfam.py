@@ -1,0 +1,169 @@
+"""DAPFAM tasks: parity with mteb's own eighteen, texts of every view, slices from one ranking, what bad data says."""
+
+import mteb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from datasets import Dataset
+from worlds import HashEncoder, dapfam_tables
+from worlds import scores_of as scores
+
+from patent_mteb.errors import DataError
+from patent_mteb.tasks import dapfam
+
+OURS = {"TitlAbs": "TA", "TitlAbsClm": "TAC", "FullText": "FullText"}
+THEIRS = [
+    (
+        f"DAPFAM{domain}{query}To{corpus}Retrieval",
+        f"PatentDAPFAM{OURS[query]}To{OURS[corpus]}{domain.replace('All', '')}Retrieval",
+    )
+    for domain in ("All", "In", "Out")
+    for query in ("TitlAbs", "TitlAbsClm")
+    for corpus in ("TitlAbs", "TitlAbsClm", "FullText")
+]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    root = tmp_path_factory.mktemp("data")
+    dapfam_tables(root)
+    return root
+
+
+@pytest.fixture
+def local(data, monkeypatch):
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(data))
+    folder = data / "datalyes" / "DAPFAM_patent"
+    files = {"corpus": "corpus", "queries": "queries", "relations": "qrels_all"}
+    monkeypatch.setattr(
+        "mteb.tasks.retrieval.eng.dapfam_patent_retrieval.load_dataset",
+        lambda path, config, split, revision: Dataset(pq.read_table(folder / f"{files[config]}.parquet")),
+    )
+    return folder
+
+
+@pytest.mark.parametrize(("theirs", "ours"), THEIRS)
+def test_parity_with_mteb_where_the_separator_does_not_matter(local, theirs, ours):
+    model = HashEncoder()
+    reference, mine = scores(mteb.get_task(theirs), model), scores(mteb.get_task(ours), model)
+    shared = [name for name in reference if name.startswith(("ndcg", "recall", "map", "mrr", "precision"))]
+    assert len(shared) > 20
+    for name in shared:
+        assert mine[name] == pytest.approx(reference[name], abs=1e-6), name
+
+
+def test_the_separator_is_the_only_difference(local):
+    theirs, ours = HashEncoder(keep_space=True), HashEncoder(keep_space=True)
+    scores(mteb.get_task("DAPFAMAllTitlAbsClmToFullTextRetrieval"), theirs)
+    scores(mteb.get_task("PatentDAPFAMTACToFullTextRetrieval"), ours)
+    assert set(theirs.texts) != set(ours.texts)
+    flat = {" ".join(text.split()) for text in theirs.texts}
+    assert flat == {" ".join(text.split()) for text in ours.texts}
+
+
+def test_in_and_out_are_slices_of_one_ranking_and_tasks_of_their_own(local):
+    model = HashEncoder()
+    everything = scores(mteb.get_task("PatentDAPFAMTAToTACRetrieval"), model)
+    n_texts = len(model.texts)
+    assert everything["main_score"] == everything["ndcg_at_100"]
+    for domain, key in (("In", "in"), ("Out", "out")):
+        part = scores(mteb.get_task(f"PatentDAPFAMTAToTAC{domain}Retrieval"), model)
+        for measure in ("ndcg_at_100", "ndcg_at_10", "recall_at_100", "recall_at_10"):
+            assert everything[f"{key}_{measure}"] == pytest.approx(part[measure], abs=1e-5)
+        assert everything[f"{key}_n_queries"] == part["n_queries"]
+    assert (everything["n_queries"], everything["in_n_queries"], everything["out_n_queries"]) == (8, 8, 7)
+    assert n_texts == 40 + 8
+
+
+def test_names_and_pairs():
+    names = {task.metadata.name for task in dapfam.TASKS}
+    assert len(names) == 3 * (16 + 3 + 4 + 1)
+    assert {
+        "PatentDAPFAMTACToTACRetrieval",
+        "PatentDAPFAMTitleToDescriptionOutRetrieval",
+        "PatentDAPFAMClaim1ToClaim1InRetrieval",
+    } <= names
+
+
+def test_texts_of_every_view(local):
+    table = pq.read_table(local / "queries.parquet")
+    row = table.slice(0, 1).to_pylist()[0]
+    expected = {
+        "Title": row["title_en"],
+        "TA": f"{row['title_en']} {row['abstract_en']}",
+        "TAC": f"{row['title_en']} {row['abstract_en']} {row['claims_text']}",
+        "Abstract": row["abstract_en"],
+        "Description": row["description_en"],
+        "FullText": f"{row['title_en']} {row['abstract_en']} {row['claims_text']} {row['description_en']}",
+        "Keywords": row["abstract_keywords"],
+        "Claim1": row["claims_text"].split("\n")[0].removeprefix("1. "),
+    }
+    for view, text in expected.items():
+        assert dapfam.texts(table, view)[0] == text, view
+    listed = table.drop(["abstract_keywords"]).append_column("keywords", pa.array([["a", "b"]] * len(table)))
+    assert dapfam.texts(listed, "Keywords")[0] == "a, b"
+    with pytest.raises(DataError, match="no keyword column"):
+        dapfam.texts(table.drop(["abstract_keywords"]), "Keywords")
+
+
+def test_a_family_does_not_find_itself(tmp_path, monkeypatch):
+    dapfam_tables(tmp_path)
+    folder = tmp_path / "datalyes" / "DAPFAM_patent"
+    queries = pq.read_table(folder / "queries.parquet")
+    twin = queries.drop(["abstract_keywords"]).rename_columns(["relevant_id", *queries.column_names[1:-1]])
+    pq.write_table(pa.concat_tables([pq.read_table(folder / "corpus.parquet"), twin]), folder / "corpus.parquet")
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
+    seen = {}
+    monkeypatch.setattr("patent_mteb.tasks.perquery.save", lambda task, model, ranks, qrels, slices, results: seen.update(results))
+    scores(mteb.get_task("PatentDAPFAMTAToTARetrieval"), HashEncoder())
+    assert len(seen) == 8
+    for query, found in seen.items():
+        assert query not in found
+        assert len(found) == 47
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        (
+            "qrels_all",
+            lambda t: t.set_column(1, "relevant_id", pa.array(["nobody"] * len(t))),
+            "row 1: unknown document 'nobody'",
+        ),
+        ("qrels_all", lambda t: t.set_column(0, "query_id", pa.array(["nobody"] * len(t))), "row 1: unknown query 'nobody'"),
+        ("qrels_all", lambda t: t.set_column(3, "domain_rel", pa.array(["in"] * len(t))), "domain_rel is 'in'"),
+        ("corpus", lambda t: pa.concat_tables([t, t.slice(0, 1)]), "row 41: id '000-d' occurs twice"),
+        ("corpus", lambda t: t.drop(["claims_text"]), "column 'claims_text' is missing"),
+        ("queries", lambda t: t.set_column(0, "query_id", pa.array(range(len(t)))), "column 'query_id' has type int64"),
+    ],
+)
+def test_bad_tables_are_named(tmp_path, monkeypatch, name, change, message):
+    dapfam_tables(tmp_path)
+    path = tmp_path / "datalyes" / "DAPFAM_patent" / f"{name}.parquet"
+    pq.write_table(change(pq.read_table(path)), path)
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
+    with pytest.raises(DataError, match=message):
+        mteb.get_task("PatentDAPFAMTAToTARetrieval").load_data()
+
+
+def test_slice_scores_equal_pytrec_eval(local, monkeypatch):
+    import pytrec_eval
+
+    seen = {}
+    monkeypatch.setattr(
+        "patent_mteb.tasks.perquery.save",
+        lambda task, model, ranks, qrels, slices, results: seen.update(
+            task=task, run={query: dict(found) for query, found in results.items()}
+        ),
+    )
+    found = scores(mteb.get_task("PatentDAPFAMAbstractToDescriptionRetrieval"), HashEncoder())
+    for name, qrels in seen["task"].tables.slices.items():
+        reference = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10,100", "recall.10,100", "map_cut.1000"}).evaluate(seen["run"])
+        for ours, theirs in (
+            ("ndcg_at_10", "ndcg_cut_10"),
+            ("ndcg_at_100", "ndcg_cut_100"),
+            ("recall_at_10", "recall_10"),
+            ("map_at_1000", "map_cut_1000"),
+        ):
+            assert found[f"{name}_{ours}"] == pytest.approx(np.mean([values[theirs] for values in reference.values()]), abs=1e-5)

@@ -1,0 +1,231 @@
+"""WIPO-AT tasks: hand-worked scores of a ten-publication world, protocols against naive scikit-learn, and stable identities."""
+
+import json
+
+import mteb
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import adjusted_rand_score, f1_score, normalized_mutual_info_score, v_measure_score
+from sklearn.neighbors import NearestNeighbors
+from test_build_wipo_at import CITATIONS, PATENTS
+from worlds import FixedSearch, HashEncoder, scores_of
+
+from patent_mteb.data import sources
+from patent_mteb.errors import DataError, ModelError
+from patent_mteb.recipes import wipo_at as recipe
+from patent_mteb.tasks import wipo_at
+
+
+@pytest.fixture(scope="module")
+def ten(tmp_path_factory):
+    root = tmp_path_factory.mktemp("ten")
+    recipe.build(PATENTS, CITATIONS, root)
+    return root
+
+
+@pytest.fixture
+def local(ten, monkeypatch):
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(ten))
+    return ten
+
+
+RANKINGS = {
+    "US1A": ["US1A", "JP1A", "CN3A", "DE4A", "WO2A"],  # own family first, then VISION (OUT) at 1, MOBILITY (IN) at 3
+    "JP1A": ["WO2A", "CN3A"],
+    "CN3A": ["RU6A", "FR5A", "BR7A"],
+    "DE4A": ["FR5A", "JP1A", "ES8A", "US1A"],
+    "BR7A": ["US1A"],
+}
+
+
+def dcg(*ranks):
+    return sum(1 / np.log2(rank + 1) for rank in ranks)
+
+
+def test_hand_worked_scores(local):
+    found = scores_of(mteb.get_task("PatentCitationRetrieval"), FixedSearch(RANKINGS))
+    us1, jp1 = dcg(1, 3) / dcg(1, 2), 1.0
+    cn3, de4, br7 = dcg(1, 3) / dcg(1, 2), dcg(1, 2, 4) / dcg(1, 2, 3), 0.0
+    assert found["n_queries"] == 5
+    assert found["ndcg_at_10"] == pytest.approx(np.mean([us1, jp1, cn3, de4, br7]), abs=1e-5)
+    assert found["main_score"] == found["ndcg_at_10"]
+    # IN: US1A->WO2A (Mobility) at 3, JP1A->WO2A at 1, CN3A->BR7A (Vision) at 3, DE4A->FR5A (G06) at 1, BR7A->ES8A (Vision) missed
+    assert found["in_ndcg_at_10"] == pytest.approx(np.mean([dcg(3), 1, dcg(3), 1, 0]), abs=1e-5)
+    assert found["in_n_queries"] == 5
+    # OUT: US1A->CN3A at 1, JP1A->CN3A at 2, DE4A->{US1A, JP1A} (Mobility) at 4 and 2; CN3A->RU6A has no domain and is in neither
+    assert found["out_ndcg_at_10"] == pytest.approx(np.mean([1, dcg(2), dcg(2, 4) / dcg(1, 2)]), abs=1e-5)
+    assert found["out_n_queries"] == 3
+    assert found["jurisdiction_en_ndcg_at_10"] == pytest.approx((us1 + jp1) / 2, abs=1e-5)
+    assert found["jurisdiction_cn_ndcg_at_10"] == pytest.approx(cn3, abs=1e-5)
+    assert found["jurisdiction_de_ndcg_at_10"] == pytest.approx(de4, abs=1e-5)
+    assert {name for name in found if name.startswith("jurisdiction") and name.endswith("n_queries")} == {
+        "jurisdiction_en_n_queries",
+        "jurisdiction_cn_n_queries",
+        "jurisdiction_de_n_queries",
+    }
+    assert found["recall_at_10"] == pytest.approx(np.mean([1, 1, 1, 1, 0]), abs=1e-5)
+    assert found["mrr_at_10"] == pytest.approx(np.mean([1, 1, 1, 1, 0]), abs=1e-5)
+
+
+def test_the_grid_has_32_tasks_and_one_stored_text_a_view(local):
+    assert len(wipo_at.RETRIEVAL_TASKS) == len({task.metadata.name for task in wipo_at.RETRIEVAL_TASKS}) == 32
+    rows = {row["_id"]: row for row in pq.read_table(local / "WIPO-AT" / "views.parquet").to_pylist()}
+    for task in wipo_at.RETRIEVAL_TASKS:
+        tables = task().load_tables()
+        assert tables.corpus == {key: rows[key][task.cell.corpus] for key in tables.corpus}
+        assert tables.queries == {key: rows[key][task.cell.query] for key in tables.queries}
+
+
+def test_other_data_never_answers_with_a_cached_score(local, tmp_path, monkeypatch):
+    cache = mteb.ResultCache(tmp_path / "results")
+
+    def run(model):
+        return mteb.evaluate(model, mteb.get_task("PatentCitationRetrieval"), cache=cache, show_progress_bar=False).task_results[0]
+
+    first = run(FixedSearch(RANKINGS))
+    again = run(FixedSearch({}))
+    assert again.scores["test"][0]["main_score"] == first.scores["test"][0]["main_score"] > 0, "the same data and model: from the cache"
+    recipe.build(PATENTS, CITATIONS[:-1], tmp_path / "other")
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "other"))
+    second = run(FixedSearch({}))
+    assert second.dataset_revision != first.dataset_revision
+    assert second.scores["test"][0]["main_score"] == 0
+
+
+def test_sample_results_load_again_and_are_filed_apart(tmp_path, monkeypatch):
+    task = mteb.get_task("PatentCitationRetrieval")
+    assert task.metadata.name == "PatentCitationRetrieval.sample"
+    assert type(mteb.get_task("PatentCitationRetrieval.sample")).force_sample
+    cache = mteb.ResultCache(tmp_path)
+    model = FixedSearch({})
+    mteb.evaluate(model, task, cache=cache, show_progress_bar=False)
+    (path,) = tmp_path.rglob("PatentCitationRetrieval*.json")
+    assert path.name == "PatentCitationRetrieval.sample.json"
+    assert json.loads(path.read_text())["dataset_revision"].startswith("sample-")
+    loaded = cache.load_results(tasks=["PatentCitationRetrieval.sample"])
+    assert [result.task_name for model in loaded.model_results for result in model.task_results] == ["PatentCitationRetrieval.sample"]
+
+
+def test_a_task_keeps_its_identity_when_its_data_is_unloaded(tmp_path):
+    task = mteb.get_task("PatentCitationRetrieval")
+    for _ in range(2):
+        mteb.evaluate(FixedSearch({}), task, cache=mteb.ResultCache(tmp_path), overwrite_strategy="always", show_progress_bar=False)
+        assert not task.data_loaded
+        assert task.metadata.name == "PatentCitationRetrieval.sample"
+    assert [path.name for path in tmp_path.rglob("Patent*.json")] == ["PatentCitationRetrieval.sample.json"]
+
+
+@pytest.mark.parametrize(("suffix", "has_expert", "has_public"), [("", True, True), (".DWPIOnly", True, False), (".NoDWPI", False, True)])
+def test_text_variants(suffix, has_expert, has_public):
+    data = mteb.get_task(f"WIPOATEmergingClassification{suffix}").load_split()
+    fields = wipo_at.VARIANTS[suffix]
+    assert len(fields) == 6 * has_expert + 4 * has_public
+    folder = sources.resolve(wipo_at.DATA).path()
+    rows = {row["_id"]: row for row in pq.read_table(folder / "fields.parquet").to_pylist()}
+    labelled = [row for row in pq.read_table(folder / "labels" / "Emerging.parquet").to_pylist() if row["split"] == "test"]
+    assert data.texts["test"] == [" ".join(filter(None, (rows[row["_id"]][name] for name in fields))) for row in labelled]
+    assert data.labels["test"] == [row["labels"] for row in labelled]
+
+
+def test_an_empty_split_is_refused(local):
+    with pytest.raises(DataError, match=r"split '\w+' is empty"):
+        mteb.get_task("WIPOATEmergingVisionClassification").load_data()
+
+
+class Frozen(HashEncoder):
+    """Random vectors that depend on the text alone."""
+
+    def vector(self, text):
+        seed = sum(text.encode()) * 7919 + len(text)
+        return np.random.default_rng(seed).standard_normal(self.dims).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def classified():
+    task = mteb.get_task("WIPOATEmergingClassification.NoDWPI")
+    model = Frozen(dims=24)
+    found = scores_of(task, model)
+    task.load_data()
+    data = task.dataset[task.source.subset]["test"]
+    matrices = {split: np.stack([model.vector(text) for text in data.texts[split]]) for split in data.texts}
+    hot = {split: np.array([[label in labels for label in data.classes] for labels in data.labels[split]]) for split in data.labels}
+    return found, data, matrices, hot
+
+
+def test_probe_equals_a_naive_scikit_learn_script(classified):
+    found, data, x, y = classified
+    best = (-1.0, 0.0)
+    for c in (0.01, 0.1, 1.0, 10.0, 100.0):
+        fits = [LogisticRegression(C=c, tol=1e-10, max_iter=10_000).fit(x["train"], y["train"][:, i]) for i in range(len(data.classes))]
+        predicted = {split: np.stack([fit.predict(x[split]) for fit in fits], axis=1) for split in ("validation", "test")}
+        score = f1_score(y["validation"], predicted["validation"], average="macro", zero_division=0)
+        if score > best[0]:
+            best = (score, c)
+            per_label = f1_score(y["test"], predicted["test"], average=None, zero_division=0)
+    assert found["c"] == best[1]
+    assert found["macro_f1"] == found["main_score"] == pytest.approx(per_label.mean(), abs=1e-5)
+    for label, value in zip(data.classes, per_label, strict=True):
+        assert found[f"f1_{label}"] == pytest.approx(value, abs=1e-5)
+    assert found["n_unconverged_fits"] == 0
+
+
+def test_knn_equals_a_naive_scikit_learn_script(classified):
+    found, _, x, y = classified
+    unit = {split: matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for split, matrix in x.items()}
+    scores = {}
+    for k in (1, 3, 5, 10, 20):
+        _, near = NearestNeighbors(n_neighbors=k, metric="cosine").fit(unit["train"]).kneighbors(unit["test"])
+        votes = y["train"][near].mean(axis=1) > 0.5
+        scores[k] = f1_score(y["test"], votes, average="macro", zero_division=0)
+        assert found[f"knn_{k}_macro_f1"] == pytest.approx(scores[k], abs=1e-5)
+    assert found["knn_macro_f1"] == pytest.approx(max(scores.values()), abs=1e-5)
+
+
+def test_clustering_equals_a_naive_scikit_learn_script(classified):
+    _, data, x, _ = classified
+    found = scores_of(mteb.get_task("WIPOATEmergingClustering.NoDWPI"), Frozen(dims=24))
+    everyone = [label for split in data.labels.values() for labels in split for label in labels]
+    true = [min(labels, key=lambda label: (everyone.count(label), label)) for labels in data.labels["test"]]
+    assigned = KMeans(len(data.classes), n_init=10, random_state=42).fit_predict(x["test"])
+    assert found["v_measure"] == found["main_score"] == pytest.approx(v_measure_score(true, assigned), abs=1e-5)
+    assert found["ari"] == pytest.approx(adjusted_rand_score(true, assigned), abs=1e-5)
+    assert found["nmi"] == pytest.approx(normalized_mutual_info_score(true, assigned), abs=1e-5)
+
+
+class Broken(HashEncoder):
+    def encode(self, inputs, **kwargs):
+        vectors = super().encode(inputs)
+        vectors[3, 2] = np.nan
+        return vectors
+
+
+class Ragged(HashEncoder):
+    def encode(self, inputs, **kwargs):
+        return super().encode(inputs)[:-1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [(Broken, "gave NaN or infinite embeddings for 1 of"), (Ragged, r"gave embeddings of shape \(\d+, 64\) for the \d+ texts")],
+)
+@pytest.mark.parametrize("task", ["WIPOATEmergingClassification", "WIPOATEmergingClustering"])
+def test_broken_embeddings_stop_the_run_with_model_and_task(kind, message, task):
+    with pytest.raises(ModelError, match=message) as caught:
+        scores_of(mteb.get_task(task), kind())
+    assert "tests/hash-encoder" in str(caught.value) and f"{task}.sample" in str(caught.value)
+
+
+def test_zero_shot_labels_use_the_label_names():
+    task = mteb.get_task("WIPOATEmergingClassification.NoDWPI")
+    data = task.load_split()
+
+    def scorer(texts, labels):
+        return np.array([[text.lower().count(label.lower()[:4]) for label in labels] for text in texts], dtype=float)
+
+    found = task.zero_shot(scorer)
+    hot = np.array([[label in labels for label in data.classes] for labels in data.labels["test"]])
+    predicted = scorer(data.texts["test"], data.classes) >= found["threshold"]
+    assert found["macro_f1"] == pytest.approx(f1_score(hot, predicted, average="macro", zero_division=0))
