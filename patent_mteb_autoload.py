@@ -1,9 +1,12 @@
-"""Import hook that registers the suite as soon as ``mteb`` has been imported.
+"""Import hook that registers the suite whenever ``mteb`` has been imported.
 
 ``patent_mteb_autoload.pth`` (installed beside the package) starts it in every Python process, so that the unmodified ``mteb``
 command knows the suite. Until somebody imports ``mteb`` it costs one look at a name for each import, and imports nothing; it is a
-module of its own, because starting it as a part of ``patent_mteb`` would import that package. ``PATENT_MTEB_AUTOLOAD=0`` switches it
-off; importing ``patent_mteb`` installs it all the same.
+module of its own, because starting it as a part of ``patent_mteb`` would import that package. ``PATENT_MTEB_AUTOLOAD=0`` (or false, no,
+off) switches it off; importing ``patent_mteb`` installs it all the same.
+
+The hook stays in place: ``python -m mteb`` looks for mteb before it imports it, mteb may be imported again, and a registration that
+failed must be said at every import, not at the first alone.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import os
 import sys
 
 MARK = "patent_mteb_autoload"
+CALLED = "patent_mteb:register"
+"""Module and function that are called when mteb has been imported; by name, so that this module depends on nothing."""
 
 
 class _Hook:
@@ -20,24 +25,38 @@ class _Hook:
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
         if name != "mteb":
             return None
-        remove()
-        from importlib.util import find_spec
+        others = (finder for finder in sys.meta_path if getattr(finder, "mark", None) != MARK and hasattr(finder, "find_spec"))
+        spec = next((spec for finder in others if (spec := finder.find_spec(name, path, target)) is not None), None)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
 
-        spec = find_spec("mteb")
-        if spec is None or spec.loader is None:
-            return spec
-        loader = spec.loader
-        run = loader.exec_module
+            def exec_module(module):  # type: ignore[no-untyped-def]
+                run(module)
+                _call()
 
-        def exec_module(module):  # type: ignore[no-untyped-def]
-            loader.exec_module = run  # type: ignore[method-assign]
-            run(module)
-            import patent_mteb
-
-            patent_mteb.register()
-
-        loader.exec_module = exec_module  # type: ignore[method-assign]
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
+
+
+def _call() -> None:
+    from importlib import import_module
+
+    package, _, function = CALLED.partition(":")
+    try:
+        found = import_module(package)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        import warnings
+
+        warnings.warn(
+            f"patent-mteb is only half removed: {__file__} is there, the package {package} is not, so mteb runs without it. "
+            "Remedy: pip install patent-mteb, or delete that file and the .pth file beside it",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    else:
+        getattr(found, function)()
 
 
 def install() -> None:
@@ -51,5 +70,5 @@ def remove() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "mark", None) != MARK]
 
 
-if os.environ.get("PATENT_MTEB_AUTOLOAD", "1") != "0" and "mteb" not in sys.modules:
+if os.environ.get("PATENT_MTEB_AUTOLOAD", "1").strip().lower() not in ("0", "false", "no", "off") and "mteb" not in sys.modules:
     install()

@@ -47,7 +47,8 @@ def main() -> None:
         best = found.sort("value", descending=True).row(0, named=True)
         print(f"best for {name}: {best['setting']} with {best['value']:.4f}")
     if arguments.plot:
-        from patent_mteb.report.plots import alpha_curve, save
+        from patent_mteb.report.figures import save
+        from patent_mteb.report.plots import alpha_curve
 
         title = f"BM25 and dense, {task.metadata.name}"
         figure = alpha_curve(table.drop_nulls("alpha"), measure=task.metadata.main_score, title=title)

@@ -1,7 +1,7 @@
 """Your own patents as a benchmark: records -> build -> validate -> run, with the commands that do it.
 
     python examples/own_patents.py patents.jsonl citations.jsonl OUT
-    python examples/own_patents.py patents.parquet citations.parquet OUT --family dapfam --task PatentDAPFAMTACToTACRetrieval --model MODEL
+    python examples/own_patents.py patents.parquet citations.parquet OUT --benchmark dapfam --task PatentDAPFAMTAToTARetrieval
     python examples/own_patents.py                 # a few invented records, written to a temporary directory
 
 A record is one publication; ``patent_mteb.patents.records`` says which fields there are. Two are required, the others decide what can be
@@ -40,9 +40,9 @@ def command(*words: str | Path) -> int:
     return patent_mteb([str(word) for word in words])
 
 
-def benchmark(patents: Path, citations: Path, out: Path, family: str, task: str, model: str) -> int:
+def benchmark(patents: Path, citations: Path, out: Path, name: str, task: str, model: str) -> int:
     """Returns the exit status of the last command that was run."""
-    if status := command("build", family, patents, citations, out / "data"):
+    if status := command("build", name, patents, citations, out / "data"):
         return status
     command("validate", out / "data")
     os.environ["PATENT_MTEB_DATA"] = str(out / "data")
@@ -54,11 +54,11 @@ def main() -> int:
     parser.add_argument("patents", type=Path, nargs="?")
     parser.add_argument("citations", type=Path, nargs="?")
     parser.add_argument("out", type=Path, nargs="?")
-    parser.add_argument("--family", default="wipo_at", help="wipo_at, dapfam, patenteb, sophia or patentmap")
+    parser.add_argument("--benchmark", default="wipo_at", help="wipo_at, dapfam, patenteb, sophia or patentmap")
     parser.add_argument("--task", default="PatentCitationRetrieval")
     parser.add_argument("--model", default="mteb/baseline-bm25s")
     arguments = parser.parse_args()
-    chosen = (arguments.family, arguments.task, arguments.model)
+    chosen = (arguments.benchmark, arguments.task, arguments.model)
     if arguments.patents is None:
         with tempfile.TemporaryDirectory() as folder:
             print("Invented records: their scores say nothing about any benchmark.")

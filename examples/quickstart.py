@@ -3,7 +3,7 @@
     python examples/quickstart.py                                          # BM25
     python examples/quickstart.py sentence-transformers/all-MiniLM-L6-v2   # or the directory of a checkpoint
 
-Both families are unreleased, so the tasks run on the built-in sample unless PATENT_MTEB_DATA names your data. Results are written
+Both benchmarks are unreleased, so the tasks run on the built-in sample unless PATENT_MTEB_DATA names your data. Results are written
 to ./results, where `patent-mteb report results` finds them.
 """
 

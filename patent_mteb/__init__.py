@@ -12,7 +12,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import patent_mteb_autoload
-from patent_mteb.identity import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from mteb.benchmarks.benchmark import Benchmark
 
     from patent_mteb.experiments.evaluate import evaluate, explain, rank
+    from patent_mteb.identity import __version__
     from patent_mteb.tasks.benchmark import PatentBenchmark
     from patent_mteb.tasks.catalogue import get_tasks
 
@@ -36,7 +36,8 @@ __all__ = [
     "register_tasks",
 ]
 
-_VERBS = {
+_HOMES = {
+    "__version__": "identity",
     "evaluate": "experiments.evaluate",
     "explain": "experiments.evaluate",
     "get_tasks": "tasks.catalogue",
@@ -101,13 +102,13 @@ def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _VERBS:
-        return getattr(importlib.import_module(f"patent_mteb.{_VERBS[name]}"), name)
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"patent_mteb.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_VERBS})
+    return sorted({*globals(), *_HOMES})
 
 
 class _Moved(ModuleType):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeVar
+
+_Key = TypeVar("_Key", bound=str | tuple[str, ...])
 
 
 class PatentMTEBError(Exception):
@@ -40,11 +43,12 @@ class RegistrationError(PatentMTEBError):
     """The suite could not be registered in mteb."""
 
 
-def refuse_repeat(seen: dict[str, int], key: str, row: int, *, path: Path | str, what: str, remedy: str) -> None:
+def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | str, what: str, remedy: str) -> None:
     """Note the row in which a key stands first.
 
     Args:
         seen: key -> row of its first occurrence, extended by the call.
+        key: one word, or the words that together may stand in one row only.
         what: what the key is, for the message; may be empty.
 
     Raises:
@@ -52,4 +56,6 @@ def refuse_repeat(seen: dict[str, int], key: str, row: int, *, path: Path | str,
     """
     first = seen.setdefault(key, row)
     if first != row:
-        raise DataError(f"{what} '{key}' occurs twice (first in row {first})".lstrip(), path=path, row=row, remedy=remedy)
+        words = (key,) if isinstance(key, str) else key
+        name = ", ".join(f"'{word}'" for word in words)
+        raise DataError(f"{what} {name} occurs twice (first in row {first})".lstrip(), path=path, row=row, remedy=remedy)

@@ -1,36 +1,53 @@
-"""Every read and write of files: lines, JSON lines, parquet tables, JSON documents; the folder of the caches."""
+"""Every read and write of files: lines, JSON lines, parquet tables, JSON documents; the folder of the caches.
+
+Whatever is written is written beside its place and renamed (:func:`replacing`). Whatever a user wrote is read with one error that
+names the file, the row and the remedy (:class:`~patent_mteb.errors.DataError`).
+"""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
+import datetime as dt
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, refuse_repeat
 
 __all__ = [
     "cache_root",
     "check_columns",
-    "json_digest",
+    "json_lines",
+    "load_json",
     "read_json",
     "read_jsonl",
+    "read_keyed",
     "read_parquet",
+    "read_rows",
     "replacing",
     "table_rows",
     "text_lines",
+    "unique",
     "write_json",
     "write_jsonl",
+    "write_lines",
     "write_parquet",
+    "write_rows",
     "write_text",
 ]
+
+_LAYOUT = "see 'Your own data' in the README for the layout"
+_AT_ONCE = 10_000
+"""Rows that are in memory while a table is read or written row by row."""
+
+_Row = TypeVar("_Row")
 
 
 @contextlib.contextmanager
@@ -51,8 +68,24 @@ def replacing(path: Path) -> Iterator[Path]:
 def write_text(path: Path, text: str) -> Path:
     """Write a text file, UTF-8, and return its path."""
     with replacing(path) as partial:
-        partial.write_text(text, "utf-8")
+        partial.write_text(text, "utf-8", newline="\n")
     return path
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines, UTF-8, each with a line feed at its end."""
+    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as out:
+        out.writelines(f"{line}\n" for line in lines)
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a JSON document, indented, keys sorted."""
+    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
+
+
+def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]], **options: Any) -> None:
+    """Write one JSON object a line, UTF-8, keys in the order given; ``options`` are those of ``json.dumps``."""
+    write_lines(path, (json.dumps(row, ensure_ascii=False, **options) for row in rows))
 
 
 def write_parquet(path: Path, table: pa.Table) -> None:
@@ -61,11 +94,15 @@ def write_parquet(path: Path, table: pa.Table) -> None:
         pq.write_table(table, partial)
 
 
-def write_jsonl(path: Path, rows: Iterable[Mapping[str, Any]], **options: Any) -> None:
-    """Write one JSON object a line, UTF-8, keys in the order given; ``options`` are those of ``json.dumps``."""
-    with replacing(path) as partial, partial.open("w", encoding="utf-8", newline="\n") as out:
-        for row in rows:
-            out.write(json.dumps(row, ensure_ascii=False, **options) + "\n")
+def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> None:
+    """Write rows as they come, as parquet or JSON lines by the suffix of the path; dates are ISO 8601 in JSON."""
+    if path.suffix != ".parquet":
+        write_jsonl(path, rows, default=dt.date.isoformat)
+        return
+    stream = iter(rows)
+    with replacing(path) as partial, pq.ParquetWriter(partial, schema) as out:
+        while some := list(islice(stream, _AT_ONCE)):
+            out.write_table(pa.Table.from_pylist(some, schema=schema))
 
 
 def cache_root() -> Path:
@@ -75,14 +112,37 @@ def cache_root() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "patent_mteb"
 
 
-def read_jsonl(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
-    """Read a JSON-lines file whose named fields are strings.
-
-    Yields:
-        (row, {field: text}) for every line that is not blank; an optional field that is missing or null is ``""``.
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers, from 1, without line ends; a byte order mark is passed over.
 
     Raises:
-        DataError: missing file, UTF-8 error, malformed JSON, missing field or wrong type, each with its row.
+        DataError: the file is missing, or a line is not valid UTF-8.
+    """
+    _exists(path)
+    with path.open("rb") as stream:
+        for number, raw in enumerate(stream, start=1):
+            try:
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at column {error.start + 1})",
+                    path=path,
+                    row=number,
+                    remedy="save the file as UTF-8, for example with: iconv -f latin1 -t utf-8",
+                ) from error
+            yield number, line.rstrip("\r\n")
+
+
+def _exists(path: Path) -> None:
+    if not path.is_file():
+        raise DataError("the file is missing", path=path, remedy=_LAYOUT)
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The JSON objects of a file, one a line, with the numbers of their lines; blank lines are passed over.
+
+    Raises:
+        DataError: missing file, UTF-8 error, malformed JSON, or another value than an object.
     """
     for number, line in text_lines(path):
         if not line.strip():
@@ -95,6 +155,19 @@ def read_jsonl(path: Path, required: Sequence[str], optional: Sequence[str] = ()
             ) from error
         if not isinstance(row, dict):
             raise DataError(f"a JSON {type(row).__name__} where an object is expected", path=path, row=number, remedy="mend the line")
+        yield number, row
+
+
+def read_jsonl(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+    """Read a JSON-lines file whose named fields are strings.
+
+    Yields:
+        (row, {field: text}) for every line that is not blank; an optional field that is missing or null is ``""``.
+
+    Raises:
+        DataError: missing file, UTF-8 error, malformed JSON, missing field or wrong type, each with its row.
+    """
+    for number, row in json_lines(path):
         values = {}
         for name in (*required, *optional):
             value = row.get(name)
@@ -123,14 +196,17 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] 
     Raises:
         DataError: missing or unreadable file, missing column, or wrong column type.
     """
-    if not path.is_file():
-        raise DataError("the file is missing", path=path, remedy="see 'Your own data' in the README for the layout")
+    _exists(path)
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"not a readable parquet file ({error})", path=path, remedy="write or download the file again") from error
+        raise _unreadable(path, error) from error
     check_columns(table, columns, path)
     return table
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    return DataError(f"not a readable parquet file ({error})", path=path, remedy="write or download the file again")
 
 
 def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable[str], path: Path) -> None:
@@ -147,21 +223,37 @@ def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable
             )
 
 
-def _same_kind(found: pa.DataType, expected: pa.DataType) -> bool:
+def _same_kind(actual: pa.DataType, expected: pa.DataType) -> bool:
     for test in (
         lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or _is_string_dictionary(t),
         pa.types.is_integer,
         pa.types.is_floating,
     ):
         if test(expected):
-            return bool(test(found))
+            return bool(test(actual))
     if pa.types.is_list(expected):
-        return (pa.types.is_list(found) or pa.types.is_large_list(found)) and _same_kind(found.value_type, expected.value_type)
-    return bool(found == expected)
+        return (pa.types.is_list(actual) or pa.types.is_large_list(actual)) and _same_kind(actual.value_type, expected.value_type)
+    return bool(actual == expected)
 
 
 def _is_string_dictionary(kind: pa.DataType) -> bool:
     return bool(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type))
+
+
+def read_keyed(path: Path, columns: Mapping[str, pa.DataType] | None = None, key: str = "_id") -> pa.Table:
+    """Read a parquet file with one row a key.
+
+    Args:
+        columns: names and types of further columns that must exist.
+        key: the column that no two rows may share a value of.
+
+    Raises:
+        DataError: what :func:`read_parquet` says, or a key that stands in two rows.
+    """
+    table = read_parquet(path, {key: pa.string(), **(columns or {})})
+    for _ in unique(enumerate(table[key].to_pylist(), start=1), str, path=path, what=key, remedy="keep one row an id"):
+        pass
+    return table
 
 
 def table_rows(table: pa.Table | None) -> dict[str, dict[str, Any]]:
@@ -169,42 +261,56 @@ def table_rows(table: pa.Table | None) -> dict[str, dict[str, Any]]:
     return {} if table is None else {row.pop("_id"): row for row in table.to_pylist()}
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers, from 1, without line ends; a byte order mark is passed over.
+def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a parquet table or of JSON lines (by the suffix of the path) with their numbers, from 1, as they are read.
 
     Raises:
-        DataError: the file is missing, or a line is not valid UTF-8.
+        DataError: missing or unreadable file; what :func:`json_lines` says.
     """
-    if not path.is_file():
-        raise DataError("the file is missing", path=path, remedy="see 'Your own data' in the README for the layout")
-    with path.open("rb") as stream:
-        for number, raw in enumerate(stream, start=1):
-            try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise DataError(
-                    f"not valid UTF-8 (byte 0x{raw[error.start]:02x} at column {error.start + 1})",
-                    path=path,
-                    row=number,
-                    remedy="save the file as UTF-8, for example with: iconv -f latin1 -t utf-8",
-                ) from error
-            yield number, line.rstrip("\r\n")
+    if path.suffix != ".parquet":
+        yield from json_lines(path)
+        return
+    _exists(path)
+    try:
+        with pq.ParquetFile(path) as file:
+            batches = file.iter_batches(batch_size=_AT_ONCE)
+            yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(path, error) from error
 
 
-def json_digest(document: Any) -> str:
-    """Hash (32 hexadecimal digits) of a JSON document, whatever the order of its keys."""
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
-    return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
+def unique(
+    rows: Iterable[tuple[int, _Row]], key: Callable[[_Row], str], *, path: Path | str, what: str, remedy: str
+) -> Iterator[tuple[int, _Row]]:
+    """Pass on numbered rows, and stop at the first whose key stood in a row before.
+
+    Raises:
+        DataError: as :func:`patent_mteb.errors.refuse_repeat`, which says what the other arguments are.
+    """
+    seen: dict[str, int] = {}
+    for number, row in rows:
+        refuse_repeat(seen, key(row), number, path=path, what=what, remedy=remedy)
+        yield number, row
 
 
 def read_json(path: Path) -> Any:
-    """The document in a file, None if it is missing or no JSON."""
+    """The document in a file that the suite wrote, None if it is missing or no JSON."""
     try:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
 
 
-def write_json(path: Path, document: Any) -> None:
-    """Replace a file by a document in one step."""
-    write_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
+def load_json(path: Path) -> Any:
+    """The JSON document in a file that a user gave.
+
+    Raises:
+        DataError: missing file, UTF-8 error, or malformed JSON, with its row.
+    """
+    text = "\n".join(line for _, line in text_lines(path))
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DataError(
+            f"malformed JSON ({error.msg} at column {error.colno})", path=path, row=error.lineno, remedy="mend the file"
+        ) from error

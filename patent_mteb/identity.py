@@ -11,21 +11,32 @@ A composed model ``hybrid`` of ``patent-mteb/bm25-dapfam`` and ``sentence-transf
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import ModelError
-from patent_mteb.files import cache_root
+from patent_mteb.files import cache_root, write_text
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
 
-__all__ = ["__version__", "compose_meta", "content_hash", "content_revision", "describe", "digest", "identity_of", "label_of", "local_name"]
+__all__ = [
+    "__version__",
+    "compose_meta",
+    "content_hash",
+    "content_revision",
+    "describe",
+    "digest",
+    "identity_of",
+    "json_digest",
+    "label_of",
+    "local_name",
+]
 
 __version__ = "0.1.0"
 
@@ -56,6 +67,14 @@ def content_hash(folder: Path, length: int = 12) -> str:
 
     The hash of an unchanged folder (same names, sizes and modification times) is remembered in the user cache, so that
     gigabytes are read once.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_text
+        >>> from patent_mteb.identity import content_hash
+        >>> copies = [write_text(Path(name) / "config.json", "{}").parent for name in ("first", "second")]
+        >>> content_hash(copies[0]) == content_hash(copies[1])  # the same names and bytes
+        True
     """
     folder = folder.resolve()
     files = [(path.relative_to(folder).as_posix(), path) for path in _files(folder)]
@@ -68,13 +87,8 @@ def content_hash(folder: Path, length: int = 12) -> str:
         remembered = ""
     if len(remembered) != 32:
         remembered = _digest(files)
-        try:
-            memo.parent.mkdir(parents=True, exist_ok=True)
-            partial = memo.with_suffix(f".{os.getpid()}")
-            partial.write_text(remembered)
-            partial.replace(memo)
-        except OSError:
-            pass  # a read-only cache costs time, not correctness
+        with contextlib.suppress(OSError):  # a read-only cache costs time, not correctness
+            write_text(memo, remembered)
     return remembered[:length]
 
 
@@ -82,8 +96,33 @@ _LABEL_LENGTH = 120
 
 
 def digest(value: Any, length: int = 12) -> str:
-    """Hexadecimal hash of a JSON-like value, independent of the order of its keys."""
+    """Hash (SHA-256, ``length`` hexadecimal digits) of a JSON-like value, whatever the order of its keys: revisions of composed models.
+
+    What JSON cannot hold goes in as its ``str``. Results are filed under it: it must not change.
+
+    Example:
+        >>> from patent_mteb.identity import digest
+        >>> digest({"k1": 1.2, "b": 0.75}) == digest({"b": 0.75, "k1": 1.2})
+        True
+    """
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:length]
+
+
+def json_digest(document: Any) -> str:
+    """Hash (BLAKE2b, 32 hexadecimal digits) of a JSON document, whatever the order of its keys: names of spaces in the embedding store.
+
+    Users' stores are filed under it: it must not change.
+
+    Raises:
+        TypeError: a value that JSON cannot hold.
+
+    Example:
+        >>> from patent_mteb.identity import json_digest
+        >>> json_digest({"model": "m", "revision": "r"}) == json_digest({"revision": "r", "model": "m"})
+        True
+    """
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
 def identity_of(meta: ModelMeta) -> dict[str, Any]:
@@ -91,6 +130,13 @@ def identity_of(meta: ModelMeta) -> dict[str, Any]:
 
     Raises:
         ModelError: the model has no name of its own (a bare local checkpoint), so that two of them could not be told apart.
+
+    Example:
+        >>> from patent_mteb.identity import identity_of
+        >>> from patent_mteb.models import bm25
+        >>> identity = identity_of(bm25("dapfam").mteb_model_meta)
+        >>> identity["name"], identity["k1"]
+        ('patent-mteb/bm25-dapfam', 1.2)
     """
     if meta.name is None or meta.name.startswith("no_model_name"):
         raise ModelError(
@@ -104,7 +150,14 @@ def identity_of(meta: ModelMeta) -> dict[str, Any]:
 
 
 def label_of(meta: ModelMeta) -> str:
-    """Short name of a model as a part of another: without the organisation, but with the kind of a composed model."""
+    """Short name of a model as a part of another: without the organisation, but with the kind of a composed model.
+
+    Example:
+        >>> from patent_mteb.identity import label_of
+        >>> from patent_mteb.models import Hybrid, bm25
+        >>> label_of(bm25("dapfam").mteb_model_meta), label_of(Hybrid(bm25("dapfam"), bm25("bm25s")).mteb_model_meta)
+        ('bm25-dapfam', 'hybrid-linear-0.5-bm25-dapfam+bm25-bm25s')
+    """
     organisation, _, name = str(meta.name).partition("/")
     composed = "kind" in (meta.experiment_kwargs or {})
     return f"{organisation}-{name}" if composed else name
@@ -129,6 +182,13 @@ def compose_meta(
 
     Raises:
         ModelError: a part has no name.
+
+    Example:
+        >>> from patent_mteb.identity import compose_meta
+        >>> from patent_mteb.models import bm25
+        >>> parts = [bm25("dapfam").mteb_model_meta, bm25("bm25s").mteb_model_meta]
+        >>> compose_meta("hybrid", parts, {"alpha": 0.7}, tag="linear-0.7").name
+        'hybrid/linear-0.7-bm25-dapfam+bm25-bm25s'
     """
     from mteb.models.model_meta import ModelMeta
 
@@ -153,7 +213,15 @@ def compose_meta(
 
 
 def describe(meta: ModelMeta) -> str:
-    """One line that names a model with all its settings: ``hybrid(bm25-dapfam(k1=1.2), all-MiniLM-L6-v2, alpha=0.7)``."""
+    """One line that names a model with all its settings: ``hybrid(bm25-dapfam(k1=1.2), all-MiniLM-L6-v2, alpha=0.7)``.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.identity import describe
+        >>> from patent_mteb.models import Truncated
+        >>> describe(Truncated(mteb.get_model("mteb/baseline-random-encoder"), 8).mteb_model_meta)
+        'baseline-random-encoder(embed_dim=8, dims=8)'
+    """
 
     def line(identity: Mapping[str, Any]) -> str:
         parts = [line(part) for part in identity.get("parts", ())]
@@ -166,7 +234,15 @@ def describe(meta: ModelMeta) -> str:
 
 
 def content_revision(path: Path) -> str:
-    """Revision of a checkpoint directory: hash of the names and bytes of all its files (16 hexadecimal digits)."""
+    """Revision of a checkpoint directory: hash of the names and bytes of all its files (16 hexadecimal digits).
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_text
+        >>> from patent_mteb.identity import content_revision
+        >>> len(content_revision(write_text(Path("checkpoint") / "config.json", "{}").parent))
+        16
+    """
     return content_hash(path, 16)
 
 
@@ -174,6 +250,12 @@ def local_name(path: Path) -> str:
     """Model name of a checkpoint directory, ``local/<directory>``, with characters that no file system minds.
 
     A directory called just ``model`` or ``checkpoint-500`` takes its parent's name in front.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.identity import local_name
+        >>> local_name(Path("models/my-encoder")), local_name(Path("runs/seed 1/checkpoint-500"))
+        ('local/my-encoder', 'local/seed-1-checkpoint-500')
     """
     parts = [path.resolve().name]
     if re.fullmatch(r"(model|checkpoint|checkpoint-\d+|final|best|\d+_\w+)", parts[0]):

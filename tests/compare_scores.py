@@ -126,7 +126,9 @@ def main() -> int:
                         "TOKENIZERS_PARALLELISM": "false",
                     }
                     script = [sys.executable, __file__, args.commit, "--record", name, str(words), str(out)]
-                    subprocess.run(script, check=True, env={**os.environ, **own}, stdout=subprocess.DEVNULL)
+                    done = subprocess.run(script, env={**os.environ, **own}, capture_output=True, text=True)
+                    if done.returncode:
+                        sys.exit(f"{script} failed:\n{done.stderr[-4000:]}")
                     (out / "finished").touch()
     finally:
         if not args.keep:

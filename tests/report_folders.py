@@ -1,4 +1,5 @@
-"""Small results folders for the tests of the report: written by hand in the form of mteb and patent_mteb.tasks.perquery."""
+"""Small results folders for the tests of the report: written by hand in the form of mteb and patent_mteb.tasks.perquery; and what a
+test needs to look at them: main scores as the files hold them, and the tables of the report by name."""
 
 from __future__ import annotations
 
@@ -9,18 +10,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.report.collect import suite_tasks
-from patent_mteb.sample import SAMPLE_VERSION
+from patent_mteb.data.sources import sample_revision
+from patent_mteb.report import tables
+from patent_mteb.report.collect import collect
+from patent_mteb.report.statistics import Statistics, statistics
+from patent_mteb.report.suite import suite_tasks
 
 DATE = 1_760_000_000.0
 
 
 def data_revision(task, kind):
-    plain = suite_tasks()[task.removesuffix(".sample")]
-    return {"sample": f"sample-{SAMPLE_VERSION}", "real": plain.pinned or "local-aaaaaaaaaaaa", "local": "local-bbbbbbbbbbbb"}[kind]
+    data = suite_tasks()[task.removesuffix(".sample")].data
+    if kind == "sample":
+        return sample_revision(data.recipe)
+    return "local-bbbbbbbbbbbb" if kind == "local" else data.revision or "local-aaaaaaaaaaaa"
 
 
-def place(root, model, revision="r1", settings=None, **meta):
+def model_folder(root, model, revision="r1", settings=None, **meta):
     """The folder of a model's results, with its model_meta.json."""
     folder = root / "results" / model.replace("/", "__").replace(" ", "_") / revision
     if settings:
@@ -39,7 +45,7 @@ def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, m
     if kind == "sample" and not task.endswith(".sample"):
         task += ".sample"
     revision = revision or data_revision(task, kind)
-    subset = "default" if revision == spec.pinned else revision
+    subset = "default" if revision == spec.data.revision else revision
     scores = dict(more or {})
     if queries is not None:
         value = round(float(np.mean(queries)), 5)
@@ -94,18 +100,35 @@ def sample_world(root: Path, n: int = 60) -> Path:
     rng = np.random.default_rng(0)
     easy = rng.random(n)
     for level, (model, parameters) in enumerate((("lex/bm25", 0), ("acme/small", 22_000_000), ("acme/large", 335_000_000))):
-        folder = place(root, model, n_parameters=parameters)
+        folder = model_folder(root, model, n_parameters=parameters)
         for shift, task in enumerate(DIAGONAL):
             queries = np.clip(0.5 * easy + 0.12 * level - 0.05 * shift + 0.05 * rng.standard_normal(n), 0, 1)
             mean = float(queries.mean())
             slices = {"in": mean * 1.1, "out": mean * 0.4}
-            slices |= {f"jurisdiction_{name}": mean * (1 - 0.05 * place) for place, name in enumerate(JURISDICTIONS)}
+            slices |= {f"jurisdiction_{name}": mean * (1 - 0.05 * position) for position, name in enumerate(JURISDICTIONS)}
             recall = {f"recall_at_{k}": min(1.0, mean * (0.3 + 0.2 * rank)) for rank, k in enumerate((1, 3, 5, 10, 20, 100, 1000))}
             add(folder, task, queries=queries, slices=slices, more=recall)
         for task, spec in suite_tasks().items():
-            if spec.family == "PatenTEB" and (level or spec.kind == "Retrieval"):
+            if spec.benchmark == "PatenTEB" and (level or spec.kind == "Retrieval"):
                 if spec.kind == "Retrieval":
                     add(folder, task, queries=np.clip(0.6 * easy + 0.1 * level, 0, 1))
                 else:
                     add(folder, task, 0.5 + 0.1 * level)
     return root
+
+
+def main_scores(root):
+    """The scores of every result by task and model, read from the files by hand."""
+    scores = {}
+    for path in root.glob("results/*/*/*.json"):
+        if path.name != "model_meta.json":
+            (entries,) = json.loads(path.read_text())["scores"].values()
+            scores[path.stem, path.parts[-3].replace("__", "/")] = entries[0]
+    return scores
+
+
+def built_tables(root, baseline=None):
+    """The tables of the report by name."""
+    collected = collect(root)
+    compared = statistics(collected, baseline) if baseline else Statistics()
+    return {table.name: table for table in tables.build(collected, compared)}

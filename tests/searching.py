@@ -1,9 +1,12 @@
-"""Calls a search model as mteb does, on rows written in a test."""
+"""Calls a search model as mteb does, or as our systems call each other, on rows written in a test."""
 
 from __future__ import annotations
 
 from datasets import Dataset
 from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
+
+from patent_mteb.search.base import SearchContext
+from patent_mteb.search.engine import engine
 
 METADATA = MockRetrievalTask.metadata
 
@@ -25,6 +28,25 @@ def ranking(model, corpus, queries, top_k=10, top_ranked=None, **encode_kwargs):
     }
     model.index(corpus, **context)
     return model.search(queries, top_k=top_k, top_ranked=top_ranked, **context)
+
+
+def context_of(hidden=None, top_ranked=None, **encode_kwargs) -> SearchContext:
+    return SearchContext(METADATA, "test", "default", {"show_progress_bar": False, **encode_kwargs}, top_ranked, None, hidden or {})
+
+
+def run_of(model, corpus, queries, top_k=10, *, hidden=None, top_ranked=None, **encode_kwargs):
+    """The run of any mteb model as a search on arrays; corpus and queries as for :func:`ranking`."""
+    corpus = corpus_of(corpus) if isinstance(corpus, dict) else corpus
+    queries = corpus_of(queries) if isinstance(queries, dict) else queries
+    system, context = engine(model), context_of(hidden, top_ranked, **encode_kwargs)
+    system.ensure_indexed(corpus, context)
+    return system.rank(queries, top_k, context)
+
+
+def left_out(results, hidden, top_k) -> dict:
+    """What remains of deep rankings without hidden documents, worked out on dictionaries."""
+    kept = {query: {name: score for name, score in found.items() if name not in hidden.get(query, ())} for query, found in results.items()}
+    return {query: dict(sorted(found.items(), key=lambda one: one[::-1], reverse=True)[:top_k]) for query, found in kept.items()}
 
 
 def failures(result) -> dict:

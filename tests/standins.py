@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertForMaskedLM, BertModel, PreTrainedTokenizerFast
+from transformers import BertConfig, BertForMaskedLM, BertForSequenceClassification, BertModel, PreTrainedTokenizerFast
 
 try:
     from sentence_transformers.sentence_transformer.modules import Dense, Pooling
@@ -18,6 +18,9 @@ except ImportError:
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 VOCABULARY = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), ":", ".", ",", "[", "]"]
+
+
+CROSS_WORDS = ("rotor", "stator", "blade", "valve", "pump", "shaft", "bearing", "seal", "gear", "motor", "sensor", "lens")
 
 
 def bare(folder: Path, hidden: int, layers: int = 2, *, head: bool = False, seed: int = 0) -> Path:
@@ -62,4 +65,29 @@ def checkpoint(
     if prompts is not None:
         path = folder / "config_sentence_transformers.json"
         path.write_text(json.dumps({**json.loads(path.read_text()), "prompts": prompts}))
+    return folder
+
+
+def write_cross_encoder(folder: Path, seed: int = 0, labels: int = 1) -> Path:
+    """A random cross-encoder over :data:`CROSS_WORDS`, of 64 tokens at most."""
+    ids = {word: number for number, word in enumerate([*SPECIAL[:4], *CROSS_WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names).save_pretrained(folder)
+    torch.manual_seed(seed)
+    config = BertConfig(
+        vocab_size=len(ids),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=64,
+        initializer_range=1.5,
+        num_labels=labels,
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
     return folder

@@ -57,7 +57,7 @@ def numbers(text):
 
 
 def test_every_example_is_run_here():
-    tested = {"quickstart", "own_patents", "compare_models", "hybrid_sweep", "passages", "add_a_family", "static_model"}
+    tested = {"quickstart", "own_patents", "compare_models", "hybrid_sweep", "passages", "add_a_benchmark", "static_model"}
     elsewhere = {"real_patents", "summarise_openai"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested | elsewhere
 
@@ -126,15 +126,39 @@ def test_passages_of_real_patents(example, real_data):
     assert all(0.9 < ndcg <= recall for ndcg, recall in rows)
 
 
-def test_add_a_family(tmp_path):
-    """In a process of its own: a family that is registered stays so."""
-    paths = os.pathsep.join([str(Path(patent_mteb.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+def _python(tmp_path, *arguments):
+    """In a process of its own: a benchmark that is registered stays so."""
+    paths = os.pathsep.join([str(EXAMPLES), str(Path(patent_mteb.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     environment = {name: value for name, value in os.environ.items() if name != "PATENT_MTEB_QUERY_SCORES"} | {"PYTHONPATH": paths}
-    command = [sys.executable, str(EXAMPLES / "add_a_family.py")]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    printed = done.stdout
-    by_title, by_keywords = re.findall(r"^KnownAbstractBy\w+: ndcg_at_10 = (0\.\d{4})$", printed, re.MULTILINE)
+    return done.stdout
+
+
+def test_add_a_benchmark(tmp_path):
+    """One file outside the package: sample, results, report tab, prompts and validation, and nothing else is touched."""
+    printed = _python(tmp_path, str(EXAMPLES / "add_a_benchmark.py"))
+    by_title, by_keywords = re.findall(r"^KnownAbstractBy\w+\.sample: ndcg_at_10 = (0\.\d{4})$", printed, re.MULTILINE)
     assert by_title != by_keywords
     assert printed.count("ipc_g_ndcg_at_10: 0.") == 2
     assert len(list(tmp_path.glob("results/**/KnownAbstractBy*.queries.parquet"))) == 2
+
+    report = _python(
+        tmp_path,
+        "-c",
+        "import add_a_benchmark; from patent_mteb.cli import main; main(['report', 'results', '--format', 'markdown', '--out', 'out'])",
+    )
+    text = (tmp_path / "out" / "report.md").read_text()
+    assert "report.md" in report
+    assert "KnownAbstract (sample)" in text and "ByTitle" in text and by_title in text and by_keywords in text
+
+    found = _python(
+        tmp_path,
+        "-c",
+        "import add_a_benchmark as one; from pathlib import Path; from patent_mteb import sample;"
+        "from patent_mteb.cli import main; from patent_mteb.models.prompts import prompt_for;"
+        "one.build(*sample.generate(), Path('data')); main(['validate', 'data']); main(['validate', 'data/KnownAbstract']);"
+        "print(prompt_for('KnownAbstractByTitle').side('query'))",
+    )
+    assert found.count("2 tasks load (KnownAbstractByTitle, KnownAbstractByKeywords)") == 2
+    assert "encode title query for document retrieval:" in found

@@ -4,6 +4,7 @@ import importlib
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import mteb
 import pytest
@@ -11,7 +12,9 @@ import pytest
 import patent_mteb
 from patent_mteb import _mteb
 from patent_mteb.errors import RegistrationError
-from patent_mteb.tasks.catalogue import SAMPLE_TASKS, TASKS
+from patent_mteb.tasks.catalogue import mteb_benchmarks, sample_tasks, tasks
+
+TASKS, SAMPLE_TASKS = tasks(), sample_tasks()
 
 
 def python(code, **env):
@@ -31,9 +34,8 @@ def test_every_task_benchmark_and_model_is_known_to_mteb():
         assert registry._TASKS_REGISTRY[task.metadata.name] is task
         assert task not in registry.TASK_LIST
     from patent_mteb.models.registry import METAS
-    from patent_mteb.tasks.catalogue import BENCHMARKS
 
-    for benchmark in BENCHMARKS:
+    for benchmark in mteb_benchmarks():
         assert mteb.get_benchmark(benchmark.name) is benchmark
     for meta in METAS:
         assert mteb.get_model_meta(meta.name).name == meta.name
@@ -67,7 +69,7 @@ def test_filters_of_mteb_find_the_suite():
 def test_a_name_that_mteb_moved_gives_one_clear_error(monkeypatch, module, name):
     monkeypatch.delattr(importlib.import_module(module), name)
     with pytest.raises(RegistrationError, match=f"mteb {mteb.__version__} has no {module}.{name}"):
-        _mteb.register()
+        patent_mteb.register()
 
 
 def test_a_name_that_somebody_else_owns_is_refused(monkeypatch):
@@ -77,12 +79,12 @@ def test_a_name_that_somebody_else_owns_is_refused(monkeypatch):
     registry = importlib.import_module("mteb.get_tasks")._TASKS_REGISTRY
     monkeypatch.setitem(registry, "PatentCitationRetrieval", Impostor)
     with pytest.raises(RegistrationError, match=r"'PatentCitationRetrieval': the name is already owned by .*Impostor"):
-        _mteb.register()
+        patent_mteb.register()
     monkeypatch.undo()
     models = importlib.import_module("mteb.models.model_implementations").MODEL_REGISTRY
     monkeypatch.setitem(models, "AI-Growth-Lab/PatentSBERTa", next(iter(models.values())))
     with pytest.raises(RegistrationError, match="model 'AI-Growth-Lab/PatentSBERTa'"):
-        _mteb.register()
+        patent_mteb.register()
 
 
 def test_task_classes_can_be_pickled_and_found_in_their_module():
@@ -113,12 +115,154 @@ ASK = "import mteb, importlib; print('PatentCitationRetrieval' in importlib.impo
 
 def test_the_hook_registers_after_mteb_and_can_be_switched_off():
     assert python(f"import patent_mteb_autoload; {ASK}") == ["True"]
-    assert python(f"import patent_mteb_autoload; {ASK}", PATENT_MTEB_AUTOLOAD="0") == ["False"]
+    for off in ("0", "false", "No", "off"):
+        assert python(f"import patent_mteb_autoload; {ASK}", PATENT_MTEB_AUTOLOAD=off) == ["False"]
     assert python(f"import patent_mteb; {ASK}", PATENT_MTEB_AUTOLOAD="0") == ["True"]
 
 
-@pytest.mark.parametrize(
-    "first", ["patent_mteb.tasks", "patent_mteb.tasks.benchmark", "patent_mteb.search.fusion", "patent_mteb.experiments.run"]
+def test_the_unmodified_command_knows_the_suite_every_way(tmp_path):
+    """``python -m mteb`` looks for the package before it imports it; so may anybody else."""
+    assert python(f"import importlib.util; importlib.util.find_spec('mteb'); {ASK}") == ["True"]
+    again = "import mteb, sys, importlib; del sys.modules['mteb']; "
+    assert python(f"{again}{ASK}; importlib.reload(mteb); print(len(mteb.get_tasks(['SophiaAbRetrieval'])))") == ["True", "1"]
+    isolated = subprocess.run([sys.executable, "-I", "-c", ASK], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert isolated.stdout.split() == ["True"], isolated.stderr
+    spawned = tmp_path / "spawned.py"
+    spawned.write_text(
+        "import multiprocessing\n"
+        "def name(task):\n    import mteb\n    return mteb.get_task(task).metadata.name\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n        print(pool.apply(name, ['SophiaAbRetrieval']))\n"
+    )
+    assert subprocess.run([sys.executable, spawned], capture_output=True, text=True, check=True).stdout.split() == [
+        "SophiaAbRetrieval.sample"
+    ]
+    done = subprocess.run([sys.executable, "-m", "mteb", "available-tasks"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "PatentCitationRetrieval" in done.stdout
+
+
+def test_a_registration_that_failed_is_said_at_every_import():
+    code = """
+import patent_mteb_autoload, sys
+patent_mteb_autoload.CALLED = "patent_mteb.errors:refuse"
+import patent_mteb.errors as errors
+def refuse():
+    raise errors.RegistrationError("mteb has moved something")
+errors.refuse = refuse
+patent_mteb_autoload.install()
+for _ in range(2):
+    try:
+        import mteb
+        print("silent")
+    except errors.RegistrationError as error:
+        print("said")
+"""
+    assert python(code) == ["said", "said"]
+
+
+def test_a_half_removed_package_breaks_neither_python_nor_mteb(tmp_path):
+    """What a cut-off uninstall leaves behind: the hook without the package, or the .pth file alone."""
+    import shutil
+
+    import patent_mteb_autoload
+
+    shutil.copy(patent_mteb_autoload.__file__, tmp_path)
+    code = f"""
+import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "mark", "") != "patent_mteb_autoload"]
+sys.modules.pop("patent_mteb_autoload", None)
+sys.path.insert(0, {str(tmp_path)!r})
+import patent_mteb_autoload
+patent_mteb_autoload.CALLED = "patent_mteb_gone:register"
+patent_mteb_autoload.install()
+import warnings
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    import mteb
+print(len(mteb.get_tasks(tasks=["SciFact"])), sum("half removed" in str(one.message) for one in said))
+"""
+    assert python(code, PATENT_MTEB_AUTOLOAD="0") == ["1", "1"]
+    line = (Path(patent_mteb.__file__).parents[1] / "patent_mteb_autoload.pth").read_text()
+    assert line.startswith("import ") and line.count("\n") == 1, "one line that Python runs at its start"
+    alone = f"import sys; sys.modules['patent_mteb_autoload'] = None; exec({line!r}); print('runs')"
+    assert python(alone) == ["runs"]
+
+
+PUBLIC = (
+    "patent_mteb",
+    "patent_mteb.experiments.run",
+    "patent_mteb.models",
+    "patent_mteb.search.fusion",
+    "patent_mteb.store.encoder",
+    "patent_mteb.tasks.base",
+    "patent_mteb.report.collect",
 )
-def test_any_module_may_be_imported_first(first):
-    assert python(f"import {first}; {ASK}") == ["True"]
+"""One module of each room that imports mteb, or that a user imports by its name."""
+
+
+@pytest.mark.parametrize("autoload", ["1", "0"])
+def test_everything_is_registered_whatever_is_imported_first(autoload):
+    """Every public module as the first, and every second one after ``patent_mteb``, the only one that does not import mteb: with
+    mteb imported nothing is left for an order to change. Each order has a fork of its own of a process that has loaded what others
+    wrote already."""
+    code = f"""
+import importlib, os, sys
+import datasets, polars, scipy.stats, sentence_transformers, sklearn.cluster, sklearn.linear_model, torch, transformers
+assert "mteb" not in sys.modules
+orders = [(first,) for first in {PUBLIC[1:]!r}] + [("patent_mteb", second) for second in {(*PUBLIC[1:], "mteb")!r}]
+failed = []
+for order in [*orders, ("mteb", "patent_mteb")]:
+    child = os.fork()
+    if not child:
+        try:
+            for name in (*order, "mteb", "patent_mteb"):
+                importlib.import_module(name)
+            registry = importlib.import_module("mteb.get_tasks")._TASKS_REGISTRY
+            os._exit(0 if {{"PatentCitationRetrieval", "PatentCitationRetrieval.sample", "SophiaAbRetrieval"}} <= registry.keys() else 3)
+        except BaseException as error:
+            print(*order, repr(error), file=sys.stderr, flush=True)
+            os._exit(4)
+    if os.waitpid(child, 0)[1]:
+        failed.append(order)
+print(len(failed), failed)
+"""
+    assert python(code, PATENT_MTEB_AUTOLOAD=autoload) == ["0", "[]"]
+
+
+@pytest.mark.parametrize("method", sorted(_mteb.METHODS))
+def test_a_step_of_a_task_that_mteb_moved_gives_one_clear_error(monkeypatch, method):
+    """Without the check a renamed step would be left out in silence, and a query's own family would stay in its ranking."""
+    module, kind, name = method
+    owner = getattr(importlib.import_module(module), kind)
+    if name in vars(owner):
+        monkeypatch.delattr(owner, name)
+    for base in owner.__mro__[1:]:
+        if name in vars(base):
+            monkeypatch.delattr(base, name)
+    with pytest.raises(RegistrationError, match=rf"has no mteb\.abstasks\.\w+\.\w+\.{name}"):
+        patent_mteb.register()
+
+
+def test_a_step_whose_parameters_mteb_changed_gives_one_clear_error(monkeypatch):
+    from mteb.abstasks.retrieval import AbsTaskRetrieval
+
+    def renamed(self, model, data, *, encode_kwargs, hf_split, hf_subset, prediction_folder, num_proc, timer):
+        raise AssertionError
+
+    monkeypatch.setattr(AbsTaskRetrieval, "_evaluate_subset", renamed)
+    with pytest.raises(RegistrationError, match="_evaluate_subset with the parameter data_split"):
+        patent_mteb.register()
+
+
+def test_the_hooks_stand_before_the_steps_of_mteb():
+    """mteb calls its own names; each must lead to the step of the suite, which may call mteb's."""
+    from mteb.abstasks import AbsTask
+
+    for task in TASKS:
+        order = task.__mro__
+        assert order.index(_mteb.TaskHooks) < order.index(AbsTask)
+        for _, kind, name in _mteb.METHODS:
+            owner = next((base for base in order if name in vars(base)), None)
+            if any(base.__name__ == kind for base in order):
+                assert owner in (_mteb.TaskHooks, _mteb.PairHooks), (task.metadata.name, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,53 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta
+
+from patent_mteb.patents.records import Citation, Claim, ExpertSummary, Label, Patent
+
+MOBILITY, VISION = Label("Emerging", "Mobility", "Walking"), Label("Emerging", "Vision", "Readers")
+
+
+def _publication(number, family, *, labels=(), ipc=("A61H 3/00",), year=2010, text="", filed=""):
+    return Patent(
+        publication_number=number,
+        family_id=family,
+        title=f"<b>Title</b> {text or number}",
+        abstract=f"Abstract {text or number}.",
+        claims=(Claim(1, f"A device {text or number}."), Claim(2, "The device of claim 1, smaller.", (1,))),
+        publication_date=dt.date(year, 1, 1),
+        filing_jurisdiction=filed,
+        ipc=ipc,
+        labels=labels,
+        keywords=("walking", "frames"),
+        expert=ExpertSummary(f"Expert title {number}", "detail", "novelty", "use", "advantage", "focus"),
+    )
+
+
+TEN_PATENTS = [
+    _publication("US1A", "F1", labels=(MOBILITY,)),
+    _publication("JP1A", "F1", labels=(MOBILITY,), filed="US"),
+    _publication("US2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2012),
+    _publication("WO2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2011),
+    _publication("CN3A", "F3", labels=(VISION,)),
+    _publication("DE4A", "F4", ipc=("G06F 3/01",)),
+    _publication("FR5A", "F5", ipc=("G06F 3/16", "A61H 3/00")),
+    _publication("RU6A", "F6", ipc=()),
+    _publication("BR7A", "F7", labels=(VISION,)),
+    _publication("ES8A", "F8", labels=(Label("Conventional", "Vision"),)),
+]
+TEN_CITATIONS = [
+    Citation("US1A", "US2A"),
+    Citation("JP1A", "WO2A"),
+    Citation("US1A", "CN3A"),
+    Citation("US1A", "JP1A"),
+    Citation("US2A", "US9Z"),
+    Citation("DE4A", "FR5A"),
+    Citation("DE4A", "US1A"),
+    Citation("CN3A", "RU6A"),
+    Citation("CN3A", "BR7A"),
+    Citation("BR7A", "ES8A"),
+]
+"""Ten publications of eight families and what they cite: a family of two cites one of two, itself, and a publication nobody has."""
 
 
 @cache

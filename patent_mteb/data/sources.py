@@ -1,7 +1,7 @@
-"""Where a family's tables come from: a local copy, the hub at a pinned revision, or the built-in sample.
+"""Where a benchmark's tables come from: a local copy, the hub at a pinned revision, or the built-in sample.
 
 Resolution order (design of the suite): ``$PATENT_MTEB_DATA/<key>`` if that directory exists; else, with
-``PATENT_MTEB_SAMPLE=1`` or for a family that nobody has released, the built-in sample; else the hub at the pinned revision.
+``PATENT_MTEB_SAMPLE=1`` or for a data set that nobody has released, the built-in sample; else the hub at the pinned revision.
 
 What a task was resolved to decides its identity, so that different data never share a result file or a cached score:
 
@@ -14,13 +14,14 @@ local     ``<Task>``          ``local-<content>``    the same as the revision (m
 sample    ``<Task>.sample``   ``sample-<version>``   the same as the revision
 ========  ==================  =====================  ====================================================
 
+The sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
+
 A local copy that the hub's own client downloaded (``hf download --local-dir``) and that carries the pinned commit counts as
 the hub.
 """
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import shutil
@@ -30,13 +31,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from patent_mteb import recipes
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.files import cache_root
-from patent_mteb.identity import content_hash
+from patent_mteb.identity import content_hash, digest
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["DATA_VARIABLE", "SAMPLE_VARIABLE", "DataSet", "Source", "resolve", "sample_root"]
+__all__ = ["DATA_VARIABLE", "SAMPLE_VARIABLE", "DataSet", "Source", "resolve", "sample_revision", "sample_root"]
 
 DATA_VARIABLE = "PATENT_MTEB_DATA"
 SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
@@ -44,11 +46,14 @@ SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
 
 @dataclass(frozen=True)
 class DataSet:
-    """One data set of a family.
+    """One data set of a benchmark.
 
-    ``key`` is the hub repository id, or the family's name where nothing is released; ``recipe`` names the module of
-    :mod:`patent_mteb.recipes` that makes the sample, empty if there is none; ``revision`` is the pinned hub commit, empty for an
-    unreleased family.
+    Attributes:
+        key: the hub repository id, or the benchmark's name where nothing is released.
+        recipe: what makes the sample: a recipe of the package (``dapfam``), or the dotted name of any module that can be imported
+            (``__main__`` too) and offers ``build(patents, citations, root, params)`` and ``SAMPLE``; empty for no sample.
+        revision: the pinned hub commit, empty for an unreleased data set.
+        gated: whether the hub asks for consent.
     """
 
     key: str
@@ -81,7 +86,7 @@ class Source:
 
     @property
     def place(self) -> str:
-        """One readable phrase for lists and logs."""
+        """Where the data are, in one phrase for lists and logs."""
         if self.kind == "hub":
             return f"hub {self.data.key}@{self.revision[:7]}"
         return f"{self.kind} {self.revision}" + (f" in {self.folder}" if self.kind == "local" else "")
@@ -120,9 +125,7 @@ def resolve(data: DataSet, sample: bool | None = None) -> Source:
     if not data.released and not data.recipe:
         return Source(data, "local", "missing", Path(root or f"${DATA_VARIABLE}") / data.key)
     if data.recipe and (sample or not data.released or _flag(SAMPLE_VARIABLE)):
-        from patent_mteb.sample import SAMPLE_VERSION
-
-        return Source(data, "sample", f"sample-{SAMPLE_VERSION}")
+        return Source(data, "sample", sample_revision(data.recipe))
     return Source(data, "hub", data.revision)
 
 
@@ -173,30 +176,51 @@ def _download(data: DataSet, revision: str, name: str) -> Path:
         ) from error
 
 
+@lru_cache(maxsize=64)
+def sample_revision(recipe: str) -> str:
+    """Revision of the sample that a recipe makes: the version of the built-in world, and the hash of a recipe outside the package.
+
+    Looked up once a process: what is imported stays what it was, whatever becomes of its file.
+
+    Raises:
+        DataError: there is no such recipe.
+    """
+    from patent_mteb.sample import SAMPLE_VERSION
+
+    file = recipes.source_file(recipe)
+    return f"sample-{SAMPLE_VERSION}" + ("" if file is None else f"-{digest(file.read_text('utf-8', 'replace'))}")
+
+
 @lru_cache(maxsize=16)
 def sample_root(recipe: str) -> Path:
     """Root directory of the sample of one recipe, built at first use.
 
-    The directory lies in the user cache under the generator's version and a fingerprint of this package. It is
-    built beside its place and renamed, so that a build that is cut off leaves nothing and two processes do not disturb each
-    other.
+    The directory lies in the user cache under the version of the built-in world, a fingerprint of the code that writes and reads
+    it, and the hash of a recipe outside the package. It is built beside its place and renamed, so that a build that is cut off
+    leaves nothing and two processes do not disturb each other.
+
+    Raises:
+        DataError: there is no such recipe, or it is none.
     """
     from patent_mteb import sample
 
-    place = cache_root() / "sample" / f"{sample.SAMPLE_VERSION}-{content_hash(Path(__file__).parent)}" / recipe
-    if place.is_dir():
-        return place
+    package = Path(recipes.__file__).parents[1]
+    code = digest([content_hash(package / room) for room in ("patents", "recipes", "sample")])
+    name = recipe + sample_revision(recipe).removeprefix(f"sample-{sample.SAMPLE_VERSION}")
+    folder = cache_root() / "sample" / f"{sample.SAMPLE_VERSION}-{code}" / name
+    if folder.is_dir():
+        return folder
     logger.info("building the %s tables of the built-in sample", recipe)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=f"{recipe}.", dir=place.parent))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=folder.parent))
     try:
-        module = importlib.import_module(f"patent_mteb.recipes.{recipe}")
+        module = recipes.find(recipe)
         module.build(*sample.generate(), partial, module.SAMPLE)
         partial.chmod(0o755)
-        partial.rename(place)
+        partial.rename(folder)
     except OSError:
-        if not place.is_dir():
+        if not folder.is_dir():
             raise
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    return place
+    return folder

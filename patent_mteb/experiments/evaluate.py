@@ -76,17 +76,17 @@ def evaluate(
         >>> sorted(set(scores["slice"]))
         ['', 'a', 'xy']
     """
-    given = [models] if isinstance(models, str) or hasattr(models, "mteb_model_meta") else list(cast(Iterable[Any], models))
+    given: list[Any] = [models] if isinstance(models, str) or hasattr(models, "mteb_model_meta") else list(cast("Iterable[Any]", models))
     named = _named([load(model) if isinstance(model, str) else model for model in given])
     against = _baseline(baseline, named)
     rows: list[dict[str, Any]] = []
-    for task in map(_task, [tasks] if isinstance(tasks, str) or hasattr(tasks, "metadata") else cast(Iterable[Any], tasks)):
+    for task in map(_task, [tasks] if isinstance(tasks, str) or hasattr(tasks, "metadata") else cast("Iterable[Any]", tasks)):
         wanted = tuple(dict.fromkeys((task.metadata.main_score, *measures)))
         found: dict[str, dict[str, QueryScores]] = {}
         for label, model in named.items():
             evaluations: list[Evaluation] = []
             with receiving(evaluations.append):
-                options = cast(EncodeKwargs, dict(encode_kwargs or {}))
+                options = cast("EncodeKwargs", dict(encode_kwargs or {}))
                 result = mteb.evaluate(model, task, cache=None, co2_tracker=False, encode_kwargs=options, show_progress_bar=False)
             if evaluations:
                 found[label] = _by_slice(evaluations[-1], wanted)
@@ -192,7 +192,7 @@ def rank(model: MTEBModels | str, task: PatentRetrieval | str, *, encode_kwargs:
     return searched.rank(load(model) if isinstance(model, str) else model, encode_kwargs=encode_kwargs)
 
 
-def _retrieval(task: Any) -> PatentRetrieval:
+def _retrieval(task: AbsTask | str) -> PatentRetrieval:
     found = _task(task)
     if not isinstance(found, PatentRetrieval):
         raise DataError(f"'{found.metadata.name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")

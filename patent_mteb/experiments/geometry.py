@@ -25,7 +25,7 @@ WHOLE = "text"
 
 
 def geometry(
-    model: Any,
+    model: EncoderProtocol,
     task: PatentRetrieval,
     *,
     max_documents: int = 10_000,
@@ -50,6 +50,13 @@ def geometry(
 
     Raises:
         ModelError: the model does not embed, or its embeddings have no geometry (zero rows, all the same).
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.experiments.geometry import geometry
+        >>> task = mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
+        >>> sorted(geometry(mteb.get_model("mteb/baseline-random-encoder"), task))
+        ['alignment', 'n_documents', 'n_pairs', 'ssd', 'uniformity']
     """
     if not isinstance(model, EncoderProtocol):
         raise ModelError(f"{type(model).__name__} does not embed texts, so it has no geometry. Remedy: pass an encoder")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -13,11 +14,13 @@ from typing import Any, Literal, cast
 import mteb
 from mteb.abstasks import AbsTask
 from mteb.cache import ResultCache
-from mteb.models import CrossEncoderProtocol, EncoderProtocol
+from mteb.models import CrossEncoderProtocol, EncoderProtocol, MTEBModels
 from mteb.models.model_meta import ModelMeta
+from mteb.results import TaskResult
 from mteb.types import EncodeKwargs
 
-from patent_mteb.errors import PatentMTEBError
+from patent_mteb.errors import ModelError, PatentMTEBError
+from patent_mteb.files import write_text
 from patent_mteb.tasks import perquery
 
 logger = logging.getLogger(__name__)
@@ -58,7 +61,7 @@ class Report:
 
 
 def run(
-    model: Any,
+    model: MTEBModels | ModelMeta,
     tasks: Sequence[AbsTask],
     output_folder: Path,
     *,
@@ -78,9 +81,22 @@ def run(
     Returns:
         one outcome a task. A task that the model cannot do or whose data cannot be had is ``skipped``, one that broke is
         ``failed``; both carry their reason.
+
+    Raises:
+        ModelError: the model's name or revision cannot be the name of a folder.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import patent_mteb
+        >>> from patent_mteb.experiments.run import run
+        >>> from patent_mteb.models import bm25
+        >>> tasks = patent_mteb.get_tasks("PatentMap", sample=True)
+        >>> [outcome.status for outcome in run(bm25("dapfam"), tasks, Path("results"), show_progress=False).outcomes]
+        ['scored', 'scored', 'skipped']
     """
     cache = ResultCache(output_folder)
     meta: ModelMeta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
+    _check_names(meta)
     outcomes: list[Outcome] = []
     interrupted = False
     beside = Path(os.environ.get(perquery.VARIABLE) or Path(cache.cache_path) / "results")
@@ -93,13 +109,14 @@ def run(
                 if reason := unable(model, task):
                     outcomes.append(Outcome(name, "skipped", reason=reason))
                     continue
+                _set_aside_if_torn(Path(cache.cache_path) / "results", meta, name)
                 result = mteb.evaluate(
                     model,
                     task,
                     cache=cache,
                     overwrite_strategy=overwrite_strategy,
                     co2_tracker=co2_tracker,
-                    encode_kwargs=cast(EncodeKwargs, dict(encode_kwargs or {})),
+                    encode_kwargs=cast("EncodeKwargs", dict(encode_kwargs or {})),
                     prediction_folder=prediction_folder,
                     num_proc=num_proc,
                     show_progress_bar=show_progress,
@@ -123,7 +140,38 @@ def run(
     return Report(meta.name or "", tuple(outcomes), interrupted)
 
 
-def unable(model: Any, task: AbsTask) -> str:
+def _check_names(meta: ModelMeta) -> None:
+    """Results are filed under name and revision: neither may lead out of the results folder, or below another model's."""
+    for what, name in (("name", meta.model_name_as_path()), ("revision", meta.revision or "")):
+        if "/" in name or "\\" in name or name in (".", "..") or not name.isprintable():
+            raise ModelError(
+                f"the model's {what} {name!r} cannot be the name of a folder, so its results could not be filed. "
+                "Remedy: give a commit hash, or load a local copy, which has a revision of its own"
+            )
+
+
+def _set_aside_if_torn(results: Path, meta: ModelMeta, task_name: str) -> None:
+    """Rename a result, or the model's description beside it, that a killed run left half-written: mteb could not read it, and
+    would refuse the task for ever."""
+    path = perquery.path_of(results, meta, task_name, ".json")
+    readable: tuple[tuple[Path, Callable[[Path], object]], ...] = (
+        (path, TaskResult.from_disk),
+        (path.with_name("model_meta.json"), lambda file: json.loads(file.read_text("utf-8"))),
+    )
+    for file, read in readable:
+        if not file.exists():
+            continue
+        try:
+            read(file)
+        except (ValueError, KeyError, OSError) as error:
+            damaged = file.with_name(f"{file.name}.damaged")
+            file.replace(damaged)
+            logger.warning("%s cannot be read (%s); it is kept as %s and made again", file, error, damaged.name)
+            if file.name == "model_meta.json":
+                write_text(file, json.dumps(meta.to_dict(), default=str, indent=4))
+
+
+def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:
     """Why a model cannot do a task, empty if it can."""
     retrieval = task.metadata.type in ("Retrieval", "Reranking")
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name

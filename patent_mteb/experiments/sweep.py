@@ -36,7 +36,7 @@ from patent_mteb.tasks import dapfam
 
 if TYPE_CHECKING:
     from datasets import Dataset
-    from mteb.models import MTEBModels
+    from mteb.models import EncoderProtocol, MTEBModels
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +141,7 @@ class _Clock(ArraySearch):
 class _EncoderClock:
     """An encoder that adds up the time it spends."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: EncoderProtocol) -> None:
         self.model = model
         self.mteb_model_meta = model.mteb_model_meta
         self.seconds = 0.0
@@ -163,7 +163,7 @@ class _EncoderClock:
 class _Systems:
     """The two backends and every model that the matrix makes of them."""
 
-    def __init__(self, dense: Any, lexical: BM25, cache: RunCache) -> None:
+    def __init__(self, dense: EncoderProtocol | None, lexical: BM25, cache: RunCache) -> None:
         self.dense = None if dense is None else _EncoderClock(dense)
         self.lexical = lexical
         self.cache = cache
@@ -188,13 +188,13 @@ class _Systems:
         (lexical,), (dense,) = self._single("bm25", group[:1]), self._single("dense", group[:1])
         return Hybrid.sweep(lexical, dense, [fusions[setting.fusion] for setting in group], cache=self.cache)
 
-    def clock(self, model: Any, spent: dict[str, float]) -> _Clock:
+    def clock(self, model: MTEBModels, spent: dict[str, float]) -> _Clock:
         return _Clock(model, spent, self.dense)
 
 
 def sweep(
     matrix: Matrix,
-    dense: Any,
+    dense: EncoderProtocol | None,
     lexical: BM25,
     out: Path,
     *,
@@ -209,6 +209,16 @@ def sweep(
     Raises:
         DataError: ``out`` exists and is not a table of a sweep with these models and these data.
         ModelError: the matrix needs an encoder and there is none.
+
+    Example:
+        >>> import os
+        >>> from pathlib import Path
+        >>> from patent_mteb.experiments.sweep import Matrix, sweep
+        >>> from patent_mteb.models import bm25
+        >>> os.environ["PATENT_MTEB_SAMPLE"] = "1"
+        >>> matrix = Matrix(backends=["bm25"], queries=["TA"], corpora=["TAC", "FullText"])
+        >>> sweep(matrix, None, bm25("dapfam"), Path("sweep.csv"))["corpus"].to_list()
+        ['FullText', 'TAC']
     """
     done = _read(out)
     names = {"bm25": lexical.mteb_model_meta, "dense": None if dense is None else dense.mteb_model_meta}
@@ -240,7 +250,7 @@ def _run(group: Sequence[Setting], systems: _Systems, fusions: Mapping[str, Fusi
     rows = []
     for setting, model in zip(group, systems.models(group, fusions), strict=True):
         result = mteb.evaluate(
-            systems.clock(model, spent), task, cache=None, encode_kwargs=cast(EncodeKwargs, dict(encode_kwargs)), show_progress_bar=False
+            systems.clock(model, spent), task, cache=None, encode_kwargs=cast("EncodeKwargs", dict(encode_kwargs)), show_progress_bar=False
         )
         ((scores,),) = result.task_results[0].scores.values()
         row: dict[str, Any] = asdict(setting)

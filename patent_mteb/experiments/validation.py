@@ -46,6 +46,12 @@ def validate(directory: Path) -> list[Finding]:
 
     Raises:
         DataError: the directory does not exist or holds no benchmark's data.
+
+    Example:
+        >>> from patent_mteb.data.sources import sample_root
+        >>> from patent_mteb.experiments.validation import validate
+        >>> [finding.text.partition(": ")[2] for finding in validate(sample_root("patentmap"))]
+        ['3 tasks load (PatentMapAbsToAbsRetrieval, PatentMapClmToAllRetrieval, PatentMapIPCClassification)']
     """
     if not directory.is_dir():
         raise DataError("the directory does not exist", path=directory, remedy="name a directory")

@@ -28,6 +28,12 @@ def embedding_matrix(values: ArrayLike, *, name: str = "embeddings", width: int 
             float64 (for integers).
         name: what the matrix is called in the message.
         width: the d that it must have, if known.
+
+    Example:
+        >>> from patent_mteb.metrics import embedding_matrix
+        >>> embedding_matrix([[1.0, 2.0], [float("nan"), 0.0]], name="vectors")
+        Traceback (most recent call last):
+        ValueError: vectors hold NaN or infinite values in 1 of 2 rows, first in row 1
     """
     matrix = np.asarray(values)
     if matrix.dtype not in (np.float32, np.float64):

@@ -47,6 +47,11 @@ def alignment(first: ArrayLike, second: ArrayLike) -> float:
 
     Raises:
         ValueError: NaN, infinite or zero rows, or different shapes.
+
+    Example:
+        >>> from patent_mteb.metrics.geometry import alignment
+        >>> alignment([[1, 0], [1, 0]], [[2, 0], [0, 3]])  # pairs at squared distances of 0 and 2
+        1.0
     """
     x = _unit(first, "first embeddings")
     y = _unit(second, "second embeddings", x.shape[1])
@@ -69,6 +74,11 @@ def uniformity(embeddings: ArrayLike, *, pairs: int | None = PAIRS, seed: int = 
 
     Raises:
         ValueError: NaN, infinite or zero rows, or fewer than two rows.
+
+    Example:
+        >>> from patent_mteb.metrics.geometry import uniformity
+        >>> round(uniformity([[1, 0], [-1, 0]], pairs=None), 3)  # log of exp(-2 * 2 ** 2)
+        -8.0
     """
     x = _unit(embeddings)
     n = len(x)
@@ -95,6 +105,13 @@ def spectrum_divergence(embeddings: ArrayLike) -> float:
 
     Raises:
         ValueError: NaN, infinite or zero rows, d of 1, or embeddings that all point the same way.
+
+    Example:
+        >>> from patent_mteb.metrics.geometry import spectrum_divergence
+        >>> spectrum_divergence([[1, 0], [-1, 0]])  # one direction
+        1.0
+        >>> abs(round(spectrum_divergence([[1, 0], [-1, 0], [0, 1], [0, -1]]), 6))  # both alike
+        0.0
     """
     x = _unit(embeddings)
     d = x.shape[1]
@@ -119,6 +136,12 @@ def intra_document_distances(embeddings: ArrayLike, documents: ArrayLike) -> tup
 
     Raises:
         ValueError: NaN, infinite or zero rows, or a number of ids that does not fit.
+
+    Example:
+        >>> from patent_mteb.metrics.geometry import intra_document_distances
+        >>> names, distances = intra_document_distances([[1, 0], [0, 1], [1, 0]], ["a", "a", "b"])
+        >>> names.tolist(), distances.tolist()
+        (['a'], [1.0])
     """
     x, names, owner = _sections(embeddings, documents)
     sums = np.zeros((len(names), x.shape[1]))
@@ -147,6 +170,11 @@ def random_pair_distance(embeddings: ArrayLike, documents: ArrayLike, *, pairs: 
 
     Raises:
         ValueError: as :func:`intra_document_distances`, or a single document.
+
+    Example:
+        >>> from patent_mteb.metrics.geometry import random_pair_distance
+        >>> random_pair_distance([[1, 0], [0, 1], [1, 0]], ["a", "a", "b"], pairs=None)  # mean of 0 and 1
+        0.5
     """
     x, names, owner = _sections(embeddings, documents)
     if len(names) < 2:
@@ -192,6 +220,11 @@ def ida_ratio(embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None 
 
     Raises:
         ValueError: as :func:`random_pair_distance`, no document with two sections, or random pairs at no distance.
+
+    Example:
+        >>> from patent_mteb.metrics.geometry import ida_ratio
+        >>> ida_ratio([[1, 0], [0, 1], [1, 0]], ["a", "a", "b"], pairs=None)
+        IDA(ratio=2.0, intra=1.0, random=0.5, documents=1, left_out=1)
     """
     names, distances = intra_document_distances(embeddings, documents)
     if not len(names):

@@ -79,7 +79,15 @@ class Judgements:
 
 
 def ranks_of(docs: NDArray[np.integer], judgements: Judgements) -> NDArray[np.int64]:
-    """[pairs] the rank of each judged document in its query's ranking, from 1; 0 if it was not retrieved."""
+    """[pairs] the rank of each judged document in its query's ranking, from 1; 0 if it was not retrieved.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.metrics.measures import Judgements, ranks_of
+        >>> judged = Judgements.of({"q": {"a": 1, "b": 0, "c": 1}}, ["q"], {"a": 0, "b": 1, "c": 2})
+        >>> ranks_of(np.array([[2, 0]]), judged)  # found: c, then a
+        array([2, 0, 1])
+    """
     ranks = np.zeros(len(judgements.query), np.int64)
     if not docs.shape[1]:
         return ranks
@@ -222,16 +230,21 @@ class Judged:
         rows = np.array([self._row[query] for query in queries], np.int64)
         in_run = Judgements(len(self._query_ids), rows[part.query], part.document, part.gain)
         places = np.searchsorted(self._known, keys := self._keys(in_run)).clip(max=max(len(self._known) - 1, 0))
-        if len(self._known) and (self._known[places] == keys).all():
-            ranks = self._known_ranks[places]
-        else:
-            ranks = ranks_of(self._docs, in_run)
+        known = bool(len(self._known)) and bool((self._known[places] == keys).all())
+        ranks = self._known_ranks[places] if known else ranks_of(self._docs, in_run)
         judged = JudgedRanks.of(part, ranks)
         return QueryScores(queries, {measure: judged.score(measure) for measure in measures})
 
 
 def confidences(docs: NDArray[np.integer], scores: NDArray[np.floating]) -> dict[str, Floats]:
-    """[queries] the confidences ``max``, ``std`` and ``diff1`` of each ranking; 0 for an empty one."""
+    """[queries] the confidences ``max``, ``std`` and ``diff1`` of each ranking; 0 for an empty one.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.metrics.measures import confidences
+        >>> confidences(np.array([[0, 1]]), np.array([[3.0, 1.0]]))
+        {'max': array([3.]), 'std': array([1.]), 'diff1': array([2.])}
+    """
     lengths = (docs >= 0).sum(axis=1)
     found: dict[str, Floats] = {name: np.zeros(len(docs)) for name in ("max", "std", "diff1")}
     for length in np.unique(lengths[lengths > 0]):
@@ -280,16 +293,16 @@ def nauc(confidence: Floats, values: Floats) -> float:
 
     Raises:
         ValueError: there is no query.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.metrics.measures import nauc
+        >>> nauc(np.array([0.1, 0.2, 0.9]), np.array([0.0, 0.5, 1.0]))  # the more confident, the better
+        1.0
     """
     if not len(values):
         raise ValueError("nAUC needs at least one query")
     return _naucs({"": confidence}, {"": values})["nauc__"]
-
-
-def _mean(values: Floats) -> float:
-    """The mean, summed one by one as mteb does: a mean of simple fractions can lie on the border between two roundings."""
-    total: float = sum(values.tolist())
-    return total / len(values)
 
 
 def _mean(values: Floats) -> float:
@@ -309,6 +322,14 @@ def retrieval_scores(docs: NDArray[np.integer], scores: NDArray[np.floating], ju
 
     Raises:
         ValueError: no query, or no cut-off 1.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.metrics.measures import Judged, retrieval_scores
+        >>> docs, scores = np.array([[0, 1]]), np.array([[0.9, 0.4]])
+        >>> found = retrieval_scores(docs, scores, Judged(docs, {"q": {"b": 1}}, ["q"], ["a", "b"]).all(), ks=[1, 2])
+        >>> found["recall_at_1"], found["recall_at_2"], found["mrr_at_2"]
+        (0.0, 1.0, 0.5)
     """
     if not len(docs) or 1 not in ks:
         raise ValueError("retrieval is scored over at least one query, and at rank 1 among others")

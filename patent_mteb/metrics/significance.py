@@ -75,7 +75,13 @@ def _blocks(n: int, resamples: int, seed: int) -> list[tuple[int, np.random.Seed
 
 
 def counts(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[NDArray[np.uint8]]:
-    """The resamples that :func:`bootstrap` uses, in blocks: [rows, n], how often each of n queries is drawn; rows sum to n."""
+    """The resamples that :func:`bootstrap` uses, in blocks: [rows, n], how often each of n queries is drawn; rows sum to n.
+
+    Example:
+        >>> from patent_mteb.metrics.significance import counts
+        >>> next(counts(5, resamples=3)).sum(axis=1).tolist()  # three resamples of five queries
+        [5, 5, 5]
+    """
     for rows, child in _blocks(n, resamples, seed):
         yield _draw(n, rows, child)
 
@@ -129,6 +135,12 @@ def bootstrap(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED
 
     Raises:
         ValueError: not a matrix, no queries or no models, or a score that is NaN or infinite.
+
+    Example:
+        >>> from patent_mteb.metrics.significance import bootstrap
+        >>> result = bootstrap([[0.25, 0.5], [0.75, 1.0]], resamples=100)  # the second model is better on both queries
+        >>> result.means.tolist(), float(result.p_values()[1, 0])
+        ([0.5, 0.75], 0.0)
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
@@ -164,13 +176,25 @@ def _checked(p: ArrayLike) -> NDArray[np.float64]:
 
 
 def bonferroni(p: ArrayLike) -> NDArray[np.float64]:
-    """[k] p values of a family of k tests -> [k] adjusted: times k, at most 1."""
+    """[k] p values of a family of k tests -> [k] adjusted: times k, at most 1.
+
+    Example:
+        >>> from patent_mteb.metrics.significance import bonferroni
+        >>> bonferroni([0.01, 0.04, 0.5])
+        array([0.03, 0.12, 1.  ])
+    """
     values = _checked(p)
     return np.minimum(values * len(values), 1.0)
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """[k] p values of a family of k tests -> [k] adjusted by Holm's step-down method, at most 1."""
+    """[k] p values of a family of k tests -> [k] adjusted by Holm's step-down method, at most 1.
+
+    Example:
+        >>> from patent_mteb.metrics.significance import holm
+        >>> holm([0.01, 0.04, 0.5])  # times 3, 2 and 1
+        array([0.03, 0.08, 0.5 ])
+    """
     values = _checked(p)
     order = np.argsort(values, kind="stable")
     stepped = np.maximum.accumulate(values[order] * np.arange(len(values), 0, -1))
@@ -188,6 +212,11 @@ def tiers(means: ArrayLike, p_values: ArrayLike, alpha: float = 0.05) -> list[li
 
     Args:
         means: [m]; p_values: [m, m] as of :meth:`Bootstrap.p_values`.
+
+    Example:
+        >>> from patent_mteb.metrics.significance import tiers
+        >>> tiers([0.7, 0.6, 0.3], [[1, 0.4, 0.01], [0.4, 1, 0.02], [0.01, 0.02, 1]])
+        [[0, 1], [2]]
     """
     observed, p = np.asarray(means), np.asarray(p_values)
     order = np.argsort(-observed, kind="stable")
@@ -209,6 +238,11 @@ def letters(means: ArrayLike, p_values: ArrayLike, *, alpha: float = 0.05, again
 
     Raises:
         ValueError: more than 26 models would need a letter.
+
+    Example:
+        >>> from patent_mteb.metrics.significance import letters
+        >>> letters([0.7, 0.6, 0.3], [[1, 0.4, 0.01], [0.4, 1, 0.2], [0.01, 0.2, 1]])  # only the first and the last differ
+        ['c', '', '']
     """
     observed, p = np.asarray(means), np.asarray(p_values)
     lettered = range(len(observed)) if against is None else against
@@ -223,5 +257,11 @@ def letters(means: ArrayLike, p_values: ArrayLike, *, alpha: float = 0.05, again
 
 
 def stars(p: float) -> str:
-    """*** for p < 0.001, ** for p < 0.01, * for p < 0.05, else nothing (WIPO-AT, section 3.7)."""
+    """*** for p < 0.001, ** for p < 0.01, * for p < 0.05, else nothing (WIPO-AT, section 3.7).
+
+    Example:
+        >>> from patent_mteb.metrics.significance import stars
+        >>> stars(0.004), stars(0.2)
+        ('**', '')
+    """
     return "*" * sum(p < bound for bound in (0.001, 0.01, 0.05))

@@ -44,7 +44,13 @@ _GROUP_OF = {office: group for group, offices in JURISDICTION_GROUPS.items() for
 
 
 def jurisdiction_group(office: str) -> str | None:
-    """Group of a two-letter office code, None for an office outside the seven groups (counted in ALL only)."""
+    """Group of a two-letter office code, None for an office outside the seven groups (counted in ALL only).
+
+    Example:
+        >>> from patent_mteb.metrics.slices import jurisdiction_group
+        >>> jurisdiction_group("EP"), jurisdiction_group("TW"), jurisdiction_group("BR")
+        ('en', 'cn', None)
+    """
     return _GROUP_OF.get(office.upper())
 
 
@@ -55,6 +61,11 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
         coarse_labels: the coarse label of each of the patent's taxonomy rows, repetitions included. Of equally frequent labels
             the alphabetically first is taken (the paper does not say).
         ipc_codes: raw IPC codes in the order of the document; codes that cannot be parsed are passed over.
+
+    Example:
+        >>> from patent_mteb.metrics.slices import domain
+        >>> domain(["Energy", "Water", "Energy"], []), domain([], ["H01M 10/052"])
+        ('Energy', 'H01')
     """
     if coarse_labels:
         counts = Counter(coarse_labels)
@@ -68,7 +79,13 @@ def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
 
 
 def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
-    """The positive judgements, of the queries that have one."""
+    """The positive judgements, of the queries that have one.
+
+    Example:
+        >>> from patent_mteb.metrics.slices import positive
+        >>> positive({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0}})
+        {'q1': {'d1': 1}}
+    """
     found = {query: {document: gain for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()}
     return {query: judged for query, judged in found.items() if judged}
 
@@ -78,6 +95,11 @@ def own_family(family: Mapping[str, str], queries: Iterable[str], documents: Ite
 
     Args:
         family: family of documents and queries, empty or missing where unknown.
+
+    Example:
+        >>> from patent_mteb.metrics.slices import own_family
+        >>> own_family({"q": "F1", "d1": "F1", "d2": "F2"}, ["q"], ["d1", "d2"])
+        {'q': frozenset({'d1'})}
     """
     known = set(documents)
     members: dict[str, set[str]] = {}
@@ -88,7 +110,13 @@ def own_family(family: Mapping[str, str], queries: Iterable[str], documents: Ite
 
 
 def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str | None]) -> dict[str, Qrels]:
-    """Split judgements by a property of the query: ``keep`` names the slice of a query, or None for none."""
+    """Split judgements by a property of the query: ``keep`` names the slice of a query, or None for none.
+
+    Example:
+        >>> from patent_mteb.metrics.slices import by_query
+        >>> by_query({"EP1": {"d1": 1}, "US2": {"d2": 1}}, lambda query: query[:2])
+        {'EP': {'EP1': {'d1': 1}}, 'US': {'US2': {'d2': 1}}}
+    """
     parts: dict[str, Qrels] = {}
     for query, judged in qrels.items():
         name = keep(query)
@@ -98,7 +126,14 @@ def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str |
 
 
 def by_judgement(qrels: Mapping[str, Mapping[str, int]], names: Callable[[str, str], str | Iterable[str] | None]) -> dict[str, Qrels]:
-    """Split judgements pair by pair: ``names`` gives the slice (or slices) of a (query, document) pair, or None."""
+    """Split judgements pair by pair: ``names`` gives the slice (or slices) of a (query, document) pair, or None.
+
+    Example:
+        >>> from patent_mteb.metrics.slices import by_judgement
+        >>> category = {"d1": "x", "d2": "a"}
+        >>> by_judgement({"q": {"d1": 1, "d2": 1, "d3": 1}}, lambda query, document: category.get(document))
+        {'x': {'q': {'d1': 1}}, 'a': {'q': {'d2': 1}}}
+    """
     parts: dict[str, Qrels] = {}
     for query, judged in qrels.items():
         for document, gain in judged.items():
@@ -116,6 +151,11 @@ def in_and_out(
     Returns:
         the slices ``in`` and ``out`` (each present if it has a judgement), and the number of pairs with an unresolvable domain
         on either side, which stay in ALL but belong to no slice.
+
+    Example:
+        >>> from patent_mteb.metrics.slices import in_and_out
+        >>> in_and_out({"q": {"d1": 1, "d2": 1, "d3": 1}}, {"q": "H01"}, {"d1": "H01", "d2": "A61"})
+        ({'in': {'q': {'d1': 1}}, 'out': {'q': {'d2': 1}}}, 1)
     """
     dropped = 0
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from patent_mteb.models.prompts import TABLE_11
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["CHECKPOINTS", "SOURCES", "Checkpoint", "Prompts"]
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.dense import is_encoder
+
+if TYPE_CHECKING:
+    from mteb.models import CrossEncoderProtocol, MTEBModels
+    from mteb.models.model_meta import ModelMeta
 
 __all__ = ["compose"]
 
 
 def compose(
-    model: Any,
+    model: MTEBModels | ModelMeta,
     *,
     store: Path | str | None = None,
     section_tags: bool = False,
@@ -20,12 +24,12 @@ def compose(
     passages: int | None = None,
     stride: int | None = None,
     aggregate: str = "maxP",
-    fuse: Any = None,
+    fuse: MTEBModels | None = None,
     alpha: float | None = None,
     rrf_k: float | None = None,
-    rerank: Any = None,
+    rerank: CrossEncoderProtocol | ModelMeta | None = None,
     rerank_depth: int = 100,
-) -> Any:
+) -> MTEBModels:
     """Wrap a model, in this order: store, dimensions, passages, fusion, reranking.
 
     Args:
@@ -42,6 +46,12 @@ def compose(
 
     Raises:
         ModelError: options that do not go together, or that the model cannot serve.
+
+    Example:
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.models.composition import compose
+        >>> compose(bm25("dapfam"), passages=64, fuse=bm25("bm25s"), alpha=0.7).mteb_model_meta.name
+        'hybrid/linear-0.7-passages-64-maxP-bm25-bm25s+passages-64-maxP-bm25-dapfam'
     """
     from mteb.models.model_meta import ModelMeta
 
@@ -65,13 +75,13 @@ def compose(
         raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
     if section_tags:
         model = with_section_tags(model)
-    composed = stored(model, store) if store is not None and (embeds or hasattr(model, "with_store")) else model
+    composed: Any = stored(model, store) if store is not None and (embeds or hasattr(model, "with_store")) else model
     if dims is not None:
         composed = Truncated(composed, dims)
     if passages is not None:
         composed = Passages(composed, passages, aggregate, stride=stride)
     if fuse is not None:
-        second = stored(fuse, store) if store is not None and (is_encoder(fuse) or hasattr(fuse, "with_store")) else fuse
+        second: Any = stored(fuse, store) if store is not None and (is_encoder(fuse) or hasattr(fuse, "with_store")) else fuse
         if passages is not None:
             second = Passages(second, passages, aggregate, stride=stride)
         composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
@@ -79,4 +89,4 @@ def compose(
         from patent_mteb.search.rerank import Reranked
 
         composed = Reranked(composed, rerank, k=rerank_depth)
-    return composed
+    return cast("MTEBModels", composed)

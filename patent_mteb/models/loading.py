@@ -27,6 +27,14 @@ def kind_of_checkpoint(folder: Path) -> str:
 
     Raises:
         ModelError: the directory holds no checkpoint.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_json
+        >>> from patent_mteb.models.loading import kind_of_checkpoint
+        >>> write_json(Path("reranker/config.json"), {"architectures": ["BertForSequenceClassification"]})
+        >>> kind_of_checkpoint(Path("reranker"))
+        'cross-encoder'
     """
     if is_late_interaction(folder):
         return "late-interaction"
@@ -85,6 +93,11 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
 
     Raises:
         ModelError: there is no such directory or model, or the hub cannot be reached.
+
+    Example:
+        >>> from patent_mteb.models.loading import find_meta
+        >>> find_meta("datalyes/patembed-base").embed_dim, find_meta("bm25-dapfam").name
+        (768, 'patent-mteb/bm25-dapfam')
     """
     folder = Path(name).expanduser()
     if folder.is_dir():
@@ -115,6 +128,11 @@ def load(name: str, revision: str | None = None, device: str | None = None, *, p
 
     Raises:
         ModelError: the model cannot be found or loaded; says what to do.
+
+    Example:
+        >>> from patent_mteb.models.loading import load
+        >>> load("bm25-dapfam").mteb_model_meta.name
+        'patent-mteb/bm25-dapfam'
     """
     meta = find_meta(name, revision)
     if not prompts:

@@ -8,11 +8,11 @@ neither sentence-transformers nor mteb can apply: both encode without any prompt
 flat, under the keys by which mteb looks a prompt up: ``"{Task}-query"`` and ``"{Task}-document"`` where the two sides differ
 in role, ``"{Task}"`` where there is only one prompt (single texts, paraphrase pairs).
 
-Tasks of the other benchmarks have no prompt of their own; which row they take stands in the facts of each benchmark. DAPFAM, WIPO-AT retrieval and Sophia take the pair of
-``retrieval_MIXED``, also for the IN and OUT parts: one encoding is scored on all three parts, and the published DAPFAM
-scores were reproduced with it. PatentMap's retrieval follows by analogy. No paper says what to use elsewhere; chosen here:
-classification tasks take the prompt of ``class_text2ipc3`` and clustering tasks the one of ``clusters_ext_full_ipc``
-(technology, not people, is what those labels mean). The patent tasks that mteb itself ships are covered by the same rule.
+Tasks of the other benchmarks have no prompt of their own; which row they take stands in the facts of each benchmark. DAPFAM,
+WIPO-AT retrieval and Sophia take the pair of ``retrieval_MIXED``, also for the IN and OUT parts: one encoding is scored on all three
+parts, and the published DAPFAM scores were reproduced with it. PatentMap's retrieval follows by analogy. No paper says what to use
+elsewhere; chosen here: classification tasks take the prompt of ``class_text2ipc3`` and clustering tasks the one of
+``clusters_ext_full_ipc`` (technology, not people, is what those labels mean). The patent tasks that mteb itself ships follow suit.
 """
 
 from __future__ import annotations
@@ -111,6 +111,12 @@ def add_rows(rows: Iterable[tuple[str, str]]) -> None:
 
     Raises:
         ModelError: a row is not one of Table 11.
+
+    Example:
+        >>> from patent_mteb.models.prompts import add_rows, prompt_for
+        >>> add_rows([("MyPatentRetrieval", "retrieval_MIXED")])
+        >>> prompt_for("MyPatentRetrieval").query
+        'encode query for mixed document retrieval:'
     """
     for pattern, row in rows:
         if row not in TABLE_11:
@@ -122,6 +128,11 @@ def prompt_for(task_name: str) -> TaskPrompt | None:
     """The row of Table 11 that a task uses, or None for a task that has nothing to do with patents.
 
     A version (``.v2``) or the sample (``.sample``) of a task uses the prompt of the task.
+
+    Example:
+        >>> from patent_mteb.models.prompts import prompt_for
+        >>> prompt_for("PatenTEBText2IPC3.sample").side(None)
+        'encode document for ipc classification: '
     """
     name = _VARIANT.sub("", task_name)
     return next((TABLE_11[row] for pattern, row in _ROWS.items() if re.fullmatch(pattern, name)), None)
@@ -131,6 +142,11 @@ def patenteb_prompts(task_names: Iterable[str]) -> dict[str, str]:
     """Flat prompts for mteb's ``model_prompts``, for those of the named tasks that have one.
 
     mteb drops a key that names an unknown task, with a warning only: pass names of registered tasks.
+
+    Example:
+        >>> from patent_mteb.models.prompts import patenteb_prompts
+        >>> patenteb_prompts(["PatenTEBBloom", "Banking77Classification"])
+        {'PatenTEBBloom': 'encode document for bloom prediction classification: '}
     """
     flat: dict[str, str] = {}
     for name in task_names:

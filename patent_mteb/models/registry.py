@@ -37,7 +37,8 @@ from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
-from patent_mteb.models.robustness import SEPARATOR, EditedInput, InputVariant, pruned, with_settings
+from patent_mteb.models.robustness import EditedInput, InputVariant, pruned, with_settings
+from patent_mteb.patents.views import SEPARATOR
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 from patent_mteb.models.checkpoints import CHECKPOINTS, SOURCES, Checkpoint, Prompts
 
-__all__ = ["METAS", "PatentEncoder", "load_patembed", "load_plain", "section_tags", "without_prompts"]
+__all__ = ["METAS", "PatentEncoder", "load_plain", "section_tags", "without_prompts"]
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,11 @@ def section_tags(text: str) -> str:
 
     ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``. A text that carries a
     tag already, or has no separator, is left as it is.
+
+    Example:
+        >>> from patent_mteb.models.registry import section_tags
+        >>> section_tags("Pump [SEP] A pump is shown. [SEP] 1. A pump.")
+        'Pump [SEP] [abstract] A pump is shown. [SEP] [claim] 1. A pump.'
     """
     sections = text.split(SEPARATOR)
     if len(sections) == 1 or any(tag in text for tag in ("[abstract]", "[claim]", "[invention]")):
@@ -123,7 +129,14 @@ class PatentEncoder(SentenceTransformerEncoderWrapper):
 
 
 def without_prompts(meta: ModelMeta) -> ModelMeta:
-    """The same model without prompts, as an identity of its own (``experiment_kwargs={"prompts": "none"}``)."""
+    """The same model without prompts, as an identity of its own (``experiment_kwargs={"prompts": "none"}``).
+
+    Example:
+        >>> from patent_mteb.models.loading import find_meta
+        >>> from patent_mteb.models.registry import without_prompts
+        >>> without_prompts(find_meta("datalyes/patembed-base")).experiment_kwargs
+        {'prompts': 'none'}
+    """
     return with_settings(meta, prompts="none")
 
 
@@ -245,26 +258,13 @@ def load_plain(
     return encoder if input is None else InputVariant(encoder, input)
 
 
-def load_patembed(
-    model_name: str,
-    revision: str | None = None,
-    device: str | None = None,
-    *,
-    prompts: str | bool | None = None,
-    **options: Any,
-) -> PatentEncoder | EditedInput:
-    """:func:`load_plain` for the patembed family, whose prompts of Table 11 are on unless the model was trained without."""
-    return load_plain(model_name, revision, device, prompts=prompts, **options)
-
-
 def _meta(checkpoint: Checkpoint) -> ModelMeta:
     """ModelMeta of a checkpoint. A local copy is its own revision, by content: nothing says that it is the pinned one."""
     local = _local_copy(checkpoint.name)
-    family = checkpoint.name.startswith("datalyes/patembed")
     parameters = None if checkpoint.parameters is None else round(checkpoint.parameters * 1e6)
     trained_on = checkpoint.trained_on
     return ModelMeta(
-        loader=cast(Callable[..., Any], load_patembed if family else load_plain),
+        loader=cast("Callable[..., Any]", load_plain),
         name=checkpoint.name,
         revision=checkpoint.revision if local is None else f"local-{content_revision(local)}",
         release_date=checkpoint.released,
@@ -273,7 +273,7 @@ def _meta(checkpoint: Checkpoint) -> ModelMeta:
         memory_usage_mb=None if parameters is None else round(parameters * 4 / 2**20),
         max_tokens=checkpoint.max_tokens,
         embed_dim=checkpoint.dim,
-        license=cast(Any, checkpoint.licence),
+        license=cast("Any", checkpoint.licence),
         open_weights=True,
         public_training_code=None,
         public_training_data=None,

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import ModelError
+from patent_mteb.patents.views import SEPARATOR
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from torch.utils.data import DataLoader
 
-__all__ = ["SEPARATOR", "TABLE_10", "EditedInput", "InputVariant", "Variant", "pruned", "with_settings"]
+__all__ = ["TABLE_10", "EditedInput", "InputVariant", "Variant", "pruned", "with_settings"]
 
-SEPARATOR = " [SEP] "
 TABLE_10 = ("noSEP", "trim[1]", "trim[-1]", "trim[1,-1]", "noSEP+trim[1]", "noSEP+trim[-1]", "noSEP+trim[1,-1]")
 """The input variants of Table 10 by name."""
 
@@ -68,7 +68,14 @@ class Variant:
 
 
 def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
-    """A model's metadata with settings added to its identity (``experiment_kwargs``, part of mteb's result path)."""
+    """A model's metadata with settings added to its identity (``experiment_kwargs``, part of mteb's result path).
+
+    Example:
+        >>> from patent_mteb.models.loading import find_meta
+        >>> from patent_mteb.models.robustness import with_settings
+        >>> with_settings(find_meta("datalyes/patembed-base"), layers=6).experiment_kwargs
+        {'layers': 6}
+    """
     return meta.model_copy(update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), **settings}})
 
 
@@ -77,6 +84,14 @@ class EditedInput:
 
     Only the ``text`` of a batch is passed on: a model that reads other columns fails instead of seeing unedited text.
     Everything else is the wrapped model's.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models.robustness import EditedInput, with_settings
+        >>> model = mteb.get_model("mteb/baseline-random-encoder")
+        >>> shouting = EditedInput(model, str.upper, with_settings(model.mteb_model_meta, input="upper"))
+        >>> shouting.mteb_model_meta.experiment_kwargs
+        {'input': 'upper'}
     """
 
     mteb_model_meta: ModelMeta
@@ -128,7 +143,15 @@ class EditedInput:
 
 
 class InputVariant(EditedInput):
-    """Any mteb encoder under one of the input variants of Table 10, an identity of its own (``input=noSEP`` and so on)."""
+    """Any mteb encoder under one of the input variants of Table 10, an identity of its own (``input=noSEP`` and so on).
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models.robustness import InputVariant
+        >>> model = InputVariant(mteb.get_model("mteb/baseline-random-encoder"), "noSEP+trim[1]")
+        >>> model.edit("title [SEP] abstract [SEP] claim"), model.mteb_model_meta.experiment_kwargs
+        ('title claim', {'input': 'noSEP+trim[1]'})
+    """
 
     def __init__(self, model: EncoderProtocol, variant: str | Variant) -> None:
         """Wrap an encoder.

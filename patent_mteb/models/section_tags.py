@@ -17,10 +17,7 @@ from patent_mteb.models.checkpoints import CHECKPOINTS
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
 
-__all__ = ["SECTION_TAGS", "reads_section_tags", "with_section_tags"]
-
-SECTION_TAGS = {"abstract": "[abstract]", "claim": "[claim]", "invention": "[invention]"}
-"""Tag of each section: abstract, claims, description."""
+__all__ = ["reads_section_tags", "with_section_tags"]
 
 _SETTING = "section_tags"
 _Model = TypeVar("_Model")
@@ -32,7 +29,14 @@ def _made_for_tags(meta: ModelMeta) -> bool:
 
 
 def reads_section_tags(meta: ModelMeta) -> bool:
-    """Whether a model of this identity is given texts with section tags."""
+    """Whether a model of this identity is given texts with section tags.
+
+    Example:
+        >>> from patent_mteb.models.loading import find_meta
+        >>> from patent_mteb.models.section_tags import reads_section_tags
+        >>> [reads_section_tags(find_meta(name)) for name in ("ZoeYou/PatentMap-V0-IPC8", "datalyes/patembed-base")]
+        [True, False]
+    """
     setting = (meta.experiment_kwargs or {}).get(_SETTING)
     return _made_for_tags(meta) if setting is None else bool(setting)
 
@@ -42,6 +46,13 @@ def with_section_tags(model: _Model, tags: bool = True) -> _Model:
 
     Raises:
         ModelError: a PatentMap checkpoint without tags (its loader puts them in), or a model whose identity cannot be set.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models.section_tags import reads_section_tags, with_section_tags
+        >>> tagged = with_section_tags(mteb.get_model("mteb/baseline-random-encoder"))
+        >>> reads_section_tags(tagged.mteb_model_meta)
+        True
     """
     meta: ModelMeta = model.mteb_model_meta  # type: ignore[attr-defined]
     if not tags and _made_for_tags(meta):

@@ -11,6 +11,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.search.dense import is_encoder
 
 if TYPE_CHECKING:
+    from mteb.models import EncoderProtocol
     from torch.utils.data import DataLoader
 
 __all__ = ["Truncated"]
@@ -30,9 +31,15 @@ class Truncated:
 
     Raises:
         ModelError: ``model`` is no encoder, or ``dims`` is not positive; on encoding, if the vectors have fewer dimensions.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models import Truncated
+        >>> Truncated(mteb.get_model("mteb/baseline-random-encoder"), 8).mteb_model_meta.embed_dim
+        8
     """
 
-    def __init__(self, model: Any, dims: int) -> None:
+    def __init__(self, model: EncoderProtocol, dims: int) -> None:
         if not is_encoder(model):
             raise ModelError(f"{type(model).__name__} is no encoder. Remedy: give an encoder, and put search models around it.")
         if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:

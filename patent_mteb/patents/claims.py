@@ -1,4 +1,9 @@
-"""Claims: reading one text into numbered claims, and telling which of them depend on others."""
+"""Claims: one text split into numbered claims, and which of them refer to others.
+
+Numbers stand in many forms and references in many wordings (35 U.S.C. 112(d); Rule 43(4) EPC; Rule 6.4 PCT);
+:func:`read_claims` says one by one which are read. Measured on 2,038 claim sets of US patents (see the tests). Sophia-Bench (§3.3)
+and WIPO-AT (Table 1) need independent claims.
+"""
 
 from __future__ import annotations
 
@@ -12,42 +17,28 @@ from patent_mteb.patents.records import Claim
 from patent_mteb.patents.text import plain_lines
 
 __all__ = ["ClaimSet", "claims_text", "first_independent_claim", "independent_claims", "read_claims", "split_claims"]
-
-# --- claims: references from one to another ---------------------------------------------------------------------------------
 _NUMBER = r"\d{1,3}(?!\d|\.\d| ?%|[-–][A-Za-z])"
-
 _FILLER = r"(?:(?:claims?|of|in|any|one|the|either|both|nos?|numbers?)[\s.:]+){0,5}"
-
 _RANGE_WORD = r"(?:-|–|—|−|to|through|thru|till|until|up to)"
-
 _CLAIM_WORD = re.compile(r"(?<!\bthis )\bclaims?(?=\b|\d)", re.IGNORECASE)
-
 _NUMBERS_AFTER = re.compile(
     rf"[\s.:(\[]*{_FILLER}(?P<numbers>{_NUMBER}(?:[\s.]*(?:(?:,|;|/|&|{_RANGE_WORD}|and/or|and|or)\s*){{1,3}}{_FILLER}{_NUMBER})*)",
     re.IGNORECASE,
 )
-
 _MISREAD_ONE_AFTER = re.compile(r"\s+[lI]\b")
-
 _EARLIER = r"(?:preceding|preceeding|proceeding|previous|foregoing|above|prior|earlier|aforementioned|aforesaid|antecedent)"
-
 _ALL_EARLIER_BEFORE = re.compile(
     rf"\b(?:{_EARLIER}(?:[\s-]+\w+){{0,2}}?\s+claims?|(?:any|one|either|each)(?: one)?(?: of)?(?: the)? claims)$", re.IGNORECASE
 )
-
 _THE_EARLIER_BEFORE = re.compile(rf"\bthe {_EARLIER} claim$", re.IGNORECASE)
-
 _PREPOSITION_BEFORE = re.compile(r"\b(?:of|in|to|by|with|from|per|under|on|as) claim$", re.IGNORECASE)
-
 _NO_NUMBER_AFTER = re.compile(r"\s*(?:[,;:.)]|\b(?:wherein|where|in which|compris|characteri))", re.IGNORECASE)
-
 _ITEM = re.compile(rf"(\d+)(?:[\s.]*{_RANGE_WORD}\s*(?:to\s+)?{_FILLER}(\d+))?", re.IGNORECASE)
-
 _LONGEST_LEAD_TO_CLAIM = 60
 
 
 class _Reference(NamedTuple):
-    """A place where a text refers to a claim: by ``numbers``, or to the claim before, or to all claims before."""
+    """Where a text refers to a claim: by ``numbers``, or to the claim before, or to all claims before."""
 
     start: int
     numbers: str = ""
@@ -85,21 +76,20 @@ def _numbers(items: str) -> list[tuple[int, int]]:
 
 def _depends_on(text: str, number: int, known: Sequence[int]) -> tuple[int, ...]:
     """Numbers of the claims that claim ``number`` refers to, ascending. ``known`` are the numbers of the whole set, ascending."""
-    found: set[int] = set()
+    referred: set[int] = set()
     earlier = known[: bisect_left(known, number)]
     for reference in _find_references(text):
         if reference.numbers:
             ranges = _numbers(reference.numbers)
-            found.add(ranges[0][0])
+            referred.add(ranges[0][0])
             for start, end in ranges:
                 members = known[bisect_left(known, start) : bisect_left(known, end + 1)]
-                found.update(member for member in members if start == end or member != number)
+                referred.update(member for member in members if start == end or member != number)
         else:
-            found.update(earlier[-1:] if reference.previous_only else earlier)
-    return tuple(sorted(found))
+            referred.update(earlier[-1:] if reference.previous_only else earlier)
+    return tuple(sorted(referred))
 
 
-# --- claims: splitting ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class ClaimSet:
     """The claims of one text in their order, and the numbers of those that are cancelled, or withdrawn without a text."""
@@ -128,17 +118,13 @@ class _Mark(NamedTuple):
 
 
 _VOID = r"(?:claims? )?(?:(?:is|are|was|were|has been|have been) )?(?:cancel\w*|withdrawn|deleted|omitted|reserved|not entered)"
-
 _VOID_BODY = re.compile(rf"\W*{_VOID}(?: without prejudice)?\W*", re.IGNORECASE)
-
 _VOID_END = re.compile(rf"\b{_VOID}(?: without prejudice)? ?[)\]][.;]?$", re.IGNORECASE)
-
 _STATUS = re.compile(
     r"^[(\[](?:original|current|previous|new\b|withdrawn|amended|once|twice|re-?presented|reinstated|not entered)"
     r"[^()\[\]]{0,40}[)\]] ?[:.,;]? ?",
     re.IGNORECASE,
 )
-
 _MARK = re.compile(
     r"(?:^|(?<= ))(?:"
     rf"(?P<void>\d{{1,3}}(?:[ .]*(?:-|–|—|to|through|,|and|&)[ .]*\d{{1,3}}){{1,20}})[ .:]*\w? ?(?=[(\[] ?{_VOID}\b)"
@@ -147,19 +133,12 @@ _MARK = re.compile(
     r"|(?P<bare>(?<![^\n])\d{1,3}) (?=(?-i:[A-Z])))",
     re.MULTILINE | re.IGNORECASE,
 )
-
 _ABBREVIATION = re.compile(r"\b(?:nos?|figs?|seq|e\.g|i\.e|approx|ca|eqs?|refs?)\.$", re.IGNORECASE)
-
 _CLAIM_OPENING = re.compile(r"(?:An?|The|One|In|Use|Method|Process)\b")
-
 _PREFACE = re.compile(r"\bclaim|\bletters patent\b|\bdefined as follows\b", re.IGNORECASE)
-
 _LONGEST_PREFACE = 400
-
 _REFERENCE_WITHIN = 300
-
 _END_OF_CLAIM = re.compile(r"(?:(?<=[^\W\d_]{2}\.)|(?<=[\d)\]]\.)) (?=(?:An?|The) )")
-
 _ORNAMENT = re.compile(r"(?: ?\*){2,}$")
 
 
@@ -263,7 +242,7 @@ def _unnumbered(lines: Sequence[str]) -> list[str]:
             claims[-1] += " " + line
         else:
             claims.append(line)
-    return claims if len(claims) > 1 else [part for claim in claims for part in _END_OF_CLAIM.split(claim)]
+    return claims if len(claims) > 1 else [sentence for claim in claims for sentence in _END_OF_CLAIM.split(claim)]
 
 
 def read_claims(text: str) -> ClaimSet:

@@ -87,36 +87,16 @@ class IPC:
 
     def at(self, level: Level) -> str | None:
         """The code cut off after ``level``, in normal form; ``None`` where the code does not reach it."""
-        parts = (self.section, self.cls, self.subclass, self.group, self.subgroup)[: LEVELS.index(level) + 1]
-        if parts[-1] is None:
+        steps = (self.section, self.cls, self.subclass, self.group, self.subgroup)[: LEVELS.index(level) + 1]
+        if steps[-1] is None:
             return None
-        head = "".join(part for part in parts[:4] if part is not None)
+        head = "".join(step for step in steps[:4] if step is not None)
         return f"{head}/{self.subgroup}" if level == "subgroup" else head
 
     @property
     def level(self) -> Level:
         """The finest level that the code reaches."""
         return next(level for level in reversed(LEVELS) if self.at(level) is not None)
-
-    @property
-    def ipc3(self) -> str | None:
-        """Class, ``"A61"``."""
-        return self.at("ipc3")
-
-    @property
-    def subclass_code(self) -> str | None:
-        """Subclass, ``"A61F"``."""
-        return self.at("subclass")
-
-    @property
-    def group_code(self) -> str | None:
-        """Main group, ``"A61F2"``."""
-        return self.at("group")
-
-    @property
-    def subgroup_code(self) -> str | None:
-        """Subgroup, ``"A61F2/06"``."""
-        return self.at("subgroup")
 
     def __str__(self) -> str:
         return self.at(self.level) or self.section
@@ -139,13 +119,13 @@ def parse(code: str) -> IPC:
     match = _CODE.fullmatch(code)
     if match is None:
         raise ValueError(f"{code!r} is no IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
-    parts = match.groupdict()
-    letters = {name: value.upper() if value else None for name, value in parts.items()}
+    levels = match.groupdict()
+    letters = {name: value.upper() if value else None for name, value in levels.items()}
     main, sub = letters["group"] or letters["group_only"], letters["subgroup"]
     if letters["fixed_group"] and letters["fixed_subgroup"]:
         main = letters["fixed_group"].lstrip("0")
         sub = letters["fixed_subgroup"].rstrip("0").ljust(2, "0")
-    return IPC(parts["section"].upper(), letters["cls"], letters["subclass"], main, sub)
+    return IPC(levels["section"].upper(), letters["cls"], letters["subclass"], main, sub)
 
 
 def _at(code: str, level: Level) -> str:
@@ -201,13 +181,13 @@ def codes_at(codes: Iterable[str], level: Level, errors: Literal["raise", "skip"
         raise ValueError(f"unknown level {level!r}; known are {', '.join(LEVELS)}")
     if errors not in ("raise", "skip"):
         raise ValueError(f"errors={errors!r} is neither 'raise' nor 'skip'")
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     unusable: list[str] = []
     for code in codes:
         try:
-            found[_at(code, level)] = None
+            distinct[_at(code, level)] = None
         except ValueError:
             if errors == "raise":
                 raise
             unusable.append(code)
-    return CodesAt(tuple(found), tuple(unusable))
+    return CodesAt(tuple(distinct), tuple(unusable))

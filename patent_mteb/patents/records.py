@@ -14,17 +14,15 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from patent_mteb.errors import DataError, refuse_repeat
-from patent_mteb.files import text_lines
+from patent_mteb.errors import DataError
+from patent_mteb.files import read_rows, unique, write_rows
 
 __all__ = [
     "CITATION_SCHEMA",
@@ -189,23 +187,25 @@ CITATION_SCHEMA: pa.Schema = pa.schema(
 )
 """Arrow schema of ``citations.parquet``: one row a directed edge between two publication numbers."""
 
-_PARTS: dict[str, type] = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
+_SECTIONS: dict[str, type] = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
 _DATES = ("application_date", "publication_date", "priority_date")
 
+_Record = TypeVar("_Record", Patent, Citation)
 
-def _part(kind: type, value: Mapping[str, Any] | None) -> Any:
+
+def _texts(kind: type, value: Mapping[str, Any] | None) -> Any:
     return kind(**{name: text or "" for name, text in (value or {}).items()})
 
 
 def _patent(row: Mapping[str, Any]) -> Patent:
     values: dict[str, Any] = {}
     for name, value in row.items():
-        if name in _PARTS:
-            values[name] = _part(_PARTS[name], value)
+        if name in _SECTIONS:
+            values[name] = _texts(_SECTIONS[name], value)
         elif name == "claims":
             values[name] = tuple(Claim(claim["number"], claim["text"], tuple(claim.get("depends_on") or ())) for claim in value or ())
         elif name == "labels":
-            values[name] = tuple(_part(Label, label) for label in value or ())
+            values[name] = tuple(_texts(Label, label) for label in value or ())
         elif name in _DATES:
             values[name] = value or None
         elif isinstance(value, list):
@@ -217,24 +217,6 @@ def _patent(row: Mapping[str, Any]) -> Patent:
 
 def _citation(row: Mapping[str, Any]) -> Citation:
     return Citation(**{name: value or "" for name, value in row.items()})
-
-
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    if path.suffix == ".parquet":
-        try:
-            yield from enumerate(pq.read_table(path).to_pylist(), start=1)
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"not a readable parquet file ({error})", path=path, remedy="write the file again") from error
-        return
-    for number, line in text_lines(path):
-        if line.strip():
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise DataError(f"not a JSON object ({error.msg})", path=path, row=number, remedy="mend the line") from error
-            if not isinstance(row, dict):
-                raise DataError(f"not a JSON object (a {type(row).__name__})", path=path, row=number, remedy="mend the line")
-            yield number, row
 
 
 def _words(kind: pa.DataType) -> str:
@@ -274,35 +256,36 @@ def _checked(row: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
     return row
 
 
-def _read(path: Path | str, schema: pa.Schema, make: Any) -> list[tuple[int, Any]]:
-    path = Path(path)
-    if not path.is_file():
-        raise DataError("the file is missing", path=path, remedy="write it as the schema in patent_mteb.patents.records says")
-    records = []
-    for number, row in _rows(path):
+def _read(path: Path, schema: pa.Schema, make: Callable[[Mapping[str, Any]], _Record]) -> Iterator[tuple[int, _Record]]:
+    for number, row in read_rows(path):
         try:
-            records.append((number, make(_checked(row, schema))))
+            yield number, make(_checked(row, schema))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise DataError(
                 f"the record does not fit the schema ({error})", path=path, row=number, remedy="see patent_mteb.patents.records"
             ) from error
-    return records
 
 
 def read_patents(path: Path | str) -> list[Patent]:
     """Read ``patents.parquet`` or ``patents.jsonl``.
 
     Raises:
-        DataError: the file is missing or unreadable, or a record does not fit the schema; names the row.
+        DataError: the file is missing or unreadable, a record does not fit the schema, or a publication has two; names the row.
     """
-    patents: list[tuple[int, Patent]] = _read(path, PATENT_SCHEMA, _patent)
-    seen: dict[str, int] = {}
-    for row, patent in patents:
+    path = Path(path)
+    rows = _read(path, PATENT_SCHEMA, _patent)
+    patents = []
+    for row, patent in unique(
+        rows,
+        lambda patent: patent.publication_number,
+        path=path,
+        what="publication number",
+        remedy="keep one record a publication",
+    ):
         if not patent.publication_number or not patent.family_id:
             raise DataError("publication_number or family_id is empty", path=path, row=row, remedy="fill both")
-        number = patent.publication_number
-        refuse_repeat(seen, number, row, path=path, what="publication number", remedy="keep one record a publication")
-    return [patent for _, patent in patents]
+        patents.append(patent)
+    return patents
 
 
 def read_citations(path: Path | str) -> list[Citation]:
@@ -311,30 +294,20 @@ def read_citations(path: Path | str) -> list[Citation]:
     Raises:
         DataError: the file is missing or unreadable, or a record does not fit the schema; names the row.
     """
-    citations: list[tuple[int, Citation]] = _read(path, CITATION_SCHEMA, _citation)
-    for row, citation in citations:
+    path = Path(path)
+    citations = []
+    for row, citation in _read(path, CITATION_SCHEMA, _citation):
         if not citation.citing or not citation.cited:
             raise DataError("citing or cited is empty", path=path, row=row, remedy="fill both")
-    return [citation for _, citation in citations]
+        citations.append(citation)
+    return citations
 
 
-def _write(path: Path | str, records: Iterable[Patent] | Iterable[Citation], schema: pa.Schema) -> None:
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    rows = [dataclasses.asdict(record) for record in records]
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-        return
-    with path.open("w", encoding="utf-8") as out:
-        for row in rows:
-            out.write(json.dumps(row, ensure_ascii=False, default=dt.date.isoformat) + "\n")
-
-
-def write_patents(path: Path | str, patents: Sequence[Patent]) -> None:
+def write_patents(path: Path | str, patents: Iterable[Patent]) -> None:
     """Write ``patents.parquet`` or ``patents.jsonl`` (by suffix); :func:`read_patents` gives the same records back."""
-    _write(path, patents, PATENT_SCHEMA)
+    write_rows(Path(path), map(dataclasses.asdict, patents), PATENT_SCHEMA)
 
 
-def write_citations(path: Path | str, citations: Sequence[Citation]) -> None:
+def write_citations(path: Path | str, citations: Iterable[Citation]) -> None:
     """Write ``citations.parquet`` or ``citations.jsonl`` (by suffix); :func:`read_citations` gives the same records back."""
-    _write(path, citations, CITATION_SCHEMA)
+    write_rows(Path(path), map(dataclasses.asdict, citations), CITATION_SCHEMA)

@@ -67,8 +67,8 @@ class SummaryCache:
     def get(self, identity: str, kind: str, text: str) -> str | None:
         """The kept summary of a text, None if there is none."""
         with closing(self._base.execute("SELECT text FROM summary WHERE key = ?", (self._key(identity, kind, text),))) as rows:
-            found = rows.fetchone()
-        return None if found is None else str(found[0])
+            row = rows.fetchone()
+        return None if row is None else str(row[0])
 
     def put(self, identity: str, kind: str, text: str, summary: str) -> None:
         """Keep a summary."""
@@ -121,7 +121,7 @@ def summarise(
     made = in_a_row = 0
     for patent in patents:
         text = text_of(patent)
-        found: dict[str, str] = {}
+        new: dict[str, str] = {}
         for kind in kinds:
             if getattr(patent.summaries, kind).strip():
                 continue
@@ -141,8 +141,8 @@ def summarise(
                 cache.put(summariser.identity, kind, text, summary)
                 made += 1
                 in_a_row = 0
-            found[kind] = summary
-        completed.append(replace(patent, summaries=replace(patent.summaries, **found)))
+            new[kind] = summary
+        completed.append(replace(patent, summaries=replace(patent.summaries, **new)))
     if failures:
         message = _message(failures, made, cache, "finished")
         if not allow_missing:

@@ -1,4 +1,9 @@
-"""Plain text from what a patent's source wrote: markup, entities, headings, legal boilerplate."""
+"""Plain text from what a patent's source wrote: without markup, entities, formal headings and legal boilerplate.
+
+WIPO-AT §3.1.3 names the steps (markup, boilerplate, white space) and PatentMap (appendix A) what it leaves out; neither defines
+them. What counts as markup are the elements of HTML, of WIPO ST.36 and of the bulk files of USPTO and EPO; what counts as formal
+are the headings of 37 CFR 1.77 and of section 204 of the PCT Administrative Instructions. :func:`clean` says the rules one by one.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +18,6 @@ from typing import TypeVar
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent
 
 __all__ = ["clean", "clean_patent", "plain_lines"]
-
-# --- markup, entities, invisible characters ---------------------------------------------------------------------------------
 _TAG_NAMES = (
     r"html|head|body|title|div|span|p|br|hr|h[1-6]|ul|ol|li|dl|dt|dd|table|thead|tbody|tfoot|tr|th|td|caption|colgroup"
     r"|col|tgroup|colspec|row|entry|a|b|i|o|u|em|strong|sub|sup|sub2|sup2|small|big|tt|pre|font|center|img|smallcaps"
@@ -23,30 +26,21 @@ _TAG_NAMES = (
     r"|mi|mo|mn|ms|mtext|mspace|mrow|mfrac|msqrt|mroot|msub|msup|msubsup|munder|mover|munderover|mtable|mtr|mtd|mfenced"
     r"|mstyle|semantics|annotation"
 )
-
 _TAG = re.compile(
     rf"<(?P<close>/)?(?P<name>{_TAG_NAMES})"
     r"(?P<attributes>(?:\s+[\w:.-]+\s*=\s*(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>]+))*)\s*/?>",
     re.IGNORECASE,
 )
-
 _BLOCK = re.compile(
     r"p|br|hr|div|h[1-6]|[uo]l|li|d[ldt]|table|tr|t[hd]|row|entry|claims?|claim-text|abstract|description|heading|paragraph|maths|pre|[se]oh",
     re.IGNORECASE,
 )
-
 _LETTER_TAGS = frozenset("abiou")
-
 _OTHER_MARKUP = re.compile(r"<!--[^<>]*-->|<\?[A-Za-z][^<>]*\?>|<!DOCTYPE[^<>]*>", re.IGNORECASE)
-
 _ENTITY = re.compile(r"&(?:amp;)*(#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)")
-
 _ENTITY_DEPTH = 4
-
 _INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-
 _BREAK = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
-
 _BLANKS = re.compile(r"[^\S\n]+")
 
 
@@ -79,11 +73,8 @@ def plain_lines(text: str) -> list[str]:
     return [line for line in (_BLANKS.sub(" ", line).strip() for line in text.split("\n")) if line]
 
 
-# --- boilerplate ------------------------------------------------------------------------------------------------------------
 _THE = r"(?:the )?(?:present )?"
-
 _WORK = r"(?:inventions?|disclosure|technology|application|embodiments?)"
-
 _HEADINGS = (
     rf"abstract(?: of {_THE}{_WORK})?",
     rf"(?:technical )?field(?: and (?:background|industrial applicability))?(?: of {_THE}(?:{_WORK}|art|use))?",
@@ -103,13 +94,11 @@ _HEADINGS = (
     rf"objects? of {_THE}{_WORK}",
     r"citation list|reference signs list|(?:non-)?patent (?:literature|documents?)",
 )
-
 _HEADING = re.compile(
     r"[*=# ]*(?:\(?(?:\d{1,2}(?:\.\d{1,2})*|[ivx]{1,4}|[a-h])[.)] ?)?"
     rf"(?:{'|'.join(_HEADINGS)})[*=# ]*(?P<colon>:?)[*=# ]*",
     re.IGNORECASE,
 )
-
 _LEGAL_HEADINGS = (
     r"cross[- ]?references?(?:\(s\))?(?: .*)?",
     r"related (?:u\.?s\.? )?(?:patent )?(?:applications?|cases?)(?: .*)?",
@@ -123,9 +112,7 @@ _LEGAL_HEADINGS = (
     r"incorporation by reference.*",
     r"(?:reference to )?(?:an? )?(?:electronic )?sequence listing.*",
 )
-
 _LEGAL_HEADING = re.compile(rf"[*=# ]*(?:{'|'.join(_LEGAL_HEADINGS)})", re.IGNORECASE)
-
 _LEGAL_PHRASES = (
     r"claims? (?:the )?(?:\w+ ){0,3}(?:benefit|priority)",
     r"priority (?:to|from|under|of|is claimed)",
@@ -140,9 +127,7 @@ _LEGAL_PHRASES = (
     r"sequence listing",
     r"not applicable",
 )
-
 _LEGAL_PHRASE = re.compile(rf"\b(?:{'|'.join(_LEGAL_PHRASES)})\b", re.IGNORECASE)
-
 _LEGAL_OPENINGS = (
     r"(?:this|the (?:present|instant|subject)) (?:u\.?s\.? )?(?:non-?provisional )?(?:patent )?application (?:also )?"
     r"(?:claims|is (?:a|the|an) (?:\S+ ){0,4}?(?:continuation|division|national|non-?provisional|u\.?s\.?))",
@@ -154,15 +139,10 @@ _LEGAL_OPENINGS = (
     r"(?:we|applicants?) (?:hereby )?claims? (?:the )?(?:benefit|priority)",
     r"priority is (?:hereby )?claimed",
 )
-
 _LEGAL_OPENING = re.compile("|".join(_LEGAL_OPENINGS), re.IGNORECASE)
-
 _LONGEST_HEADING = 150
-
 _LONGEST_LEGAL_PARAGRAPH = 1500
-
 _SENTENCE_START = r"(?:^|(?<=[.;:?!)] ))"
-
 _INLINE_HEADINGS = (
     r"CROSS[- ]REFERENCES? TO RELATED (?:PATENT )?APPLICATIONS?",
     r"TECHNICAL FIELD",
@@ -170,13 +150,9 @@ _INLINE_HEADINGS = (
     r"BRIEF DESCRIPTION OF (?:THE )?(?:SEVERAL VIEWS OF (?:THE )?)?(?:ACCOMPANYING )?(?:DRAWINGS?|FIGURES?)",
     r"(?:DETAILED )?DESCRIPTION OF (?:THE )?(?:PREFERRED |EXEMPLARY |ILLUSTRATIVE )?EMBODIMENTS?",
 )
-
 _INLINE_HEADING = re.compile(rf"{_SENTENCE_START}(?:(?:{'|'.join(_INLINE_HEADINGS)})(?![\w-]| (?:OF|AND|FOR|IN|TO)\b)[:.]? ?)+")
-
 _LABEL = re.compile(r"^(?:\(57\) ?)?(?:\[?ABSTRACT\]?|Abstract) ?[:\-–—] ?|^\(57\) ?")
-
 _PARAGRAPH_NUMBER = re.compile(_SENTENCE_START + r"[\[【]\d{4,5}[\]】] ?")
-
 _TRAILER = re.compile(
     rf"{_SENTENCE_START}(?:(?:SELECTED DRAWING: ?(?:None|(?:Fig(?:ure|\.)? ?)?\d*)|COPYRIGHT: ?\(C\) ?\d{{4}}, ?JPO(?: ?& ?\w+)?)"
     r"(?:\.(?= |$))? ?)+"
@@ -235,7 +211,7 @@ _Record = TypeVar("_Record", Description, ExpertSummary, MachineSummaries)
 
 
 def _clean_fields(record: _Record, cleaner: Callable[[str], str]) -> _Record:
-    return replace(record, **{part.name: cleaner(getattr(record, part.name)) for part in fields(record)})
+    return replace(record, **{field.name: cleaner(getattr(record, field.name)) for field in fields(record)})
 
 
 def clean_patent(patent: Patent) -> Patent:

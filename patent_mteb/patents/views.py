@@ -1,8 +1,8 @@
-"""Text views of a patent, and the reading of claims and of dirty text that they rest on.
+"""Text views of a patent: which sections a model reads, in which order and how joined.
 
 A view is a tuple of section names (:data:`VIEW_SECTIONS`) joined by ONE space; empty sections leave no trace. With one space, a
 BEIR row that keeps the title apart gives the very same text, because mteb and BEIR put ``title + " " + text`` before a model.
-A family that marks its sections asks for ``view_text(patent, "TA", " [SEP] ")`` or calls :func:`join_sections` itself.
+A benchmark that marks its sections asks for ``view_text(patent, "TA", SEPARATOR)`` or calls :func:`join_sections` itself.
 
 Sources of the views: WIPO-AT Table 1 (``TA TAC Abstract Claim1 DWPIFull DWPITA``), DAPFAM §5 (``Title Keywords Description
 FullText``; full text is title + abstract + claims + description) and Sophia-Bench §3.1 and §3.3 (``Claims``, and ``Tacd``, which
@@ -18,10 +18,12 @@ from functools import partial
 from patent_mteb.patents.claims import claims_text, first_independent_claim
 from patent_mteb.patents.records import Description, Patent
 
-__all__ = ["SECTIONS", "VIEWS", "VIEW_SECTIONS", "join_sections", "view_text"]
+__all__ = ["SECTIONS", "SEPARATOR", "VIEWS", "VIEW_SECTIONS", "join_sections", "view_text"]
+
+SEPARATOR = " [SEP] "
+"""Between the sections of a text where a benchmark marks them (PatenTEB, PatentMap)."""
 
 
-# --- views ------------------------------------------------------------------------------------------------------------------
 def join_sections(sections: Iterable[str], separator: str = " ") -> str:
     """Join the sections that are not empty; each is stripped of white space at its ends."""
     return separator.join(section for section in map(str.strip, sections) if section)
@@ -37,7 +39,7 @@ SECTIONS: Mapping[str, Callable[[Patent], str]] = {
     "abstract": lambda patent: patent.abstract,
     "claims": lambda patent: claims_text(patent.claims),
     "claim1": lambda patent: first_independent_claim(patent.claims),
-    "description": lambda patent: join_sections(getattr(patent.description, part.name) for part in fields(Description)),
+    "description": lambda patent: join_sections(getattr(patent.description, field.name) for field in fields(Description)),
     "keywords": lambda patent: ", ".join(patent.keywords),
     "dwpi_title": lambda patent: patent.expert.title,
     "dwpi_summaries": _expert_summaries,

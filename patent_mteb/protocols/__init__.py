@@ -29,6 +29,11 @@ def multi_hot(label_sets: Sequence[Collection[str]], classes: Sequence[str]) -> 
 
     Raises:
         ValueError: a label that is not among the classes, or a class named twice.
+
+    Example:
+        >>> from patent_mteb.protocols import multi_hot
+        >>> multi_hot([["G"], ["H", "G"]], ["G", "H"]).astype(int).tolist()
+        [[1, 0], [1, 1]]
     """
     column = {name: place for place, name in enumerate(classes)}
     if len(column) < len(classes):
@@ -43,7 +48,14 @@ def multi_hot(label_sets: Sequence[Collection[str]], classes: Sequence[str]) -> 
 
 
 def label_matrix(values: ArrayLike, *, rows: int, name: str = "labels", classes: int | None = None) -> Labels:
-    """``values`` as a boolean matrix [rows, L], or a ValueError that says what is wrong."""
+    """``values`` as a boolean matrix [rows, L], or a ValueError that says what is wrong.
+
+    Example:
+        >>> from patent_mteb.protocols import label_matrix
+        >>> label_matrix([[1, 0], [1, 1]], rows=2)
+        array([[ True, False],
+               [ True,  True]])
+    """
     matrix = np.asarray(values)
     if matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] == 0:
         raise ValueError(f"{name} must be [{rows}, classes], a row for each embedding, got shape {matrix.shape}")
@@ -55,7 +67,14 @@ def label_matrix(values: ArrayLike, *, rows: int, name: str = "labels", classes:
 
 
 def f1_per_label(true: Labels, predicted: Labels) -> NDArray[np.float64]:
-    """[L]: F1 of each class, 2 tp / (2 tp + fp + fn); 0 for a class that is neither true nor predicted anywhere."""
+    """[L]: F1 of each class, 2 tp / (2 tp + fp + fn); 0 for a class that is neither true nor predicted anywhere.
+
+    Example:
+        >>> from patent_mteb.protocols import f1_per_label, multi_hot
+        >>> true, predicted = multi_hot([["G"], ["G", "H"]], ["G", "H"]), multi_hot([["G"], []], ["G", "H"])
+        >>> f1_per_label(true, predicted).round(2)  # 2 / (2 + 0 + 1) and 0 / (0 + 0 + 1)
+        array([0.67, 0.  ])
+    """
     hits = np.sum(true & predicted, axis=0)
     named = np.sum(true, axis=0) + np.sum(predicted, axis=0)
     f1 = np.zeros(true.shape[1])
@@ -70,6 +89,12 @@ def precision_at(true: Labels, scores: ArrayLike, k: int) -> NDArray[np.float64]
 
     Args:
         scores: [n, L].
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.protocols import precision_at
+        >>> precision_at(np.array([[True, False, True]]), [[0.9, 0.5, 0.1]], k=2)
+        array([0.5])
     """
     top = np.argsort(-np.asarray(scores), axis=1, kind="stable")[:, :k]
     hits = np.take_along_axis(true, top, axis=1).sum(axis=1)

@@ -36,6 +36,11 @@ def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int
 
     Raises:
         ValueError: a document without labels, or a label that is not in ``counts``.
+
+    Example:
+        >>> from patent_mteb.protocols.clustering import single_label
+        >>> single_label([["G"], ["G", "H"], ["G"]])
+        ['G', 'H', 'G']
     """
     known = Counter(label for labels in label_sets for label in set(labels)) if counts is None else counts
     chosen = []
@@ -112,6 +117,12 @@ def cluster(
 
     Raises:
         ValueError: NaN or infinite embeddings, a number of classes that does not fit, or more clusters than documents.
+
+    Example:
+        >>> from patent_mteb.protocols.clustering import cluster
+        >>> result = cluster([[0.0, 0.1], [0.0, 0.2], [9.0, 9.1], [9.0, 9.2]], ["G", "G", "H", "H"])
+        >>> result.v_measure, result.clusters
+        (1.0, 2)
     """
     from sklearn.cluster import KMeans
 
@@ -127,7 +138,13 @@ def minibatch_cluster(
     seed: int = SEED,
     batch_size: int = BATCH,
 ) -> Clustering:
-    """Mini-batch k-means (PatenTEB, section 5.3 and table 14); arguments and errors as :func:`cluster`."""
+    """Mini-batch k-means (PatenTEB, section 5.3 and table 14); arguments and errors as :func:`cluster`.
+
+    Example:
+        >>> from patent_mteb.protocols.clustering import minibatch_cluster
+        >>> minibatch_cluster([[0.0, 0.1], [0.0, 0.2], [9.0, 9.1], [9.0, 9.2]], ["G", "G", "H", "H"]).v_measure
+        1.0
+    """
     from sklearn.cluster import MiniBatchKMeans
 
     return _score(MiniBatchKMeans(batch_size=batch_size, random_state=seed, n_init="auto"), embeddings, classes, clusters, silhouette)

@@ -56,6 +56,11 @@ def neighbours(train: ArrayLike, queries: ArrayLike, k: int) -> NDArray[np.intp]
 
     Raises:
         ValueError: NaN or infinite embeddings, different widths, or a k that is not within 1 and the number of rows.
+
+    Example:
+        >>> from patent_mteb.protocols.knn import neighbours
+        >>> neighbours([[1, 0], [0, 1], [-1, 0]], [[1, 2]], k=2)
+        array([[1, 0]])
     """
     x = embedding_matrix(train, name="train embeddings")
     held = embedding_matrix(queries, name="query embeddings", width=x.shape[1])
@@ -97,13 +102,26 @@ def majority_vote(table: NDArray[np.intp], labels: ArrayLike, ks: Sequence[int])
 
     Args:
         table: [n, at least the largest k] of :func:`neighbours`; labels: [n train, L] boolean.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.protocols.knn import majority_vote
+        >>> majority_vote(np.array([[0, 1]]), [[1, 0], [1, 1]], ks=[1, 2])  # one of two is no majority
+        {1: array([[ True, False]]), 2: array([[ True, False]])}
     """
     known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
     return {k: 2 * carriers > k for k, carriers in _carriers(table, known, ks)}
 
 
 def neighbour_scores(table: NDArray[np.intp], labels: ArrayLike, k: int) -> NDArray[np.float64]:
-    """[n, L]: the share of the k nearest neighbours that carry each label."""
+    """[n, L]: the share of the k nearest neighbours that carry each label.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.protocols.knn import neighbour_scores
+        >>> neighbour_scores(np.array([[0, 1]]), [[1, 0], [1, 1]], k=2)
+        array([[1. , 0.5]])
+    """
     known = label_matrix(labels, rows=len(np.asarray(labels)), name="train labels")
     return next(carriers / k for _, carriers in _carriers(table, known, [k]))
 
@@ -138,6 +156,13 @@ def knn(
 
     Raises:
         ValueError: as :func:`neighbours`, or labels of the wrong shape.
+
+    Example:
+        >>> from patent_mteb.protocols.knn import knn
+        >>> train = [[1, 0], [0, 1]], [[1, 0], [0, 1]]  # embeddings, labels
+        >>> test = [[2, 1], [1, 3]], [[1, 0], [1, 1]]
+        >>> {name: round(value, 2) for name, value in knn(train, test, ["G", "H"], ks=[1]).f1[1].items()}
+        {'G': 0.67, 'H': 1.0}
     """
     table, known, true = _splits(train, test, len(classes), max(ks))
     f1 = {k: f1_per_label(true, predicted) for k, predicted in majority_vote(table, known, ks).items()}
@@ -172,6 +197,12 @@ def ranked_knn(
 
     Raises:
         ValueError: as :func:`neighbours`, or labels of the wrong shape.
+
+    Example:
+        >>> from patent_mteb.protocols.knn import ranked_knn
+        >>> train = [[1, 0], [0, 1]], [[1, 0], [0, 1]]  # embeddings, labels
+        >>> ranked_knn(train, ([[2, 1], [1, 3]], [[1, 0], [1, 0]]), k=1, cutoffs=[1])
+        RankedKNN(precision={1: 0.5}, k=1)
     """
     if validation is not None:
         table, known, true = _splits(train, validation, None, max(ks))

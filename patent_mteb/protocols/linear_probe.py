@@ -310,6 +310,11 @@ def linear_probe(
 
     Raises:
         ValueError: NaN or infinite embeddings, splits of different width, labels of the wrong shape, or an empty grid.
+
+    Example:
+        >>> split = [[-1.0], [1.0]], [[1, 0], [0, 1]]  # embeddings, labels
+        >>> linear_probe(split, split, split, ["G", "H"]).f1
+        {'G': 1.0, 'H': 1.0}
     """
     if not grid:
         raise ValueError("the grid of C is empty")
@@ -365,6 +370,10 @@ def logistic_regression_f1(
 
     Raises:
         ValueError: NaN or infinite embeddings, splits of different width, a label count that does not fit, or a single class.
+
+    Example:
+        >>> logistic_regression_f1([[0.0], [1.0]], ["old", "new"], [[0.1], [0.8]], ["old", "new"]).predicted
+        ('old', 'new')
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

@@ -32,6 +32,11 @@ def best_threshold(scores: ArrayLike, labels: ArrayLike) -> tuple[float, float]:
 
     Raises:
         ValueError: NaN or infinite scores, or shapes that do not fit.
+
+    Example:
+        >>> from patent_mteb.protocols.zero_shot import best_threshold
+        >>> best_threshold([[0.9], [0.4], [0.6]], [[1], [0], [1]])
+        (0.6, 1.0)
     """
     values = _finite(scores)
     true = label_matrix(labels, rows=len(values), classes=values.shape[1])
@@ -88,6 +93,14 @@ def zero_shot(
 
     Raises:
         ValueError: scores that are NaN, infinite or of the wrong shape, or labels of the wrong shape.
+
+    Example:
+        >>> from patent_mteb.protocols.zero_shot import zero_shot
+        >>> def scorer(texts, labels):
+        ...     return [[float(label in text) for label in labels] for text in texts]
+        >>> validation, test = (["a pump"], [[1, 0]]), (["a gate valve"], [[0, 1]])
+        >>> zero_shot(scorer, validation, test, ["pump", "valve"]).f1
+        {'pump': 0.0, 'valve': 1.0}
     """
 
     def scored(name: str, split: tuple[Sequence[str], ArrayLike]) -> tuple[NDArray[np.float64], Labels]:
@@ -124,6 +137,12 @@ def nli_scorer(
 
     Raises:
         ValueError: a hypothesis without its ``{}``.
+
+    Example:
+        >>> from patent_mteb.protocols.zero_shot import nli_scorer
+        >>> undecided = nli_scorer(lambda pairs: [[0.0, 0.0] for pair in pairs], entailment=0)
+        >>> undecided(["a pump"], ["pump", "valve"])
+        array([[0.5, 0.5]])
     """
     if "{}" not in hypothesis:
         raise ValueError(f"the hypothesis {hypothesis!r} needs a {{}} where the label goes")
@@ -175,6 +194,12 @@ def tagger_scorer(tag: Callable[[str, list[str]], Iterable[tuple[str, float]]]) 
 
     Raises:
         ValueError: when called, a span whose label was not asked for.
+
+    Example:
+        >>> from patent_mteb.protocols.zero_shot import tagger_scorer
+        >>> score = tagger_scorer(lambda text, labels: [("pump", 0.6), ("pump", 0.9)])
+        >>> score(["a pump"], ["pump", "valve"])
+        array([[0.9, 0. ]])
     """
 
     def score(texts: Sequence[str], labels: Sequence[str]) -> NDArray[np.float64]:

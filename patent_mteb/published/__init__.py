@@ -43,10 +43,9 @@ _ROW_FIELDS = ("slice", "task")  # a csv may give these by row instead of by col
 
 @dataclass(frozen=True)
 class Paper:
-    """One of the papers: short name (as in the paths), benchmark family, title, address."""
+    """One of the papers: short name (as in the paths, and as the benchmark's record names it), title, address."""
 
     paper: str
-    family: str
     title: str
     url: str
 
@@ -115,8 +114,8 @@ def _all_tables() -> tuple[Table, ...]:
     columns = _csv("columns.csv", {"column": pl.String, "printed": pl.String})
 
     def of_table(row: dict[str, str | int]) -> Iterator[Column]:
-        mine = columns.filter((pl.col("paper") == row["paper"]) & (pl.col("table") == row["table"])).drop("paper", "table")
-        return (Column(**fields) for fields in mine.iter_rows(named=True))
+        rows = columns.filter((pl.col("paper") == row["paper"]) & (pl.col("table") == row["table"])).drop("paper", "table")
+        return (Column(**fields) for fields in rows.iter_rows(named=True))
 
     return tuple(
         Table(row["paper"], row["table"], row["caption"], row["note"], tuple(row["keys"].split()), tuple(of_table(row)))
@@ -139,10 +138,10 @@ def tables(paper: str | None = None) -> tuple[Table, ...]:
 
 
 def _descriptor(paper: str, number: int) -> Table:
-    found = {t.table: t for t in tables(paper)}
-    if number not in found:
-        raise ValueError(f"Table {number} of {paper!r} is not stored. Stored tables: {', '.join(map(str, found))}.")
-    return found[number]
+    stored = {t.table: t for t in tables(paper)}
+    if number not in stored:
+        raise ValueError(f"Table {number} of {paper!r} is not stored. Stored tables: {', '.join(map(str, stored))}.")
+    return stored[number]
 
 
 @lru_cache

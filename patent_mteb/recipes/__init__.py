@@ -1,28 +1,37 @@
-"""Recipes: canonical records in, exactly the tables that a family publishes out.
+"""Recipes: canonical records in, exactly the tables that a benchmark publishes out.
 
-Every recipe module offers ``build(patents, citations, root, params=Params()) -> BuildLog``. It writes below ``root`` in the
-layout that :mod:`patent_mteb.data.sources` resolves (``root/<hub repository id or family name>/...``), so that a finished ``root``
-can be used as ``PATENT_MTEB_DATA`` as it is. The sample is built by the same recipes as a user's own patents.
+Every recipe is a module that offers
+
+* ``build(patents, citations, root, params=Params()) -> BuildLog``: writes below ``root`` in the layout that
+  :mod:`patent_mteb.data.sources` resolves (``root/<hub repository id or benchmark>/...``), so that a finished ``root`` can be used as
+  ``PATENT_MTEB_DATA`` as it is;
+* ``Params``: a frozen dataclass of its settings, the paper's by default (see :mod:`patent_mteb.recipes.parameters`);
+* ``SAMPLE``: the settings for the built-in sample, which is built by the same recipes as a user's own patents.
+
+The recipes of the package go by the name of their benchmark (:data:`RECIPES`), any other by the dotted name of its module.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
-import json
+import importlib.util
 import logging
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.recipes.parameters import Setting, read_params, settings_of
 
-__all__ = ["RECIPES", "BuildLog", "Step", "run"]
+__all__ = ["RECIPES", "BuildLog", "Setting", "Step", "find", "run", "settings", "source_file"]
 
 logger = logging.getLogger(__name__)
 
 RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")
+"""Modules of this package that make a benchmark, by name."""
 
 
 @dataclass(frozen=True)
@@ -39,40 +48,109 @@ class Step:
 class BuildLog:
     """What a recipe did, step by step, and the files it wrote (relative to the root, sorted)."""
 
-    family: str
+    benchmark: str
     steps: list[Step] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
 
     def step(self, name: str, rows_in: int, rows_out: int, note: str = "") -> None:
         """Record a step and log it."""
         self.steps.append(Step(name, rows_in, rows_out, note))
-        logger.info("%s: %s: %d -> %d%s", self.family, name, rows_in, rows_out, f" ({note})" if note else "")
+        logger.info("%s: %s: %d -> %d%s", self.benchmark, name, rows_in, rows_out, f" ({note})" if note else "")
+
+
+def _module_name(recipe: str) -> str:
+    short = recipe.lower().replace("-", "_")
+    return f"{__name__}.{short}" if short in RECIPES else recipe
+
+
+def _unknown(recipe: str) -> DataError:
+    remedy = f"choose one of {', '.join(RECIPES)}, or give the dotted name of a module of your own"
+    return DataError(f"there is no recipe '{recipe}'", remedy=remedy)
+
+
+def find(recipe: str) -> Any:
+    """The module of a recipe.
+
+    Args:
+        recipe: ``wipo_at``, ``WIPO-AT`` and the like, or the dotted name of a module (``__main__`` too).
+
+    Raises:
+        DataError: there is no such module, or it is no recipe.
+    """
+    name = _module_name(recipe)
+    if not all(step.isidentifier() for step in name.split(".")):
+        raise _unknown(recipe)
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if f"{name}.".startswith(f"{error.name}."):
+            raise _unknown(recipe) from error
+        raise
+    if missing := [wanted for wanted in ("build", "SAMPLE") if not hasattr(module, wanted)]:
+        raise DataError(f"the module {name} is no recipe: it has no {' and no '.join(missing)}", remedy="see patent_mteb.recipes")
+    return module
+
+
+def source_file(recipe: str) -> Path | None:
+    """The file of a recipe outside the package, None for one of the package.
+
+    Raises:
+        DataError: there is no such module, or it was not read from a file.
+    """
+    name = _module_name(recipe)
+    if name != recipe:
+        return None
+    if name in sys.modules:
+        path = getattr(sys.modules[name], "__file__", None)
+    else:
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ModuleNotFoundError, ValueError) as error:
+            raise _unknown(recipe) from error
+        if spec is None:
+            raise _unknown(recipe)
+        path = spec.origin
+    if path is None or not Path(path).is_file():
+        raise DataError(f"the recipe '{recipe}' is in no file, so its tables cannot be told from another's", remedy="write it to a file")
+    return Path(path)
+
+
+def settings(recipe: str) -> list[Setting]:
+    """The settings that a command line can give to a recipe.
+
+    Raises:
+        DataError: an unknown recipe.
+    """
+    params = getattr(find(recipe), "Params", None)
+    return [] if params is None else settings_of(params)
 
 
 def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, settings: Sequence[str] = ()) -> BuildLog:
     """Run a recipe by name.
 
     Args:
-        settings: changes to the recipe's default ``Params``, as ``name=value`` with a Python literal or a date as value.
+        recipe: as in :func:`find`.
+        root: the folder to write to.
+        settings: changes to the recipe's default ``Params``, each as ``NAME=VALUE`` (see :mod:`patent_mteb.recipes.parameters`).
 
     Raises:
-        DataError: an unknown recipe or setting, or input that the recipe cannot use.
+        DataError: an unknown recipe or setting, a value that is none, or input that the recipe cannot use.
+
+    Example:
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from patent_mteb import recipes, sample
+        >>> with tempfile.TemporaryDirectory() as root:
+        ...     log = recipes.run("PatentMap", *sample.generate(), Path(root), ["query_offices=EP,US", "query_first_year=None", "mlt=2"])
+        >>> log.files[0]
+        'ZoeYou/downstream/IPC-Classification/test.parquet'
     """
-    if recipe not in RECIPES:
-        raise DataError(f"there is no recipe '{recipe}'", remedy=f"choose one of {', '.join(RECIPES)}")
-    module = importlib.import_module(f"patent_mteb.recipes.{recipe}")
-    known = {spec.name: getattr(module.Params(), spec.name) for spec in dataclasses.fields(module.Params)}
-    changes = {}
-    for setting in settings:
-        name, _, text = setting.partition("=")
-        if name not in known:
-            raise DataError(f"recipe {recipe} has no setting '{name}'", remedy=f"choose among {', '.join(known)}")
-        kind = type(known[name])
-        try:
-            changes[name] = (
-                json.loads(text.lower()) if kind is bool else kind.fromisoformat(text) if hasattr(kind, "fromisoformat") else kind(text)
-            )
-        except ValueError as error:
-            raise DataError(f"setting '{setting}' is no {kind.__name__}", remedy=f"the default is {known[name]!r}") from error
-    log: BuildLog = module.build(patents, citations, root, module.Params(**changes))
+    module = find(recipe)
+    log: BuildLog
+    if hasattr(module, "Params"):
+        log = module.build(patents, citations, root, read_params(module.Params, settings, recipe))
+    elif settings:
+        raise DataError(f"recipe {recipe} has no settings", remedy="leave them out, or give its module a dataclass Params")
+    else:
+        log = module.build(patents, citations, root)
     return log

@@ -1,4 +1,4 @@
-"""The local directory layout of the unreleased families: a BEIR folder with two optional tables beside it.
+"""The local directory layout of the unreleased benchmarks: a BEIR folder with two optional tables beside it.
 
 ====================  =========================================================================================
 file                  content
@@ -6,7 +6,7 @@ file                  content
 ``corpus.jsonl``      one object a document: ``_id``, ``title``, ``text`` (title + one blank + text is the corpus view)
 ``queries.jsonl``     one object a query: ``_id``, ``text``
 ``qrels/test.tsv``    header ``query-id<TAB>corpus-id<TAB>score``, then one judgement a line; score > 0 is relevant
-``metadata.parquet``  optional: one row a document or query, ``_id`` and what slices need (see the family's recipe)
+``metadata.parquet``  optional: one row a document or query, ``_id`` and what slices need (see the benchmark's recipe)
 ``views.parquet``     optional: one row a document or query, ``_id`` and one string column a text view
 ====================  =========================================================================================
 
@@ -17,16 +17,17 @@ counted and logged.
 
 from __future__ import annotations
 
-import csv
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 import pyarrow as pa
 
 from patent_mteb.errors import DataError, refuse_repeat
-from patent_mteb.files import read_jsonl, read_parquet, text_lines, write_jsonl, write_parquet
+from patent_mteb.files import read_jsonl, read_keyed, text_lines, unique, write_jsonl, write_lines, write_parquet
 from patent_mteb.metrics.slices import Qrels
 
 __all__ = ["BeirFolder", "read_beir", "read_qrels", "write_beir"]
@@ -82,33 +83,22 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
             raise DataError(
                 f"the score {score!r} is not an integer", path=path, row=number, remedy="write 1 for relevant, 0 for not relevant"
             ) from error
-        first = rows.setdefault((query, document), number)
-        if first != number:
-            raise DataError(
-                f"the pair '{query}', '{document}' is judged twice (first in row {first})",
-                path=path,
-                row=number,
-                remedy="keep one judgement a pair",
-            )
+        refuse_repeat(rows, (query, document), number, path=path, what="the pair", remedy="keep one judgement a pair")
         qrels.setdefault(query, {})[document] = gain
     return qrels, rows
 
 
-def _unique(rows: Iterable[tuple[int, dict[str, str]]], path: Path, what: str) -> Iterator[tuple[int, dict[str, str]]]:
-    seen: dict[str, int] = {}
-    for number, row in rows:
-        refuse_repeat(seen, row["_id"], number, path=path, what=f"{what} id", remedy="keep one of the two rows")
-        yield number, row
+def _texts(path: Path, what: str, optional: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+    rows = read_jsonl(path, ("_id", "text"), optional)
+    return unique(rows, itemgetter("_id"), path=path, what=f"{what} id", remedy="keep one of the two rows")
 
 
-def _keyed_table(path: Path, known: set[str]) -> tuple[pa.Table | None, int]:
+def _keyed_table(path: Path, known: set[str], counts: dict[str, int]) -> pa.Table | None:
     if not path.exists():
-        return None, 0
-    table = read_parquet(path, {"_id": pa.string()})
-    seen: dict[str, int] = {}
-    for row, key in enumerate(table["_id"].to_pylist(), start=1):
-        refuse_repeat(seen, key, row, path=path, what="_id", remedy="keep one row an id")
-    return table, sum(key not in known for key in seen)
+        return None
+    table = read_keyed(path)
+    counts[f"rows of {path.name} for unknown ids"] = sum(key not in known for key in table["_id"].to_pylist())
+    return table
 
 
 def read_beir(folder: Path) -> BeirFolder:
@@ -121,13 +111,13 @@ def read_beir(folder: Path) -> BeirFolder:
     corpus_path, queries_path, qrels_path = folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"
     counts: dict[str, int] = {}
     corpus = {}
-    for number, row in _unique(read_jsonl(corpus_path, ("_id", "text"), ("title",)), corpus_path, "document"):
+    for number, row in _texts(corpus_path, "document", ("title",)):
         if not row["_id"]:
             raise DataError("the document id is empty", path=corpus_path, row=number, remedy="give the document an id")
         corpus[row["_id"]] = (row["title"], row["text"])
     if not corpus:
         raise DataError("the corpus is empty", path=corpus_path, remedy="write at least one document")
-    queries = {row["_id"]: row["text"] for _, row in _unique(read_jsonl(queries_path, ("_id", "text")), queries_path, "query")}
+    queries = {row["_id"]: row["text"] for _, row in _texts(queries_path, "query")}
     if not queries:
         raise DataError("there are no queries", path=queries_path, remedy="write at least one query")
     qrels, rows = read_qrels(qrels_path)
@@ -158,10 +148,7 @@ def read_beir(folder: Path) -> BeirFolder:
         not any(gain > 0 for gain in qrels.get(query, {}).values()) for query in queries
     )
     known = corpus.keys() | queries.keys()
-    metadata, strangers = _keyed_table(folder / "metadata.parquet", known)
-    counts["rows of metadata.parquet for unknown ids"] = strangers
-    views, strangers = _keyed_table(folder / "views.parquet", known)
-    counts["rows of views.parquet for unknown ids"] = strangers
+    metadata, views = (_keyed_table(folder / name, known, counts) for name in ("metadata.parquet", "views.parquet"))
     counts = {what: number for what, number in counts.items() if number}
     for what, number in counts.items():
         logger.warning("%s: %d %s", folder, number, what)
@@ -184,17 +171,14 @@ def write_beir(
     Raises:
         DataError: an id that holds a tab or a line break, which the qrels file cannot carry.
     """
-    for name in (*corpus, *queries):
+    for name in chain(corpus, queries, qrels, *qrels.values()):
         if any(character in name for character in "\t\r\n"):
             raise DataError(f"the id {name!r} holds a tab or a line break", path=folder, remedy="choose ids without them")
     files = [folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"]
     write_jsonl(files[0], ({"_id": key, "title": title, "text": text} for key, (title, text) in corpus.items()))
     write_jsonl(files[1], ({"_id": key, "text": text} for key, text in queries.items()))
-    files[2].parent.mkdir(parents=True, exist_ok=True)
-    with files[2].open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE, quotechar=None)
-        writer.writerow(_HEADER)
-        writer.writerows((query, document, gain) for query, judged in qrels.items() for document, gain in judged.items())
+    judgements = (f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items())
+    write_lines(files[2], chain(["\t".join(_HEADER)], judgements))
     for name, table in (("metadata.parquet", metadata), ("views.parquet", views)):
         if table is not None:
             write_parquet(folder / name, table)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,8 @@ from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import BuildLog
+from patent_mteb.recipes.graph import FamilyGraph, family_graph
+from patent_mteb.recipes.parameters import Count, Positive
 
 __all__ = ["DATA_SET", "SAMPLE", "FamilyRecord", "Params", "build", "consolidate"]
 
@@ -34,14 +36,24 @@ DATA_SET = "datalyes/DAPFAM_patent"
 
 @dataclass(frozen=True)
 class Params:
-    """Settings of the recipe; the defaults are the paper's."""
+    """Settings of the recipe; the defaults are the paper's.
+
+    Attributes:
+        earliest_claim: least date of a query's earliest claim.
+        min_citations: least number of families that a query's family cites or is cited by.
+        queries_per_domain: most queries of an IPC3 domain.
+        positives: most relevant targets of a query.
+        negatives: most targets of a query that no citation links to it.
+        keywords: words of an abstract that stand for the keywords of a record without any.
+        seed: seed of every draw.
+    """
 
     earliest_claim: dt.date = dt.date(2000, 1, 1)
-    min_citations: int = 100
-    queries_per_domain: int = 10
-    positives: int = 20
-    negatives: int = 20
-    keywords: int = 10
+    min_citations: Count = 100
+    queries_per_domain: Positive = 10
+    positives: Positive = 20
+    negatives: Count = 20
+    keywords: Count = 10
     seed: int = 42
 
 
@@ -126,45 +138,19 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     complete = {key: family for key, family in families.items() if family.complete and family.ipc3}
     log.step("silver: complete English text and an IPC code", len(families), len(complete))
 
-    linked = _links(citations, {patent.publication_number: patent.family_id for patent in patents})
-    log.step("silver: citation links", len(citations), sum(map(len, linked.values())) // 2, "pairs of families, either direction")
+    graph = family_graph(citations, {patent.publication_number: patent.family_id for patent in patents})
+    log.step("silver: citation links", len(citations), graph.n_pairs, "pairs of families, either direction")
 
-    recent = [
-        key for key, family in complete.items() if family.earliest_claim is not None and family.earliest_claim >= params.earliest_claim
-    ]
-    log.step(f"silver: earliest claim since {params.earliest_claim}", len(complete), len(recent))
-    candidates = [
-        key for key in recent if len(linked.get(key, ())) >= params.min_citations and any(other in complete for other in linked[key])
-    ]
-    log.step(f"silver: at least {params.min_citations} citations", len(recent), len(candidates))
+    candidates = _candidates(complete, graph, params, log)
     if not candidates:
         raise DataError(
             f"no family has {params.min_citations} citations within the {len(families)} families",
             path=root,
             remedy="lower min_citations, or add citations",
         )
-
     draw = random.Random(params.seed)
-    domains: dict[str, list[str]] = {}
-    for key in candidates:
-        domains.setdefault(complete[key].ipc3[0], []).append(key)
-    queries = sorted(key for _, keys in sorted(domains.items()) for key in draw.sample(keys, min(params.queries_per_domain, len(keys))))
-    log.step(f"gold: {params.queries_per_domain} queries a domain", len(candidates), len(queries), f"{len(domains)} IPC3 domains")
-
-    relations: list[tuple[str, str, float, str]] = []
-    pool = list(complete)
-    for query in queries:
-        cited = [key for key in linked[query] if key in complete]
-        positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
-        forbidden = {query, *linked[query]}
-        negatives = (
-            sorted(draw.sample([key for key in pool if key not in forbidden], params.negatives))
-            if len(pool) > (len(forbidden) + params.negatives)
-            else [key for key in pool if key not in forbidden]
-        )
-        ours = set(complete[query].ipc3)
-        relations += [(query, key, 1.0, "IN" if ours & set(complete[key].ipc3) else "OUT") for key in positives]
-        relations += [(query, key, 0.0, "NC") for key in negatives]
+    queries = _queries(candidates, complete, params, draw, log)
+    relations = [relation for query in queries for relation in _relations(query, complete, graph, params, draw)]
     targets = sorted({key for _, key, _, _ in relations})
     n_positive = sum(score > 0 for _, _, score, _ in relations)
     log.step("gold: relations", len(queries), len(relations), f"{n_positive} positive, {len(relations) - n_positive} negative")
@@ -186,18 +172,47 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     return log
 
 
-def _links(citations: Sequence[Citation], family_of: dict[str, str]) -> dict[str, list[str]]:
-    """Families linked by a citation in either direction (§3.4), sorted."""
-    links: dict[str, set[str]] = {}
-    for citation in citations:
-        one, other = family_of.get(citation.citing), family_of.get(citation.cited)
-        if one and other and one != other:
-            links.setdefault(one, set()).add(other)
-            links.setdefault(other, set()).add(one)
-    return {key: sorted(others) for key, others in links.items()}
+def _candidates(complete: Mapping[str, FamilyRecord], graph: FamilyGraph, params: Params, log: BuildLog) -> list[str]:
+    """Families that can be queries (§3.3, §4.2)."""
+    recent = [
+        key for key, family in complete.items() if family.earliest_claim is not None and family.earliest_claim >= params.earliest_claim
+    ]
+    log.step(f"silver: earliest claim since {params.earliest_claim}", len(complete), len(recent))
+    candidates = [key for key in recent if len(linked := graph.linked(key)) >= params.min_citations and not linked.isdisjoint(complete)]
+    log.step(f"silver: at least {params.min_citations} citations", len(recent), len(candidates))
+    return candidates
 
 
-def _keywords(queries: dict[str, FamilyRecord], families: dict[str, FamilyRecord], number: int) -> dict[str, str]:
+def _queries(
+    candidates: Sequence[str], complete: Mapping[str, FamilyRecord], params: Params, draw: random.Random, log: BuildLog
+) -> list[str]:
+    """Some candidates of each IPC3 domain."""
+    domains: dict[str, list[str]] = {}
+    for key in candidates:
+        domains.setdefault(complete[key].ipc3[0], []).append(key)
+    queries = sorted(key for _, keys in sorted(domains.items()) for key in draw.sample(keys, min(params.queries_per_domain, len(keys))))
+    log.step(f"gold: {params.queries_per_domain} queries a domain", len(candidates), len(queries), f"{len(domains)} IPC3 domains")
+    return queries
+
+
+def _relations(
+    query: str, complete: Mapping[str, FamilyRecord], graph: FamilyGraph, params: Params, draw: random.Random
+) -> list[tuple[str, str, float, str]]:
+    """(query, target, score, domain relation) of one query: cited or citing families, and others that are neither."""
+    linked = graph.linked(query)
+    cited = sorted(linked & complete.keys())
+    positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
+    unlinked = [key for key in complete if key != query and key not in linked]
+    if len(complete) > len(linked) + 1 + params.negatives:
+        unlinked = sorted(draw.sample(unlinked, params.negatives))
+    query_domains = set(complete[query].ipc3)
+    return [
+        *((query, key, 1.0, "IN" if query_domains & set(complete[key].ipc3) else "OUT") for key in positives),
+        *((query, key, 0.0, "NC") for key in unlinked),
+    ]
+
+
+def _keywords(queries: Mapping[str, FamilyRecord], families: Mapping[str, FamilyRecord], number: int) -> dict[str, str]:
     missing = [key for key, family in queries.items() if not family.keywords]
     words = {key: ", ".join(family.keywords) for key, family in queries.items()}
     if missing:

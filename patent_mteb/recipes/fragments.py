@@ -92,19 +92,19 @@ class Fragments:
     def text(self, without: Collection[Role] = ()) -> str:
         """The abstract as running text without markers and without the named roles."""
         kept = [text for role, text in self.parts if text and (role is None or role not in without)]
-        return " ".join(text if text[-1] in ".!?;:" or at == len(kept) else f"{text}." for at, text in enumerate(kept, start=1))
+        return " ".join(text if text[-1] in ".!?;:" or number == len(kept) else f"{text}." for number, text in enumerate(kept, start=1))
 
 
 def _segments(abstract: str) -> list[tuple[str, str]]:
     """The abstract cut at its markers: (marker, text), the marker ``""`` for what comes before the first."""
     segments: list[tuple[str, str]] = []
     name, start = "", 0
-    for found in _MARKER.finditer(abstract):
-        word = found["name"]
-        if word and not word.isupper() and not _SENTENCE_START.search(abstract[: found.start()]):
+    for marker in _MARKER.finditer(abstract):
+        word = marker["name"]
+        if word and not word.isupper() and not _SENTENCE_START.search(abstract[: marker.start()]):
             continue
-        segments.append((name, abstract[start : found.start()]))
-        name, start = _clean(word or "".join(found["bracketed"].split())).lower(), found.end()
+        segments.append((name, abstract[start : marker.start()]))
+        name, start = _clean(word or "".join(marker["bracketed"].split())).lower(), marker.end()
     segments.append((name, abstract[start:]))
     merged: list[tuple[str, str]] = []
     for name, text in ((name, _clean(text)) for name, text in segments):
@@ -149,20 +149,20 @@ def extract(abstract: str) -> Fragments:
         if roles is None:
             continue
         if number == _SOLUTION_ALONE:
-            at = names.index("solution")
-            sides: tuple[tuple[Role, list[tuple[str, str]]], ...] = (("problem", segments[:at]), ("solution", segments[at:]))
+            solution = names.index("solution")
+            sides: tuple[tuple[Role, list[tuple[str, str]]], ...] = (("problem", segments[:solution]), ("solution", segments[solution:]))
             joined = ((role, _edited(role, " ".join(text for _, text in side))) for role, side in sides)
             return Fragments(number, tuple((role, text) for role, text in joined if text))
         last = max(roles)
         if "effect" not in roles.values() and "effect" in names[last + 1 :]:
             roles[names.index("effect", last + 1)] = "effect"
-        return Fragments(number, tuple((roles.get(at), _edited(roles.get(at), text)) for at, (_, text) in enumerate(segments)))
+        return Fragments(number, tuple((roles.get(number), _edited(roles.get(number), text)) for number, (_, text) in enumerate(segments)))
     return Fragments(0, ((None, abstract),) if abstract else ())
 
 
 def _occurrence(words: list[str], wanted: list[str]) -> int | None:
     width = len(wanted)
-    return next((at for at in range(len(words) - width + 1) if words[at : at + width] == wanted), None)
+    return next((start for start in range(len(words) - width + 1) if words[start : start + width] == wanted), None)
 
 
 def contains_fragment(text: str, fragment: str) -> bool:
@@ -179,10 +179,10 @@ def remove_fragment(text: str, fragment: str) -> str:
     wanted = _WORD.findall(fragment.casefold())
     text = _clean(text)
     while wanted:
-        spans = [(found.start(), found.end()) for found in _WORD.finditer(text)]
-        at = _occurrence([text[start:end].casefold() for start, end in spans], wanted)
-        if at is None:
+        spans = [word.span() for word in _WORD.finditer(text)]
+        first = _occurrence([text[start:end].casefold() for start, end in spans], wanted)
+        if first is None:
             break
-        start, end = spans[at][0], spans[at + len(wanted) - 1][1]
+        start, end = spans[first][0], spans[first + len(wanted) - 1][1]
         text = _clean(f"{text[:start]} {text[end:].lstrip('.,;:!?')}")
     return text

@@ -25,12 +25,13 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import write_jsonl, write_parquet
+from patent_mteb.files import write_jsonl, write_parquet, write_text
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import BuildLog
+from patent_mteb.recipes.parameters import Count, Positive, Share
 
 __all__ = ["DATA_SET", "SAMPLE", "Params", "build"]
 
@@ -41,22 +42,34 @@ DATA_SET = "ZoeYou/downstream"
 class Params:
     """Settings of the recipe; the defaults are the paper's.
 
-    ``query_*`` bound office and year of filing of the queries, ``ipc_*`` those of the patents to classify (empty or None: any).
-    ``mlt`` and ``same_subclass`` are the negatives drawn for each query beside the cited-of-cited ones (Table 4).
+    Attributes:
+        queries: most queries of ``perf200``.
+        small: most queries of ``perf20``.
+        query_offices: offices of the queries; none: any.
+        query_first_year: least filing year of a query; None: any.
+        query_last_year: greatest filing year of a query; None: any.
+        mlt: negatives of a query by "more like this" (Table 4).
+        same_subclass: negatives of a query from its IPC subclasses (Table 4).
+        ipc_offices: offices of the patents to classify; none: any.
+        ipc_first_year: least filing year of a patent to classify; None: any.
+        ipc_last_year: greatest filing year of a patent to classify; None: any.
+        ipc_per_year: most patents to classify of a year.
+        ipc_test: share of the families to classify in the test part.
+        seed: seed of every draw.
     """
 
-    queries: int = 200
-    small: int = 20
+    queries: Positive = 200
+    small: Positive = 20
     query_offices: tuple[str, ...] = ("EP",)
     query_first_year: int | None = 2021
     query_last_year: int | None = 2022
-    mlt: int = 553
-    same_subclass: int = 160
+    mlt: Count = 553
+    same_subclass: Count = 160
     ipc_offices: tuple[str, ...] = ("US",)
     ipc_first_year: int | None = 2005
     ipc_last_year: int | None = 2009
-    ipc_per_year: int = 6000
-    ipc_test: float = 0.15
+    ipc_per_year: Positive = 6000
+    ipc_test: Share = 0.15
     seed: int = 42
 
 
@@ -101,8 +114,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         write_jsonl(folder / "content" / "queries.json", (_content(known[key]) for key in sorted(queries)))
         write_jsonl(folder / "content" / "documents.json", (_content(known[key]) for key in sorted(pool)))
         gold = {query: [{"cited_id": key, "type": letter} for key, letter in sorted(cited[query].items())] for query in sorted(queries)}
-        (folder / "mapping").mkdir(parents=True, exist_ok=True)
-        (folder / "mapping" / "gold.json").write_text(json.dumps(gold, indent=1) + "\n", encoding="utf-8")
+        write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
         log.files += [f"{DATA_SET}/{name}/{file}" for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")]
     _classification(known, root, params, log)
     log.files.sort()
@@ -119,26 +131,27 @@ def _letter(category: str) -> str:
 def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], log: BuildLog) -> dict[str, dict[str, str]]:
     """``{citing: {cited: letter}}`` among the publications; of two letters for one pair the graver counts."""
     cited: dict[str, dict[str, str]] = {}
-    strangers = unread = without = used = 0
+    n_unknown = n_unreadable = n_without = n_used = 0
     for citation in citations:
         try:
             letter = _letter(citation.category)
         except ValueError:
-            unread += 1
+            n_unreadable += 1
             continue
         if citation.citing not in known or citation.cited not in known:
-            strangers += 1
+            n_unknown += 1
         elif known[citation.citing].family_id == known[citation.cited].family_id or not letter:
-            without += 1
+            n_without += 1
         else:
-            used += 1
-            held = cited.setdefault(citation.citing, {})
-            held[citation.cited] = max(letter, held.get(citation.cited, "A"), key="AYX".index)
+            n_used += 1
+            letters = cited.setdefault(citation.citing, {})
+            letters[citation.cited] = max(letter, letters.get(citation.cited, "A"), key="AYX".index)
     log.step(
         "citations X, Y or A",
         len(citations),
-        used,
-        f"{strangers} of unknown publications, {unread} with a category that no search report uses, {without} other or within a family",
+        n_used,
+        f"{n_unknown} of unknown publications, {n_unreadable} with a category that no search report uses, "
+        f"{n_without} other or within a family",
     )
     return cited
 
@@ -158,8 +171,7 @@ def _within(patent: Patent, offices: Sequence[str], first: int | None, last: int
 
 
 def _section(patent: Patent) -> str:
-    found = ipc.codes_at(patent.ipc, "section", errors="skip").codes
-    return found[0] if found else ""
+    return next(iter(ipc.codes_at(patent.ipc, "section", errors="skip").codes), "")
 
 
 def _queries(known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]], params: Params) -> list[str]:
@@ -195,15 +207,15 @@ class _MoreLikeThis:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         self.keys = sorted(known)
-        self.place = {key: place for place, key in enumerate(self.keys)}
+        self.row = {key: row for row, key in enumerate(self.keys)}
         self.vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
             [views.VIEWS["TAC"](known[key]) or "empty" for key in self.keys]
         )
 
     def __call__(self, query: str, forbidden: set[str], number: int) -> list[str]:
-        likeness = (self.vectors @ self.vectors[self.place[query]].T).toarray().ravel()
-        order = sorted(range(len(self.keys)), key=lambda place: (-likeness[place], place))
-        return [key for place in order if (key := self.keys[place]) not in forbidden][:number]
+        likeness = (self.vectors @ self.vectors[self.row[query]].T).toarray().ravel()
+        order = sorted(range(len(self.keys)), key=lambda row: (-likeness[row], row))
+        return [key for row in order if (key := self.keys[row]) not in forbidden][:number]
 
 
 def _pool(
@@ -216,13 +228,13 @@ def _pool(
     name: str,
 ) -> set[str]:
     families = {known[query].family_id for query in queries}
-    own = {key for key, patent in known.items() if patent.family_id in families}
+    query_families = {key for key, patent in known.items() if patent.family_id in families}
     subclasses = {key: set(ipc.codes_at(patent.ipc, "subclass", errors="skip").codes) for key, patent in known.items()}
     positives = {key for query in queries for key in cited[query]}
     negatives: dict[str, set[str]] = {"more like this": set(), "same subclass": set(), "cited of cited": set()}
     draw = random.Random(f"{params.seed}/{name}")
     for query in queries:
-        forbidden = own | set(cited[query])
+        forbidden = query_families | set(cited[query])
         negatives["more like this"].update(similar(query, forbidden, params.mlt))
         same = [key for key in similar.keys if key not in forbidden and subclasses[key] & subclasses[query]]
         negatives["same subclass"].update(draw.sample(same, min(params.same_subclass, len(same))))
@@ -262,14 +274,14 @@ def _classification(known: Mapping[str, Patent], root: Path, params: Params, log
     families = sorted({patent.family_id for patent in taken})
     draw.shuffle(families)
     test = set(families[: round(len(families) * params.ipc_test)])
-    parts = {"train": [patent for patent in taken if patent.family_id not in test], "test": [p for p in taken if p.family_id in test]}
-    if not all(parts.values()):
+    split = {"train": [patent for patent in taken if patent.family_id not in test], "test": [p for p in taken if p.family_id in test]}
+    if not all(split.values()):
         raise DataError(
             f"{len(taken)} publications in {len(families)} families are too few for a training and a test part",
             path=root,
             remedy="add patents with abstract and IPC codes, or widen offices and years",
         )
-    for name, rows in parts.items():
+    for name, rows in split.items():
         rows.sort(key=lambda patent: patent.publication_number)
         path = f"{DATA_SET}/IPC-Classification/{name}.parquet"
         table = {
@@ -280,4 +292,4 @@ def _classification(known: Mapping[str, Patent], root: Path, params: Params, log
         }
         write_parquet(root / path, pa.table(table))
         log.files.append(path)
-    log.step("IPC classification: training and test part", len(usable), len(taken), f"{len(parts['test'])} for testing")
+    log.step("IPC classification: training and test part", len(usable), len(taken), f"{len(split['test'])} for testing")

@@ -43,6 +43,7 @@ from patent_mteb.patents.summaries import Summariser, SummaryCache, summarise
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.beir import write_beir
+from patent_mteb.recipes.parameters import Count, Positive
 
 __all__ = [
     "ADVANTAGE_PATTERNS",
@@ -128,16 +129,23 @@ REPRESENTATIONS: Mapping[str, Callable[[Patent], str]] = {
 class Params:
     """Settings of the recipe; the defaults are the paper's.
 
-    ``first_year`` and ``last_year`` bound the publication years of queries (None: the years that occur), ``queries`` and
-    ``corpus`` are upper limits. With a ``summariser``, the summaries that query patents lack are written by it and kept in
-    ``summary_cache`` (needed then); ``allow_missing_summaries`` goes on without those that it could not write.
+    Attributes:
+        first_year: least publication year of a query; None: any.
+        last_year: greatest publication year of a query; None: any.
+        queries: most queries.
+        corpus: most documents, but never fewer than the relevant ones.
+        min_relevant: least number of relevant documents of a query.
+        seed: seed of every draw.
+        summariser: writes the summaries that query patents lack.
+        summary_cache: file that keeps what the summariser writes; needed with one.
+        allow_missing_summaries: go on without the summaries that the summariser could not write.
     """
 
     first_year: int | None = 2016
     last_year: int | None = 2025
-    queries: int = 10_000
-    corpus: int = 75_050
-    min_relevant: int = 2
+    queries: Positive = 10_000
+    corpus: Count = 75_050
+    min_relevant: Count = 2
     seed: int = 42
     summariser: Summariser | None = None
     summary_cache: Path | None = None
@@ -160,20 +168,19 @@ class _Family:
 
     @property
     def section(self) -> str:
-        found = ipc.codes_at(self.ipc, "section", errors="skip").codes
-        return found[0] if found else ""
+        return next(iter(ipc.codes_at(self.ipc, "section", errors="skip").codes), "")
 
 
-_PARTS = ("Title", "Abstract", "Claims", "Description")
+_SECTIONS = ("Title", "Abstract", "Claims", "Description")
 
 
-def _n_parts(patent: Patent) -> int:
-    return sum(bool(views.VIEWS[part](patent)) for part in _PARTS)
+def _n_sections(patent: Patent) -> int:
+    return sum(bool(views.VIEWS[name](patent)) for name in _SECTIONS)
 
 
 def _family(members: Sequence[Patent]) -> _Family:
     dated = sorted(members, key=lambda patent: (str(patent.publication_date or "9999"), patent.publication_number))
-    document = max(dated, key=_n_parts)
+    document = max(dated, key=_n_sections)
     filed = next((patent.filing_jurisdiction for patent in (document, *dated) if patent.filing_jurisdiction), dated[0].jurisdiction)
     codes = dict.fromkeys(code for patent in (document, *dated) for code in patent.ipc)
     return _Family(document.family_id, document, filed, tuple(codes))
@@ -192,7 +199,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         members.setdefault(patent.family_id, []).append(clean_patent(patent))
     families = {key: _family(group) for key, group in sorted(members.items())}
     log.step("families", len(patents), len(families))
-    documents = {key: family for key, family in families.items() if _n_parts(family.document)}
+    documents = {key: family for key, family in families.items() if _n_sections(family.document)}
     log.step("families with text", len(families), len(documents))
 
     edges, categories = _edges(citations, {patent.publication_number: patent.family_id for patent in patents}, documents, log)
@@ -247,22 +254,22 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         log.step(f"representation {name}", len(queries), len(queries) - missing, f"{missing} queries without" if missing else "")
     schema = pa.schema([(name, pa.string()) for name in columns])
     write_parquet(folder / "queries.parquet", pa.table(columns, schema=schema))
-    listed = [
+    citation_rows = [
         (number[query.id], number[other], direction, category)
         for query in queries
         for other in sorted(edges[query.id])
         for direction, category in sorted(categories[query.id, other])
     ]
     names = ("query-id", "corpus-id", "direction", "category")
-    write_parquet(folder / "citations.parquet", pa.table(dict(zip(names, map(list, zip(*listed, strict=True)), strict=True))))
-    log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(listed)} edges")
+    write_parquet(folder / "citations.parquet", pa.table(dict(zip(names, map(list, zip(*citation_rows, strict=True)), strict=True))))
+    log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(citation_rows)} edges")
     files += [folder / "queries.parquet", folder / "citations.parquet"]
     log.files = sorted(path.relative_to(root).as_posix() for path in files)
     return log
 
 
 def _rest(patent: Patent) -> str:
-    return views.join_sections(views.VIEWS[part](patent) for part in _PARTS[1:])
+    return views.join_sections(views.VIEWS[name](patent) for name in _SECTIONS[1:])
 
 
 _Edges = dict[str, dict[str, set[str]]]
@@ -305,7 +312,7 @@ def _eligible(family: _Family, linked: Mapping[str, set[str]], params: Params) -
         and (params.first_year is None or year >= params.first_year)
         and (params.last_year is None or year <= params.last_year)
         and bool(family.section)
-        and _n_parts(family.document) == len(_PARTS)
+        and _n_sections(family.document) == len(_SECTIONS)
         and len(linked) >= params.min_relevant
         and any("xy" in degrees for degrees in linked.values())
     )
@@ -316,7 +323,7 @@ def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, 
     of each group, by largest remainders; no group gets more than it has."""
     order = sorted(sizes, key=lambda group: (-sizes[group], group))
     total = min(total, sum(sizes.values()))
-    given = {group: int(place < total) for place, group in enumerate(order)}
+    given = {group: int(rank < total) for rank, group in enumerate(order)}
     rest = total - sum(given.values())
     left = {group: sizes[group] - given[group] for group in order}
     everything = sum(left.values())
@@ -349,8 +356,8 @@ def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
     quotas: dict[int, int] = {}
     rest = total
     by_size = sorted(available, key=lambda year: (available[year], year))
-    for place, year in enumerate(by_size):
-        quotas[year] = min(available[year], rest // (len(by_size) - place))
+    for rank, year in enumerate(by_size):
+        quotas[year] = min(available[year], rest // (len(by_size) - rank))
         rest -= quotas[year]
     return dict(sorted(quotas.items()))
 
@@ -367,8 +374,8 @@ def _with_summaries(queries: Sequence[_Family], params: Params) -> list[_Family]
 
 def _corpus(documents: Mapping[str, _Family], queries: Sequence[_Family], edges: _Edges, params: Params) -> list[_Family]:
     relevant = {other for query in queries for other in edges[query.id]}
-    asking = {query.id for query in queries}
-    others = [key for key in documents if key not in relevant and key not in asking]
-    wanted = min(len(others), max(0, params.corpus - len(relevant)))
-    chosen = relevant | set(random.Random(params.seed + 1).sample(others, wanted))
+    query_families = {query.id for query in queries}
+    others = [key for key in documents if key not in relevant and key not in query_families]
+    n_others = min(len(others), max(0, params.corpus - len(relevant)))
+    chosen = relevant | set(random.Random(params.seed + 1).sample(others, n_others))
     return sorted((documents[key] for key in chosen), key=lambda family: family.document.publication_number)

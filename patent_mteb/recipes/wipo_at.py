@@ -1,6 +1,6 @@
-"""Recipe of WIPO-AT: the nine steps of the paper's §3.1.3, from canonical records to the family's directory.
+"""Recipe of WIPO-AT: the nine steps of the paper's §3.1.3, from canonical records to the benchmark's directory.
 
-The family is unreleased, so the directory is ours: the BEIR folder of :mod:`patent_mteb.recipes.beir` with
+The data set is unreleased, so the directory is ours: the BEIR folder of :mod:`patent_mteb.recipes.beir` with
 
 * ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing where known, else of the publication), ``ipc``
   (codes of the document, as written), ``coarse`` (the coarse label of each taxonomy row, repetitions included), ``split``;
@@ -26,14 +26,16 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import read_parquet, table_rows, write_parquet
+from patent_mteb.files import load_json, read_parquet, table_rows, write_parquet, write_text
 from patent_mteb.patents import views
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.beir import read_beir, write_beir
+from patent_mteb.recipes.graph import FamilyGraph, family_graph
+from patent_mteb.recipes.parameters import Share
 
-__all__ = ["DWPI_FIELDS", "LABEL_SETS", "PUBLIC_FIELDS", "SAMPLE", "VIEWS", "LabelSet", "Params", "build", "check"]
+__all__ = ["DWPI_FIELDS", "LABEL_SETS", "NAME", "PUBLIC_FIELDS", "SAMPLE", "SPLITS", "VIEWS", "LabelSet", "Params", "build", "check"]
 
 NAME = "WIPO-AT"
 SPLITS = ("train", "validation", "test")
@@ -78,13 +80,24 @@ LABEL_SETS = (
 class Params:
     """Settings of the recipe; the defaults are the paper's.
 
-    ``allow_empty_views`` accepts documents for which a view has no text (counted) instead of stopping with their numbers.
+    Attributes:
+        seed: seed of the split.
+        train: share of the families in the training split.
+        validation: share of the families in the validation split; the rest is the test split.
+        allow_empty_views: accept documents for which a view has no text (counted) instead of stopping with their numbers.
+
+    Raises:
+        ValueError: the two shares are more than one together.
     """
 
     seed: int = 42
-    train: float = 0.8
-    validation: float = 0.1
+    train: Share = 0.8
+    validation: Share = 0.1
     allow_empty_views: bool = False
+
+    def __post_init__(self) -> None:
+        if self.train + self.validation > 1 + 1e-9:
+            raise ValueError(f"train={self.train} and validation={self.validation} are more than one together")
 
 
 SAMPLE = Params()
@@ -96,7 +109,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     Raises:
         DataError: no citation within the corpus, or the quality check of step 0.9 found what it lists.
     """
-    log = BuildLog("WIPO-AT")
+    log = BuildLog(NAME)
     folder = root / NAME
     family_of = {patent.publication_number: patent.family_id for patent in patents}
     log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
@@ -104,11 +117,11 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     master = [clean_patent(patent) for patent in sorted(patents, key=_age)]
     log.step("0.2-0.3 patent master", len(patents), len(master))
 
-    n_rows = sum(len(patent.labels) for patent in master)
-    log.step("0.4 label extraction", len(master), n_rows, f"{sum(not patent.labels for patent in master)} without label")
+    n_labels = sum(len(patent.labels) for patent in master)
+    log.step("0.4 label extraction", len(master), n_labels, f"{sum(not patent.labels for patent in master)} without label")
 
-    cites = _family_edges(citations, family_of)
-    log.step("0.5 citation graph", len(citations), sum(map(len, cites.values())), "directed edges between families of the corpus")
+    graph = family_graph(citations, family_of)
+    log.step("0.5 citation graph", len(citations), graph.n_edges, "directed edges between families of the corpus")
 
     documents = _without_duplicates(master)
     log.step("0.6 deduplication", len(master), len(documents), "identical text within a family")
@@ -116,48 +129,20 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     split = _split(documents, params)
     log.step("0.7 split", len(set(family_of.values())), len(split), "families, disjoint")
 
-    views_table, left_out = _view_table(documents, params)
+    views_table, left_out = _view_table(documents)
     log.step("0.8 text views", len(documents), views_table.num_rows, f"left out as empty everywhere: {', '.join(left_out) or 'none'}")
 
-    members: dict[str, list[str]] = {}
-    for patent in documents:
-        members.setdefault(patent.family_id, []).append(patent.publication_number)
-    qrels = {
-        query: {document: 1 for cited in cites[family] for document in members.get(cited, ())}
-        for family, queries in members.items()
-        if family in cites
-        for query in queries
-    }
-    qrels = {query: judged for query, judged in qrels.items() if judged}
+    qrels = _qrels(documents, graph)
     if not qrels:
         raise DataError("no citation connects two families of the corpus", path=root, remedy="add citations between your patents")
     tac = dict(zip(views_table["_id"].to_pylist(), views_table["TAC"].to_pylist(), strict=True))
-    rest = ("Abstract", "Claims")
-    corpus = {
-        patent.publication_number: (patent.title, views.join_sections([views.VIEWS[name](patent) for name in rest])) for patent in documents
-    }
+    corpus = {patent.publication_number: (patent.title, _text(patent)) for patent in documents}
     files = write_beir(folder, corpus, {query: tac[query] for query in qrels}, qrels, _metadata(documents, split), views_table)
-    n_judged = sum(map(len, qrels.values()))
-    log.step("0.8 qrels", sum(map(len, cites.values())), n_judged, f"{len(qrels)} queries")
+    log.step("0.8 qrels", graph.n_edges, sum(map(len, qrels.values())), f"{len(qrels)} queries")
 
-    write_parquet(folder / "fields.parquet", _fields(documents))
     files.append(folder / "fields.parquet")
-    taxonomy: dict[str, list[str]] = {}
-    for label_set in LABEL_SETS:
-        rows = [(patent.publication_number, split[patent.family_id], label_set.labels(patent)) for patent in documents]
-        rows = [row for row in rows if row[2]]
-        log.step(f"0.8b labels {label_set.name}", len(documents), len(rows))
-        if not rows:
-            continue
-        taxonomy[label_set.name] = sorted({label for _, _, labels in rows for label in labels})
-        ids, splits, labels = (list(column) for column in zip(*rows, strict=True))
-        path = folder / "labels" / f"{label_set.name}.parquet"
-        write_parquet(path, pa.table({"_id": ids, "split": splits, "labels": pa.array(labels, pa.list_(pa.string()))}))
-        files.append(path)
-    path = folder / "labels" / "taxonomy.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(taxonomy, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    files.append(path)
+    write_parquet(files[-1], _fields(documents))
+    files += _write_labels(folder / "labels", documents, split, log)
 
     check(folder, allow_empty_views=params.allow_empty_views)
     log.step("0.9 quality assurance", len(documents), len(documents), "splits disjoint, labels covered, corpus and queries aligned")
@@ -169,24 +154,15 @@ def _age(patent: Patent) -> tuple[str, str]:
     return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)
 
 
-def _family_edges(citations: Sequence[Citation], family_of: dict[str, str]) -> dict[str, list[str]]:
-    edges: dict[str, dict[str, None]] = {}
-    for citation in citations:
-        citing, cited = family_of.get(citation.citing), family_of.get(citation.cited)
-        if citing and cited and citing != cited:
-            edges.setdefault(citing, {})[cited] = None
-    return {citing: sorted(cited) for citing, cited in edges.items()}
-
-
 def _without_duplicates(patents: Sequence[Patent]) -> list[Patent]:
     seen: set[tuple[str, str]] = set()
-    kept = []
+    documents = []
     for patent in patents:
         key = (patent.family_id, views.VIEWS["TAC"](patent))
         if key not in seen:
             seen.add(key)
-            kept.append(patent)
-    return sorted(kept, key=lambda patent: patent.publication_number)
+            documents.append(patent)
+    return sorted(documents, key=lambda patent: patent.publication_number)
 
 
 def _split(documents: Sequence[Patent], params: Params) -> dict[str, str]:
@@ -194,10 +170,29 @@ def _split(documents: Sequence[Patent], params: Params) -> dict[str, str]:
     random.Random(params.seed).shuffle(families)
     first = round(len(families) * params.train)
     second = first + round(len(families) * params.validation)
-    return {family: SPLITS[0] if place < first else SPLITS[1] if place < second else SPLITS[2] for place, family in enumerate(families)}
+    return {family: SPLITS[(number >= first) + (number >= second)] for number, family in enumerate(families)}
 
 
-def _view_table(documents: Sequence[Patent], params: Params) -> tuple[pa.Table, list[str]]:
+def _qrels(documents: Sequence[Patent], graph: FamilyGraph) -> dict[str, dict[str, int]]:
+    """The documents of the families that a document's family cites, for every document that has some."""
+    members: dict[str, list[str]] = {}
+    for patent in documents:
+        members.setdefault(patent.family_id, []).append(patent.publication_number)
+    qrels: dict[str, dict[str, int]] = {}
+    for family, queries in members.items():
+        relevant = [document for cited in sorted(graph.cites.get(family, ())) for document in members.get(cited, ())]
+        if relevant:
+            qrels |= {query: dict.fromkeys(relevant, 1) for query in queries}
+    return qrels
+
+
+def _text(patent: Patent) -> str:
+    """What a document holds besides its title: abstract and claims."""
+    return views.join_sections(views.VIEWS[name](patent) for name in ("Abstract", "Claims"))
+
+
+def _view_table(documents: Sequence[Patent]) -> tuple[pa.Table, list[str]]:
+    """The table of the text views, and the names of the views that no document has."""
     columns: dict[str, list[str]] = {"_id": [patent.publication_number for patent in documents]}
     left_out = []
     for name in VIEWS:
@@ -232,6 +227,24 @@ def _fields(documents: Sequence[Patent]) -> pa.Table:
     return pa.table(columns)
 
 
+def _write_labels(folder: Path, documents: Sequence[Patent], split: dict[str, str], log: BuildLog) -> list[Path]:
+    """Write the tables of the label sets that have documents, and the taxonomy; return the files."""
+    files = []
+    taxonomy: dict[str, list[str]] = {}
+    for label_set in LABEL_SETS:
+        rows = [(patent.publication_number, split[patent.family_id], label_set.labels(patent)) for patent in documents]
+        rows = [row for row in rows if row[2]]
+        log.step(f"0.8b labels {label_set.name}", len(documents), len(rows))
+        if not rows:
+            continue
+        taxonomy[label_set.name] = sorted({label for _, _, labels in rows for label in labels})
+        ids, splits, labels = (list(column) for column in zip(*rows, strict=True))
+        files.append(folder / f"{label_set.name}.parquet")
+        write_parquet(files[-1], pa.table({"_id": ids, "split": splits, "labels": pa.array(labels, pa.list_(pa.string()))}))
+    files.append(write_text(folder / "taxonomy.json", json.dumps(taxonomy, indent=1, ensure_ascii=False) + "\n"))
+    return files
+
+
 def check(folder: Path, allow_empty_views: bool = False) -> dict[str, int]:
     """Quality assurance (step 0.9) of a directory, whoever wrote it.
 
@@ -255,10 +268,9 @@ def check(folder: Path, allow_empty_views: bool = False) -> dict[str, int]:
                     remedy="assign all documents of a family to one split",
                 )
     if tables.views is not None:
-        for name in tables.views.column_names[1:]:
-            empty = [
-                key for key, text in zip(*(tables.views[c].to_pylist() for c in ("_id", name)), strict=True) if not (text or "").strip()
-            ]
+        keys = tables.views["_id"].to_pylist()
+        for name in sorted(set(tables.views.column_names) - {"_id"}, key=tables.views.column_names.index):
+            empty = [key for key, text in zip(keys, tables.views[name].to_pylist(), strict=True) if not (text or "").strip()]
             if empty and not allow_empty_views:
                 raise DataError(
                     f"view {name} is empty for {len(empty)} of {tables.views.num_rows} rows, first for '{empty[0]}'",
@@ -276,10 +288,9 @@ def _check_labels(folder: Path, known: set[str]) -> dict[str, int]:
     path = folder / "labels" / "taxonomy.json"
     if not path.exists():
         return counts
-    try:
-        taxonomy: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"not a JSON object ({error})", path=path, remedy="mend the file") from error
+    taxonomy = load_json(path)
+    if not isinstance(taxonomy, dict):
+        raise DataError(f"a JSON {type(taxonomy).__name__} where an object is expected", path=path, remedy="mend the file")
     for name, allowed in taxonomy.items():
         labels_path = folder / "labels" / f"{name}.parquet"
         columns: dict[str, Any] = {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())}

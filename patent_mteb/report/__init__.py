@@ -5,17 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from patent_mteb.report import forms
+
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from patent_mteb.report.cells import Table
+    from patent_mteb.report.collect import Collected
+    from patent_mteb.report.figures import Plot
+
 __all__ = ["FORMATS", "ReportOutcome", "run"]
 
-FORMATS = ("terminal", "markdown", "csv", "latex")
+FORMATS = tuple(forms.FORMATS)
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ def run(
     *,
     formats: Sequence[str] = ("terminal",),
     out: Path | None = None,
-    html: bool = False,
+    html: Path | None = None,
     plots: bool = False,
     published: bool = False,
     baseline: str | None = None,
@@ -55,11 +61,12 @@ def run(
 
     Args:
         results: folder of ``patent-mteb run``.
-        formats: of :data:`FORMATS`. Without ``out`` all of them are printed; with it, all but ``terminal`` are written:
+        formats: of :data:`FORMATS`. Without ``out`` all of them are printed; with it, all but ``terminal`` are written there:
             ``report.md``, ``csv/<table>.csv`` (with ``scores.csv`` and ``results.csv``, the tidy tables behind all others) and
             ``tables.tex``.
-        html: write the page ``index.html``, with plots if matplotlib is installed.
-        plots: write every plot as PNG and SVG below ``plots/``.
+        out: folder for tables and plots.
+        html: folder for the page ``index.html``, which holds the plots if matplotlib is installed. May be the same as ``out``.
+        plots: write every plot as PNG and SVG below ``plots/`` in ``out``, without it in ``html``.
         published: set measured rows among the rows of the papers.
         baseline: a model; letters mark what is significantly better.
 
@@ -67,64 +74,67 @@ def run(
         DataError: the folder holds no results.
         ReportError: unknown format or baseline, no folder to write to, or matplotlib is missing for ``plots``.
     """
-    import polars as pl
-
-    from patent_mteb.report import cells, forms, tables
-    from patent_mteb.report import published as papers
+    from patent_mteb.report import tables
     from patent_mteb.report.collect import ReportError, collect
+    from patent_mteb.report.published import beside
     from patent_mteb.report.statistics import Statistics, statistics
 
     if unknown := [name for name in formats if name not in FORMATS]:
         raise ReportError(f"unknown format {', '.join(unknown)}. Remedy: choose from {', '.join(FORMATS)}")
-    if out is None and (html or plots):
-        raise ReportError("page and plots are written to a folder. Remedy: name it with --out")
+    if plots and out is None and html is None:
+        raise ReportError("plots are written to a folder. Remedy: name it with --out")
     collected = collect(results)
     if collected.results.is_empty():
         listed = "\n".join(collected.messages)
         raise ReportError(f"nothing in {results} can be reported:\n{listed}")
-    messages = list(collected.messages)
-    found = statistics(collected, baseline) if html or baseline else Statistics()
-    messages += found.messages
-    built = tables.build(collected, found)
-    beside: list[cells.Table] = []
-    if published:
-        beside, notes = papers.beside(collected)
-        messages += notes
-    drawn = []
-    if plots or html:
-        from patent_mteb.report.plots import draw
+    compared = statistics(collected, baseline) if html or baseline else Statistics()
+    measured = tables.build(collected, compared)
+    printed, notes = beside(collected) if published else ([], ())
+    messages = [*collected.messages, *compared.messages, *notes]
+    drawn = _drawn(collected, messages, required=plots) if plots or html else []
+    shown, files = _tables(collected, (*measured, *printed), formats, out)
+    if plots and (folder := out or html):
+        from patent_mteb.report.figures import save
 
-        try:
-            drawn = draw(collected)
-        except ReportError as error:
-            if plots:
-                raise
-            messages.append(f"The page has no plots: {error}")
-    printed: list[Any] = []
-    files: list[Path] = []
-    for name in dict.fromkeys(formats):
-        made = {table.name: forms.FORMATS[name](table) for table in (*built, *beside)}
-        if name == "terminal" or out is None:
-            printed += made.values()
-        elif name == "csv":
-            within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{results}/"))
-            made |= {"scores": collected.scores.write_csv(), "results": within.write_csv()}
-            files += [_write(out / "csv" / f"{stem}.csv", text) for stem, text in made.items()]
-        else:
-            files.append(_write(out / {"markdown": "report.md", "latex": "tables.tex"}[name], "\n".join(made.values())))
-    if out is not None and plots:
-        from patent_mteb.report.plots import save
-
-        for plot in drawn:
-            files += save(plot.figure, out / "plots" / plot.name)
-    if out is not None and html:
+        files += [path for plot in drawn for path in save(plot.figure, folder / "plots" / plot.name)]
+    if html:
+        from patent_mteb.files import write_text
         from patent_mteb.report.page import page
 
-        files.append(_write(out / "index.html", page(collected, found, built, beside, drawn, messages)))
-    return ReportOutcome(tuple(printed), tuple(files), tuple(messages))
+        files.append(write_text(html / "index.html", page(collected, compared, measured, printed, drawn, messages)))
+    return ReportOutcome(tuple(shown), tuple(files), tuple(messages))
 
 
-def _write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
+def _drawn(collected: Collected, messages: list[str], *, required: bool) -> list[Plot]:
+    from patent_mteb.report.collect import ReportError
+    from patent_mteb.report.figures import draw
+
+    try:
+        return draw(collected)
+    except ReportError as error:
+        if required:
+            raise
+        messages.append(f"The page has no plots: {error}")
+        return []
+
+
+def _tables(collected: Collected, tables: Iterable[Table], formats: Sequence[str], out: Path | None) -> tuple[list[Any], list[Path]]:
+    """The tables in every format: what is printed, and what was written."""
+    import polars as pl
+
+    from patent_mteb.files import write_text
+
+    tables = tuple(tables)
+    shown: list[Any] = []
+    files: list[Path] = []
+    for name in dict.fromkeys(formats):
+        texts = {table.name: forms.FORMATS[name](table) for table in tables}
+        if name == "terminal" or out is None:
+            shown += texts.values()
+        elif name == "csv":
+            within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
+            texts |= {"scores": collected.scores.write_csv(), "results": within.write_csv()}
+            files += [write_text(out / "csv" / f"{stem}.csv", text) for stem, text in texts.items()]
+        else:
+            files.append(write_text(out / {"markdown": "report.md", "latex": "tables.tex"}[name], "\n".join(texts.values())))
+    return shown, files

@@ -8,18 +8,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    pass
+    from patent_mteb.tasks.benchmark import Facts
 
-__all__ = ["Cell", "Column", "Table", "mark", "short", "slug", "titled"]
+__all__ = ["MISSING", "Cell", "Column", "Table", "mark", "short", "slug"]
 
 MISSING = "–"
-
-_PREFIXES = ("WIPOAT", "PatentDAPFAM", "PatenTEB", "Sophia", "PatentMap")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One value. ``mark`` is ``best``, ``second`` or empty; ``rank`` is shown in parentheses."""
+    """One value.
+
+    Attributes:
+        value: a number, a text, or None for what was not measured.
+        digits: decimals that are shown.
+        unit: follows the number, such as ``%``.
+        mark: ``best``, ``second`` or empty.
+        letters: superscript letters.
+        rank: shown in parentheses.
+    """
 
     value: float | str | None = None
     digits: int = 4
@@ -48,7 +55,18 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table. ``name`` is a file name, ``banner`` what must be read before the numbers, ``notes`` what explains them."""
+    """A table.
+
+    Attributes:
+        name: a file name.
+        title: its heading.
+        columns, rows: as many cells in each row as there are columns.
+        banner: what must be read before the numbers.
+        notes: what explains them.
+        blocks: for each row the block within which best and second are marked; empty for one block.
+        emphasised: positions of rows that stand out.
+        benchmark: whose table it is, empty for one over all benchmarks.
+    """
 
     name: str
     title: str
@@ -58,6 +76,7 @@ class Table:
     notes: tuple[str, ...] = ()
     blocks: tuple[str, ...] = ()
     emphasised: frozenset[int] = frozenset()
+    benchmark: str = ""
 
     def marked(self) -> Table:
         """The same table with best and second marked in every marked column, apart for each block of rows."""
@@ -67,9 +86,9 @@ class Table:
             if not (column.numeric and column.marked):
                 continue
             for block in dict.fromkeys(blocks):
-                places = [place for place, name in enumerate(blocks) if name == block]
-                for place, found in zip(places, mark([rows[place][position] for place in places]), strict=True):
-                    rows[place][position] = replace(rows[place][position], mark=found)
+                members = [row for row, name in zip(rows, blocks, strict=True) if name == block]
+                for row, name in zip(members, mark([row[position] for row in members]), strict=True):
+                    row[position] = replace(row[position], mark=name)
         return replace(self, rows=tuple(tuple(row) for row in rows))
 
 
@@ -86,22 +105,18 @@ def mark(cells: Sequence[Cell]) -> list[str]:
     return [names.get(value, "") if value is not None else "" for value in shown]
 
 
-def short(task: str) -> str:
-    """A task's name for a narrow place: without family and suffix, ``TA→TAC`` for a pair of views."""
+def short(task: str, facts: Facts) -> str:
+    """A task's name for a narrow place: without the benchmark's prefix and the suffix, ``TA→TAC`` for a pair of views."""
     plain = task.removesuffix(".sample")
-    if plain == "PatentCitationRetrieval":
-        return "TAC→TAC"
-    for prefix in _PREFIXES:
-        plain = plain.removeprefix(prefix)
-    views = re.fullmatch(r"([A-Z]\w*?)To([A-Z]\w*?)(In|Out)?Retrieval", plain)
+    if plain in facts.short_names:
+        return facts.short_names[plain]
+    rest = plain.removeprefix(facts.prefix)
+    views = re.fullmatch(r"([A-Z]\w*?)To([A-Z]\w*?)(In|Out)?Retrieval", rest)
     if views:
         return f"{views[1]}→{views[2]}" + (f" {views[3].upper()}" if views[3] else "")
-    return plain.removesuffix("Retrieval") or plain
+    return rest.removesuffix("Retrieval") or rest or plain
 
 
-def slug(*parts: str) -> str:
-    return "-".join(re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in parts if part)
-
-
-def titled(world: str, title: str) -> str:
-    return title + {"real": "", "local": " (local copy)", "sample": " (sample)"}[world]
+def slug(*names: str) -> str:
+    """Names as one name of a file: lower case, words joined by hyphens; empty names are left out."""
+    return "-".join(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") for name in names if name)

@@ -4,7 +4,7 @@
 
 ``results/<org>__<model>/<revision>/…``    the result files, as mteb's results repository takes them
 ``model_cards/<org>__<model>.md``          a section for the model's card, with a ``model-index``
-``summaries/<org>__<model>/<revision>/…``  ``summary.json``: main scores by family and task
+``summaries/<org>__<model>/<revision>/…``  ``summary.json``: main scores by benchmark and task
 ``leaderboard.md``                         made from all summaries that lie there, so that a repository of summaries grows
                                            model by model and needs no server
 
@@ -23,15 +23,17 @@ from typing import Any
 
 import polars as pl
 
+from patent_mteb.files import replacing, write_text
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
 from patent_mteb.report.forms import as_markdown
+from patent_mteb.report.tables import ranking
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.benchmark import PatentBenchmark
 
 __all__ = ["Export", "Refusal", "leaderboard", "prepare"]
 
 _NO_REVISION = ("", "None", "no_revision_available")
-
-
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
 
 
@@ -84,17 +86,23 @@ def prepare(results: Path, out: Path, model: str | None = None) -> Export:
         else:
             accepted.append(row)
     files = [path for row in accepted for path in _copy(row, results, out)]
-    for name in dict.fromkeys(row["model"] for row in accepted):
-        mine = [row for row in accepted if row["model"] == name]
-        files.append(_write(out / "model_cards" / f"{_folder(name)}.md", model_card(name, mine)))
-    for place in dict.fromkeys((row["model"], row["revision"], row["experiment"]) for row in accepted):
-        mine = [row for row in accepted if (row["model"], row["revision"], row["experiment"]) == place]
-        path = out / "summaries" / _folder(place[0]) / place[1]
-        path = path / "experiments" / place[2] if place[2] else path
-        files.append(_write(path / "summary.json", json.dumps(_summary(mine), indent=2, ensure_ascii=False) + "\n"))
+    for (name,), members in _by(accepted, "model").items():
+        files.append(write_text(out / "model_cards" / f"{_folder(name)}.md", model_card(name, members)))
+    for (name, revision, experiment), members in _by(accepted, "model", "revision", "experiment").items():
+        folder = out / "summaries" / _folder(name) / revision
+        folder = folder / "experiments" / experiment if experiment else folder
+        files.append(write_text(folder / "summary.json", json.dumps(_summary(members), indent=2, ensure_ascii=False) + "\n"))
     if accepted:
-        files.append(_write(out / "leaderboard.md", leaderboard(out / "summaries")))
+        files.append(write_text(out / "leaderboard.md", leaderboard(out / "summaries")))
     return Export(tuple(dict.fromkeys(files)), len(accepted), tuple(refused), _of_model(collected, model))
+
+
+def _by(rows: Iterable[dict[str, Any]], *keys: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """Rows by the values of some columns, in the order of their first row."""
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return groups
 
 
 def _of_model(collected: Collected, model: str | None) -> tuple[str, ...]:
@@ -139,25 +147,21 @@ def _copy(row: dict[str, Any], results: Path, out: Path) -> list[Path]:
     source = Path(row["path"])
     root = results / "results" if (results / "results").is_dir() else results
     target = out / "results" / source.relative_to(root)
-    target.parent.mkdir(parents=True, exist_ok=True)
     content = json.loads(source.read_text("utf-8"))
     entries = content["scores"][row["split"]]
     kept = [entry for entry in entries if entry.get("hf_subset", "default") == row["subset"]]
     if len(kept) == len(entries):
-        shutil.copyfile(source, target)
+        _copy_file(source, target)
     else:
-        _write(target, json.dumps({**content, "scores": {row["split"]: kept}}, indent=2))
+        write_text(target, json.dumps({**content, "scores": {row["split"]: kept}}, indent=2))
     meta = source.with_name("model_meta.json")
-    if not meta.is_file():
-        return [target]
-    shutil.copyfile(meta, target.with_name(meta.name))
-    return [target, target.with_name(meta.name)]
+    return [target, _copy_file(meta, target.with_name(meta.name))] if meta.is_file() else [target]
 
 
-def _write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
+def _copy_file(source: Path, target: Path) -> Path:
+    with replacing(target) as partial:
+        shutil.copyfile(source, partial)
+    return target
 
 
 def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
@@ -179,7 +183,7 @@ def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
     front = ["---", *_yaml({"model-index": [{"name": model.partition("/")[2] or model, "results": entries}]}), "---", ""]
     cells = [
         (
-            Cell(row["family"]),
+            Cell(row["benchmark"]),
             Cell(row["task"]),
             Cell(row["main_score"]),
             Cell(row["value"]),
@@ -190,7 +194,7 @@ def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
         )
         for row in rows
     ]
-    titles = ("Family", "Task", "Measure", "Score", "Settings", "Prompt", "Model revision", "Data revision")
+    titles = ("Benchmark", "Task", "Measure", "Score", "Settings", "Prompt", "Model revision", "Data revision")
     columns = tuple(Column(slug(title), title, numeric=title == "Score", marked=False) for title in titles)
     notes = ("Measured with patent-mteb, which runs the patent benchmarks as tasks of mteb.",)
     return "\n".join(front) + as_markdown(Table("model-card", "Patent embedding benchmarks", columns, tuple(cells), notes=notes))
@@ -216,7 +220,7 @@ def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     first = rows[0]
     scores: dict[str, dict[str, dict[str, float]]] = {}
     for row in rows:
-        scores.setdefault(row["family"], {})[row["task"]] = {row["main_score"]: row["value"]}
+        scores.setdefault(row["benchmark"], {})[row["task"]] = {row["main_score"]: row["value"]}
     return {
         "model": first["model"],
         "revision": first["revision"],
@@ -227,57 +231,44 @@ def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def leaderboard(summaries: Path) -> str:
-    """A markdown leaderboard from all summaries below a folder: one table over the families and one a family.
+    """A markdown leaderboard from all summaries below a folder: one table over the benchmarks and one a benchmark.
 
     Raises:
         ReportError: a summary is damaged.
     """
-    found = [_read(path) for path in sorted(summaries.rglob("summary.json"))]
-    from patent_mteb.tasks.catalogue import BENCHMARKS
-
-    total = next(benchmark for benchmark in BENCHMARKS if benchmark.name == "PatentMTEB")
-    parts = [_ranking(total, found, "Patent embedding leaderboard")]
-    for benchmark in BENCHMARKS:
-        if benchmark is not total and any(benchmark.name in summary["scores"] for _, summary in found):
-            parts.append(_ranking(benchmark, [entry for entry in found if benchmark.name in entry[1]["scores"]], benchmark.name))
-    return "\n".join(as_markdown(table) for table in parts)
+    entries = [_read(path) for path in sorted(summaries.rglob("summary.json"))]
+    total = catalogue.total()
+    measured = [benchmark for benchmark in catalogue.benchmarks() if any(benchmark.name in entry.benchmarks for entry in entries)]
+    further = [benchmark for benchmark in measured if benchmark.name not in total.groups]
+    boards = [_board(total, entries, "Patent embedding leaderboard", further)]
+    boards += [_board(one, [entry for entry in entries if one.name in entry.benchmarks], one.name) for one in measured]
+    return "\n".join(boards)
 
 
-def _read(path: Path) -> tuple[str, dict[str, Any]]:
+def _board(benchmark: PatentBenchmark, entries: Iterable[_Entry], title: str, further: Sequence[PatentBenchmark] = ()) -> str:
+    scores = [(entry.label, entry.scores) for entry in entries]
+    notes = ("A dash is a mean over tasks of which one or more were not measured.",)
+    return as_markdown(ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked())
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A summary: the label of its model, the benchmarks that it has scores of, and the main score of each task."""
+
+    label: str
+    benchmarks: frozenset[str]
+    scores: dict[str, float]
+
+
+def _read(path: Path) -> _Entry:
     try:
         summary: dict[str, Any] = json.loads(path.read_text("utf-8"))
         settings = ", ".join(f"{key}={value}" for key, value in summary["settings"].items() if key not in ("kind", "parts"))
         label = f"{summary['model']} @{summary['revision'][:12]}" + (f" ({settings})" if settings else "")
-        return label, {**summary, "main": dict(_mains(summary["scores"]))}
+        scores: dict[str, float] = {}
+        for tasks in summary["scores"].values():
+            for task, measures in tasks.items():
+                (scores[task],) = measures.values()
+        return _Entry(label, frozenset(summary["scores"]), scores)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ReportError(f"{path} is no summary of an export ({error!r}). Remedy: delete it and export the model again") from error
-
-
-def _mains(scores: dict[str, dict[str, dict[str, float]]]) -> Iterable[tuple[str, float]]:
-    for tasks in scores.values():
-        for task, measures in tasks.items():
-            (value,) = measures.values()
-            yield task, value
-
-
-def _ranking(benchmark: Any, found: Sequence[tuple[str, dict[str, Any]]], title: str) -> Table:
-    from patent_mteb.tasks.benchmark import group_means, summary
-
-    names = {task.metadata.name for tasks in benchmark.groups.values() for task in tasks}
-    rows: list[tuple[Cell, ...]] = []
-    for label, entry in found:
-        mine = {task: value for task, value in entry["main"].items() if task in names}
-        means = group_means(benchmark, mine)
-        overall = Cell(summary(benchmark, mine)["Overall"])
-        rows.append((Cell(label), overall, *(Cell(means[group]) for group in benchmark.groups), Cell(f"{len(mine)} of {len(names)}")))
-    rows.sort(
-        key=lambda row: (*((-cell.value if isinstance(cell.value, float) else float("inf")) for cell in row[1:-1]), str(row[0].value))
-    )
-    columns = (
-        Column("model", "Model", numeric=False),
-        Column("overall", "Overall"),
-        *(Column(slug(group), group) for group in benchmark.groups),
-        Column("tasks", "Tasks", numeric=False),
-    )
-    notes = ("A dash is a mean over tasks of which one or more were not measured.",)
-    return Table(slug(title), title, columns, tuple(rows), notes=notes).marked()

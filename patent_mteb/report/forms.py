@@ -1,4 +1,8 @@
-"""The forms of a table: terminal, markdown, csv, LaTeX."""
+"""The forms of a table: terminal, markdown, csv, LaTeX.
+
+Marks (best bold, second underlined), letters and ranks are part of the cells, so all forms show the same. What was not measured is a
+dash, empty in csv.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +12,33 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from patent_mteb.report.cells import Cell, Table
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
-from patent_mteb.report.cells import Cell, Table
 
 __all__ = ["FORMATS", "as_csv", "as_latex", "as_markdown", "as_terminal"]
 
 _TERMINAL_ROWS = 60
 
 
-# --- forms -------------------------------------------------------------------------------------------------------------------
 def as_terminal(table: Table) -> RenderableType:
     """A table for a rich console; a long one is cut, and says so."""
     from rich.console import Group
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    made = RichTable(title=Text(table.title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    drawn = RichTable(title=Text(table.title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in table.columns:
-        made.add_column(Text(column.title), justify="right" if column.numeric else "left", no_wrap=not column.numeric, overflow="fold")
-    for place, row in enumerate(table.rows[:_TERMINAL_ROWS]):
-        style = "cyan" if place in table.emphasised else ""
-        made.add_row(*(_terminal_cell(cell, style) for cell in row))
+        drawn.add_column(Text(column.title), justify="right" if column.numeric else "left", no_wrap=not column.numeric, overflow="fold")
+    for position, row in enumerate(table.rows[:_TERMINAL_ROWS]):
+        style = "cyan" if position in table.emphasised else ""
+        drawn.add_row(*(_terminal_cell(cell, style) for cell in row))
     lines = [Text(note, "dim") for note in table.notes]
     if len(table.rows) > _TERMINAL_ROWS:
         lines.insert(0, Text(f"{len(table.rows) - _TERMINAL_ROWS} more rows are in the other formats.", "dim"))
     above = [Text(table.banner, "bold yellow")] if table.banner else []
-    return Group(*above, made, *lines, Text(""))
+    return Group(*above, drawn, *lines, Text(""))
 
 
 def _terminal_cell(cell: Cell, style: str) -> Any:
@@ -55,7 +59,7 @@ def as_markdown(table: Table) -> str:
     banner = [f"> **{_markdown(table.banner)}**", ""] if table.banner else []
     head = [line([_markdown(column.title) for column in table.columns])]
     head.append(line(["---:" if column.numeric else ":---" for column in table.columns]))
-    body = [line([_markdown_cell(cell, place in table.emphasised) for cell in row]) for place, row in enumerate(table.rows)]
+    body = [line([_markdown_cell(cell, position in table.emphasised) for cell in row]) for position, row in enumerate(table.rows)]
     notes = [f"\n{_markdown(note)}" for note in table.notes]
     return "\n".join([f"## {_markdown(table.title)}", "", *banner, *head, *body, *notes, ""])
 
@@ -74,25 +78,25 @@ def _markdown_cell(cell: Cell, emphasised: bool) -> str:
 
 def as_csv(table: Table) -> str:
     """Values in full precision, missing ones empty; letters and ranks in columns of their own."""
-    ranked = [any(row[place].rank for row in table.rows) for place in range(len(table.columns))]
-    lettered = [any(row[place].letters for row in table.rows) for place in range(len(table.columns))]
+    lettered = [any(row[position].letters for row in table.rows) for position in range(len(table.columns))]
+    ranked = [any(row[position].rank for row in table.rows) for position in range(len(table.columns))]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     head: list[str] = []
-    for place, column in enumerate(table.columns):
-        head += [column.key, *([f"{column.key}_better_than_baseline"] * lettered[place]), *([f"{column.key}_rank"] * ranked[place])]
+    for column, letters, ranks in zip(table.columns, lettered, ranked, strict=True):
+        head += [column.key, *([f"{column.key}_better_than_baseline"] * letters), *([f"{column.key}_rank"] * ranks)]
     writer.writerow(head)
     for row in table.rows:
         line: list[Any] = []
-        for place, cell in enumerate(row):
-            line += ["" if cell.value is None else cell.value, *([cell.letters] * lettered[place]), *([cell.rank or ""] * ranked[place])]
+        for cell, letters, ranks in zip(row, lettered, ranked, strict=True):
+            line += ["" if cell.value is None else cell.value, *([cell.letters] * letters), *([cell.rank or ""] * ranks)]
         writer.writerow(line)
     return out.getvalue()
 
 
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\to$", "–": "--", "−": "$-$"}
-
-_LATEX |= {character: rf"\{character}" for character in "&%$#_{}"}
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\to$", "–": "--", "−": "$-$"} | {
+    character: rf"\{character}" for character in "&%$#_{}"
+}
 
 
 def _latex(text: str) -> str:
@@ -117,7 +121,7 @@ def as_latex(table: Table) -> str:
             r"\toprule",
             line([_latex(column.title) for column in table.columns]),
             r"\midrule",
-            *(line([_latex_cell(cell, place in table.emphasised) for cell in row]) for place, row in enumerate(table.rows)),
+            *(line([_latex_cell(cell, position in table.emphasised) for cell in row]) for position, row in enumerate(table.rows)),
             r"\bottomrule",
             r"\end{tabular}",
             r"\end{table}",
@@ -140,3 +144,4 @@ FORMATS: dict[str, Callable[[Table], Any]] = {
     "csv": as_csv,
     "latex": as_latex,
 }
+"""Form by name, as ``patent-mteb report --format`` takes it."""

@@ -1,4 +1,7 @@
-"""From collected results to the tidy table of each plot. A frame without rows means that the results have nothing to plot."""
+"""From the results of a benchmark to the tidy table of each plot. A frame without rows means that there is nothing to plot.
+
+The column ``model`` holds runs by their short names (:func:`model_names`).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from patent_mteb.report.collect import Collected
-from patent_mteb.report.tables import domain_scores, headline
+from patent_mteb.report.view import BenchmarkView
 
 __all__ = [
     "alpha",
@@ -19,6 +21,7 @@ __all__ = [
     "ranks",
     "recall",
     "scale",
+    "section_axes",
     "sections",
     "truncation",
 ]
@@ -31,171 +34,150 @@ def model_names(runs: Iterable[str]) -> dict[str, str]:
     return {run: tail if list(tails.values()).count(tail) == 1 else run for run, tail in tails.items()}
 
 
-def _family(collected: Collected, family: str) -> Collected:
-    return Collected(
-        collected.folder, collected.results.filter(pl.col("family") == family), collected.scores.filter(pl.col("family") == family)
-    )
-
-
-def _named(rows: list[tuple[Any, ...]], schema: Mapping[str, Any]) -> pl.DataFrame:
+def _named(frame: pl.DataFrame) -> pl.DataFrame:
     """A frame whose column ``model`` holds runs, with these brought to short names."""
-    frame = pl.DataFrame(rows, schema=dict(schema), orient="row")
     return frame.with_columns(pl.col("model").replace(model_names(frame["model"])))
 
 
-def in_out(collected: Collected, family: str) -> tuple[str, pl.DataFrame]:
-    """The family's headline task and ``model, in, out`` on it."""
-    part = _family(collected, family)
-    task = headline(part.scores)
-    values = domain_scores(part.scores)
+def in_out(view: BenchmarkView) -> pl.DataFrame:
+    """``model, in, out`` on the headline task with domains."""
+    task, values = view.domain_headline, view.slice_scores
+    name = task.name if task else ""
     rows = [
-        (run, values[task, run, "in"], values[task, run, "out"])
-        for run in part.runs
-        if {(task, run, "in"), (task, run, "out")} <= values.keys()
+        {"model": run, "in": values[name, run, "in"], "out": values[name, run, "out"]}
+        for run in view.runs
+        if {(name, run, "in"), (name, run, "out")} <= values.keys()
     ]
-    return task, _named(rows, {"model": pl.String, "in": pl.Float64, "out": pl.Float64})
+    return _named(pl.DataFrame(rows, schema={"model": pl.String, "in": pl.Float64, "out": pl.Float64}))
 
 
-def recall(collected: Collected, family: str) -> tuple[str, pl.DataFrame]:
-    """The family's headline retrieval task and ``model, k, value`` of its Recall@k."""
-    part = _family(collected, family)
-    task = headline(part.scores, domains=False)
-    found = part.scores.filter((pl.col("task") == task) & (pl.col("slice") == "") & pl.col("measure").str.contains(r"^recall_at_\d+$"))
-    rows = [(run, int(measure.rpartition("_")[2]), value) for run, measure, value in found.select("run", "measure", "value").iter_rows()]
-    return task, _named(rows, {"model": pl.String, "k": pl.Int64, "value": pl.Float64})
+def _headline_scores(view: BenchmarkView) -> pl.DataFrame:
+    return view.scores.filter(pl.col("task") == (view.headline.name if view.headline else ""))
 
 
-def jurisdictions(collected: Collected, family: str) -> tuple[str, pl.DataFrame]:
-    """The family's headline task and ``model, group, value`` by filing jurisdiction, if there are several."""
-    part = _family(collected, family)
-    task = headline(part.scores, domains=False)
-    found = part.scores.filter((pl.col("task") == task) & "main" & pl.col("slice").str.starts_with("jurisdiction_"))
-    rows = [
-        (run, name.removeprefix("jurisdiction_").upper(), value) for run, name, value in found.select("run", "slice", "value").iter_rows()
-    ]
-    if len({group for _, group, _ in rows}) < 2:
-        rows = []
-    return task, _named(rows, {"model": pl.String, "group": pl.String, "value": pl.Float64})
+def _headline_results(view: BenchmarkView) -> pl.DataFrame:
+    return view.results.filter(pl.col("task") == (view.headline.name if view.headline else ""))
 
 
-def sections(collected: Collected) -> pl.DataFrame:
-    """``model, query, corpus, value`` of the section grid of WIPO-AT (§3.4), for models with at least two of its cells."""
-    from patent_mteb.tasks.wipo_at import CELLS, CORPUS_VIEWS, QUERY_VIEWS
+def recall(view: BenchmarkView) -> pl.DataFrame:
+    """``model, k, value`` of Recall@k on the headline task."""
+    rows = _headline_scores(view).filter((pl.col("slice") == "") & pl.col("measure").str.contains(r"^recall_at_\d+$"))
+    k = pl.col("measure").str.strip_prefix("recall_at_").cast(pl.Int64)
+    return _named(rows.select(model="run", k=k, value="value"))
 
-    cells = {cell.name: (cell.query, cell.corpus) for cell in CELLS if cell.query in QUERY_VIEWS and cell.corpus in CORPUS_VIEWS}
-    found = collected.results.filter(pl.col("plain").is_in(list(cells)))
-    enough = found.group_by("run").len().filter(pl.col("len") > 1)["run"]
-    rows = [(run, *cells[plain], value) for run, plain, value in found.select("run", "plain", "value").iter_rows() if run in set(enough)]
-    return _named(rows, {"model": pl.String, "query": pl.String, "corpus": pl.String, "value": pl.Float64})
+
+def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value`` of the headline task by filing jurisdiction, if there are several."""
+    rows = _headline_scores(view).filter(pl.col("main") & pl.col("slice").str.starts_with("jurisdiction_"))
+    if rows["slice"].n_unique() < 2:
+        rows = rows.clear()
+    return _named(rows.select(model="run", group=pl.col("slice").str.strip_prefix("jurisdiction_").str.to_uppercase(), value="value"))
+
+
+def sections(view: BenchmarkView) -> pl.DataFrame:
+    """``model, query, corpus, value`` of the benchmark's grid of text views, for models with at least two of its cells."""
+    grid = [{"plain": task, "query": query, "corpus": corpus} for task, (query, corpus) in view.facts.section_grid.items()]
+    cells = pl.DataFrame(grid, schema={"plain": pl.String, "query": pl.String, "corpus": pl.String})
+    rows = view.results.join(cells, on="plain", maintain_order="left").filter(pl.len().over("run") > 1)
+    return _named(rows.select("query", "corpus", "value", model="run").select("model", "query", "corpus", "value"))
+
+
+def section_axes(view: BenchmarkView) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The query views and the corpus views of the grid, in the order of the benchmark's record."""
+    pairs = view.facts.section_grid.values()
+    return tuple(dict.fromkeys(query for query, _ in pairs)), tuple(dict.fromkeys(corpus for _, corpus in pairs))
 
 
 _NOT_SETTINGS = ("name", "revision", "embed_dim")
 
 
-def alpha(collected: Collected, family: str) -> tuple[str, pl.DataFrame]:
-    """The family's headline task and ``model, alpha, value`` of linear fusion; ``model`` is the second (dense) system.
+def alpha(view: BenchmarkView) -> pl.DataFrame:
+    """``model, alpha, value`` of linear fusion on the headline task; ``model`` names the second (dense) system and the first.
 
     The systems alone are the ends of the curve, at 0 and 1, where they were measured.
     """
-    part = _family(collected, family)
-    task = headline(part.scores, domains=False)
-    found = part.results.filter(pl.col("task") == task)
-    alone = {(row["model"], row["revision"], row["settings"]): row["value"] for row in found.iter_rows(named=True)}
+    results = _headline_results(view)
+    alone = {(row["model"], row["revision"], row["settings"]): row["value"] for row in results.iter_rows(named=True)}
     values: dict[tuple[str, float], float] = {}
-    parts_of: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
-    for row in found.iter_rows(named=True):
+    systems_of: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
+    for row in results.iter_rows(named=True):
         settings = json.loads(row["settings"])
         parts = settings.get("parts") or []
         if settings.get("kind") != "hybrid" or settings.get("method") != "linear" or len(parts) != 2:
             continue
         first, second = parts
-        curve = f"{_part_label(second)} + {_part_label(first)}"
-        if parts_of.setdefault(curve, (first, second)) != (first, second):
+        curve = f"{_label(second)} + {_label(first)}"
+        if systems_of.setdefault(curve, (first, second)) != (first, second):
             curve += f" ({row['revision'][:7]})"
-            parts_of[curve] = (first, second)
+            systems_of[curve] = (first, second)
         values[curve, float(settings["alpha"])] = row["value"]
-    for curve, systems in parts_of.items():
+    for curve, systems in systems_of.items():
         for end, system in enumerate(systems):
             single = alone.get((system["name"], system["revision"], _settings(system)))
             if single is not None:
                 values.setdefault((curve, float(end)), single)
-    rows = [(curve, weight, value) for (curve, weight), value in sorted(values.items())]
-    return task, pl.DataFrame(rows, schema={"model": pl.String, "alpha": pl.Float64, "value": pl.Float64}, orient="row")
+    rows = [{"model": curve, "alpha": weight, "value": value} for (curve, weight), value in sorted(values.items())]
+    return pl.DataFrame(rows, schema={"model": pl.String, "alpha": pl.Float64, "value": pl.Float64})
 
 
-def _settings(part: Mapping[str, Any]) -> str:
-    return json.dumps({key: value for key, value in part.items() if key not in _NOT_SETTINGS}, sort_keys=True)
+def _settings(system: Mapping[str, Any]) -> str:
+    return json.dumps({key: value for key, value in system.items() if key not in _NOT_SETTINGS}, sort_keys=True)
 
 
-def _part_label(part: Mapping[str, Any]) -> str:
-    shown = {key: value for key, value in json.loads(_settings(part)).items() if key != "parts"}
-    name = str(part["name"]).partition("/")[2] or str(part["name"])
+def _label(system: Mapping[str, Any]) -> str:
+    shown = {key: value for key, value in json.loads(_settings(system)).items() if key != "parts"}
+    name = str(system["name"]).partition("/")[2] or str(system["name"])
     return name + (f" ({', '.join(f'{key}={value}' for key, value in shown.items())})" if shown and "kind" not in shown else "")
 
 
-def truncation(collected: Collected, family: str) -> tuple[str, pl.DataFrame]:
-    """The family's headline task and ``model, dims, value, full`` of truncated embeddings; ``dims`` of the full width may be unknown."""
-    part = _family(collected, family)
-    task = headline(part.scores, domains=False)
-    found = part.results.filter(pl.col("task") == task)
-    rows: list[tuple[Any, ...]] = []
-    for (model, revision), group in found.group_by("model", "revision", maintain_order=True):
+def truncation(view: BenchmarkView) -> pl.DataFrame:
+    """``model, dims, value, full`` of truncated embeddings on the headline task; ``dims`` of the full width may be unknown."""
+    results = _headline_results(view)
+    rows: list[dict[str, Any]] = []
+    for (model, revision), group in results.group_by("model", "revision", maintain_order=True):
         states = [(json.loads(settings), dims, value) for settings, dims, value in group.select("settings", "dims", "value").iter_rows()]
         cut = [(settings["dims"], value) for settings, _, value in states if set(settings) == {"dims"}]
-        full = [(dims, value) for settings, dims, value in states if not settings]
+        whole = [(dims, value) for settings, dims, value in states if not settings]
         if cut:
             name = str(model)
-            if found.filter(pl.col("model") == model)["revision"].n_unique() > 1:
+            if results.filter(pl.col("model") == model)["revision"].n_unique() > 1:
                 name += f" @{str(revision)[:7]}"
-            rows += [(name, dims, value, False) for dims, value in sorted(cut)] + [(name, dims, value, True) for dims, value in full]
-    return task, _named(rows, {"model": pl.String, "dims": pl.Int64, "value": pl.Float64, "full": pl.Boolean})
-
-
-def _shared(results: pl.DataFrame, runs: Iterable[str]) -> dict[str, list[str]]:
-    """Tasks by group that all of the runs have; groups without one are left out."""
-    runs = set(runs)
-    mine = results.filter(pl.col("run").is_in(list(runs)))
-    counts = mine.group_by("group", "plain", maintain_order=True).agg(pl.col("run").n_unique().alias("n"))
-    shared: dict[str, list[str]] = {}
-    for group, plain, n in counts.iter_rows():
-        if n == len(runs):
-            shared.setdefault(group, []).append(plain)
-    return shared
+            rows += [{"model": name, "dims": dims, "value": value, "full": False} for dims, value in sorted(cut)]
+            rows += [{"model": name, "dims": dims, "value": value, "full": True} for dims, value in whole]
+    return _named(pl.DataFrame(rows, schema={"model": pl.String, "dims": pl.Int64, "value": pl.Float64, "full": pl.Boolean}))
 
 
 def _group_means(results: pl.DataFrame, runs: Iterable[str]) -> pl.DataFrame:
-    """``run, group, value``: means over the tasks of each group that all of the runs have."""
+    """``run, group, value``: means over the tasks of each group that all of the runs have; groups without such a task are left out."""
     runs = list(runs)
-    shared = [task for tasks in _shared(results, runs).values() for task in tasks]
-    mine = results.filter(pl.col("run").is_in(runs) & pl.col("plain").is_in(shared))
-    return mine.group_by("run", "group", maintain_order=True).agg(pl.col("value").mean())
+    rows = results.filter(pl.col("run").is_in(runs))
+    shared = rows.filter(pl.col("run").n_unique().over("plain") == len(runs))
+    return shared.group_by("run", "group", maintain_order=True).agg(pl.col("value").mean())
 
 
-def ranks(collected: Collected, family: str) -> pl.DataFrame:
+def ranks(view: BenchmarkView) -> pl.DataFrame:
     """``model, group, rank``: ranks by the mean over the tasks of a group that all ranked runs have (1 is best, ties share).
 
     Ranked are the runs with the most groups, so that every rank of a plot is among the same models. Without two runs and two
     groups there is nothing to summarise, and no row.
     """
-    results = collected.results.filter(pl.col("family") == family)
-    groups = results.group_by("run").agg(pl.col("group").n_unique().alias("groups"), pl.col("plain").n_unique().alias("tasks"))
-    chosen = groups.filter(pl.col("groups") == pl.col("groups").max())["run"].to_list() if len(groups) else []
-    means = _group_means(results, chosen)
-    ranked = means.with_columns(pl.col("value").rank("average", descending=True).over("group").alias("rank"))
-    if len(chosen) < 2 or ranked["group"].n_unique() < 2:
-        ranked = ranked.clear()
-    return _named(ranked.select("run", "group", "rank").rows(), {"model": pl.String, "group": pl.String, "rank": pl.Float64})
+    groups = view.results.group_by("run").agg(pl.col("group").n_unique())
+    ranked = groups.filter(pl.col("group") == pl.col("group").max())["run"].to_list()
+    means = _group_means(view.results, ranked)
+    rows = means.select("group", model="run", rank=pl.col("value").rank("average", descending=True).over("group"))
+    if len(ranked) < 2 or rows["group"].n_unique() < 2:
+        rows = rows.clear()
+    return _named(rows.select("model", "group", "rank"))
 
 
-def scale(collected: Collected, family: str) -> pl.DataFrame:
+def scale(view: BenchmarkView) -> pl.DataFrame:
     """``model, parameters, group, value``: group means over shared tasks against size, for runs whose size is known."""
-    results = collected.results.filter((pl.col("family") == family) & pl.col("parameters").is_not_null())
+    results = view.results.filter(pl.col("parameters").is_not_null())
+    if results["run"].n_unique() < 2:
+        results = results.clear()
     sizes = dict(results.select("run", "parameters").iter_rows())
-    rows: list[tuple[Any, ...]] = []
-    for group in results["group"].unique(maintain_order=True):
-        of_group = results.filter(pl.col("group") == group)
-        means = _group_means(of_group, of_group["run"].unique())
-        rows += [(run, sizes[run], group, value) for run, _, value in means.sort("run").iter_rows()]
-    if len(sizes) < 2:
-        rows = []
-    return _named(rows, {"model": pl.String, "parameters": pl.Float64, "group": pl.String, "value": pl.Float64})
+    rows: list[dict[str, Any]] = []
+    for (group,), of_group in results.group_by("group", maintain_order=True):
+        means = _group_means(of_group, of_group["run"].unique()).sort("run")
+        rows += [{"model": run, "parameters": sizes[run], "group": group, "value": value} for run, _, value in means.iter_rows()]
+    return _named(pl.DataFrame(rows, schema={"model": pl.String, "parameters": pl.Float64, "group": pl.String, "value": pl.Float64}))

@@ -9,26 +9,29 @@ from __future__ import annotations
 import base64
 import html
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from patent_mteb import __version__
-from patent_mteb.report.cells import Cell, Table, short, slug, titled
-from patent_mteb.report.collect import WORLDS, Collected
+from patent_mteb.data.worlds import World
+from patent_mteb.identity import __version__
+from patent_mteb.report.cells import Cell, Table, slug
+from patent_mteb.report.collect import Collected
 from patent_mteb.report.statistics import Statistics
+from patent_mteb.report.view import BenchmarkView, gap_percent
 
 if TYPE_CHECKING:
-    from patent_mteb.report.plots import Plot
+    from patent_mteb.report.figures import Plot
 
 __all__ = ["page", "payload"]
 
-TITLE = "Patent embedding leaderboard"
+_TITLE = "Patent embedding leaderboard"
 _NOT_MEANS = {"model", "headline", "tasks"}
-_DOMAINS = {"in", "out", "gap_percent"}
+_DOMAINS = {"headline_in", "headline_out", "headline_gap_percent"}
 _PROVENANCE = ("task", "model", "revision", "settings", "data", "data_revision", "prompt", "versions", "date")
+_WIDE_INCHES = 9.0
 
 
 def page(
@@ -44,14 +47,14 @@ def page(
     Args:
         tables: of :func:`patent_mteb.report.tables.build`.
         published: of :func:`patent_mteb.report.published.beside`.
-        plots: of :func:`patent_mteb.report.plots.draw`.
+        plots: of :func:`patent_mteb.report.figures.draw`.
         messages: shown in a list that can be opened.
     """
     content = json.dumps(payload(collected, statistics, tables, published, plots, messages), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
         content = content.replace(character, f"\\u{ord(character):04x}")
     template = files(__package__).joinpath("page.html").read_text("utf-8")
-    return template.replace("@@TITLE@@", html.escape(TITLE)).replace("@@PAYLOAD@@", content)
+    return template.replace("@@TITLE@@", html.escape(_TITLE)).replace("@@PAYLOAD@@", content)
 
 
 def payload(
@@ -62,26 +65,25 @@ def payload(
     plots: Sequence[Plot] = (),
     messages: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What the page shows, as JSON-like values."""
+    """What the page shows, as JSON-like values; arguments as of :func:`page`."""
     by_name = {table.name: table for table in tables}
     provenance: list[dict[str, str]] = []
     tabs: list[dict[str, Any]] = []
-    for world in collected.worlds:
-        part = collected.in_world(world)
-        overall = by_name[slug(world, "overall")]
-        tabs.append(_tab(overall.name, overall.title, world) | {"kind": "table", "table": _table(overall), "notes": list(overall.notes)})
-        for family in part.families:
-            summary = by_name[slug(world, family)]
-            tab = _tab(summary.name, titled(world, family), world) | _scores(part, family, summary, statistics, provenance)
-            if world == "real":
-                tab["published"] = [_table(table) for table in published if table.title.startswith(f"{family}, Table")]
-            tab["plots"] = [_plot(plot) for plot in plots if (plot.world, plot.family) == (world, family)]
+    for name, world in collected.worlds.items():
+        overall = by_name[slug(name, "overall")]
+        tabs.append(_tab(overall, world.world) | {"kind": "table", "table": _table(overall)})
+        for view in world.benchmarks:
+            summary = by_name[slug(name, view.name)]
+            tab = _tab(summary, world.world) | {"kind": "benchmark"} | _scores(view, summary, statistics, provenance)
+            if name == "real":
+                tab["published"] = [_table(table) for table in published if table.benchmark == view.name]
+            tab["plots"] = [_plot(plot) for plot in plots if (plot.world, plot.benchmark) == (name, view.name)]
             tabs.append(tab)
     dates = sorted(date for date in collected.results["date"] if date)
     counts = f"{len(collected.results)} results of {len(collected.runs)} models and settings"
     until = f", the newest of {dates[-1][:10]}" if dates else ""
     return {
-        "title": TITLE,
+        "title": _TITLE,
         "about": f"{counts}{until}. Made by patent-mteb {__version__}.",
         "messages": list(messages),
         "tabs": tabs,
@@ -89,8 +91,8 @@ def payload(
     }
 
 
-def _tab(identity: str, label: str, world: str) -> dict[str, Any]:
-    return {"id": identity, "label": label, "banner": WORLDS[world], "published": [], "plots": []}
+def _tab(table: Table, world: World) -> dict[str, Any]:
+    return {"id": table.name, "label": table.title, "banner": world.banner, "notes": list(table.notes), "published": [], "plots": []}
 
 
 def _finite(value: float | str | None) -> float | str | None:
@@ -109,72 +111,68 @@ def _table(table: Table) -> dict[str, Any]:
         "notes": list(table.notes),
         "columns": [{"title": column.title, "numeric": column.numeric, "marked": column.marked} for column in table.columns],
         "rows": [
-            {"cells": [_cell(cell) for cell in row], "block": blocks[place], "ours": place in table.emphasised}
-            for place, row in enumerate(table.rows)
+            {"cells": [_cell(cell) for cell in row], "block": block, "emphasised": position in table.emphasised}
+            for position, (row, block) in enumerate(zip(table.rows, blocks, strict=True))
         ],
     }
 
 
-_WIDE_INCHES = 9.0
-
-
 def _plot(plot: Plot) -> dict[str, Any]:
-    from patent_mteb.report.plots import svg
+    from patent_mteb.report.figures import svg
 
     source = base64.b64encode(svg(plot.figure).encode()).decode()
     return {"title": plot.title, "source": f"data:image/svg+xml;base64,{source}", "wide": bool(plot.figure.get_figwidth() > _WIDE_INCHES)}
 
 
-def _scores(part: Collected, family: str, summary: Table, statistics: Statistics, provenance: list[dict[str, str]]) -> dict[str, Any]:
-    """A family's tab: main scores by slice, run and task, with intervals and the place of each in ``provenance``."""
-    results = part.results.filter(pl.col("family") == family)
-    scores = part.scores.filter((pl.col("family") == family) & "main")
+def _scores(view: BenchmarkView, summary: Table, statistics: Statistics, provenance: list[dict[str, str]]) -> dict[str, Any]:
+    """A benchmark's tab: main scores by slice, run and task, with intervals and the place of each in ``provenance``."""
     runs = [str(row[0].value) for row in summary.rows]
-    tasks = results.select("task", "group", "main_score").unique(maintain_order=True).rows()
-    run_at = {run: place for place, run in enumerate(runs)}
-    task_at = {task: place for place, (task, *_) in enumerate(tasks)}
 
-    def empty() -> list[list[Any]]:
-        return [[None] * len(tasks) for _ in runs]
+    def matrix(cells: Mapping[tuple[str, str], Any]) -> list[list[Any]]:
+        """Values by run and task as a list of runs, None where there is none."""
+        return [[cells.get((run, task.name)) for task in view.tasks] for run in runs]
 
-    where, stats = empty(), empty()
-    for row in results.iter_rows(named=True):
-        at = run_at[row["run"]], task_at[row["task"]]
-        where[at[0]][at[1]] = len(provenance)
+    where: dict[tuple[str, str], int] = {}
+    intervals: dict[tuple[str, str], list[Any]] = {}
+    for row in view.results.iter_rows(named=True):
+        key = (row["run"], row["task"])
+        where[key] = len(provenance)
         provenance.append({name: row[name] for name in _PROVENANCE})
-        if found := statistics.scores.get((row["task"], row["run"])):
-            stats[at[0]][at[1]] = [found.low, found.high, found.p_holm, found.better]
-    names = sorted(set(scores["slice"]), key=lambda name: (name not in ("", "in", "out"), name))
-    values: dict[str, list[list[Any]]] = {name: empty() for name in names}
-    counts: dict[str, list[list[Any]]] = {name: empty() for name in names}
-    for run, task, name, value, n_queries in scores.select("run", "task", "slice", "value", "n_queries").iter_rows():
-        values[name][run_at[run]][task_at[task]] = _finite(value)
-        counts[name][run_at[run]][task_at[task]] = n_queries
+        if score := statistics.of(view.world.name, row["task"], row["run"]):
+            intervals[key] = [score.low, score.high, score.p_holm, score.better]
+    values: dict[str, dict[tuple[str, str], Any]] = {}
+    counts: dict[str, dict[tuple[str, str], Any]] = {}
+    for row in view.scores.filter(pl.col("main")).iter_rows(named=True):
+        key = (row["run"], row["task"])
+        values.setdefault(row["slice"], {})[key] = _finite(row["value"])
+        counts.setdefault(row["slice"], {})[key] = row["n_queries"]
+    slices = sorted(values, key=lambda name: (name not in ("", "in", "out"), name))
+    shown = {name: matrix(values[name]) for name in slices}
     if {"in", "out"} <= values.keys():
-        values["gap"] = [
-            [100 * (inside - outside) / inside if inside and outside is not None else None for inside, outside in zip(*rows, strict=True)]
-            for rows in zip(values["in"], values["out"], strict=True)
-        ]
-    means = [
+        shown["gap"] = matrix({key: gap_percent(inside, values["out"].get(key)) for key, inside in values["in"].items()})
+    return {
+        "runs": runs,
+        "tasks": [{"name": task.name, "short": task.short, "group": task.group, "measure": task.measure} for task in view.tasks],
+        "means": _means(summary, without_domains="gap" in shown),
+        "values": shown,
+        "counts": {name: matrix(counts[name]) for name in slices},
+        "statistics": matrix(intervals),
+        "provenance": matrix(where),
+        "baseline": statistics.baseline,
+    }
+
+
+def _means(summary: Table, *, without_domains: bool) -> list[dict[str, Any]]:
+    """The columns of means of a benchmark's table; IN, OUT and gap have switches of their own where tasks are sliced."""
+    left_out = _NOT_MEANS | (_DOMAINS if without_domains else set())
+    return [
         {
             "title": column.title,
             "marked": column.marked,
-            "digits": summary.rows[0][place].digits,
-            "unit": summary.rows[0][place].unit,
-            "values": [_finite(row[place].value) for row in summary.rows],
+            "digits": summary.rows[0][position].digits,
+            "unit": summary.rows[0][position].unit,
+            "values": [_finite(row[position].value) for row in summary.rows],
         }
-        for place, column in enumerate(summary.columns)
-        if column.key not in _NOT_MEANS | (_DOMAINS if "gap" in values else set())
+        for position, column in enumerate(summary.columns)
+        if column.key not in left_out
     ]
-    return {
-        "kind": "family",
-        "notes": list(summary.notes),
-        "runs": runs,
-        "tasks": [{"name": task, "short": short(task), "group": group, "measure": measure} for task, group, measure in tasks],
-        "means": means,
-        "values": values,
-        "counts": counts,
-        "statistics": stats,
-        "provenance": where,
-        "baseline": statistics.baseline,
-    }

@@ -1,6 +1,6 @@
 """Measured rows among the rows that the papers print.
 
-A measured row joins a printed table where it was measured on the same data: on the pinned revision, or, for a family that
+A measured row joins a printed table where it was measured on the same data: on the pinned revision, or, for a benchmark that
 nobody has released, on a local directory with exactly the paper's number of queries. Sample results and local copies never join.
 Ranks count the rows of the table, printed and measured, and compare as many digits as are printed.
 """
@@ -8,18 +8,17 @@ Ranks count the rows of the table, printed and measured, and compare as many dig
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import polars as pl
 
 from patent_mteb import published
 from patent_mteb.report.cells import Cell, Column, Table
-from patent_mteb.report.collect import Collected, suite_tasks
+from patent_mteb.report.collect import Collected
+from patent_mteb.report.view import BenchmarkView
 
 __all__ = ["METRICS", "beside"]
-
-PAPER_QUERIES = {"WIPO-AT": 46_069, "Sophia": 10_000}
-"""Queries of the two unreleased benchmarks (WIPO-AT §1, Sophia-Bench §3.2), by which a local directory is told from them."""
 
 METRICS = {
     "pearson": "cosine_pearson",
@@ -33,13 +32,21 @@ METRICS = {
 
 _UNMATCHED = ("map",)
 _MEAN_SLACK = 6e-4
-MEASURED = "▸ "
-MEAN = " mean"
+_MEASURED = "▸ "
+_MEAN = " mean"
 
 
 @dataclass(frozen=True)
 class _Field:
-    """A column of numbers: what it measures on which task; ``task`` is empty where the rows give it."""
+    """A column of numbers: what it measures on which task.
+
+    Attributes:
+        column, title: its name in the printed table, and its header.
+        task: empty where the rows give it.
+        slice, metric: as in a result.
+        scale: from a result's unit to the printed one.
+        digits: as many as are printed.
+    """
 
     column: str
     title: str
@@ -51,49 +58,78 @@ class _Field:
 
 
 @dataclass(frozen=True)
+class _Row:
+    """One row, printed or measured: ``task`` is empty where the columns give it, ``values`` go by column."""
+
+    name: str
+    model: str
+    task: str
+    values: dict[str, float]
+    measured: bool = False
+
+
+@dataclass(frozen=True)
 class _Printed:
-    """Printed rows with fields that our tasks measure: ``rows`` are (name, model id, task or empty, values by column)."""
+    """Printed rows with fields that our tasks measure; ``mean`` heads the printed mean of all fields, empty for none."""
 
     paper: str
     tables: tuple[int, ...]
     caption: str
     fields: tuple[_Field, ...]
-    rows: tuple[tuple[str, str, str, dict[str, float]], ...]
+    rows: tuple[_Row, ...]
     mean: str = ""
+
+    @cached_property
+    def row_tasks(self) -> tuple[str, ...]:
+        """The tasks that the rows give, in alphabetical order; one empty name where the columns give them."""
+        return tuple(sorted({row.task for row in self.rows}))
 
     @property
     def by_row(self) -> bool:
-        return any(task for _, _, task, _ in self.rows)
+        """Whether the rows give the task."""
+        return any(self.row_tasks)
+
+    @property
+    def what(self) -> frozenset[tuple[str, str, str]]:
+        """Task, slice and metric of each field."""
+        return frozenset((field.task, field.slice, field.metric) for field in self.fields)
+
+    def contains(self, other: _Printed) -> bool:
+        """Whether it shows all that another one shows."""
+        models = {row.model for row in self.rows}
+        return not other.by_row and other.what <= self.what and {row.model for row in other.rows} <= models
 
 
 def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
     """The printed tables that measured rows can join, with these rows; and messages on results that cannot join."""
-    if "real" not in collected.worlds:
+    world = collected.worlds.get("real")
+    if world is None:
         return [], ("No result on published data, so nothing to set beside the papers' scores.",)
-    part = collected.in_world("real")
     messages: list[str] = []
     tables: list[Table] = []
-    families = {paper.paper: paper for paper in published.papers()}
-    for paper in families.values():
-        results = part.results.filter(pl.col("family") == paper.family)
-        if results.is_empty():
+    papers = {paper.paper: paper for paper in published.papers()}
+    for view in world.benchmarks:
+        paper = papers.get(view.facts.paper)
+        if paper is None:
             continue
-        if reason := _not_the_papers(results, paper.family):
-            messages.append(f"{paper.family}: {reason}, so its results are not set beside the published scores.")
+        if reason := _not_the_papers(view):
+            messages.append(f"{view.name}: {reason}, so its results are not set beside the published scores.")
             continue
-        scores = part.scores.filter(pl.col("family") == paper.family)
-        found = [_joined(entry, scores, paper) for entry in _printed(paper.paper)]
-        tables += [table for table in found if table is not None]
+        for printed in _printed(paper.paper):
+            rows = _joined(printed, view)
+            if any(row.measured for row in rows):
+                tables.append(_table(printed, rows, paper, view))
     if not tables and not messages:
         messages.append("No published table has a measured task: nothing to set beside the papers' scores.")
     return [table.marked() for table in tables], tuple(messages)
 
 
-def _not_the_papers(results: pl.DataFrame, family: str) -> str:
-    if not results["data_revision"].str.starts_with("local-").all():
+def _not_the_papers(view: BenchmarkView) -> str:
+    """Why results are not on the paper's data, empty if they are."""
+    if not view.results["data_revision"].str.starts_with("local-").all():
         return ""
-    expected = PAPER_QUERIES.get(family)
-    counts = results.filter(pl.col("kind") == "Retrieval")["n_queries"].drop_nulls().unique().to_list()
+    expected = view.facts.paper_queries
+    counts = view.results.filter(pl.col("kind") == "Retrieval")["n_queries"].drop_nulls().unique().to_list()
     if expected in counts:
         return ""
     held = f"{max(counts):,} queries" if counts else "no retrieval result to tell it by"
@@ -105,52 +141,56 @@ def _fields(descriptor: published.Table, long: pl.DataFrame) -> Iterator[_Field]
         rows = long.filter((pl.col("column") == column.column) & pl.col("value").is_not_null())
         if column.kind != "score" or column.metric in _UNMATCHED or rows.filter(pl.col("task") != "").is_empty():
             continue
-        digits = max(len(repr(value).partition(".")[2]) for value in rows["value"])
-        metric = METRICS.get(column.metric, column.metric)
-        name = rows["slice"][0]
-        scale = 100.0 if column.unit == "percent" else 1.0
-        yield _Field(column.column, column.printed, column.task, name, metric, scale, digits)
+        yield _Field(
+            column=column.column,
+            title=column.printed,
+            task=column.task,
+            slice=rows["slice"][0],
+            metric=METRICS.get(column.metric, column.metric),
+            scale=100.0 if column.unit == "percent" else 1.0,
+            digits=max(len(repr(value).partition(".")[2]) for value in rows["value"]),
+        )
 
 
 def _printed(paper: str) -> list[_Printed]:
     """The comparable tables of a paper: tables of one form are joined, tables that another one contains are left out."""
-    found: list[_Printed] = []
+    entries: list[_Printed] = []
     for descriptor in published.tables(paper):
-        long = published.table(paper, descriptor.table)
-        fields = tuple(_fields(descriptor, long))
-        if not fields:
+        entry = _entry(paper, descriptor)
+        if entry is None:
             continue
-        wide = published.printed(paper, descriptor.table)
-        if "group" in wide.columns:
-            wide = wide.filter(pl.col("group") != "mean")
-        by_row = "task" in wide.columns
-        mean = None if by_row else _mean(descriptor, wide, fields)
-        shown = {field.column: field.column for field in fields} | ({mean.column: MEAN} if mean else {})
-        rows = tuple(
-            (
-                row["model"],
-                row["model_id"] or row["model"],
-                row["task"] if by_row else "",
-                {name: row[column] for column, name in shown.items() if row[column] is not None},
-            )
-            for row in wide.iter_rows(named=True)
-            if not by_row or row["task"]
-        )
-        entry = _Printed(paper, (descriptor.table,), descriptor.caption, fields, rows, mean.printed if mean else "")
-        same = next((other for other in found if by_row and other.by_row and other.fields == fields), None)
+        same = next((other for other in entries if entry.by_row and other.by_row and other.fields == entry.fields), None)
         if same is None:
-            found.append(entry)
+            entries.append(entry)
         else:
             caption = f"{same.caption}; {entry.caption[0].lower()}{entry.caption[1:]}"
-            found[found.index(same)] = _Printed(paper, (*same.tables, descriptor.table), caption, fields, same.rows + rows)
-    return [entry for entry in found if not any(_contains(other, entry) for other in found if other is not entry)]
+            joined = replace(same, tables=same.tables + entry.tables, caption=caption, rows=same.rows + entry.rows, mean="")
+            entries[entries.index(same)] = joined
+    return [entry for entry in entries if not any(other.contains(entry) for other in entries if other is not entry)]
 
 
-def _contains(large: _Printed, small: _Printed) -> bool:
-    def what(entry: _Printed) -> set[tuple[str, str, str]]:
-        return {(field.task, field.slice, field.metric) for field in entry.fields}
-
-    return not small.by_row and what(small) <= what(large) and {row[1] for row in small.rows} <= {row[1] for row in large.rows}
+def _entry(paper: str, descriptor: published.Table) -> _Printed | None:
+    """One printed table, None if our tasks measure nothing of it."""
+    fields = tuple(_fields(descriptor, published.table(paper, descriptor.table)))
+    if not fields:
+        return None
+    wide = published.printed(paper, descriptor.table)
+    if "group" in wide.columns:
+        wide = wide.filter(pl.col("group") != "mean")
+    by_row = "task" in wide.columns
+    mean = None if by_row else _mean(descriptor, wide, fields)
+    columns = {field.column: field.column for field in fields} | ({mean.column: _MEAN} if mean else {})
+    rows = tuple(
+        _Row(
+            name=row["model"],
+            model=row["model_id"] or row["model"],
+            task=row["task"] if by_row else "",
+            values={name: row[column] for column, name in columns.items() if row[column] is not None},
+        )
+        for row in wide.iter_rows(named=True)
+        if not by_row or row["task"]
+    )
+    return _Printed(paper, (descriptor.table,), descriptor.caption, fields, rows, mean.printed if mean else "")
 
 
 def _mean(descriptor: published.Table, wide: pl.DataFrame, fields: Sequence[_Field]) -> published.Column | None:
@@ -165,72 +205,80 @@ def _mean(descriptor: published.Table, wide: pl.DataFrame, fields: Sequence[_Fie
     return None
 
 
-def _joined(entry: _Printed, scores: pl.DataFrame, paper: published.Paper) -> Table | None:
-    tasks = {task for _, _, task, _ in entry.rows} - {""} or {field.task for field in entry.fields}
-    mine = scores.filter(pl.col("plain").is_in(sorted(tasks)))
-    known = {(plain, run, name, measure): value for plain, run, name, measure, value in _keys(mine)}
-    rows = [(False, name, task, values) for name, _, task, values in entry.rows]
-    for run in mine["run"].unique().sort():
-        for task in sorted({task for _, _, task, _ in entry.rows}):
-            wanted = {field.column: (field.task or task, run, field.slice, field.metric) for field in entry.fields}
-            scale = {field.column: field.scale for field in entry.fields}
-            values = {column: known[key] * scale[column] for column, key in wanted.items() if key in known}
-            if entry.mean and len(values) == len(entry.fields):
-                values[MEAN] = sum(values.values()) / len(values)
+def _joined(printed: _Printed, view: BenchmarkView) -> list[_Row]:
+    """The printed rows and the measured ones, of the tasks that were measured."""
+    tasks = set(printed.row_tasks) if printed.by_row else {field.task for field in printed.fields}
+    scores = view.scores.filter(pl.col("plain").is_in(list(tasks)))
+    known = {
+        (plain, run, name, measure): value
+        for plain, run, name, measure, value in scores.select("plain", "run", "slice", "measure", "value").iter_rows()
+    }
+    measured: list[_Row] = []
+    for run in scores["run"].unique().sort():
+        for task in printed.row_tasks:
+            values: dict[str, float] = {}
+            for field in printed.fields:
+                value = known.get((field.task or task, run, field.slice, field.metric))
+                if value is not None:
+                    values[field.column] = value * field.scale
+            if printed.mean and len(values) == len(printed.fields):
+                values[_MEAN] = sum(values.values()) / len(values)
             if values:
-                rows.append((True, f"{MEASURED}{run}", task, values))
-    measured = {task for ours, _, task, _ in rows if ours}
-    if not measured:
-        return None
-    rows = [row for row in rows if row[2] in measured]
-    return _table(entry, rows, paper)
+                measured.append(_Row(f"{_MEASURED}{run}", run, task, values, measured=True))
+    shown = {row.task for row in measured}
+    return [row for row in (*printed.rows, *measured) if row.task in shown]
 
 
-def _keys(scores: pl.DataFrame) -> Iterator[tuple[str, str, str, str, float]]:
-    yield from scores.select("plain", "run", "slice", "measure", "value").iter_rows()
+def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: BenchmarkView) -> Table:
+    digits = {field.column: field.digits for field in printed.fields}
+    titles = {field.column: field.title.replace("_", " ") for field in printed.fields}
+    if printed.mean:
+        titles[_MEAN], digits[_MEAN] = printed.mean.replace("_", " "), max(digits.values())
+    measured = [row for row in rows if row.measured]
+    counts = {column: sum(column in row.values for row in measured) for column in titles}
+    leading = _MEAN if counts.get(_MEAN) else max(titles, key=counts.__getitem__)
+    order = {task.metadata.name: position for position, task in enumerate(view.benchmark.task_classes)}
 
+    def position(row: _Row) -> tuple[int, float, bool, str]:
+        return order.get(row.task, -1), -row.values.get(leading, float("-inf")), not row.measured, row.name
 
-def _table(entry: _Printed, rows: list[tuple[bool, str, str, dict[str, float]]], paper: published.Paper) -> Table:
-    digits = {field.column: field.digits for field in entry.fields}
-    shown = [(field.column, field.title) for field in entry.fields]
-    if entry.mean:
-        shown.append((MEAN, entry.mean))
-        digits[MEAN] = max(digits.values())
+    def number(row: _Row, column: str) -> Cell:
+        value, shown = row.values.get(column), digits[column]
+        if value is None or not row.measured:
+            return Cell(value, shown)
+        others = (other.values[column] for other in rows if other.task == row.task and column in other.values)
+        return Cell(value, shown, rank=1 + sum(round(other, shown) > round(value, shown) for other in others))
 
-    def count(column: str) -> int:
-        return sum(ours and column in values for ours, _, _, values in rows)
-
-    leading = MEAN if count(MEAN) else max((column for column, _ in shown), key=count)
-    order = {name: task.order for name, task in suite_tasks().items()}
-    rows.sort(key=lambda row: (order.get(row[2], -1), -row[3].get(leading, float("-inf")), not row[0], row[1]))
-
-    def rank(column: str, task: str, value: float) -> int:
-        others = (values[column] for _, _, name, values in rows if name == task and column in values)
-        return 1 + sum(round(other, digits[column]) > round(value, digits[column]) for other in others)
-
-    cells = []
-    for ours, name, task, values in rows:
-        numbers = (
-            Cell(values.get(column), digits[column], rank=rank(column, task, values[column]) if ours and column in values else None)
-            for column, _ in shown
+    rows = sorted(rows, key=position)
+    cells = tuple(
+        (
+            Cell(row.name),
+            *((Cell(row.task),) if printed.by_row else ()),
+            Cell("measured here" if row.measured else "paper"),
+            *(number(row, column) for column in titles),
         )
-        cells.append((Cell(name), *((Cell(task),) if entry.by_row else ()), Cell("measured here" if ours else "paper"), *numbers))
+        for row in rows
+    )
     columns = (
         Column("model", "Model", numeric=False),
-        *((Column("task", "Task", numeric=False),) if entry.by_row else ()),
+        *((Column("task", "Task", numeric=False),) if printed.by_row else ()),
         Column("source", "Source", numeric=False),
-        *(Column(column.strip(), title.replace("_", " ")) for column, title in shown),
+        *(Column(column.strip(), title) for column, title in titles.items()),
     )
-    number = " and ".join(map(str, entry.tables))
-    ranked = dict(shown)[leading].replace("_", " ")
-    notes = (
-        f"{entry.caption}. Rows are of Table{'s' * (len(entry.tables) > 1)} {number} of {paper.title} ({paper.url}), except those marked "
-        f"{MEASURED.strip()}, which were measured here. In parentheses the rank of a measured score among all rows"
-        + (" of its task" if entry.by_row else "")
-        + f"; ordered by {ranked}.",
+    which = f"Table{'s' * (len(printed.tables) > 1)} {' and '.join(map(str, printed.tables))}"
+    note = (
+        f"{printed.caption}. Rows are of {which} of {paper.title} ({paper.url}), except those marked {_MEASURED.strip()}, which were "
+        "measured here. In parentheses the rank of a measured score among all rows"
+        + (" of its task" if printed.by_row else "")
+        + f"; ordered by {titles[leading]}."
     )
-    name = f"published-{entry.paper.replace('_', '-')}-{'-'.join(map(str, entry.tables))}"
-    blocks = tuple(task for _, _, task, _ in rows)
-    emphasised = frozenset(place for place, (ours, *_) in enumerate(rows) if ours)
-    title = f"{paper.family}, Table{'s' * (len(entry.tables) > 1)} {number} with measured rows"
-    return Table(name, title, columns, tuple(cells), "", notes, blocks, emphasised)
+    return Table(
+        name=f"published-{printed.paper.replace('_', '-')}-{'-'.join(map(str, printed.tables))}",
+        title=f"{view.name}, {which} with measured rows",
+        columns=columns,
+        rows=cells,
+        notes=(note,),
+        blocks=tuple(row.task for row in rows),
+        emphasised=frozenset(index for index, row in enumerate(rows) if row.measured),
+        benchmark=view.name,
+    )

@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from patent_mteb.metrics.significance import bootstrap, holm
-from patent_mteb.report.collect import Collected, ReportError, per_query_measure
+from patent_mteb.report.collect import Collected, ReportError
+from patent_mteb.report.queries import per_query_measure, read_queries
 
 __all__ = ["LETTER", "Score", "Statistics", "find_baseline", "statistics"]
 
@@ -36,11 +37,15 @@ class Score:
 
 @dataclass(frozen=True)
 class Statistics:
-    """``scores[task, run]``, the baseline's run (empty for none), and what could not be compared."""
+    """``scores[world, task, run]``, the baseline's run (empty for none), and what could not be compared."""
 
-    scores: dict[tuple[str, str], Score] = field(default_factory=dict)
+    scores: dict[tuple[str, str, str], Score] = field(default_factory=dict)
     baseline: str = ""
     messages: tuple[str, ...] = ()
+
+    def of(self, world: str, task: str, run: str) -> Score | None:
+        """What is known of the main score of a run, None without per-query scores."""
+        return self.scores.get((world, task, run))
 
 
 def find_baseline(collected: Collected, name: str) -> str:
@@ -60,7 +65,7 @@ def find_baseline(collected: Collected, name: str) -> str:
 
 
 def statistics(collected: Collected, baseline: str | None = None) -> Statistics:
-    """Resample the queries of every task, for all runs together (:func:`patent_mteb.metrics.significance.bootstrap`).
+    """Resample the queries of every task in every world, for all runs together (:func:`patent_mteb.metrics.significance.bootstrap`).
 
     Runs are compared on the same queries only: where runs of one task were scored on different queries, those that agree with
     the baseline (else the larger party) are taken, and the others are named in the messages.
@@ -69,38 +74,38 @@ def statistics(collected: Collected, baseline: str | None = None) -> Statistics:
         ReportError: see :func:`find_baseline`.
     """
     chosen = "" if baseline is None else find_baseline(collected, baseline)
-    scores: dict[tuple[str, str], Score] = {}
+    scores: dict[tuple[str, str, str], Score] = {}
     messages: list[str] = []
     usable = collected.results.filter(pl.col("queries").is_not_null())
-    for (task, main_score), rows in usable.group_by("task", "main_score", maintain_order=True):
+    for (world, task, main_score), rows in usable.group_by("world", "task", "main_score", maintain_order=True):
         measure = per_query_measure(str(main_score))
-        read = {row["run"]: _read(Path(row["queries"]), measure) for row in rows.iter_rows(named=True)}
+        read = {row["run"]: read_queries(Path(row["queries"]), measure) for row in rows.iter_rows(named=True)}
         parties = Counter(queries for queries, _ in read.values())
         agreed = read[chosen][0] if chosen in read else parties.most_common(1)[0][0]
         runs = [run for run, (queries, _) in read.items() if queries == agreed]
         if apart := sorted(set(read) - set(runs)):
             messages.append(f"{task}: other queries than those of {runs[0]}, so not compared: {', '.join(apart)}.")
-        found = bootstrap(np.column_stack([read[run][1] for run in runs]))
-        intervals = found.intervals(LEVEL)
-        others = [place for place, run in enumerate(runs) if run != chosen]
-        p = corrected = np.ones(len(runs))
-        if chosen in runs and others:
-            p = found.p_values()[runs.index(chosen)]
-            corrected = np.ones(len(runs))
-            corrected[others] = holm(p[others])
-        for place, run in enumerate(runs):
-            compared = chosen in runs and run != chosen
-            better = compared and corrected[place] < ALPHA and found.means[place] > found.means[runs.index(chosen)]
-            scores[str(task), run] = Score(
-                low=float(intervals[place, 0]),
-                high=float(intervals[place, 1]),
-                p=float(p[place]) if compared else None,
-                p_holm=float(corrected[place]) if compared else None,
-                better=bool(better),
-            )
+        compared = _compare(runs, np.column_stack([read[run][1] for run in runs]), chosen)
+        scores |= {(str(world), str(task), run): score for run, score in compared.items()}
     return Statistics(scores, chosen, tuple(messages))
 
 
-def _read(path: Path, measure: str) -> tuple[tuple[str, ...], np.ndarray]:
-    table = pl.read_parquet(path, columns=["query", measure]).sort("query")
-    return tuple(table["query"]), table[measure].to_numpy()
+def _compare(runs: list[str], values: np.ndarray, baseline: str) -> dict[str, Score]:
+    """Scores of runs from their per-query scores, an array of shape (queries, runs), against one of them if it is there."""
+    resampled = bootstrap(values)
+    intervals = resampled.intervals(LEVEL)
+    if baseline not in runs:
+        return {run: Score(float(low), float(high)) for run, (low, high) in zip(runs, intervals, strict=True)}
+    base = runs.index(baseline)
+    others = [column for column in range(len(runs)) if column != base]
+    p = resampled.p_values()[base]
+    corrected = dict(zip(others, holm(p[others]), strict=True)) if others else {}
+    scores: dict[str, Score] = {}
+    for column, run in enumerate(runs):
+        low, high = map(float, intervals[column])
+        if column == base:
+            scores[run] = Score(low, high)
+            continue
+        better = corrected[column] < ALPHA and resampled.means[column] > resampled.means[base]
+        scores[run] = Score(low, high, float(p[column]), float(corrected[column]), bool(better))
+    return scores

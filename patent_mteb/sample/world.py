@@ -346,7 +346,7 @@ def edges(families: list[Family], citations: dict[int, list[Cited]], numbers: di
 
     ``numbers`` gives the publication number of a family's member by (family index, position of the member).
     """
-    found: dict[tuple[str, str], Citation] = {}
+    reported: dict[tuple[str, str], Citation] = {}
     for family in families:
         dice = Dice(f"{seed}/edges/{family.index}")
         for position, member in enumerate(family.members):
@@ -363,5 +363,5 @@ def edges(families: list[Family], citations: dict[int, list[Cited]], numbers: di
                 named = known if dice.chance(0.3) else [known[0] if dice.chance(0.6) else dice.pick(known)]
                 for number in named:
                     citing = numbers[family.index, position]
-                    found.setdefault((citing, number), Citation(citing, number, cited.category, cited.origin))
-    return [found[key] for key in sorted(found)]
+                    reported.setdefault((citing, number), Citation(citing, number, cited.category, cited.origin))
+    return [reported[key] for key in sorted(reported)]

@@ -78,6 +78,12 @@ def aggregate(name: str, scores: Scores, starts: Starts) -> Scores:
 
     Raises:
         ValueError: an unknown aggregation, or a document without passages.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.search.aggregation import aggregate
+        >>> aggregate("maxP", np.array([0.2, 0.9, 0.5]), starts=np.array([0, 2]))  # passages 0 and 1, then passage 2
+        array([0.9, 0.5])
     """
     if name not in AGGREGATES:
         raise ValueError(f"unknown aggregation {name!r}: choose one of {', '.join(AGGREGATES)}")

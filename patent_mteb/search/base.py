@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +17,20 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.abstasks.task_metadata import TaskMetadata
 
-__all__ = ["ArraySearch", "SearchContext", "document_text", "query_texts"]
+__all__ = ["ArraySearch", "SearchContext", "document_text", "query_texts", "text_dataset"]
+
+_ROWS_AT_ONCE = 10_000
+_CHARACTERS_AT_ONCE = 1 << 26
 
 
 def document_text(row: Mapping[str, Any]) -> str:
-    """Text of a corpus row as mteb's encoders read it: title, blank, text; without a title the text alone; stripped."""
+    """Text of a corpus row as mteb's encoders read it: title, blank, text; without a title the text alone; stripped.
+
+    Example:
+        >>> from patent_mteb.search.base import document_text
+        >>> document_text({"title": "Pump", "text": "A pump is shown."})
+        'Pump A pump is shown.'
+    """
     title = row.get("title") or ""
     return str(f"{title} {row['text']}" if title else row["text"]).strip()
 
@@ -34,9 +44,53 @@ def _query_text(text: Any, instruction: str | None) -> str:
 
 
 def query_texts(queries: Dataset) -> list[str]:
-    """Texts of queries as mteb's encoders read them: an instruction follows a text and precedes a conversation."""
+    """Texts of queries as mteb's encoders read them: an instruction follows a text and precedes a conversation.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from patent_mteb.search.base import query_texts
+        >>> query_texts(Dataset.from_dict({"id": ["q"], "text": ["a pump"], "instruction": ["Find prior art."]}))
+        ['a pump Find prior art.']
+    """
     instructions = queries["instruction"][:] if "instruction" in queries.column_names else [None] * len(queries)
     return [_query_text(text, instruction) for text, instruction in zip(queries["text"][:], instructions, strict=True)]
+
+
+def text_dataset(columns: Mapping[str, Sequence[Any]]) -> Dataset:
+    """Columns as a data set whose texts may be larger than 2 GiB together (64-bit offsets), converted a few at a time.
+
+    Args:
+        columns: name -> values; those that begin with a string are texts.
+
+    Example:
+        >>> text_dataset({"id": ["a", "b"], "text": ["one", "two"]})["text"][:]
+        ['one', 'two']
+    """
+    import pyarrow as pa
+    from datasets import Dataset
+
+    table: dict[str, pa.ChunkedArray] = {}
+    same: dict[int, pa.ChunkedArray] = {}  # columns that are one list are one array
+    for name, values in columns.items():
+        if id(values) in same:
+            table[name] = same[id(values)]
+            continue
+        kind = pa.large_string() if len(values) and isinstance(values[0], str) else None
+        blocks = [pa.array(block, kind) for block in _blocks(values, texts=kind is not None)]
+        table[name] = same[id(values)] = pa.chunked_array(blocks or [pa.array([], pa.large_string())])
+    return Dataset(pa.table(table), fingerprint=secrets.token_hex(8))  # datasets would make one by copying the whole table
+
+
+def _blocks(values: Sequence[Any], texts: bool) -> Iterator[Sequence[Any]]:
+    """Values a few at a time: by number and, for texts, by size."""
+    start = size = 0
+    for position, value in enumerate(values):
+        size += len(value or "") if texts else 0
+        if size >= _CHARACTERS_AT_ONCE or position + 1 - start == _ROWS_AT_ONCE:
+            yield values[start : position + 1]
+            start, size = position + 1, 0
+    if start < len(values):
+        yield values[start:]
 
 
 @dataclass(frozen=True)

@@ -142,6 +142,12 @@ class BM25Index:
     Args:
         texts: the documents, read once and not kept.
         settings: see :class:`BM25Settings`.
+
+    Example:
+        >>> from patent_mteb.search.bm25 import BM25Index, BM25Settings
+        >>> index = BM25Index(["A pump with a valve.", "A lens."], BM25Settings())
+        >>> (index.scores(["valves", "mirrors"]).toarray() > 0).tolist(), index.vocabulary_size
+        ([[True, False], [False, False]], 3)
     """
 
     def __init__(self, texts: Iterable[str], settings: BM25Settings) -> None:
@@ -219,6 +225,12 @@ class BM25(ArraySearch):
         settings: parameters of score and tokenisation.
         name: name of the model in results.
         threads: threads that search; all cores by default. Scores do not depend on it.
+
+    Example:
+        >>> from patent_mteb.search.bm25 import BM25, BM25Settings
+        >>> model = BM25(BM25Settings(k1=0.9, stemmer=None), "my/bm25")
+        >>> model.mteb_model_meta.name, model.mteb_model_meta.experiment_kwargs["k1"]
+        ('my/bm25', 0.9)
     """
 
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
@@ -284,6 +296,14 @@ def bm25(setting: str = "bm25s", **overrides: Any) -> BM25:
 
     Raises:
         ValueError: an unknown setting, parameter or parameter value.
+
+    Example:
+        >>> import patent_mteb
+        >>> from patent_mteb.models import bm25
+        >>> bm25("dapfam", stemmer=None).mteb_model_meta.name
+        'patent-mteb/bm25-dapfam-stemmer-None'
+        >>> len(patent_mteb.rank(bm25("dapfam"), "PatentMapAbsToAbsRetrieval.sample").query_ids)
+        25
     """
     if setting not in SETTINGS:
         raise ValueError(f"unknown BM25 setting {setting!r}: choose one of {', '.join(SETTINGS)}")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mteb.models.model_meta import ModelMeta
-from numpy.typing import NDArray
 
 from patent_mteb.files import replacing
 from patent_mteb.identity import digest, identity_of
@@ -31,7 +30,14 @@ __all__ = ["Cached", "RunCache", "content_of", "search_key"]
 
 
 def content_of(dataset: Any) -> str:
-    """Hash of the rows of a data set: every column, in order."""
+    """Hash of the rows of a data set: every column, in order.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from patent_mteb.search.cache import content_of
+        >>> content_of(Dataset.from_dict({"id": ["d"], "text": ["x"]})) == content_of(Dataset.from_dict({"text": ["x"], "id": ["d"]}))
+        True
+    """
     total = hashlib.blake2b(json.dumps(sorted(dataset.column_names)).encode(), digest_size=16)
     columns = dataset.select_columns(sorted(dataset.column_names)).with_format("arrow")
     for table in columns.iter(10_000):
@@ -46,6 +52,14 @@ class RunCache:
     Args:
         folder: where runs are kept between processes; None for memory only.
         memory_mb: runs in memory above this size are forgotten, oldest first (a run of 46,000 queries to depth 1,000 is 550 MB).
+
+    Example:
+        >>> from patent_mteb.search.cache import RunCache
+        >>> from patent_mteb.search.run import Run
+        >>> cache = RunCache()
+        >>> cache.put("key", 10, Run.from_dict({"q": {"d1": 1.0, "d2": 0.5}}))
+        >>> cache.get("key", 1).to_dict(), cache.get("key", 100)
+        ({'q': {'d1': 1.0}}, None)
     """
 
     def __init__(self, folder: Path | str | None = None, memory_mb: float = 4096) -> None:
@@ -81,7 +95,7 @@ class RunCache:
     @staticmethod
     def _write(path: Path, asked: int, run: Run) -> None:
         ids = np.frombuffer(json.dumps([run.query_ids, run.doc_ids, run.task]).encode(), np.uint8)
-        arrays: dict[str, NDArray[Any]] = {"asked": np.int64(asked), "ids": ids, "docs": run.docs, "scores": run.scores}
+        arrays: dict[str, Any] = {"asked": np.int64(asked), "ids": ids, "docs": run.docs, "scores": run.scores}
         if run.parts is not None:
             arrays["parts"] = run.parts
         if run.first_stage is not None:
@@ -100,7 +114,7 @@ class RunCache:
                 if "first_k" in stored:
                     found = Run(query_ids, doc_ids, stored["first_docs"], stored["first_scores"], task=task)
                     first = FirstStage(found, int(stored["first_k"]))
-                parts = stored["parts"] if "parts" in stored else None
+                parts = stored.get("parts")
                 return int(stored["asked"]), Run(query_ids, doc_ids, stored["docs"], stored["scores"], parts, first, task)
         except (zipfile.BadZipFile, ValueError, KeyError, OSError) as error:
             logger.warning("the stored run %s cannot be read (%s); it is computed again", path, error)
@@ -116,7 +130,19 @@ def _listed(pairs: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]] |
 
 def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: SearchContext) -> str:
     """What makes two searches the same: model, task, split, subset, every row of corpus and queries, candidates, hidden documents,
-    and the encoding arguments other than batch size and progress bar."""
+    and the encoding arguments other than batch size and progress bar.
+
+    Example:
+        >>> import mteb
+        >>> from datasets import Dataset
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.base import SearchContext
+        >>> from patent_mteb.search.cache import search_key
+        >>> task, queries = mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), Dataset.from_dict({"id": ["q"], "text": ["a pump"]})
+        >>> contexts = [SearchContext(task.metadata, "test", "default", {"batch_size": size}) for size in (8, 64)]
+        >>> len({search_key(bm25("dapfam").mteb_model_meta, "hash of the corpus", queries, context) for context in contexts})
+        1
+    """
     encoding = {name: value for name, value in context.encode_kwargs.items() if name not in _NO_EFFECT}
     pairs = [_listed(context.top_ranked), _listed(context.hidden)]
     task = [context.task_metadata.name, context.hf_split, context.hf_subset]
@@ -131,6 +157,15 @@ class Cached(ArraySearch):
     Args:
         model: any mteb model.
         cache: where the runs are kept; share one among models to bound their memory together.
+
+    Example:
+        >>> import patent_mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.cache import Cached
+        >>> model = Cached(bm25("dapfam"))
+        >>> first, second = (patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample") for _ in range(2))
+        >>> first.docs is second.docs
+        True
     """
 
     hides = True

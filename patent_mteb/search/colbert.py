@@ -79,6 +79,15 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
     Raises:
         ModelError: the files do not describe a late-interaction checkpoint. Such a model must not be loaded as one:
             both backends would add an untrained projection without a word.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_json
+        >>> from patent_mteb.search.colbert import inspect_checkpoint
+        >>> write_json(Path("my-colbert/config.json"), {"architectures": ["HF_ColBERT"]})
+        >>> checkpoint = inspect_checkpoint("my-colbert")
+        >>> checkpoint.name, checkpoint.format, checkpoint.query_marker
+        ('local/my-colbert', 'stanford', '[unused0] ')
     """
     from sentence_transformers.util import load_file_path
 
@@ -167,6 +176,15 @@ def is_late_interaction(model: str | Path, revision: str | None = None) -> bool:
     """Whether a directory or hub name holds a late-interaction checkpoint.
 
     Such a checkpoint must not be loaded as a ``SentenceTransformer``, which silently drops its projection.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_json
+        >>> from patent_mteb.search.colbert import is_late_interaction
+        >>> for folder, architecture in (("my-colbert", "HF_ColBERT"), ("my-bert", "BertModel")):
+        ...     write_json(Path(folder) / "config.json", {"architectures": [architecture]})
+        >>> is_late_interaction("my-colbert"), is_late_interaction("my-bert")
+        (True, False)
     """
     try:
         inspect_checkpoint(model, revision)
@@ -177,7 +195,13 @@ def is_late_interaction(model: str | Path, revision: str | None = None) -> bool:
 
 def available_backends() -> tuple[Backend, ...]:
     """Backends that this environment has, preferred one first. No environment can have both: they need different
-    versions of sentence-transformers."""
+    versions of sentence-transformers.
+
+    Example:
+        >>> from patent_mteb.search.colbert import available_backends
+        >>> set(available_backends()) <= {"sentence-transformers", "pylate"}
+        True
+    """
     try:
         major = int(version("sentence-transformers").split(".")[0])
     except PackageNotFoundError:
@@ -188,6 +212,14 @@ def available_backends() -> tuple[Backend, ...]:
 
 
 def choose_backend(wanted: Backend | None) -> Backend:
+    """The backend that is wanted, or the one that this environment has.
+
+    Example:
+        >>> from patent_mteb.search.colbert import choose_backend
+        >>> choose_backend("faiss")
+        Traceback (most recent call last):
+        patent_mteb.errors.ModelError: unknown backend 'faiss'. Remedy: one of sentence-transformers, pylate.
+    """
     available = available_backends()
     if wanted is not None and wanted not in get_args(Backend):
         raise ModelError(f"unknown backend '{wanted}'. Remedy: one of {', '.join(get_args(Backend))}.")

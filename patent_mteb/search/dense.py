@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-import pyarrow as pa
 from datasets import Dataset
 from mteb.models import EncoderProtocol, SearchProtocol
 from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
+from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts, text_dataset
 from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 
@@ -35,12 +34,22 @@ __all__ = ["DenseSearch", "is_encoder", "score_array"]
 
 CHUNK_DOCUMENTS = 50_000
 """Documents encoded at a time, as in mteb: a vector depends in its last bits on the texts of its batch."""
+CHUNK_BYTES = 1 << 30
+"""Bytes of text of a chunk; corpora of ordinary documents never reach it."""
 _PROBED = 8
 _AGREEMENT = 1e-5
 
 
-def is_encoder(model: Any) -> bool:
-    """Whether mteb would search with the model's vectors: an encoder without a search of its own."""
+def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
+    """Whether mteb would search with the model's vectors: an encoder without a search of its own.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.dense import is_encoder
+        >>> is_encoder(mteb.get_model("mteb/baseline-random-encoder")), is_encoder(bm25("dapfam"))
+        (True, False)
+    """
     return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
 
 
@@ -56,13 +65,21 @@ class DenseSearch(ArraySearch):
 
     Raises:
         ModelError: the model is no encoder.
+
+    Example:
+        >>> import mteb
+        >>> import patent_mteb
+        >>> from patent_mteb.search.dense import DenseSearch
+        >>> search = DenseSearch(mteb.get_model("mteb/baseline-random-encoder"))
+        >>> len(patent_mteb.rank(search, "PatentMapAbsToAbsRetrieval.sample").query_ids)
+        25
     """
 
     hides = True
 
     def __init__(
         self,
-        model: Any,
+        model: EncoderProtocol,
         *,
         half: bool | None = None,
         held_mb: float = 2048,
@@ -81,6 +98,7 @@ class DenseSearch(ArraySearch):
     def prepare(self, context: SearchContext) -> None:
         number = {document: position for position, document in enumerate(self.doc_ids)}
         self._number = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        self._bytes = _text_bytes(self.corpus)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         query_ids = queries["id"][:]
@@ -107,7 +125,7 @@ class DenseSearch(ArraySearch):
             last = first
             with self._phase("Encoding corpus", context):
                 while last < size and (not chunks or (_is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)):
-                    part = range(last, min(last + CHUNK_DOCUMENTS, size))
+                    part = range(last, _chunk_end(self._bytes, last))
                     chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
                     last = part.stop
             yield self._number[first:last], chunks
@@ -241,7 +259,14 @@ def _chosen(chunks: list[Any]) -> Any:
 
 
 def score_array(values: Any) -> NDArray[np.float32]:
-    """Scores as a NumPy array, from NumPy or from torch on any device and in any precision."""
+    """Scores as a NumPy array, from NumPy or from torch on any device and in any precision.
+
+    Example:
+        >>> import torch
+        >>> from patent_mteb.search.dense import score_array
+        >>> score_array(torch.tensor([[0.5, 0.25]], dtype=torch.bfloat16))
+        array([[0.5 , 0.25]], dtype=float32)
+    """
     if hasattr(values, "detach"):
         values = values.detach().float().cpu().numpy()
     return np.asarray(values, np.float32)
@@ -254,14 +279,30 @@ def _loader(table: Dataset, context: SearchContext) -> DataLoader[Any]:
     return DataLoader(table, batch_size=context.encode_kwargs.get("batch_size", 32), num_workers=workers)
 
 
+def _text_bytes(corpus: Dataset) -> NDArray[np.int64]:
+    """[documents] bytes of each text, without a copy of the texts."""
+    import pyarrow.compute as pc
+
+    rows = corpus.select_columns(["text"]).with_format("arrow").iter(1000)
+    sizes = [pc.fill_null(pc.binary_length(block["text"]), 0).to_numpy() for block in rows]
+    return np.concatenate(sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
+
+
+def _chunk_end(sizes: NDArray[np.int64], start: int) -> int:
+    """Where the chunk of documents that begins at ``start`` ends: fewer of them where their texts are larger than a chunk may be."""
+    within = int(np.searchsorted(np.cumsum(sizes[start : start + CHUNK_DOCUMENTS]), CHUNK_BYTES, side="right"))
+    return start + max(within, 1)
+
+
 def _corpus_table(corpus: Dataset) -> Dataset:
     """The columns that mteb's encoders get of documents."""
     columns = {name: corpus[name][:] for name in ("id", "text", "title") if name in corpus.column_names}
     rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
-    table = {"id": columns["id"], "text": [document_text(row) for row in rows], "body": columns["text"]}
+    texts = [document_text(row) for row in rows]
+    table = {"id": columns["id"], "text": texts, "body": texts if texts == columns["text"] else columns["text"]}
     if "title" in columns and None not in columns["title"]:
         table["title"] = columns["title"]
-    return Dataset(pa.table(table))
+    return text_dataset(table)
 
 
 def _query_table(queries: Dataset) -> Dataset:
@@ -269,4 +310,4 @@ def _query_table(queries: Dataset) -> Dataset:
     table = {"id": queries["id"][:], "text": query_texts(queries), "query": query_texts(queries.select_columns(["text"]))}
     if "instruction" in queries.column_names and None not in (instructions := queries["instruction"][:]):
         table["instruction"] = instructions
-    return Dataset(pa.table(table))
+    return text_dataset(table)

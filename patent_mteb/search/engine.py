@@ -23,7 +23,15 @@ FAST_VARIABLE = "PATENT_MTEB_FAST"
 
 
 def on_arrays() -> bool:
-    """Whether rankings and scores are computed on arrays; ``PATENT_MTEB_FAST=0`` leaves both to mteb's own machinery."""
+    """Whether rankings and scores are computed on arrays; ``PATENT_MTEB_FAST=0`` leaves both to mteb's own machinery.
+
+    Example:
+        >>> import os
+        >>> from patent_mteb.search.engine import on_arrays
+        >>> os.environ["PATENT_MTEB_FAST"] = "0"
+        >>> on_arrays()
+        False
+    """
     return os.environ.get(FAST_VARIABLE, "1") != "0"
 
 
@@ -56,6 +64,14 @@ class Foreign(ArraySearch):
 
     Args:
         model: follows mteb's ``SearchProtocol``.
+
+    Example:
+        >>> import mteb
+        >>> import patent_mteb
+        >>> from patent_mteb.search.engine import Foreign
+        >>> lexical = Foreign(mteb.get_model("mteb/baseline-bm25s"))  # mteb's own search
+        >>> len(patent_mteb.rank(lexical, "PatentMapAbsToAbsRetrieval.sample").query_ids)
+        25
     """
 
     def __init__(self, model: SearchProtocol) -> None:
@@ -80,6 +96,15 @@ class AsMteb:
 
     Attributes:
         run: the last ranking, None before the first search.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.engine import AsMteb
+        >>> model, task = AsMteb(bm25("dapfam"), hidden={}), mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
+        >>> result = mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
+        >>> model.run.task
+        'PatentMapAbsToAbsRetrieval.sample'
     """
 
     def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]]) -> None:

@@ -95,6 +95,12 @@ def min_max(run: Run) -> NDArray[np.float64]:
     """Scores [Q, depth] of each query on a scale from 0 (its worst returned document) to 1 (its best); 0 behind the last one.
 
     Where all scores of a query are equal, each is 1.
+
+    Example:
+        >>> from patent_mteb.search.fusion import min_max
+        >>> from patent_mteb.search.run import Run
+        >>> min_max(Run.from_dict({"q": {"a": 9.0, "b": 7.0, "c": 1.0}}))
+        array([[1.  , 0.75, 0.  ]])
     """
     present, scores = run.docs >= 0, run.scores.astype(np.float64)
     worst = np.where(present, scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
@@ -217,6 +223,13 @@ def sweep(first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000
 
     Raises:
         ModelError: the runs are of different queries or corpora.
+
+    Example:
+        >>> from patent_mteb.search.fusion import Linear, sweep
+        >>> from patent_mteb.search.run import Run
+        >>> lexical, dense = Run.from_dict({"q": {"a": 9.0, "b": 1.0}}), Run.from_dict({"q": {"a": 0.1, "b": 0.9}})
+        >>> [run.ranking("q")[0] for run in sweep(lexical, dense, [Linear(0.25), Linear(0.75)])]
+        [('a', 0.75), ('b', 0.75)]
     """
     pair = _Pair.match(first, second)
     workers = threads or os.cpu_count() or 1
@@ -231,7 +244,15 @@ def sweep(first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000
 
 
 def fuse(first: Run, second: Run, setting: Fusion, top_k: int = 1000) -> Run:
-    """Fuse two runs under one setting; see :func:`sweep`."""
+    """Fuse two runs under one setting; see :func:`sweep`.
+
+    Example:
+        >>> from patent_mteb.search.fusion import Linear, fuse
+        >>> from patent_mteb.search.run import Run
+        >>> lexical, dense = Run.from_dict({"q": {"a": 9.0, "b": 1.0}}), Run.from_dict({"q": {"a": 0.1, "b": 0.9}})
+        >>> fuse(lexical, dense, Linear(0.75)).ranking("q")
+        [('b', 0.75), ('a', 0.25)]
+    """
     return next(sweep(first, second, [setting], top_k))
 
 
@@ -257,6 +278,15 @@ class Hybrid(ArraySearch):
         alpha: of the method "linear", 0.5 if not given (WIPO-AT finds 0.7 best for four of five models).
         k: of the method "rrf", 60 if not given.
         depth: documents that each system ranks.
+
+    Example:
+        >>> import patent_mteb
+        >>> from patent_mteb.models import Hybrid, bm25
+        >>> model = Hybrid(bm25("dapfam"), bm25("bm25s"), alpha=0.7)
+        >>> model.mteb_model_meta.name
+        'hybrid/linear-0.7-bm25-dapfam+bm25-bm25s'
+        >>> len(patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample").query_ids)
+        25
     """
 
     hides = True

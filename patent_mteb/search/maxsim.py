@@ -71,7 +71,16 @@ def _bags(tokens: Sequence[NDArray[np.float32]], *, limit: int, pad_with_first: 
 
 
 class Scorer:
-    """MaxSim of bags, with one reused buffer for the similarities."""
+    """MaxSim of bags, with one reused buffer for the similarities.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.search.maxsim import Scorer
+        >>> scorer, tokens = Scorer("float32", "cpu", 1 << 20), [np.array([[1.0, 0.0], [0.0, 2.0]], np.float32)]
+        >>> (bag,) = scorer.query_bags(tokens)
+        >>> scorer(bag, scorer.document_bags(tokens), 1)  # 1 * 1 + 2 * 2
+        array([[5.]], dtype=float32)
+    """
 
     def __init__(self, dtype: ScoreDtype, device: str, memory_budget: int) -> None:
         import torch
@@ -120,6 +129,16 @@ class Scorer:
 
 
 def check_tokens(tokens: Sequence[NDArray[np.float32]], what: str, first: int = 0) -> None:
+    """Refuse texts without token vectors.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.search.maxsim import check_tokens
+        >>> check_tokens([np.ones((3, 2), np.float32)], "query")
+        >>> check_tokens([np.empty((0, 2), np.float32)], "query")
+        Traceback (most recent call last):
+        patent_mteb.errors.ModelError: query number 1 has no token vectors (shape (0, 2)), so it has no score.
+    """
     for position, vectors in enumerate(tokens):
         if vectors.ndim != 2 or not len(vectors):
             raise ModelError(f"{what} number {first + position + 1} has no token vectors (shape {vectors.shape}), so it has no score.")
@@ -148,6 +167,13 @@ def maxsim(
 
     Raises:
         ModelError: a text without token vectors, or a score that is not finite.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.search.maxsim import maxsim
+        >>> query, document = np.array([[1, 0], [0, 1]], np.float32), np.array([[1, 0], [0.5, 0.5]], np.float32)
+        >>> maxsim([query], [document])  # 1 + 0.5
+        array([[1.5]], dtype=float32)
     """
     check_tokens(queries, "query")
     check_tokens(documents, "document")

@@ -43,6 +43,7 @@ from patent_mteb.search.dense import is_encoder, score_array
 from patent_mteb.search.run import Run, TopK
 
 if TYPE_CHECKING:
+    from mteb.models import EncoderProtocol
     from torch.utils.data import DataLoader
 from patent_mteb.search.splitting import Splitter, TokenWindows, inner_models, tokenizer_of
 
@@ -71,7 +72,7 @@ def _loader(texts: list[str], batch_size: int) -> DataLoader[Any]:
 class _Dense:
     """Scores passages with an encoder's vectors and its own similarity."""
 
-    def __init__(self, encoder: Any, score_mb: float) -> None:
+    def __init__(self, encoder: EncoderProtocol, score_mb: float) -> None:
         self.encoder = encoder
         self.score_mb = score_mb
 
@@ -179,11 +180,20 @@ class Passages(ArraySearch):
     Raises:
         ModelError: the model is neither an encoder nor BM25, or shows no tokenizer.
         ValueError: contradictory or unknown settings.
+
+    Example:
+        >>> import patent_mteb
+        >>> from patent_mteb.models import Passages, bm25
+        >>> model = Passages(bm25("dapfam"), 32, "avg_top3", stride=16)
+        >>> model.mteb_model_meta.name
+        'passages/32s16-avg_top3-bm25-dapfam'
+        >>> len(patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample").query_ids)
+        25
     """
 
     def __init__(
         self,
-        model: Any,
+        model: EncoderProtocol | BM25,
         tokens: int | None = None,
         aggregate: str = "maxP",
         *,
@@ -223,7 +233,7 @@ class Passages(ArraySearch):
     @classmethod
     def sweep(
         cls,
-        model: Any,
+        model: EncoderProtocol | BM25,
         tokens: int | None = None,
         aggregates: Sequence[str] = ("maxP", "avg_top3", "avgP", "sumP"),
         *,

@@ -24,13 +24,14 @@ from patent_mteb.search.run import FirstStage, Run
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import MTEBModels
+    from sentence_transformers import CrossEncoder
 
 __all__ = ["Reranked", "as_cross_encoder"]
 
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
 
-def as_cross_encoder(model: Any) -> CrossEncoderProtocol:
+def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str) -> CrossEncoderProtocol:
     """The model as an mteb cross-encoder with an identity of its own.
 
     Args:
@@ -38,28 +39,33 @@ def as_cross_encoder(model: Any) -> CrossEncoderProtocol:
 
     Raises:
         ModelError: it is something else.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.search.rerank import as_cross_encoder
+        >>> as_cross_encoder(mteb.get_model_meta("mteb/baseline-random-cross-encoder")).mteb_model_meta.name
+        'mteb/baseline-random-cross-encoder'
     """
     from sentence_transformers import CrossEncoder
 
-    if isinstance(model, ModelMeta):
-        model = model.load_model()
-    if isinstance(model, (str, Path)):
-        if not Path(model).is_dir():
-            raise ModelError(f"there is no directory {model}. Remedy: load a model of the hub with patent_mteb.models.load")
-        model = CrossEncoder(str(model))
-    if isinstance(model, CrossEncoder):
-        wrapped = CrossEncoderWrapper(model)
+    cross_encoder: Any = model.load_model() if isinstance(model, ModelMeta) else model
+    if isinstance(cross_encoder, (str, Path)):
+        if not Path(cross_encoder).is_dir():
+            raise ModelError(f"there is no directory {cross_encoder}. Remedy: load a model of the hub with patent_mteb.models.load")
+        cross_encoder = CrossEncoder(str(cross_encoder))
+    if isinstance(cross_encoder, CrossEncoder):
+        wrapped = CrossEncoderWrapper(cross_encoder)
         folder = Path(wrapped.mteb_model_meta.name or "")
         if folder.name and folder.is_dir():
             own = {"name": local_name(folder), "revision": content_revision(folder)}
             wrapped.mteb_model_meta = wrapped.mteb_model_meta.model_copy(update=own)
-        model = wrapped
-    if not isinstance(model, CrossEncoderProtocol):
+        cross_encoder = wrapped
+    if not isinstance(cross_encoder, CrossEncoderProtocol):
         raise ModelError(
-            f"{type(model).__name__} is no cross-encoder (mteb's protocol: predict(inputs1, inputs2)). "
+            f"{type(cross_encoder).__name__} is no cross-encoder (mteb's protocol: predict(inputs1, inputs2)). "
             "Remedy: give an mteb cross-encoder, its ModelMeta, a sentence_transformers.CrossEncoder or its directory"
         )
-    return model
+    return cross_encoder
 
 
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
@@ -120,11 +126,26 @@ class Reranked(ArraySearch):
     Raises:
         ModelError: no cross-encoder, or one whose token limit cannot be set.
         ValueError: k or max_length is not positive.
+
+    Example:
+        >>> import mteb
+        >>> import patent_mteb
+        >>> from patent_mteb.models import Reranked, bm25
+        >>> model = Reranked(bm25("dapfam"), mteb.get_model("mteb/baseline-random-cross-encoder"), k=5, max_length=None)
+        >>> run = patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample")
+        >>> model.mteb_model_meta.name, run.depth
+        ('reranked/5-bm25-dapfam+baseline-random-cross-encoder', 5)
     """
 
     hides = True
 
-    def __init__(self, first_stage: MTEBModels, cross_encoder: Any, k: int = 100, max_length: int | None = 512) -> None:
+    def __init__(
+        self,
+        first_stage: MTEBModels,
+        cross_encoder: CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str,
+        k: int = 100,
+        max_length: int | None = 512,
+    ) -> None:
         if k < 1 or (max_length is not None and max_length < 1):
             raise ValueError(f"k and max_length must be positive, got k = {k} and max_length = {max_length}")
         self.k = k

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.search import trec
 
 __all__ = ["FirstStage", "Results", "Run", "TopK", "pairs_matrix", "ranked_ids"]
 
@@ -31,6 +32,11 @@ def ranked_ids(ids: Iterable[str]) -> list[str]:
 
     Raises:
         DataError: an id occurs twice.
+
+    Example:
+        >>> from patent_mteb.search.run import ranked_ids
+        >>> ranked_ids(["d2", "d10", "d1"])
+        ['d2', 'd10', 'd1']
     """
     ordered = sorted(ids, reverse=True)
     for first, second in pairwise(ordered):
@@ -117,15 +123,11 @@ class Run:
     @classmethod
     def load(cls, path: Path | str) -> Run:
         """Read a run in TREC form (:func:`patent_mteb.search.trec.read_run`)."""
-        from patent_mteb.search.trec import read_run
-
-        return cls.from_dict(read_run(Path(path)))
+        return cls.from_dict(trec.read_run(Path(path)))
 
     def save(self, path: Path | str, tag: str = "run") -> None:
         """Write the run in TREC form, ``query Q0 document rank score tag``, ranks from 1."""
-        from patent_mteb.search.trec import write_run
-
-        write_run(Path(path), self, tag)
+        trec.write_run(Path(path), self.to_dict(), tag)
 
     def ordered(self) -> Run:
         """The same documents in the one order of a run (see the module); what is in order already is returned as it is."""
@@ -208,6 +210,15 @@ class TopK:
         query_ids: the queries.
         doc_ids: the corpus in descending order of ids.
         k: documents to keep for each query.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.search.run import TopK
+        >>> best = TopK(["q"], ["c", "b", "a"], k=2)
+        >>> best.add(slice(0, 1), np.array([[0.25, 1.0]], np.float32), np.array([0, 1]))
+        >>> best.add(slice(0, 1), np.array([[0.5]], np.float32), np.array([2]))
+        >>> best.run().ranking("q")
+        [('b', 1.0), ('a', 0.5)]
     """
 
     def __init__(self, query_ids: Sequence[str], doc_ids: list[str], k: int) -> None:
@@ -253,7 +264,13 @@ class TopK:
 
 
 def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
-    """(query, document) pairs as a boolean SciPy matrix [queries, documents] (CSC); documents outside the corpus are left out."""
+    """(query, document) pairs as a boolean SciPy matrix [queries, documents] (CSC); documents outside the corpus are left out.
+
+    Example:
+        >>> from patent_mteb.search.run import pairs_matrix
+        >>> pairs_matrix({"q1": ["a"]}, ["q1", "q2"], ["b", "a"]).toarray().tolist()
+        [[False, True], [False, False]]
+    """
     import scipy.sparse
 
     number = {document: position for position, document in enumerate(doc_ids)}

@@ -13,13 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from datasets import Dataset
 
-from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.base import ArraySearch, SearchContext, text_dataset
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run
 
 if TYPE_CHECKING:
+    from datasets import Dataset
     from mteb.models import MTEBModels
 
 __all__ = ["BestSection"]
@@ -34,6 +34,16 @@ class BestSection(ArraySearch):
 
     Args:
         model: any mteb model.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models import bm25
+        >>> task = mteb.get_task("PatentMapClmToAllRetrieval.sample")
+        >>> type(task.system(bm25("dapfam")))  # what the task makes of a model
+        <class 'patent_mteb.search.sections.BestSection'>
+        >>> best = task.rank(bm25("dapfam")).parts[:, 0]
+        >>> task.document_sections, sorted(set(best.tolist()))
+        (('abstract', 'claim', 'invention'), [0, 1])
     """
 
     hides = True
@@ -54,7 +64,7 @@ class BestSection(ArraySearch):
                     owner[row], texts[row] = (document, section), text
                     self._rows.setdefault(document, []).append(row)
         self._most = max(map(len, self._rows.values()), default=1)
-        self._sections = Dataset.from_dict({"id": list(texts), "text": list(texts.values())})
+        self._sections = text_dataset({"id": list(texts), "text": list(texts.values())})
         self._system.ensure_indexed(self._sections, context)
         number = {document: position for position, document in enumerate(self.doc_ids)}
         found = [owner[row] for row in self._system.doc_ids]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,6 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.search.base import document_text
 from patent_mteb.search.bm25 import BM25
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "ModelTokenizer",
@@ -43,7 +40,13 @@ class Tokenizer(Protocol):
 
 
 class WordTokenizer:
-    """Tokens are runs of word characters (letters, digits, underscore)."""
+    """Tokens are runs of word characters (letters, digits, underscore).
+
+    Example:
+        >>> from patent_mteb.search.splitting import WordTokenizer
+        >>> WordTokenizer().starts(["a small pump"])
+        [array([0, 2, 8])]
+    """
 
     name = "words"
     _word = re.compile(r"\w+")
@@ -60,6 +63,14 @@ class ModelTokenizer:
 
     Raises:
         ModelError: the tokenizer cannot say where in the text its tokens are.
+
+    Example:
+        >>> from tokenizers import Tokenizer, models, pre_tokenizers
+        >>> from patent_mteb.search.splitting import ModelTokenizer
+        >>> tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+        >>> tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        >>> ModelTokenizer(tokenizer).starts(["a small pump"])
+        [array([0, 2, 8])]
     """
 
     name = "model"
@@ -93,6 +104,11 @@ def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:
     """Half-open token ranges of the windows over a text: they start every ``stride`` tokens and stop when one reaches the end.
 
     A text without tokens has the one empty window (0, 0).
+
+    Example:
+        >>> from patent_mteb.search.splitting import windows
+        >>> windows(10, size=4, stride=4), windows(10, size=4, stride=3)
+        ([(0, 4), (4, 8), (8, 10)], [(0, 4), (3, 7), (6, 10)])
     """
     last = max(n_tokens - size, 0)
     n_windows = -(-last // stride) + 1
@@ -198,7 +214,16 @@ class Sections:
 
 
 def inner_models(model: Any) -> Iterator[Any]:
-    """A model and what it wraps, from the outside in."""
+    """A model and what it wraps, from the outside in.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models import Truncated
+        >>> from patent_mteb.search.splitting import inner_models
+        >>> model = Truncated(mteb.get_model("mteb/baseline-random-encoder"), 8)
+        >>> [type(inner).__name__ for inner in inner_models(model)]
+        ['Truncated', 'RandomEncoderBaseline']
+    """
     seen: set[int] = set()
     while model is not None and id(model) not in seen:
         seen.add(id(model))
@@ -207,6 +232,14 @@ def inner_models(model: Any) -> Iterator[Any]:
 
 
 def tokenizer_of(model: Any) -> Tokenizer:
+    """What counts as a token for a model: words for BM25, else the tokens of its own tokenizer.
+
+    Example:
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.splitting import tokenizer_of
+        >>> tokenizer_of(bm25("dapfam")).name
+        'words'
+    """
     if isinstance(model, BM25):
         return WordTokenizer()
     for inner in inner_models(model):

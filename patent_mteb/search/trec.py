@@ -8,7 +8,6 @@ from pathlib import Path
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing, text_lines
-from patent_mteb.search.run import Results, Run
 
 __all__ = ["read_run", "write_qrels", "write_run"]
 
@@ -19,26 +18,42 @@ def _check(*names: str) -> None:
             raise DataError(f"the id {name!r} cannot stand in a TREC file", remedy="use ids without white space")
 
 
-def write_run(path: Path, run: Run, tag: str) -> None:
-    """Write a run in its own order.
+def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str) -> None:
+    """Write rankings, ``{query id: {document id: score}}``, documents in the order given, which is best first.
 
     Raises:
-        DataError: an id with white space.
+        DataError: an id or a tag with white space.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.search.trec import write_run
+        >>> write_run(Path("bm25.run"), {"q": {"d2": 2.5, "d1": 1.0}}, tag="bm25")
+        >>> print(Path("bm25.run").read_text(), end="")
+        q Q0 d2 1 2.5 bm25
+        q Q0 d1 2 1.0 bm25
     """
-    _check(*run.query_ids, *run.doc_ids)
+    _check(tag)
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:
-        for query, scores in run.to_dict().items():
+        for query, scores in rankings.items():
+            _check(query, *scores)
             for rank, (document, score) in enumerate(scores.items(), start=1):
                 out.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
 
 
-def read_run(path: Path) -> Results:
+def read_run(path: Path) -> dict[str, dict[str, float]]:
     """Read a run; the ranks of the file do not matter, its scores do.
 
     Raises:
         DataError: a line of another form, a score that is no finite number, or a document that a query has twice.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.search.trec import read_run, write_run
+        >>> write_run(Path("bm25.run"), {"q": {"d2": 2.5, "d1": 1.0}}, tag="bm25")
+        >>> read_run(Path("bm25.run"))
+        {'q': {'d2': 2.5, 'd1': 1.0}}
     """
-    results: Results = {}
+    results: dict[str, dict[str, float]] = {}
     for number, line in text_lines(path):
         if not line.strip():
             continue
@@ -63,6 +78,14 @@ def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
 
     Raises:
         DataError: an id with white space.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.search.trec import write_qrels
+        >>> write_qrels(Path("my.qrels"), {"q": {"d1": 1, "d2": 0}})
+        >>> print(Path("my.qrels").read_text(), end="")
+        q 0 d1 1
+        q 0 d2 0
     """
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:
         for query, judged in qrels.items():

@@ -10,9 +10,8 @@ never within one store.
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,7 +26,9 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
-from patent_mteb.files import json_digest, read_json, write_json
+from patent_mteb.files import read_json, write_json
+from patent_mteb.identity import json_digest
+from patent_mteb.store.batches import loader_of, rows_of, texts_of
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, plain, resolve, weightless
 from patent_mteb.store.space import DTYPES, Space
@@ -45,7 +46,6 @@ _NEUTRAL = frozenset(
 )
 """Arguments of ``encode`` that change how vectors are made or handed over, not what they are; precision is applied afterwards."""
 _UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_available"})
-_OTHER_MODALITIES = frozenset({"image", "audio", "video"})
 
 
 @dataclass
@@ -72,14 +72,14 @@ class Stats:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Where the vectors of one call belong."""
+    """Where the vectors of one call belong: first positions of its distinct texts, and which of these the store has."""
 
     facts: Facts
     prompt: Prompt
     space: Space
     keys: Keys
     first: NDArray[np.int64]
-    found: NDArray[np.bool_]
+    stored: NDArray[np.bool_]
 
 
 def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32", *, chunk_texts: int = 512) -> Any:
@@ -173,16 +173,16 @@ class StoredEncoder:
         """
         where = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset, "prompt_type": prompt_type}
         precision = kwargs.get("precision")
-        texts = _texts(inputs)
+        texts = texts_of(inputs)
         if texts is None or (precision not in (None, "float32") and self._facts().core is None):
             self.stats.passed_through += 1
             logger.info("%s on %s bypasses the store", self._meta.name, task_metadata.name)
             return self.model.encode(inputs, **where, **kwargs)
         plan = self._plan(inputs, texts, where, kwargs)
-        if not plan.found.all() and not self.loaded:
+        if not plan.stored.all() and not self.loaded:
             _ = self.model
             plan = self._plan(inputs, texts, where, kwargs)
-        missing = plan.first[~plan.found]
+        missing = plan.first[~plan.stored]
         if len(missing):
             self._encode_missing(inputs, texts, missing, plan, where, kwargs)
         self.stats.texts += len(texts)
@@ -220,9 +220,7 @@ class StoredEncoder:
         if self.loaded:
             return facts_of(self._model, self._model.mteb_model_meta)
         written = read_json(self._facts_path())
-        if isinstance(written, dict) and {"family", "settings", "core"} <= written.keys():
-            return Facts(written["family"], written["settings"], written["core"])
-        return facts_of(self.model, self.model.mteb_model_meta)
+        return Facts.read(written) or facts_of(self.model, self.model.mteb_model_meta)
 
     def _facts_path(self) -> Path:
         meta = self._meta
@@ -232,7 +230,7 @@ class StoredEncoder:
     def _plan(self, inputs: DataLoader[Any], texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> _Plan:
         facts = self._facts()
         resolver = self._model if self.loaded else self._double(facts)
-        if resolver is None and facts.family != "unknown":
+        if resolver is None and facts.kind != "unknown":
             resolver = self.model
         prompt = resolve(resolver, facts, where["task_metadata"], where["prompt_type"], where["hf_split"], where["hf_subset"])
         identity = {
@@ -242,7 +240,7 @@ class StoredEncoder:
             "encode_kwargs": {name: plain(value) for name, value in kwargs.items() if name not in _NEUTRAL and value is not None},
         }
         space = self.store.space(identity, self.dtype)
-        keys = hash_texts(_rows(inputs, texts) if prompt.whole_row else texts, prompt.text, prompt.context)
+        keys = hash_texts(rows_of(inputs, texts) if prompt.whole_row else texts, prompt.text, prompt.context)
         first = distinct(keys)
         return _Plan(facts, prompt, space, keys, first, space.contains(keys[first]))
 
@@ -279,7 +277,7 @@ class StoredEncoder:
             try:
                 for start in range(0, len(missing), call_size):
                     chosen = missing[start : start + call_size]
-                    loader = _loader(inputs, texts, chosen, batch_size, plan.prompt.whole_row)
+                    loader = loader_of(inputs, texts, chosen, batch_size, plan.prompt.whole_row)
                     vectors = self._checked(self.model.encode(loader, **where, **passed), len(chosen), plan.space, pending, task)
                     pending.append(vectors)
                     done = start + len(chosen)
@@ -382,64 +380,10 @@ def _checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
 
 def _versions() -> list[str]:
     """Versions of what resolves prompts and reads checkpoints: another one has to look at the model again."""
-    found = []
+    versions = []
     for name in ("mteb", "sentence-transformers", "transformers"):
         try:
-            found.append(version(name))
+            versions.append(version(name))
         except PackageNotFoundError:
-            found.append("")
-    return found
-
-
-def _texts(inputs: Any) -> list[str] | None:
-    """The texts that an encoder reads from the batches, None if it reads something else."""
-    dataset = getattr(inputs, "dataset", None)
-    columns = set(getattr(dataset, "column_names", None) or ())
-    if columns & _OTHER_MODALITIES or (columns and "text" not in columns):
-        return None
-    if (column := _column(inputs, dataset)) is not None:
-        texts = column
-    else:
-        texts = []
-        for batch in inputs:
-            if "text" not in batch or _OTHER_MODALITIES & batch.keys():
-                return None
-            texts += batch["text"]
-    return texts if all(isinstance(text, str) for text in texts) else None
-
-
-def _column(inputs: Any, dataset: Any) -> list[Any] | None:
-    """The texts straight from the table, which is much faster than by batches; None if the batches may hold others."""
-    from datasets import Dataset
-    from torch.utils.data import SequentialSampler
-
-    if not isinstance(dataset, Dataset) or "text" not in dataset.column_names or not len(dataset):
-        return None
-    if not isinstance(getattr(inputs, "sampler", None), SequentialSampler) or inputs.drop_last or dataset.format["type"] is not None:
-        return None
-    if list(inputs.collate_fn([dataset[0]]).get("text", ())) != [dataset[0]["text"]]:
-        return None
-    return list(dataset["text"])
-
-
-def _rows(inputs: Any, texts: list[str]) -> Iterator[str]:
-    """Each text with all the columns that an encoder might read beside it."""
-    dataset = getattr(inputs, "dataset", None)
-    names = sorted(set(getattr(dataset, "column_names", None) or ()) - {"id", "text"})
-    if not names:
-        yield from texts
-        return
-    assert dataset is not None
-    for text, row in zip(texts, dataset.select_columns(names), strict=True):
-        yield json.dumps([text, plain(row)], sort_keys=True)
-
-
-def _loader(inputs: Any, texts: list[str], chosen: NDArray[np.int64], batch_size: int, whole_row: bool) -> Any:
-    """A loader of some of the texts, as mteb would have made it for them."""
-    from datasets import Dataset
-    from torch.utils.data import DataLoader
-
-    dataset = getattr(inputs, "dataset", None)
-    if whole_row and isinstance(dataset, Dataset):
-        return DataLoader(dataset.select(chosen.tolist()), batch_size=batch_size, collate_fn=inputs.collate_fn)
-    return DataLoader(Dataset.from_dict({"text": [texts[i] for i in chosen]}), batch_size=batch_size)
+            versions.append("")
+    return versions

@@ -1,6 +1,6 @@
 """What decides the vector of a text besides the text: settings of the model, and the prompt as the model resolves it.
 
-mteb's encoders choose the prompt themselves, each wrapper in its way. :func:`family` says which way is known to be whose:
+mteb's encoders choose the prompt themselves, each wrapper in its way. :func:`kind_of` says which way is known to be whose:
 
 ======================  ==============================================================================================
 ``sentence-transformer``  ``SentenceTransformerEncoderWrapper``: ``model_prompts`` by task and role, else the model's own
@@ -32,7 +32,7 @@ from mteb.models.model_implementations.random_baseline import RandomEncoderBasel
 from mteb.models.model_meta import ModelMeta
 from mteb.types import PromptType
 
-__all__ = ["Facts", "Prompt", "facts_of", "family", "plain", "resolve", "weightless"]
+__all__ = ["Facts", "Prompt", "facts_of", "kind_of", "plain", "resolve", "weightless"]
 
 _PROMPT_KWARGS = frozenset({"model_prompts", "prompts_dict", "instruction_template", "prompt_priority", "apply_instruction_to_passages"})
 _NEUTRAL_KWARGS = frozenset({"device"})
@@ -66,17 +66,25 @@ class Facts:
     """What has to be known of a loaded model to do without it next time.
 
     Attributes:
-        family: how it resolves prompts.
+        kind: how it resolves prompts (:func:`kind_of`).
         settings: what decides its vectors.
         core: prompts and similarity of the sentence-transformers model inside, None if there is none.
     """
 
-    family: str
+    kind: str
     settings: Mapping[str, Any]
     core: Mapping[str, Any] | None
 
+    @classmethod
+    def read(cls, document: Any) -> Facts | None:
+        """Facts as a store keeps them, None if they are none. Stores of the first version call the kind ``family``."""
+        if not isinstance(document, dict) or not {"settings", "core"} <= document.keys():
+            return None
+        kind = document.get("kind", document.get("family"))
+        return None if kind is None else cls(kind, document["settings"], document["core"])
 
-def family(encoder: type | Any) -> str:
+
+def kind_of(encoder: type | Any) -> str:
     """How an encoder, or a class of encoders, resolves prompts."""
     cls = encoder if isinstance(encoder, type) else type(encoder)
     if hasattr(cls, "store_prompt"):
@@ -94,17 +102,17 @@ def family(encoder: type | Any) -> str:
 def resolve(encoder: Any, facts: Facts, task: TaskMetadata, prompt_type: PromptType | None, hf_split: str, hf_subset: str) -> Prompt:
     """The prompt that an encoder (or its weightless double) puts before the texts of a task."""
     role = prompt_type.value if prompt_type else None
-    if facts.family == "own":
+    if facts.kind == "own":
         return Prompt(encoder.store_prompt(task, prompt_type))
-    if facts.family == "no prompt":
+    if facts.kind == "no prompt":
         return Prompt("")
-    if facts.family == "unknown":
-        place = plain([task.name, task.type, task.prompt, role, hf_split, hf_subset])
-        return Prompt("", json.dumps(place, sort_keys=True), whole_row=True)
+    if facts.kind == "unknown":
+        whole_task = plain([task.name, task.type, task.prompt, role, hf_split, hf_subset])
+        return Prompt("", json.dumps(whole_task, sort_keys=True), whole_row=True)
     by_type = _qualified(type(encoder)) in _BY_TASK_TYPE
     core = facts.core or {}
     routed = None
-    if facts.family == "instruction":
+    if facts.kind == "instruction":
         instruction = encoder.get_task_instruction(task, prompt_type)
         if prompt_type == PromptType.document and not encoder.apply_instruction_to_passages:
             instruction = None
@@ -132,7 +140,7 @@ def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
 
 def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
     """Everything about a loaded encoder that :func:`resolve` and the store's identity need."""
-    kind = family(encoder)
+    kind = kind_of(encoder)
     loader_kwargs = {name: value for name, value in meta.loader_kwargs.items() if name not in _NEUTRAL_KWARGS}
     if kind in ("sentence-transformer", "instruction"):
         loader_kwargs = {name: value for name, value in loader_kwargs.items() if name not in _PROMPT_KWARGS}
@@ -172,8 +180,8 @@ def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
     cls: Any = meta.loader
     if not isinstance(cls, type) and facts.settings.get("encoder") == _qualified(SentenceTransformerEncoderWrapper):
         cls = SentenceTransformerEncoderWrapper  # a function made it, but it is all there is to it
-    known = facts.family in ("sentence-transformer", "instruction", "no prompt")
-    if not known or not isinstance(cls, type) or family(cls) != facts.family or (facts.family != "no prompt" and not facts.core):
+    known = facts.kind in ("sentence-transformer", "instruction", "no prompt")
+    if not known or not isinstance(cls, type) or kind_of(cls) != facts.kind or (facts.kind != "no prompt" and not facts.core):
         return None
     double: Any = object.__new__(cls)
     double.mteb_model_meta = meta
@@ -184,11 +192,11 @@ def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
             similarity=SimilarityFunction.to_similarity_fn(facts.core["similarity"]),
             similarity_pairwise=SimilarityFunction.to_similarity_pairwise_fn(facts.core["similarity"]),
         )
-    if facts.family == "sentence-transformer":
+    if facts.kind == "sentence-transformer":
         assert facts.core is not None
         validate = SentenceTransformerEncoderWrapper.validate_task_to_prompt_name
         double.model_prompts = validate(dict(facts.core["prompts"]), raise_for_invalid_keys=False)[0]
-    if facts.family == "instruction":
+    if facts.kind == "instruction":
         given = meta.loader_kwargs
         double.instruction_template = given.get("instruction_template")
         double.prompts_dict = given.get("prompts_dict")

@@ -29,10 +29,12 @@ from numpy.typing import NDArray
 
 from patent_mteb.store.keys import KEY_BYTES, Keys
 
-__all__ = ["Block", "BlockKeys", "Damage", "Shard", "ShardWriter", "checksum"]
+__all__ = ["INDEX_SUFFIX", "ROWS_SUFFIX", "Block", "BlockKeys", "Damage", "Shard", "ShardWriter", "checksum"]
 
 INDEX_SUFFIX = ".index"
 ROWS_SUFFIX = ".rows"
+"""Ends of the names of a shard's two files."""
+
 _MAGIC = b"PMSHARD1"
 _BLOCK = b"BLK1"
 _HEAD = struct.Struct("<4sIQQQ")
@@ -124,7 +126,7 @@ class Shard:
         except FileNotFoundError:
             return [], []  # pruned by another process: its vectors are simply no longer there
         self._seen_size = self._offset + len(data)
-        found: list[BlockKeys] = []
+        blocks: list[BlockKeys] = []
         damages: list[Damage] = []
         position = self._read_header(data, damages) if self._offset == 0 else 0
         while self.width and position < len(data):
@@ -138,9 +140,9 @@ class Shard:
             if (block.first_row + block.rows) * self.row_bytes > stored_rows:
                 damages.append(Damage(self.rows_path, f"cut off before row {block.first_row + block.rows}", block.texts))
             else:
-                found.append(parsed)
+                blocks.append(parsed)
         self._offset += position
-        return found, damages
+        return blocks, damages
 
     def _read_header(self, data: bytes, damages: list[Damage]) -> int:
         """Length of the header, or 0 if the shard cannot be used (yet)."""
@@ -200,6 +202,10 @@ class Shard:
             rows = view[block.first_row : block.first_row + block.rows]
             block.verified = len(rows) == block.rows and checksum(rows) == block.checksum
         return block.verified
+
+    def wrong_checksum(self, block: Block) -> Damage:
+        """What a block that failed :meth:`verify` is reported as."""
+        return Damage(self.rows_path, f"wrong checksum of rows {block.first_row} to {block.first_row + block.rows}", block.texts)
 
     def uncommitted_bytes(self) -> int:
         """Bytes of rows at the end of the file that no record vouches for."""

@@ -1,14 +1,8 @@
-"""Spaces of vectors that belong together, and the store that holds them.
+"""A space: the vectors of one model under one set of settings, found by the keys of their texts.
 
-Layout of a store::
-
-    store.json                      format of the store
-    spaces/<digest>/space.json      identity of a space: model, revision, settings, element type; the digest is its hash
-    spaces/<digest>/*.index *.rows  shards (see ``shards``)
-    models/<digest>.json            what a model said about itself when it was last loaded (see ``resolve``)
-    tmp/                            results too big for memory, deleted as soon as they are mapped
-
-Several processes may read and write one store at once: each appends to shards of its own. Nothing is unpickled.
+A space is a directory of shards (see :mod:`patent_mteb.store.shards`). Several processes may read and write it at once: each appends
+to shards of its own, and takes in what the others wrote when it next looks for a key. A block whose checksum is wrong is reported
+and not used. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -17,7 +11,7 @@ import itertools
 import logging
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,18 +21,18 @@ from numpy.typing import NDArray
 
 from patent_mteb.store.keys import Keys, halves
 from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter
-from patent_mteb.store.store import EmbeddingStore
 
-__all__ = ["Space"]
+__all__ = ["DTYPES", "Allocate", "Space"]
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 1
-
 DTYPES = ("float32", "float16")
+"""Element types that vectors can be kept in."""
+
+Allocate = Callable[[tuple[int, int], np.dtype[Any]], NDArray[Any]]
+"""Makes an array of a shape and a type to be filled."""
 
 _BLOCK_BYTES = 4 << 20
-
 _SLICE_BYTES = 16 << 20
 
 
@@ -68,9 +62,9 @@ class _Table:
     def search(self, keys: Keys) -> NDArray[np.int64]:
         """Position of the first entry of each key, -1 where there is none."""
         high, low = halves(keys)
-        found = np.full(len(keys), -1, np.int64)
+        positions = np.full(len(keys), -1, np.int64)
         if not len(self):
-            return found
+            return positions
         pending = np.argsort(high)
         at = np.searchsorted(self.high, high[pending])
         while len(pending):
@@ -79,24 +73,32 @@ class _Table:
             same = self.high[at] == high[pending]
             pending, at = pending[same], at[same]
             match = self.low[at] == low[pending]
-            found[pending[match]] = at[match]
+            positions[pending[match]] = at[match]
             pending, at = pending[~match], at[~match] + 1
-        return found
+        return positions
 
 
 class Space:
-    """Vectors of one model under one set of settings. Made by :meth:`EmbeddingStore.space`.
+    """Vectors of one model under one set of settings; made by :meth:`patent_mteb.store.EmbeddingStore.space`.
 
     Memory: 28 bytes a stored key, about twice that while they are sorted or looked up, one mapped shard at a time, 16 MiB for
-    copying, and the result itself up to the store's ``memory_limit``.
+    copying, and the result itself.
+
+    Args:
+        directory: the space's own; its name is the digest that its shards carry.
+        dtype: one of :data:`DTYPES`.
+        ragged: whether a text has any number of vectors instead of one.
+        shard_bytes: size above which a new shard is begun.
+        allocate: makes the arrays that are handed out.
     """
 
-    def __init__(self, store: EmbeddingStore, directory: Path, dtype: str, ragged: bool) -> None:
+    def __init__(self, directory: Path, dtype: str, ragged: bool, *, shard_bytes: int, allocate: Allocate) -> None:
         self.directory = directory
         self.dtype: np.dtype[Any] = np.dtype(dtype).newbyteorder("<")
         self.ragged = ragged
         self.damages: list[Damage] = []
-        self._store = store
+        self._shard_bytes = shard_bytes
+        self._allocate = allocate
         self._table = _Table()
         self._unsorted: list[_Table] = []
         self._shards: dict[str, Shard] = {}
@@ -124,19 +126,19 @@ class Space:
             shard = self._shards.get(path.name)
             if shard is None:
                 shard = self._shards[path.name] = Shard(path, self.directory.name, self.dtype, self.ragged)
-            found, damages = shard.read_new()
-            if found and shard.width != self._width():
+            blocks, damages = shard.read_new()
+            if blocks and shard.width != self._width():
                 damages = [Damage(path, f"vectors of {shard.width} dimensions in a space of {self._width()}", fatal=True)]
-                found = []
+                blocks = []
             for damage in damages:
                 self._report(damage)
-            self._unsorted += [self._entries(shard, one) for one in found]
+            self._unsorted += [self._entries(shard, block) for block in blocks]
 
-    def _entries(self, shard: Shard, found: BlockKeys) -> _Table:
-        high, low = halves(found.keys)
+    def _entries(self, shard: Shard, block: BlockKeys) -> _Table:
+        high, low = halves(block.keys)
         number = np.full(len(high), len(self._blocks), np.int32)
-        self._blocks.append((shard, found.block))
-        return _Table(high, low, number, found.first_rows.astype(np.uint32), found.lengths.astype(np.uint32))
+        self._blocks.append((shard, block.block))
+        return _Table(high, low, number, block.first_rows.astype(np.uint32), block.lengths.astype(np.uint32))
 
     def _report(self, damage: Damage) -> None:
         self.damages.append(damage)
@@ -157,7 +159,7 @@ class Space:
             dtype: element type of the result, by default the space's.
 
         Returns:
-            An array in memory, or a map of a temporary file if it takes more than the store's ``memory_limit``.
+            An array of the store's making: in memory, or a map of a temporary file if it is above the ``memory_limit``.
 
         Raises:
             KeyError: a key is not there.
@@ -166,7 +168,7 @@ class Space:
         if self.ragged:
             raise ValueError("a ragged space is read with gather_ragged")
         positions = self._located(keys)
-        out = self._store.allocate((len(keys), self._width()), self.dtype if dtype is None else np.dtype(dtype))
+        out = self._allocate((len(keys), self._width()), self.dtype if dtype is None else np.dtype(dtype))
         self._copy(positions, np.arange(len(keys)), None, out)
         return out
 
@@ -182,7 +184,7 @@ class Space:
         positions = self._located(keys)
         lengths = self._table.length[positions].astype(np.int64)
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-        out = self._store.allocate((int(offsets[-1]), self._width()), self.dtype)
+        out = self._allocate((int(offsets[-1]), self._width()), self.dtype)
         self._copy(positions, offsets[:-1], lengths, out)
         return out, offsets
 
@@ -217,8 +219,8 @@ class Space:
         if values.ndim != 2 or values.shape[1] < 1:
             raise ValueError(f"vectors must be an [n, width] array, got shape {values.shape}")
         width = values.shape[1]
-        if (held := self.width) not in (0, width):
-            raise ValueError(f"vectors of {width} dimensions for a space of {held}")
+        if (space_width := self.width) not in (0, width):
+            raise ValueError(f"vectors of {width} dimensions for a space of {space_width}")
         with np.errstate(over="ignore"):
             values = values.astype(self.dtype, copy=False)
         if not np.isfinite(values).all():
@@ -226,9 +228,9 @@ class Space:
         with self._lock:
             try:
                 for chosen, rows in _blocks(len(keys), lengths, width * self.dtype.itemsize):
-                    part = values[rows]
-                    writer = self._ready_writer(width, part.nbytes)
-                    writer.append(keys[chosen], part, None if lengths is None else lengths[chosen])
+                    vectors = values[rows]
+                    writer = self._ready_writer(width, vectors.nbytes)
+                    writer.append(keys[chosen], vectors, None if lengths is None else lengths[chosen])
                 if self._writer is not None:
                     self._writer.sync()
             except BaseException:
@@ -239,7 +241,7 @@ class Space:
         writer = self._writer
         if writer is not None and writer.pid != os.getpid():
             writer = self._writer = None  # a forked child must not append to its parent's shard
-        if writer is not None and (writer.rows and writer.nbytes + nbytes > self._store.shard_bytes):
+        if writer is not None and (writer.rows and writer.nbytes + nbytes > self._shard_bytes):
             writer.sync()
             self.close()
             writer = None
@@ -291,7 +293,7 @@ class Space:
                 block = self._blocks[number][1]
                 if not shard.verify(block, view):
                     damaged.append(number)
-                    self._report(wrong_checksum(shard, block))
+                    self._report(shard.wrong_checksum(block))
         return damaged
 
     def _copy(self, positions: NDArray[np.int64], targets: NDArray[np.int64], lengths: NDArray[np.int64] | None, out: NDArray[Any]) -> None:
@@ -315,10 +317,6 @@ class Space:
                 else:
                     out[_spread(targets[chosen], lengths[chosen])] = view[_spread(rows[chosen], lengths[chosen])]
             del view
-
-
-def wrong_checksum(shard: Shard, block: Block) -> Damage:
-    return Damage(shard.rows_path, f"wrong checksum of rows {block.first_row} to {block.first_row + block.rows}", block.texts)
 
 
 def _runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,13 @@
-"""The embedding store as a whole: its spaces, what they hold, checking and pruning them."""
+"""The embedding store as a whole: its spaces, what they hold, checking and pruning them.
+
+Layout of a store::
+
+    store.json                      format of the store
+    spaces/<digest>/space.json      identity of a space: model, revision, settings, element type; the digest is its hash
+    spaces/<digest>/*.index *.rows  shards (see :mod:`patent_mteb.store.shards`)
+    models/<digest>.json            what a model said about itself when it was last loaded (see :mod:`patent_mteb.store.resolve`)
+    tmp/                            results too big for memory, deleted as soon as they are mapped
+"""
 
 from __future__ import annotations
 
@@ -18,12 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import cache_root, json_digest, read_json, write_json
+from patent_mteb.files import cache_root, read_json, write_json
+from patent_mteb.identity import json_digest
 from patent_mteb.store.keys import Keys, distinct
 from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
-from patent_mteb.store.space import DTYPES, FORMAT, Space, wrong_checksum
+from patent_mteb.store.space import DTYPES, Space
 
 __all__ = ["EmbeddingStore", "PruneReport", "SpaceInfo", "VerifyReport", "default_path"]
+
+_FORMAT = 1
+"""Version of the layout and of the shards."""
 
 
 def default_path() -> Path:
@@ -117,11 +130,11 @@ class EmbeddingStore:
             self.path.mkdir(parents=True, exist_ok=True)
             if any(not entry.name.startswith("store.json") for entry in self.path.iterdir()) and not marker.exists():
                 raise DataError("directory is not empty and no embedding store", path=self.path, remedy="give another directory")
-            write_json(marker, {"format": FORMAT})
-        found = read_json(marker)
-        if found != {"format": FORMAT}:
+            write_json(marker, {"format": _FORMAT})
+        description = read_json(marker)
+        if description != {"format": _FORMAT}:
             raise DataError(
-                f"embedding store of format {found}, this version writes {FORMAT}",
+                f"embedding store of format {description}, this version writes {_FORMAT}",
                 path=self.path,
                 remedy="give another directory, or delete this one",
             )
@@ -136,12 +149,11 @@ class EmbeddingStore:
         """
         if dtype not in DTYPES:
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
-        document = {"format": FORMAT, "identity": dict(identity), "dtype": dtype, "ragged": ragged}
+        document = {"format": _FORMAT, "identity": dict(identity), "dtype": dtype, "ragged": ragged}
         digest = json_digest(document)
         space = self._open.get(digest)
         if space is None:
-            directory = self.path / "spaces" / digest
-            space = self._open[digest] = Space(self, directory, dtype, ragged)
+            space = self._open[digest] = self._make(self.path / "spaces" / digest, dtype, ragged)
         described = space.directory / "space.json"
         if read_json(described) != json.loads(json.dumps(document)):
             write_json(described, document)
@@ -149,6 +161,9 @@ class EmbeddingStore:
             with contextlib.suppress(OSError):
                 os.utime(described)
         return space
+
+    def _make(self, directory: Path, dtype: str, ragged: bool) -> Space:
+        return Space(directory, dtype, ragged, shard_bytes=self.shard_bytes, allocate=self.allocate)
 
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
         """An array to fill: in memory, or above ``memory_limit`` a map of a temporary file that goes with it."""
@@ -161,7 +176,7 @@ class EmbeddingStore:
 
     def info(self) -> list[SpaceInfo]:
         """Every space, the biggest first."""
-        return sorted((self._info(directory) for directory in self._directories()), key=lambda one: -one.nbytes)
+        return sorted((self._info(directory) for directory in self._directories()), key=lambda info: -info.nbytes)
 
     def verify(self) -> VerifyReport:
         """Read everything and compare it with its checksums."""
@@ -174,8 +189,8 @@ class EmbeddingStore:
             if document is None or json_digest(document) != directory.name:
                 damages.append(Damage(directory / "space.json", "missing or damaged; the space is unknown until it is used again"))
                 continue
-            for _, found, wrong in _examine(directory, document):
-                texts += sum(one.block.texts for one in found)
+            for _, whole, wrong in _examine(directory, document):
+                texts += sum(keyed.block.texts for keyed in whole)
                 damages += wrong
         return VerifyReport(len(directories), texts, nbytes, tuple(damages))
 
@@ -223,8 +238,8 @@ class EmbeddingStore:
         before = _size(directory)
         removed: list[str] = []
         freed = 0
-        space = Space(self, directory, document["dtype"], document["ragged"])
-        for shard, found, damages in _examine(directory, document):
+        space = self._make(directory, document["dtype"], document["ragged"])
+        for shard, whole, damages in _examine(directory, document):
             fatal = [str(damage) for damage in damages if damage.fatal]
             if not fatal:
                 continue
@@ -232,14 +247,14 @@ class EmbeddingStore:
             freed += sum(path.stat().st_size for path in (shard.index_path, shard.rows_path) if path.exists())
             if dry_run:
                 continue
-            view = shard.map() if found else None
-            for one in found:
+            view = shard.map() if whole else None
+            for keyed in whole:
                 assert view is not None
-                rows = view[one.block.first_row : one.block.first_row + one.block.rows]
+                rows = view[keyed.block.first_row : keyed.block.first_row + keyed.block.rows]
                 if document["ragged"]:
-                    space.append_ragged(one.keys, rows, one.lengths)
+                    space.append_ragged(keyed.keys, rows, keyed.lengths)
                 else:
-                    space.append(one.keys, rows)
+                    space.append(keyed.keys, rows)
             shard.index_path.unlink(missing_ok=True)
             shard.rows_path.unlink(missing_ok=True)
         space.close()
@@ -259,9 +274,9 @@ class EmbeddingStore:
         keys: list[Keys] = []
         for path in sorted(directory.glob(f"*{INDEX_SUFFIX}")):
             shard = Shard(path, directory.name, np.dtype(document["dtype"]).newbyteorder("<"), document["ragged"])
-            found, _ = shard.read_new()
-            keys += [one.keys for one in found]
-            rows += sum(one.block.rows for one in found)
+            blocks, _ = shard.read_new()
+            keys += [keyed.keys for keyed in blocks]
+            rows += sum(keyed.block.rows for keyed in blocks)
             width = width or shard.width
         if keys:
             texts = len(distinct(np.concatenate(keys)))
@@ -277,12 +292,12 @@ def _examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Sha
         if not path.exists():
             yield shard, [], [Damage(shard.rows_path, "rows without an index", fatal=False)]
             continue
-        found, damages = shard.read_new()
+        blocks, damages = shard.read_new()
         whole: list[BlockKeys] = []
-        if found:
+        if blocks:
             view = shard.map()
-            whole = [one for one in found if shard.verify(one.block, view)]
-            damages += [wrong_checksum(shard, one.block) for one in found if not one.block.verified]
+            whole = [keyed for keyed in blocks if shard.verify(keyed.block, view)]
+            damages += [shard.wrong_checksum(keyed.block) for keyed in blocks if not keyed.block.verified]
         if left := shard.uncommitted_bytes():
             damages.append(Damage(shard.rows_path, f"{left} bytes at its end that no record vouches for", fatal=False))
         yield shard, whole, damages

@@ -41,6 +41,14 @@ def task_metadata(
     Args:
         kind: mteb's task type, such as ``Retrieval``.
         more: fields of mteb's ``TaskMetadata`` that differ from the benchmark's, such as ``task_subtypes`` or ``adapted_from``.
+
+    Example:
+        >>> from patent_mteb.tasks.base import task_metadata
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> benchmark = find("DAPFAM")
+        >>> made = task_metadata(benchmark.facts, benchmark.data_sets[0], "MyRetrieval", "Retrieval", "Mine.", "ndcg_at_10")
+        >>> made.name, made.eval_splits, made.task_subtypes
+        ('MyRetrieval', ['train'], ['Patent retrieval'])
     """
     fields: dict[str, Any] = {
         "name": name,
@@ -127,6 +135,20 @@ class PatentTask(TaskHooks, AbsTask):
         """The data of the split with the texts that this model reads; the same for all models unless a task says otherwise."""
         return data_split
 
+    def checked(self, scores: Any) -> Any:
+        """The scores, if the main one is a number: a NaN is no score.
+
+        Raises:
+            ModelError: it is not.
+        """
+        name = self.metadata.main_score
+        if name in scores and not np.isfinite(scores[name]):
+            raise ModelError(
+                f"{name} of task {self.metadata.name} is {scores[name]}, not a number. Remedy: look at the model's vectors (all equal?) "
+                "and at the data (labels that do not vary?)"
+            )
+        return scores
+
     def upload(self, *args: Any, **arguments: Any) -> None:
         raise DataError("the suite does not upload data sets", remedy="publish data under their own licence, by hand")
 
@@ -136,6 +158,12 @@ def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np
 
     Raises:
         ModelError: wrong shape, NaN or infinity; names the model and the task.
+
+    Example:
+        >>> from patent_mteb.tasks.base import check_embeddings
+        >>> check_embeddings([[1.0, float("inf")]], 1, task="PatentCitationRetrieval", model="my-encoder")
+        Traceback (most recent call last):
+        patent_mteb.errors.ModelError: model my-encoder gave NaN or infinite embeddings for 1 of 1 texts of task PatentCitationRetrieval
     """
     if hasattr(embeddings, "detach"):
         embeddings = embeddings.detach().cpu().float().numpy()
@@ -154,7 +182,13 @@ _Task = TypeVar("_Task", bound=PatentTask)
 
 
 def class_name(task_name: str) -> str:
-    """Python class name of a task name."""
+    """Python class name of a task name.
+
+    Example:
+        >>> from patent_mteb.tasks.base import class_name
+        >>> class_name("PatentMapAbsToAbsRetrieval.sample")
+        'PatentMapAbsToAbsRetrieval_sample'
+    """
     return task_name.replace(".", "_")
 
 
@@ -164,6 +198,14 @@ def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attribut
     Args:
         base: the benchmark's task class for this kind of task.
         module: the benchmark's module, where the class must be found again when it is unpickled.
+
+    Example:
+        >>> from patent_mteb.tasks.base import make_task
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> base = find("DAPFAM").task_classes[0]
+        >>> metadata = base.metadata.model_copy(update={"name": "MyRetrieval.v2"})
+        >>> make_task(base, "my_package.my_benchmark", metadata)
+        <class 'my_package.my_benchmark.MyRetrieval_v2'>
     """
     return type(
         class_name(metadata.name),
@@ -173,7 +215,14 @@ def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attribut
 
 
 def sample_twin(task: type[_Task]) -> type[_Task]:
-    """The task's twin that always runs on the built-in sample, under the name ``<Task>.sample``."""
+    """The task's twin that always runs on the built-in sample, under the name ``<Task>.sample``.
+
+    Example:
+        >>> from patent_mteb.tasks.base import sample_twin
+        >>> from patent_mteb.tasks.catalogue import tasks
+        >>> sample_twin(tasks()[0]).metadata.name == f"{tasks()[0].metadata.name}.sample"
+        True
+    """
     metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample"})
     attributes = {"__module__": task.__module__, "__doc__": task.__doc__, "metadata": metadata, "force_sample": True}
     return type(class_name(metadata.name), (task,), attributes)

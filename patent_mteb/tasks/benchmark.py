@@ -109,6 +109,14 @@ class PatentBenchmark(Benchmark):
         groups: column title -> the classes of its tasks.
         column: what the groups are, as the name of mteb's grouping.
         macro: the overall score is the mean over the groups, each of which counts the same, instead of over the tasks.
+
+    Example:
+        >>> from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+        >>> from patent_mteb.tasks.catalogue import tasks
+        >>> facts = Facts(name="Pair", description="Two tasks.", reference=None, bibtex="", license=None, date=("2000-01-01", "2020-12-31"))
+        >>> benchmark = PatentBenchmark(facts, {"First": tasks()[:1], "Second": tasks()[1:2]})
+        >>> benchmark.name, len(benchmark.task_classes)
+        ('Pair', 2)
     """
 
     facts: Facts
@@ -167,6 +175,13 @@ def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict
 
     Returns:
         one mean a group; None where a task of the group is missing (a missing task makes the mean missing, not smaller).
+
+    Example:
+        >>> from patent_mteb.tasks.benchmark import group_means
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> scores = {"PatentMapAbsToAbsRetrieval": 0.25, "PatentMapClmToAllRetrieval": 0.75}
+        >>> group_means(find("PatentMap"), scores)
+        {'Retrieval': 0.5, 'Classification': None}
     """
     plain = {name.removesuffix(".sample"): score for name, score in scores.items()}
     means: dict[str, float | None] = {}
@@ -182,6 +197,13 @@ def summary(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str
 
     Args:
         scores: as :func:`group_means`.
+
+    Example:
+        >>> from patent_mteb.tasks.benchmark import summary
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> benchmark = find("PatentMap")
+        >>> summary(benchmark, {task.metadata.name: 0.5 for task in benchmark.task_classes})
+        {'Overall': 0.5}
     """
     plain = {name.removesuffix(".sample"): score for name, score in scores.items()}
     names = [task.metadata.name for task in benchmark.task_classes]

@@ -22,6 +22,12 @@ def add(benchmark: PatentBenchmark) -> None:
 
     Raises:
         RegistrationError: another benchmark has this name.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import add, benchmarks, find
+        >>> add(find("PatentMap"))  # nothing changes: it is known
+        >>> [benchmark.name for benchmark in benchmarks()].count("PatentMap")
+        1
     """
     known = _BENCHMARKS.setdefault(benchmark.name, benchmark)
     if known is not benchmark:
@@ -35,7 +41,13 @@ def add(benchmark: PatentBenchmark) -> None:
 
 
 def benchmarks() -> tuple[PatentBenchmark, ...]:
-    """All benchmarks, the five of the papers first."""
+    """All benchmarks, the five of the papers first.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import benchmarks
+        >>> [benchmark.name for benchmark in benchmarks()[:5]]
+        ['WIPO-AT', 'DAPFAM', 'PatenTEB', 'Sophia', 'PatentMap']
+    """
     return tuple(_BENCHMARKS.values())
 
 
@@ -44,6 +56,11 @@ def find(name: str) -> PatentBenchmark:
 
     Raises:
         DataError: there is none.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> list(find("PatentMap").groups)
+        ['Retrieval', 'Classification']
     """
     for benchmark in mteb_benchmarks():
         if benchmark.name == name:
@@ -53,12 +70,24 @@ def find(name: str) -> PatentBenchmark:
 
 
 def tasks() -> tuple[type[PatentTask], ...]:
-    """The classes of all tasks."""
+    """The classes of all tasks.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import tasks
+        >>> "PatentMapAbsToAbsRetrieval" in [task.metadata.name for task in tasks()]
+        True
+    """
     return tuple(task for benchmark in benchmarks() for task in benchmark.task_classes)
 
 
 def sample_tasks() -> tuple[type[PatentTask], ...]:
-    """The twins of all tasks that always run on the built-in sample."""
+    """The twins of all tasks that always run on the built-in sample.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import sample_tasks
+        >>> all(task.metadata.name.endswith(".sample") for task in sample_tasks())
+        True
+    """
     return tuple(_TWINS[task] for task in tasks())
 
 
@@ -109,10 +138,22 @@ _TOTAL = PatentBenchmark(
 
 
 def total() -> PatentBenchmark:
-    """``PatentMTEB``: the five papers' benchmarks, whose score is the macro-average over them."""
+    """``PatentMTEB``: the five papers' benchmarks, whose score is the macro-average over them.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import total
+        >>> total().name, list(total().groups)
+        ('PatentMTEB', ['WIPO-AT', 'DAPFAM', 'PatenTEB', 'Sophia', 'PatentMap'])
+    """
     return _TOTAL
 
 
 def mteb_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """What mteb gets to know: every benchmark, and ``PatentMTEB``."""
+    """What mteb gets to know: every benchmark, and ``PatentMTEB``.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import benchmarks, mteb_benchmarks
+        >>> [benchmark.name for benchmark in mteb_benchmarks() if benchmark not in benchmarks()]
+        ['PatentMTEB']
+    """
     return (*benchmarks(), _TOTAL)

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import pyarrow as pa
 
 from patent_mteb import files
 from patent_mteb.data.sources import DataSet, Source
-from patent_mteb.errors import DataError, refuse_repeat
+from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
@@ -113,20 +112,19 @@ def read_tables(source: Source) -> Tables:
         DataError: missing columns, duplicate ids, a relation with an unknown document or query or an unknown ``domain_rel``.
     """
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
-    corpus = files.read_parquet(paths["corpus"], {"relevant_id": pa.string(), **_TEXT_COLUMNS})
-    queries = files.read_parquet(paths["queries"], {"query_id": pa.string(), **_TEXT_COLUMNS})
+    corpus = files.read_keyed(paths["corpus"], _TEXT_COLUMNS, key="relevant_id")
+    queries = files.read_keyed(paths["queries"], _TEXT_COLUMNS, key="query_id")
     relations = files.read_parquet(
         paths["qrels_all"],
         {"query_id": pa.string(), "relevant_id": pa.string(), "relevance_score": None, "domain_rel": pa.string()},
     )
-    documents = _unique(corpus["relevant_id"].to_pylist(), paths["corpus"])
-    askers = _unique(queries["query_id"].to_pylist(), paths["queries"])
+    documents, known_queries = set(corpus["relevant_id"].to_pylist()), set(queries["query_id"].to_pylist())
     judged: dict[str, dict[str, tuple[int, str]]] = {}
     columns = (relations[name].to_pylist() for name in ("query_id", "relevant_id", "relevance_score", "domain_rel"))
     for row, (query, document, score, domain) in enumerate(zip(*columns, strict=True), start=1):
         problem = (
             f"unknown query '{query}'"
-            if query not in askers
+            if query not in known_queries
             else f"unknown document '{document}'"
             if document not in documents
             else f"domain_rel is '{domain}', not IN, OUT or NC"
@@ -137,13 +135,6 @@ def read_tables(source: Source) -> Tables:
             raise DataError(problem, path=paths["qrels_all"], row=row, remedy="correct the row, or download the file again")
         judged.setdefault(query, {})[document] = (int(score > 0), domain)
     return Tables(corpus, queries, judged)
-
-
-def _unique(keys: Sequence[str], path: Any) -> set[str]:
-    seen: dict[str, int] = {}
-    for row, key in enumerate(keys, start=1):
-        refuse_repeat(seen, key, row, path=path, what="id", remedy="keep one row an id")
-    return set(seen)
 
 
 def texts(table: pa.Table, view: str) -> list[str]:
@@ -170,7 +161,7 @@ class DAPFAMRetrieval(PatentRetrieval):
     """Retrieval of one query view in one corpus view, for ALL relations or those of one domain.
 
     Main score nDCG@100 (eq. 1, equal to trec_eval's for binary gains). IN and OUT follow the data set's own ``domain_rel``.
-    A family is removed from its own ranking should it occur in the corpus.
+    A query that occurs in the corpus is left out of its own ranking.
     """
 
     data = DATA

@@ -18,7 +18,7 @@ __all__ = ["FrozenTask", "encode_texts"]
 
 
 def encode_texts(
-    model: Any,
+    model: EncoderProtocol,
     texts: Sequence[str],
     task_metadata: TaskMetadata,
     hf_split: str,
@@ -33,6 +33,13 @@ def encode_texts(
 
     Raises:
         ModelError: the model does not embed, or its embeddings have the wrong shape or hold NaN; names model and task.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.tasks.frozen import encode_texts
+        >>> model, task = mteb.get_model("mteb/baseline-random-encoder"), mteb.get_task("PatentMapIPCClassification.sample")
+        >>> encode_texts(model, ["a pump", "a valve", "a pump"], task.metadata, "test", "default", {}).shape
+        (3, 32)
     """
     from torch.utils.data import DataLoader
 
@@ -65,17 +72,8 @@ class FrozenTask(PatentTask):
         """Scores of the protocol on the embeddings of each part."""
         raise NotImplementedError
 
-    def evaluate_split(
-        self,
-        model: Any,
-        data_split: Any,
-        *,
-        hf_split: str,
-        hf_subset: str,
-        encode_kwargs: Mapping[str, Any],
-        timer: Any,
-        **kwargs: Any,
-    ) -> Any:
+    def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
+        hf_split, hf_subset, timer = arguments["hf_split"], arguments["hf_subset"], arguments["timer"]
         data_split = self.texts_for(model, data_split)
         parts: dict[str, list[str]] = dict(data_split.texts)
         roles: dict[str, str] = getattr(data_split, "roles", {})
@@ -89,7 +87,7 @@ class FrozenTask(PatentTask):
                     self.metadata,
                     hf_split,
                     hf_subset,
-                    encode_kwargs,
+                    arguments["encode_kwargs"],
                     None if role is None else PromptType(role),
                 )
                 ends = np.cumsum([len(parts[name]) for name in ours])

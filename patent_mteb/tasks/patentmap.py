@@ -4,16 +4,12 @@ Data: the folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream`
 files). No commit of it is known to us, so the hub's ``main`` is taken and the commit that was fetched is recorded as the data
 set revision of each result; the schema of ``IPC-Classification`` is ours until the published one can be looked at.
 
-Texts: every section is cut to its first 500 words (split at white space); a text is ``title [SEP] abstract``, the claims, or the
-description. Models that were made for them read PatentMap's section tags (``title [SEP] [abstract] ...``, ``[claim] ...``,
-``[invention] ...``), the others do not; see :mod:`patent_mteb.models.section_tags`.
+Texts: see :mod:`patent_mteb.recipes.patentmap_content`; which models read section tags: :mod:`patent_mteb.models.section_tags`.
 """
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,14 +24,15 @@ from numpy.typing import NDArray
 
 from patent_mteb import files
 from patent_mteb.data.sources import DataSet, Source
-from patent_mteb.errors import AccessError, DataError, refuse_repeat
-from patent_mteb.files import text_lines
+from patent_mteb.errors import AccessError, DataError
+from patent_mteb.files import load_json
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
-from patent_mteb.models.section_tags import SECTION_TAGS, reads_section_tags
+from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
 from patent_mteb.protocols import multi_hot, precision_at
+from patent_mteb.recipes.patentmap_content import Content, cut, read_content, title_and_abstract
 from patent_mteb.search.base import ArraySearch
 from patent_mteb.search.passages import Passages
 from patent_mteb.search.run import Run
@@ -70,86 +67,11 @@ FACTS = Facts(
 
 PERF = "perf200"
 IPC_FOLDER = "IPC-Classification"
-WORDS = 500
-"""Words that are kept of each section."""
-
-SEPARATOR = "[SEP]"
 DEPTH = 100
 """Documents whose sections Fig. 4 counts."""
 
 GAINS = {"xy": 2, "a": 1}
 """Gains of the graded nDCG: what prejudices novelty or inventive step counts twice as much as background."""
-
-
-@dataclass(frozen=True)
-class Content:
-    """The sections of one patent, each cut to :data:`WORDS` words."""
-
-    title: str
-    abstract: str
-    claims: str
-    description: str
-
-    def section(self, name: str, tags: bool) -> str:
-        """Text of the section ``abstract`` (with the title), ``claim`` or ``invention``, empty if the patent lacks it."""
-        tag = SECTION_TAGS[name] if tags else ""
-        if name == "abstract":
-            return title_and_abstract(self.title, self.abstract, tags)
-        text = self.claims if name == "claim" else self.description
-        return f"{tag} {text}".strip() if text else ""
-
-
-def title_and_abstract(title: str, abstract: str, tags: bool) -> str:
-    """``title [SEP] [abstract] abstract``, without the tag if ``tags`` is False; what is missing leaves no separator."""
-    tagged = f"{SECTION_TAGS['abstract']} {abstract}" if tags and abstract else abstract
-    return f" {SEPARATOR} ".join(part for part in (title, tagged) if part)
-
-
-_CLAIM = re.compile(r"c-en-(\d+)")
-_PARAGRAPH = re.compile(r"p(\d+)")
-
-
-def _cut(text: str) -> str:
-    return " ".join(text.split()[:WORDS])
-
-
-def _numbered(content: Mapping[str, str], pattern: re.Pattern[str], separator: str) -> str:
-    parts = sorted((int(match[1]), text) for name, text in content.items() if (match := pattern.fullmatch(name)))
-    return separator.join(text for _, text in parts)
-
-
-def read_content(path: Path) -> dict[str, Content]:
-    """Read a file of ``content/``.
-
-    Raises:
-        DataError: malformed line, missing or empty ``dnum``, a section that is no text, or a number that occurs twice.
-    """
-    patents: dict[str, Content] = {}
-    rows: dict[str, int] = {}
-    for number, line in text_lines(path):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-            key, content = record["dnum"], record["Content"]
-            if not isinstance(key, str) or not key:
-                raise TypeError("dnum is no text")
-            texts = {name: text for name, text in content.items() if text is not None}
-            if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
-                raise TypeError(f"'{wrong[0]}' is no text")
-        except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
-            reason = f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
-            raise DataError(f"no patent of the form {{dnum, Content}} ({reason})", path=path, row=number, remedy="mend the line") from error
-        refuse_repeat(rows, key, number, path=path, what="", remedy="keep one of the two rows")
-        patents[key] = Content(
-            _cut(texts.get("title", "")),
-            _cut(texts.get("pa01", "")),
-            _cut(_numbered(texts, _CLAIM, "\n")),
-            _cut(_numbered(texts, _PARAGRAPH, " ")),
-        )
-    if not patents:
-        raise DataError("the file is empty", path=path, remedy="write at least one patent")
-    return patents
 
 
 @dataclass(frozen=True)
@@ -174,9 +96,9 @@ def read_search(source: Source) -> Search:
     counts: Counter[str] = Counter()
     degrees: dict[str, dict[str, str]] = {}
     try:
-        gold: dict[str, list[dict[str, str]]] = json.loads("\n".join(line for _, line in text_lines(path)))
+        gold: dict[str, list[dict[str, str]]] = load_json(path)
         listed = [(query, entry["cited_id"], entry["type"]) for query, entries in gold.items() for entry in entries]
-    except (json.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"not of the form {{citing: [{{cited_id, type}}]}} ({error})", path=path, remedy="mend the file or download it again"
         ) from error
@@ -304,14 +226,6 @@ def section_shares(parts: NDArray[np.integer], names: Sequence[str]) -> dict[str
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """One part of the classification data: texts, and the IPC subclasses of each patent."""
-
-    texts: list[str]
-    labels: list[tuple[str, ...]]
-
-
-@dataclass(frozen=True)
 class ClassificationData:
     """What the protocols need: texts by part, the classes of the training part, and the labels of both as [n, classes]."""
 
@@ -376,31 +290,32 @@ class IPCClassification(_Tagged, FrozenTask):
     def _data(self, tags: bool) -> ClassificationData:
         tables = read_classification(self.source)
         parts = {name: self._part(table, name, tags) for name, table in tables.items()}
-        classes = tuple(sorted({label for labels in parts["train"].labels for label in labels}))
+        texts = {name: part[0] for name, part in parts.items()}
+        classes = tuple(sorted({label for labels in parts["train"][1] for label in labels}))
         known = set(classes)
-        unseen = sum(label not in known for labels in parts["test"].labels for label in labels)
+        unseen = sum(label not in known for labels in parts["test"][1] for label in labels)
         if unseen:
             logger.warning("%s: %d labels of test patents occur in no training patent", self.metadata.name, unseen)
-        if len(parts["train"].texts) <= self.neighbours or not parts["test"].texts:
+        if len(texts["train"]) <= self.neighbours or not texts["test"]:
             raise DataError(
-                f"{len(parts['train'].texts)} training and {len(parts['test'].texts)} test patents are too few",
+                f"{len(texts['train'])} training and {len(texts['test'])} test patents are too few",
                 path=self.source.path(self.known_file),
                 remedy=f"a neighbourhood of {self.neighbours} needs more",
             )
         return ClassificationData(
-            {name: part.texts for name, part in parts.items()},
+            texts,
             classes,
-            {name: multi_hot([[x for x in own if x in known] for own in part.labels], classes) for name, part in parts.items()},
+            {name: multi_hot([[x for x in labels if x in known] for labels in part[1]], classes) for name, part in parts.items()},
             unseen,
         )
 
-    def _part(self, table: pa.Table, name: str, tags: bool) -> Labelled:
+    def _part(self, table: pa.Table, name: str, tags: bool) -> tuple[list[str], list[tuple[str, ...]]]:
         texts, labels = [], []
         unread = empty = 0
         for row in table.select(["title", "abstract", "ipc"]).to_pylist():
             codes, unusable = ipc.codes_at(row["ipc"] or (), "subclass", errors="skip")
             unread += len(unusable)
-            text = title_and_abstract(_cut(row["title"] or ""), _cut(row["abstract"] or ""), tags)
+            text = title_and_abstract(cut(row["title"] or ""), cut(row["abstract"] or ""), tags)
             if not codes or not text:
                 empty += 1
                 continue
@@ -410,7 +325,7 @@ class IPCClassification(_Tagged, FrozenTask):
             logger.warning("%s: %d IPC codes of the %s part cannot be read or stop above the subclass", self.metadata.name, unread, name)
         if empty:
             logger.warning("%s: %d patents of the %s part have no text or no subclass and are left out", self.metadata.name, empty, name)
-        return Labelled(texts, labels)
+        return texts, labels
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: ClassificationData) -> dict[str, Any]:
         from patent_mteb.protocols.knn import WIPO_AT_KS, ranked_knn
@@ -453,14 +368,15 @@ BENCHMARK = PatentBenchmark(
                 "PatentMapAbsToAbsRetrieval",
                 "abstract",
                 ("abstract",),
-                "Given a patent application by title and abstract, retrieve the patents that its search report cites, by title and abstract.",
+                "Given a patent application by title and abstract, retrieve the patents that its search report cites, "
+                "by title and abstract.",
             ),
             _retrieval(
                 "PatentMapClmToAllRetrieval",
                 "claim",
                 ("abstract", "claim", "invention"),
-                "Given a patent application by its claims, retrieve the patents that its search report cites, by abstract, claims or "
-                "description, whichever is closest.",
+                "Given a patent application by its claims, retrieve the patents that its search report cites, "
+                "by abstract, claims or description, whichever is closest.",
             ),
         ),
         "Classification": (

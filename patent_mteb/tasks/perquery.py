@@ -13,6 +13,7 @@ saved to ``$PATENT_MTEB_QUERY_SCORES``, else to ``query_scores`` in the user cac
 from __future__ import annotations
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, write_parquet
 from patent_mteb.metrics.measures import Judged, QueryScores
 from patent_mteb.metrics.slices import Qrels
@@ -33,6 +35,8 @@ from patent_mteb.search.run import Run
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
     from mteb.models.model_meta import ModelMeta
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["MEASURES", "RUNS_VARIABLE", "VARIABLE", "Evaluation", "folder", "hand_on", "path_of", "receiving", "save"]
 
@@ -89,12 +93,27 @@ class Evaluation:
 
 
 def folder() -> Path:
-    """The folder that per-query scores are written to where nobody receives them."""
+    """The folder that per-query scores are written to where nobody receives them.
+
+    Example:
+        >>> from patent_mteb.tasks.perquery import folder
+        >>> folder().name
+        'query_scores'
+    """
     return Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else cache_root() / "query_scores"
 
 
 def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> Path:
-    """Path of a file beside the result of a model and a task, in mteb's folder structure."""
+    """Path of a file beside the result of a model and a task, in mteb's folder structure.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.tasks.perquery import path_of
+        >>> path = path_of(Path("results"), bm25("dapfam").mteb_model_meta, "PatentCitationRetrieval", ".run")
+        >>> path.parts[:2], path.name
+        (('results', 'patent-mteb__bm25-dapfam'), 'PatentCitationRetrieval.run')
+    """
     place: Path = root / model_meta.model_name_as_path() / (model_meta.revision or "no_revision_available")
     if model_meta.experiment_name:
         place = place / "experiments" / model_meta.experiment_name
@@ -102,7 +121,18 @@ def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> P
 
 
 def save(evaluation: Evaluation, root: Path) -> Path:
-    """Write the per-query scores of one evaluation, and its run and qrels in TREC format if ``$PATENT_MTEB_RUNS`` is set."""
+    """Write the per-query scores of one evaluation, and its run and qrels in TREC format if ``$PATENT_MTEB_RUNS`` is set.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.tasks.perquery import save
+        >>> task, model = mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), bm25("dapfam")
+        >>> run = task.rank(model)
+        >>> save(task.judge(run, task.tables.qrels, model.mteb_model_meta), Path("scores")).name
+        'PatentMapAbsToAbsRetrieval.sample.queries.parquet'
+    """
     meta, name = evaluation.model, evaluation.task.name
     path = path_of(root, meta, name, ".queries.parquet")
     write_parquet(path, evaluation.table())
@@ -117,7 +147,18 @@ _RECEIVER: ContextVar[Callable[[Evaluation], object] | None] = ContextVar("paten
 
 @contextmanager
 def receiving(receiver: Callable[[Evaluation], object]) -> Iterator[None]:
-    """Give every evaluation of the block to ``receiver`` instead of saving it to :func:`folder`."""
+    """Give every evaluation of the block to ``receiver`` instead of saving it to :func:`folder`.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.tasks.perquery import receiving
+        >>> task, found = mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), []
+        >>> with receiving(found.append):
+        ...     result = mteb.evaluate(bm25("dapfam"), task, cache=None, co2_tracker=False, show_progress_bar=False)
+        >>> len(found[0].per_query.queries)
+        25
+    """
     token = _RECEIVER.set(receiver)
     try:
         yield
@@ -126,9 +167,25 @@ def receiving(receiver: Callable[[Evaluation], object]) -> Iterator[None]:
 
 
 def hand_on(evaluation: Evaluation) -> None:
-    """Give an evaluation to whoever receives it, or save it to :func:`folder`."""
+    """Give an evaluation to whoever receives it, or save it to :func:`folder`.
+
+    A file that cannot be written costs a warning, not the score that the evaluation is for.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.tasks.perquery import hand_on, receiving
+        >>> task, model = mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), bm25("dapfam")
+        >>> evaluation = task.judge(task.rank(model), task.tables.qrels, model.mteb_model_meta)
+        >>> with receiving(lambda received: print(received.task.name)):
+        ...     hand_on(evaluation)
+        PatentMapAbsToAbsRetrieval.sample
+    """
     receiver = _RECEIVER.get()
-    if receiver is None:
-        save(evaluation, folder())
-    else:
-        receiver(evaluation)
+    try:
+        if receiver is None:
+            save(evaluation, folder())
+        else:
+            receiver(evaluation)
+    except (OSError, DataError) as error:
+        logger.warning("%s: the per-query scores or the run could not be written, the score stands (%s)", evaluation.task.name, error)

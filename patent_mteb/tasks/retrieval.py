@@ -2,8 +2,9 @@
 
 A ranking is a :class:`~patent_mteb.search.run.Run` from the search to the per-query scores. Its scores are those of mteb's own
 machinery, several times faster and in a fraction of the memory, for mteb holds a ranking as a dictionary of dictionaries.
-``PATENT_MTEB_FAST=0`` leaves search and scores to mteb, and so do the scores where mteb is asked to save predictions; slices, per-query
-scores and everything else are read off the run either way. ``tests/tasks/test_retrieval.py`` holds both ways to the same results.
+``PATENT_MTEB_FAST=0`` leaves search and scores to mteb, and so do the scores where mteb is asked to save predictions or to rerank
+given candidates; slices, per-query scores and everything else are read off the run either way. ``tests/tasks/test_retrieval.py``
+holds both ways to the same results.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from datasets import Dataset
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import Judged, retrieval_scores
 from patent_mteb.metrics.slices import Qrels
-from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.base import ArraySearch, SearchContext, text_dataset
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.run import Run
@@ -64,8 +64,8 @@ class RetrievalTables:
             columns[name] = [values[key] for key in self.corpus]
         scored = {query: judged for query, judged in self.qrels.items() if any(gain > 0 for gain in judged.values())}
         return RetrievalSplitData(
-            corpus=Dataset.from_dict(columns),
-            queries=Dataset.from_dict({"id": list(scored), "text": [self.queries[query] for query in scored]}),
+            corpus=text_dataset(columns),
+            queries=text_dataset({"id": list(scored), "text": [self.queries[query] for query in scored]}),
             relevant_docs=scored,
             top_ranked=None,
         )
@@ -106,17 +106,19 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             DataError: the data cannot be had or cannot be used.
         """
         self.load_data()
-        context = self._context({"encode_kwargs": encode_kwargs or {}, "hf_split": self.split, "hf_subset": self.source.subset})
-        (data_split,) = ((self.dataset or {})[self.source.subset][self.split],)
-        system, data_split = self.system(model), self.texts_for(model, data_split)
+        given = (self.dataset or {})[self.source.subset][self.split]
+        where = {"encode_kwargs": encode_kwargs or {}, "hf_split": self.split, "hf_subset": self.source.subset}
+        context = self._context(where, given["top_ranked"])
+        system, data_split = self.system(model), self.texts_for(model, given)
         system.ensure_indexed(data_split["corpus"], context)
         run = system.rank(data_split["queries"], max(self.k_values), context)
         return replace(run, task=self.metadata.name)
 
     def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
         """mteb's scores of the task, and ours; the evaluation is handed on for per-query scores (:mod:`.perquery`)."""
-        system, data_split = self.system(model), self.texts_for(model, data_split)
-        if self._on_arrays(arguments.get("prediction_folder")):
+        candidates = data_split["top_ranked"]
+        system, data_split = self.system(model), {**self.texts_for(model, data_split), "top_ranked": candidates}
+        if candidates is None and self._on_arrays(arguments.get("prediction_folder")):
             run, scores = self._evaluate(system, data_split, self._context(arguments), arguments["timer"])
         else:
             listening = AsMteb(system, self.tables.hidden)

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from patent_mteb import files
 from patent_mteb.data.sources import DataSet
-from patent_mteb.errors import DataError, refuse_repeat
+from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents import ipc, views
@@ -93,7 +93,7 @@ SUMMARIES = {
 
 @dataclass(frozen=True)
 class Folder:
-    """The family's directory with what the slices need, worked out once for all tasks."""
+    """The benchmark's directory with what the slices need, worked out once for all tasks."""
 
     tables: beir.BeirFolder
     texts: pa.Table
@@ -105,7 +105,7 @@ class Folder:
 
 @lru_cache(maxsize=2)
 def read_folder(folder: Path, revision: str) -> Folder:
-    """Read and check the family's directory; ``revision`` keeps two states of one directory apart.
+    """Read and check the benchmark's directory; ``revision`` keeps two states of one directory apart.
 
     Raises:
         DataError: what :func:`patent_mteb.recipes.beir.read_beir` says, a missing or wrongly typed column, a query or edge that is
@@ -130,14 +130,12 @@ def read_folder(folder: Path, revision: str) -> Folder:
 
 
 def _representations(path: Path, tables: beir.BeirFolder, counts: Counter[str]) -> pa.Table:
-    texts = files.read_parquet(path, {"_id": pa.string()})
+    texts = files.read_keyed(path)
     files.check_columns(texts, {name: pa.string() for name in REPRESENTATIONS if name in texts.column_names}, path)
-    seen: dict[str, int] = {}
     for row, key in enumerate(texts["_id"].to_pylist(), start=1):
-        refuse_repeat(seen, key, row, path=path, what="_id", remedy="keep one row an id")
         if key not in tables.queries:
             raise DataError(f"unknown query '{key}'", path=path, row=row, remedy="add it to queries.jsonl or delete the row")
-    if without := len(tables.queries.keys() - seen.keys()):
+    if without := len(tables.queries) - texts.num_rows:
         counts["queries without a row in queries.parquet"] = without
     return texts
 

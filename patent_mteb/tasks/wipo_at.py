@@ -39,6 +39,32 @@ logger = logging.getLogger(__name__)
 
 DATA = DataSet("WIPO-AT", "wipo_at")
 
+QUERY_VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims")
+CORPUS_VIEWS = ("TA", "TAC", "Claim1", "Abstract", "DWPIFull", "DWPITA")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of the section grid (§3.4): the view of the query and the view of the corpus."""
+
+    query: str
+    corpus: str
+
+    @property
+    def name(self) -> str:
+        if self.query == self.corpus == "TAC":
+            return "PatentCitationRetrieval"
+        return f"WIPOAT{self.query}To{self.corpus}Retrieval"
+
+    @property
+    def description(self) -> str:
+        headline = " This cell is the headline task of the benchmark." if self.name == "PatentCitationRetrieval" else ""
+        return (
+            "Given a patent of the assistive-technology landscape, retrieve the patents that its family cites "
+            f"(query text: {self.query}, corpus text: {self.corpus}).{headline}"
+        )
+
+
 FACTS = Facts(
     name="WIPO-AT",
     description="Citation retrieval, multi-label classification and clustering on the WIPO assistive-technology landscape.",
@@ -64,35 +90,10 @@ FACTS = Facts(
     ),
     paper="wipo_at",
     paper_queries=46_069,  # §1
+    section_grid={Cell(query, corpus).name: (query, corpus) for query in QUERY_VIEWS for corpus in CORPUS_VIEWS},  # §3.4
     known_by=("corpus.jsonl", "qrels"),
     check=check,
 )
-
-QUERY_VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims")
-CORPUS_VIEWS = ("TA", "TAC", "Claim1", "Abstract", "DWPIFull", "DWPITA")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell of the section grid (§3.4): the view of the query and the view of the corpus."""
-
-    query: str
-    corpus: str
-
-    @property
-    def name(self) -> str:
-        if self.query == self.corpus == "TAC":
-            return "PatentCitationRetrieval"
-        return f"WIPOAT{self.query}To{self.corpus}Retrieval"
-
-    @property
-    def description(self) -> str:
-        headline = " This cell is the headline task of the family." if self.name == "PatentCitationRetrieval" else ""
-        return (
-            "Given a patent of the assistive-technology landscape, retrieve the patents that its family cites "
-            f"(query text: {self.query}, corpus text: {self.corpus}).{headline}"
-        )
-
 
 HEADLINE = Cell("TAC", "TAC")
 CELLS = (
@@ -106,7 +107,7 @@ CELLS = (
 
 @dataclass(frozen=True)
 class Folder:
-    """The family's directory with what the slices need, worked out once for all tasks."""
+    """The benchmark's directory with what the slices need, worked out once for all tasks."""
 
     tables: beir.BeirFolder
     hidden: dict[str, frozenset[str]]
@@ -117,7 +118,7 @@ class Folder:
 
 @lru_cache(maxsize=2)
 def read_folder(folder: Path, revision: str) -> Folder:
-    """Read the family's directory; ``revision`` keeps two states of one directory apart."""
+    """Read the benchmark's directory; ``revision`` keeps two states of one directory apart."""
     tables = beir.read_beir(folder)
     rows = files.table_rows(tables.metadata)
     parts, unformed = _slices(tables, rows)
@@ -156,7 +157,7 @@ def _slices(tables: beir.BeirFolder, rows: dict[str, dict[str, Any]]) -> tuple[d
 class CitationRetrieval(PatentRetrieval):
     """Citation retrieval (§3.3.1) of one cell of the section grid.
 
-    Follows the paper in what is relevant (binary, from intra-corpus citation edges of the family), in the removal of the
+    Follows the paper in what is relevant (binary, from intra-corpus citation edges of the patent family), in the removal of the
     query's own family, in nDCG@10 as main score and in the IN/OUT rule; follows mteb in breaking ties (by score, then document
     id, both descending) and in cutting MAP and MRR at the ranks it reports (``map_at_1000``, ``mrr_at_10``), where the paper names
     no depth. IN and OUT compare the coarse domain of query and document; jurisdiction slices go by the query's filing office.

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from small_world import world
 
 from patent_mteb import cli
 from patent_mteb.data import sources
@@ -44,8 +45,8 @@ def test_tasks_that_cannot_be_done_are_skipped_with_their_reason(hand, capsys):
     assert "3 of 4 tasks have no score" in streams.err
     assert "WIPOATEmergingClassification: skipped: mteb/baseline-bm25s does not embed texts" in streams.err
     assert "WIPOATTAToTARetrieval: skipped:" in streams.err and "the text view TA is missing" in streams.err
-    for part in ("datalyes/title2full", "HF_TOKEN", "PATENT_MTEB_DATA/datalyes/title2full", "PATENT_MTEB_SAMPLE=1"):
-        assert part in streams.err
+    for name in ("datalyes/title2full", "HF_TOKEN", "PATENT_MTEB_DATA/datalyes/title2full", "PATENT_MTEB_SAMPLE=1"):
+        assert name in streams.err
     assert "Traceback" not in streams.err
 
 
@@ -75,7 +76,7 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
     assert "1 tasks load (PatentCitationRetrieval)" in printed
     assert "note" in printed and "in, out cannot be formed" in printed
     assert cli.main(["validate", str(hand)]) == 2
-    assert "holds no family's data" in capsys.readouterr().err
+    assert "holds no benchmark's data" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -98,9 +99,9 @@ def test_wrong_arguments_are_named(hand, capsys, arguments, message):
 
 
 def test_an_interrupted_run_keeps_what_is_done(hand, capsys, monkeypatch):
-    from patent_mteb.experiments import run
+    from patent_mteb.experiments import run as experiment
 
-    real = run.mteb.evaluate
+    real = experiment.mteb.evaluate
     calls = []
 
     def evaluate(model, task, **kwargs):
@@ -109,7 +110,7 @@ def test_an_interrupted_run_keeps_what_is_done(hand, capsys, monkeypatch):
             raise KeyboardInterrupt
         return real(model, task, **kwargs)
 
-    monkeypatch.setattr(run.mteb, "evaluate", evaluate)
+    monkeypatch.setattr(experiment.mteb, "evaluate", evaluate)
     assert run("-t", "PatentCitationRetrieval", "PatenTEBBloom", "PatenTEBTitle2Full", "-m", "mteb/baseline-bm25s") == 130
     streams = capsys.readouterr()
     assert "1.0000" in streams.out
@@ -139,35 +140,48 @@ def test_list(capsys):
     assert "datalyes/patembed-base" in capsys.readouterr().out
 
 
-def test_run_takes_every_option_of_mteb_run():
-    from mteb.cli.build_cli import build_cli
-
-    def options(parser, command):
-        (choices,) = [action.choices for action in parser._actions if action.choices and command in action.choices]
-        return {option for action in choices[command]._actions for option in action.option_strings}
-
-    deprecated = {"--overwrite", "--save_predictions"}
-    assert options(build_cli(), "run") - deprecated <= options(cli._parser(), "run")
+def test_filters_beside_a_benchmark_have_no_effect_and_that_is_said(hand, capsys):
+    assert run("-b", "PatentMap", "--task-types", "Retrieval", "-m", "./nowhere/at/all") == 2
+    assert "--task-types has no effect" in capsys.readouterr().err
 
 
 def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
-    from test_build_wipo_at import CITATIONS, PATENTS
-
     from patent_mteb.patents.records import write_citations, write_patents
 
-    write_patents(tmp_path / "patents.jsonl", PATENTS)
-    write_citations(tmp_path / "citations.parquet", CITATIONS)
+    patents, citations = world()
+    write_patents(tmp_path / "patents.jsonl", patents)
+    write_citations(tmp_path / "citations.parquet", citations)
     inputs = (str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.parquet"), str(tmp_path / "root"))
     assert cli.main(["build", "wipo_at", *inputs, "--set", "seed=7", "--set", "allow_empty_views=true"]) == 0
     assert "0.9 quality assurance" in capsys.readouterr().out
     assert cli.main(["build", "wipo_at", *inputs, "--set", "sead=7"]) == 2
-    assert "recipe wipo_at has no setting 'sead'" in capsys.readouterr().err
+    assert "has no setting 'sead'" in capsys.readouterr().err
+    assert cli.main(["build", "wipo_at", *inputs, "--set", "train=1.5"]) == 2
+    assert "number from 0 to 1" in capsys.readouterr().err
     assert cli.main(["build", "wipoat", *inputs]) == 2
-    assert "there is no recipe 'wipoat'" in capsys.readouterr().err
+    assert "'wipoat'" in capsys.readouterr().err
     assert cli.main(["validate", str(tmp_path / "root")]) == 2
     printed = capsys.readouterr().out
     assert "tasks load (PatentCitationRetrieval" in printed
     assert "labels/ConventionalEnvironment.parquet: the file is missing" in printed
+
+
+@pytest.mark.parametrize("name", ["dapfam", "DAPFAM", "wipo_at", "WIPO-AT", "patenteb", "sophia", "patentmap"])
+def test_build_lists_the_settings_of_a_recipe(capsys, name):
+    from patent_mteb import recipes
+
+    assert cli.main(["build", name, "--settings"]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.split() == ["setting", "type", "default", "description"]
+    settings = recipes.settings(name)
+    assert settings
+    for setting in settings:
+        assert any(line.split()[0] == setting.name for line in lines if line.strip()), setting
+
+
+def test_build_lists_the_settings_of_no_unknown_recipe(capsys):
+    assert cli.main(["build", "wipoat", "--settings"]) == 2
+    assert "wipoat" in capsys.readouterr().err
 
 
 def test_store_info_verify_and_prune(tmp_path, capsys):
@@ -213,6 +227,22 @@ def test_report_and_export(tmp_path, capsys):
     assert cli.main(["export", str(tmp_path / "results"), str(tmp_path / "exported")]) == 1
     streams = capsys.readouterr()
     assert "0 results exported" in streams.out and "measured on the built-in sample" in streams.err
+    assert cli.main(["export", str(tmp_path / "results"), "--out", str(tmp_path / "exported")]) == 1
+    assert "0 results exported" in capsys.readouterr().out
+
+
+def test_report_writes_tables_and_page_to_their_own_folders(tmp_path, capsys):
+    from report_folders import sample_world
+
+    sample_world(tmp_path / "results")
+    page, tables = tmp_path / "page", tmp_path / "tables"
+    assert cli.main(["report", str(tmp_path / "results"), "--html", str(page), "--out", str(tables), "--format", "markdown", "csv"]) == 0
+    assert [path.name for path in page.iterdir()] == ["index.html"]
+    assert {path.name for path in tables.iterdir()} == {"report.md", "csv"}
+    printed = capsys.readouterr().out
+    assert str(page / "index.html") in printed and str(tables / "report.md") in printed
+    assert cli.main(["report", str(tmp_path / "results"), "--html", str(tmp_path / "alone")]) == 0
+    assert (tmp_path / "alone" / "index.html").is_file()
 
 
 def test_geometry(hand, capsys, monkeypatch):
@@ -226,3 +256,40 @@ def test_geometry(hand, capsys, monkeypatch):
     assert "SophiaAbRetrieval.sample" in printed and "alignment" in printed and "uniformity" in printed
     assert cli.main([*arguments, "PatenTEBBloom"]) == 2
     assert "is no retrieval task of the suite" in capsys.readouterr().err
+    assert cli.main([*arguments, "SophiaAbRetrival"]) == 2
+    assert "Did you mean: 'SophiaAbRetrieval'" in capsys.readouterr().err
+    assert cli.main(["geometry", "-m", "bm25", "-t", "SophiaAbRetrieval"]) == 2
+    assert "does not embed texts" in capsys.readouterr().err
+
+
+def test_sweep(tmp_path, capsys, monkeypatch):
+    from standins import checkpoint
+    from worlds import dapfam_tables
+
+    dapfam_tables(tmp_path / "data")
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv("PATENT_MTEB_STORE", str(tmp_path / "default"))
+    checkpoint(tmp_path / "model", 8, "mean")
+    matrix = ["sweep", "dapfam", "--queries", "TA", "--corpora", "TA", "--out", str(tmp_path / "table.csv"), "-v", "1"]
+    model = ["-m", str(tmp_path / "model"), "--batch-size", "4"]
+    assert cli.main([*matrix, *model, "--no-store"]) == 0
+    assert not (tmp_path / "default").exists()
+    header, *rows, last = capsys.readouterr().out.splitlines()
+    assert header.split()[:4] == ["backend", "granularity", "query", "corpus"]
+    assert {row.split()[0] for row in rows} == {"bm25", "dense"}
+    assert last == f"2 runs in {tmp_path / 'table.csv'}"
+    assert cli.main([*matrix, *model, "--backends", "hybrid", "--rrf", "60", "--store", str(tmp_path / "store")]) == 0
+    assert "3 runs in" in capsys.readouterr().out
+    assert (tmp_path / "store").exists() and not (tmp_path / "default").exists()
+    assert cli.main([*matrix, "--backends", "dense"]) == 2
+    assert "other models" in capsys.readouterr().err
+    matrix[matrix.index("--out") + 1] = str(tmp_path / "other.csv")
+    assert cli.main([*matrix, "--backends", "dense"]) == 2
+    assert "name one with -m" in capsys.readouterr().err
+    assert cli.main([*matrix, "--backends", "sparse"]) == 2
+    assert "backend 'sparse' is unknown" in capsys.readouterr().err
+    assert cli.main([*matrix, "--bm25", "okapi"]) == 2
+    assert "okapi" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["sweep", "sophia"])
+    assert "choose from" in capsys.readouterr().err

@@ -1,7 +1,13 @@
 """Where data comes from, and that different data never share an identity."""
 
+import importlib
+import re
+import shutil
+import sys
+
 import pytest
 
+from patent_mteb import sample
 from patent_mteb.data import sources
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.sample import SAMPLE_VERSION
@@ -24,10 +30,10 @@ def place(root, data, text="x"):
 
 
 def test_without_anything_released_data_is_on_the_hub_and_the_rest_is_the_sample():
-    hub, sample = sources.resolve(RELEASED), sources.resolve(UNRELEASED)
+    hub, built_in = sources.resolve(RELEASED), sources.resolve(UNRELEASED)
     assert (hub.kind, hub.revision, hub.subset, hub.task_suffix) == ("hub", "a" * 40, "default", "")
-    assert (sample.kind, sample.task_suffix) == ("sample", ".sample")
-    assert sample.revision == sample.subset == f"sample-{SAMPLE_VERSION}"
+    assert (built_in.kind, built_in.task_suffix) == ("sample", ".sample")
+    assert built_in.revision == built_in.subset == f"sample-{SAMPLE_VERSION}"
 
 
 def test_sample_variable_and_forced_sample(monkeypatch, root):
@@ -62,7 +68,7 @@ def test_a_download_of_the_pinned_commit_counts_as_the_hub(root):
     assert sources.resolve(RELEASED).subset.startswith("local-")
 
 
-def test_a_family_without_sample_can_be_listed_and_says_what_is_missing_when_it_is_read():
+def test_a_data_set_without_sample_can_be_listed_and_says_what_is_missing_when_it_is_read():
     source = sources.resolve(sources.DataSet("Theirs", ""))
     assert (source.kind, source.revision) == ("local", "missing")
     assert str(source.path("corpus.jsonl")) == "$PATENT_MTEB_DATA/Theirs/corpus.jsonl"
@@ -93,3 +99,85 @@ def test_the_sample_is_built_once(monkeypatch, tmp_path):
     assert (first / "WIPO-AT" / "corpus.jsonl").stat().st_mtime_ns == stamp
     assert [path.name for path in first.parent.iterdir()] == ["wipo_at"]
     sources.sample_root.cache_clear()
+
+
+RECIPE = """
+from pathlib import Path
+from patent_mteb.recipes import BuildLog
+
+SAMPLE = "{word}"
+
+def build(patents, citations, root, params=None):
+    (root / "Outside").mkdir()
+    (root / "Outside" / "table").write_text(f"{{params}} {{len(patents)}} {{len(citations)}}")
+    return BuildLog("Outside")
+"""
+
+
+@pytest.fixture
+def outside(monkeypatch, tmp_path):
+    """Writes a recipe outside the package as a module that can be imported, and forgets what was known of the one before."""
+    monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def write(text, name="my_recipes.outside"):
+        file = tmp_path.joinpath(*name.split(".")).with_suffix(".py")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        importlib.invalidate_caches()
+        for module in ("my_recipes", name):
+            monkeypatch.delitem(sys.modules, module, raising=False)
+        shutil.rmtree(file.parent / "__pycache__", ignore_errors=True)
+        forget()
+        return sources.DataSet("Outside", name)
+
+    def forget():
+        sources.sample_root.cache_clear()
+        sources.sample_revision.cache_clear()
+
+    yield write
+    forget()
+
+
+def test_a_benchmark_outside_the_package_has_its_own_sample(outside):
+    patents, citations = sample.generate()
+    first = sources.resolve(outside(RECIPE.format(word="first")))
+    assert (first.kind, first.subset, first.task_suffix) == ("sample", first.revision, ".sample")
+    assert re.fullmatch(rf"sample-{SAMPLE_VERSION}-[0-9a-f]{{12}}", first.revision)
+    assert first.path("table").read_text() == f"first {len(patents)} {len(citations)}"
+    folder = first.path()
+    again = sources.resolve(outside(RECIPE.format(word="first")))
+    assert again == first and again.path() == folder
+    changed = sources.resolve(outside(RECIPE.format(word="second")))
+    assert changed.revision != first.revision and changed.path().parent != folder.parent
+    assert changed.path("table").read_text().startswith("second ") and (folder / "table").read_text().startswith("first ")
+
+
+def test_the_main_module_can_be_the_recipe(outside, monkeypatch, tmp_path):
+    outside(RECIPE.format(word="main"), "script")
+    monkeypatch.setitem(sys.modules, "__main__", importlib.import_module("script"))
+    source = sources.resolve(sources.DataSet("Outside", "__main__"))
+    assert source.path("table").read_text().startswith("main ")
+    assert source.path().parent.name.startswith("__main__-")
+    sources.sample_revision.cache_clear()
+    monkeypatch.delattr(sys.modules["__main__"], "__file__")
+    with pytest.raises(DataError, match="is in no file"):
+        sources.resolve(source.data)
+
+
+@pytest.mark.parametrize("name", ["my_recipes.nothing", "nothing.at.all", "wipoat"])
+def test_a_recipe_that_is_not_there_is_named(outside, name):
+    outside(RECIPE.format(word="x"))
+    with pytest.raises(DataError, match=f"there is no recipe '{name}'"):
+        sources.resolve(sources.DataSet("Outside", name))
+
+
+def test_a_module_that_is_no_recipe_is_refused_and_leaves_nothing(outside, tmp_path):
+    source = sources.resolve(outside("SAMPLE = None"))
+    with pytest.raises(DataError, match=r"my_recipes\.outside is no recipe: it has no build"):
+        source.path("table")
+    assert not [path for path in (tmp_path / "cache" / "sample").rglob("*") if "my_recipes" in path.name]
+
+
+def test_names_of_the_packages_recipes_are_read_in_any_spelling():
+    assert {sources.sample_revision(name) for name in ("wipo_at", "WIPO-AT", "PatenTEB")} == {f"sample-{SAMPLE_VERSION}"}

@@ -16,7 +16,8 @@ from patent_mteb.recipes import patentmap as build_patentmap
 from patent_mteb.recipes import sophia as build_sophia
 from patent_mteb.tasks import patentmap, sophia
 
-CLM = next(task for task in patentmap.TASKS if "ClmToAll" in task.metadata.name)
+CLM = next(task for task in patentmap.BENCHMARK.task_classes if "ClmToAll" in task.metadata.name)
+ABSTRACTS = sophia.BENCHMARK.task_classes[2]
 FREE = {
     "query_offices": (), "query_first_year": None, "query_last_year": None,
     "ipc_offices": (), "ipc_first_year": None, "ipc_last_year": None,
@@ -60,7 +61,7 @@ def ida(groups):
 
 def test_a_task_without_sections(root):
     model = Words()
-    task = sophia.TASKS[2]()
+    task = ABSTRACTS()
     found = geometry(model, task, pairs=200_000)
     tables = beir.read_beir(root / "Sophia")
     documents = {key: model.vector(" ".join(parts)).astype(np.float64) for key, parts in tables.corpus.items()}
@@ -102,12 +103,21 @@ def test_sections(root):
     assert geometry(with_section_tags(Words()), CLM())["alignment"] != found["alignment"]
 
 
+def test_what_one_model_reads_is_nothing_to_the_next_one(root):
+    """A task keeps no state of a model: section tags are in the texts of the models that read them, whoever came before."""
+    task, model = CLM(), Words()
+    plain = geometry(model, task, max_documents=10, pairs=50)
+    tagged = geometry(with_section_tags(Words()), task, max_documents=10, pairs=50)
+    assert geometry(Words(), task, max_documents=10, pairs=50) == plain != tagged
+    assert not any("[claim]" in text for text in model.seen)
+
+
 def test_large_corpora_are_sampled(root):
     model = Words()
-    found = geometry(model, sophia.TASKS[2](), max_documents=10, pairs=5)
+    found = geometry(model, ABSTRACTS(), max_documents=10, pairs=5)
     assert found["n_documents"] == 10 and found["n_pairs"] == 5
     assert len(model.seen) <= 20
-    assert geometry(Words(), sophia.TASKS[2](), max_documents=10, pairs=5) == found
+    assert geometry(Words(), ABSTRACTS(), max_documents=10, pairs=5) == found
 
 
 def test_models_without_geometry(root):
@@ -116,6 +126,6 @@ def test_models_without_geometry(root):
             return np.zeros(8, np.float32)
 
     with pytest.raises(ModelError, match=r"geometry of test/words on SophiaAbRetrieval cannot be measured: .*rows of zeros"):
-        geometry(Nothing(), sophia.TASKS[2]())
+        geometry(Nothing(), ABSTRACTS())
     with pytest.raises(ModelError, match="object does not embed texts"):
-        geometry(object(), sophia.TASKS[2]())
+        geometry(object(), ABSTRACTS())

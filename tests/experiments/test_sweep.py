@@ -9,9 +9,12 @@ from patent_mteb.data import sources
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments import sweep
 from patent_mteb.search.bm25 import bm25
+from patent_mteb.search.engine import FAST_VARIABLE
 from patent_mteb.search.fusion import Hybrid
 from patent_mteb.search.passages import Passages
 from patent_mteb.search.splitting import TokenWindows, WordTokenizer
+from patent_mteb.tasks import retrieval
+from patent_mteb.tasks.perquery import receiving
 
 MATRIX = sweep.Matrix(
     backends=("bm25", "dense", "hybrid"),
@@ -28,6 +31,7 @@ def local(tmp_path_factory, monkeypatch):
     root = tmp_path_factory.mktemp("dapfam")
     dapfam_tables(root)
     monkeypatch.setenv(sources.DATA_VARIABLE, str(root))
+    return root / "datalyes" / "DAPFAM_patent"
 
 
 def without_seconds(table):
@@ -48,6 +52,27 @@ def test_rows_equal_their_own_evaluations(tmp_path):
         for name in ("ndcg_at_100", "in_ndcg_at_100", "out_ndcg_at_100", "recall_at_100", "in_recall_at_10"):
             assert row[name] == pytest.approx(found[name], abs=1e-5), (row, name)
         assert row["seconds"] > 0
+
+
+def test_every_evaluation_is_on_arrays_and_hides_what_a_query_must_not_see(local, tmp_path, monkeypatch):
+    """Review A3: no evaluation of a sweep was on arrays, for its timer hid what a model can do. Every query is in its own corpus."""
+    queries = pl.read_parquet(local / "queries.parquet").drop("abstract_keywords").rename({"query_id": "relevant_id"})
+    pl.concat([pl.read_parquet(local / "corpus.parquet"), queries]).write_parquet(local / "corpus.parquet")
+    scored, evaluations = [], []
+    real = retrieval.retrieval_scores
+    monkeypatch.setattr(retrieval, "retrieval_scores", lambda docs, *rest: scored.append(len(docs)) or real(docs, *rest))
+    with receiving(evaluations.append):
+        table = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
+    assert scored == [8] * table.height
+    assert len(evaluations) == table.height
+    for evaluation in evaluations:
+        found = evaluation.run.to_dict()
+        assert len(evaluation.run.doc_ids) == 48
+        assert not any(query in documents for query, documents in found.items())
+    monkeypatch.setenv(FAST_VARIABLE, "0")
+    other = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "by mteb.csv")
+    assert len(scored) == table.height
+    assert without_seconds(other).equals(without_seconds(table))
 
 
 def test_aggregations_share_one_pass(tmp_path):

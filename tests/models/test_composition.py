@@ -6,10 +6,11 @@ from functools import lru_cache
 import mteb
 import numpy as np
 import pytest
+from colbert_standins import write_checkpoint
 from mteb.cache import ResultCache
 from mteb.models.model_meta import ModelMeta
 from searching import failures
-from test_rerank import write_cross_encoder
+from standins import write_cross_encoder
 from tokenizers import Tokenizer, models, pre_tokenizers
 from worlds import FixedSearch, HashEncoder, dapfam_tables, scores_of
 
@@ -17,7 +18,8 @@ from patent_mteb import cli
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import describe
 from patent_mteb.models import Hybrid, Passages, Reranked, Truncated, bm25, compose, load, stored
-from patent_mteb.tasks.catalogue import TASKS
+from patent_mteb.search.colbert import available_backends
+from patent_mteb.tasks.catalogue import tasks
 
 TASK = "PatentDAPFAMTAToTACRetrieval"
 
@@ -183,7 +185,7 @@ def test_dimensions_and_fusion_encode_each_text_once(task, store):
     assert len(encoder.texts) == len(set(encoder.texts)) > 48
 
 
-# ---------------------------------------------------------------- the families, on the sample
+# ---------------------------------------------------------------- the benchmarks, on the sample
 
 SAMPLED = (
     "PatentCitationRetrieval",
@@ -200,8 +202,8 @@ SAMPLED = (
 )
 
 
-def test_store_changes_no_score_of_any_family(store):
-    kinds = [task for task in TASKS if task.metadata.name in SAMPLED]
+def test_store_changes_no_score_of_any_benchmark(store):
+    kinds = [task for task in tasks() if task.metadata.name in SAMPLED]
     bare, once = Encoder(dims=16), Encoder(dims=16)
     model = stored(once, store)
     for kind in kinds:
@@ -261,9 +263,7 @@ def test_what_a_model_cannot_do_is_refused(task, tmp_path):
 
 @pytest.fixture(scope="module")
 def colbert(tmp_path_factory):
-    from test_late_interaction import BACKENDS, write_checkpoint
-
-    if not BACKENDS:
+    if not available_backends():
         pytest.skip("neither sentence-transformers >= 6 nor PyLate is installed")
     folder = tmp_path_factory.mktemp("colbert") / "tiny"
     write_checkpoint(folder, "both")

@@ -20,14 +20,14 @@ from mteb.models.models_protocols import EncoderProtocol
 from mteb.types import PromptType
 from sentence_transformers import SentenceTransformer
 from standins import bare, checkpoint
-from test_prompts import EXPECTED
+from table_11 import EXPECTED
 from torch.utils.data import DataLoader
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.prompts import TABLE_11, TASK_PROMPTS
-from patent_mteb.models.registry import METAS, PatentEncoder, load_patembed, load_plain, section_tags, without_prompts
+from patent_mteb.models.registry import METAS, PatentEncoder, load_plain, section_tags, without_prompts
 
 QUERY, DOCUMENT = PromptType.query, PromptType.document
 NESTED = {
@@ -93,7 +93,7 @@ def local_models(hub, monkeypatch):
 def patembed(hub):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATENT_MTEB_MODELS", str(hub))
-        return load_patembed("datalyes/patembed-base", device="cpu")
+        return load_plain("datalyes/patembed-base", device="cpu")
 
 
 @pytest.mark.parametrize("task", TASK_PROMPTS)
@@ -134,13 +134,13 @@ def test_prompts_are_there_before_anything_is_encoded(hub):
     """Whoever looks prompts up without encoding (a store, a report) finds the same ones; unprompted models have none."""
     name = "PatenTEBTitle2Full"
     for settings in ({}, {"input": "noSEP"}):
-        model = load_patembed("datalyes/patembed-base", device="cpu", **settings)
+        model = load_plain("datalyes/patembed-base", device="cpu", **settings)
         assert get_prompt(model.model_prompts, metadata(name), DOCUMENT) == EXPECTED[name][1]
         assert get_prompt(model.model_prompts, metadata("BigPatentClustering.v2", "Clustering"), None) is not None
-    late = load_patembed("datalyes/patembed-base", device="cpu")
+    late = load_plain("datalyes/patembed-base", device="cpu")
     key = late.get_prompt_name(metadata("SophiaNewRetrieval"), QUERY)
     assert late.model_prompts[key] == EXPECTED["PatenTEBRetrievalMIXED"][0]
-    plain = load_patembed("datalyes/patembed-base", device="cpu", prompts="none")
+    plain = load_plain("datalyes/patembed-base", device="cpu", prompts="none")
     assert plain.model_prompts is None
     assert plain.get_prompt_name(metadata(name), DOCUMENT) is None
 
@@ -181,10 +181,10 @@ def test_switching_prompts_off_is_another_identity(seen):
 
 
 def test_the_unprompted_ablation_needs_no_switch(seen):
-    model = load_patembed("datalyes/patembed-large_no_prompts", device="cpu")
+    model = load_plain("datalyes/patembed-large_no_prompts", device="cpu")
     encode(model, "PatenTEBTitle2Full", QUERY, "a rotor")
     assert seen[-1] == "a rotor"
-    prompted = load_patembed("datalyes/patembed-large_no_prompts", device="cpu", prompts=True)
+    prompted = load_plain("datalyes/patembed-large_no_prompts", device="cpu", prompts=True)
     encode(prompted, "PatenTEBTitle2Full", QUERY, "a rotor")
     assert seen[-1] == EXPECTED["PatenTEBTitle2Full"][0] + "a rotor"
 
@@ -210,7 +210,7 @@ def test_a_bare_masked_language_model_is_mean_pooled(hub):
 
 def test_mean_and_dense(hub):
     folder = hub / "datalyes/patembed-base"
-    model = load_patembed("datalyes/patembed-base", device="cpu", prompts="none")
+    model = load_plain("datalyes/patembed-base", device="cpu", prompts="none")
     tokens = AutoTokenizer.from_pretrained(folder)("a rotor", return_tensors="pt")
     with torch.no_grad():
         states = AutoModel.from_pretrained(folder).eval()(**tokens).last_hidden_state[0]
@@ -278,19 +278,19 @@ class TestRefusals:
         checkpoint(tmp_path / "datalyes/patembed-nano", 16, "mean", dense=64)
         monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
         with pytest.raises(ModelError, match="64 dimensions, 'datalyes/patembed-nano' has 128"):
-            load_patembed("datalyes/patembed-nano", device="cpu")
+            load_plain("datalyes/patembed-nano", device="cpu")
 
     def test_unexpected_pooling_is_reported(self, monkeypatch, tmp_path, caplog):
         checkpoint(tmp_path / "datalyes/patembed-nano", 16, "cls", dense=128)
         monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
         with caplog.at_level(logging.WARNING):
-            load_patembed("datalyes/patembed-nano", device="cpu")
+            load_plain("datalyes/patembed-nano", device="cpu")
         assert "pools by" in caplog.text
 
     @pytest.mark.parametrize("settings", [{"prompts": "tabel11"}, {"embed_dim": 64}])
     def test_bad_settings(self, settings):
         with pytest.raises(ModelError):
-            load_patembed("datalyes/patembed-base", device="cpu", **settings)
+            load_plain("datalyes/patembed-base", device="cpu", **settings)
 
     def test_unknown_name(self):
         with pytest.raises(ModelError, match="not a registered"):

@@ -7,7 +7,7 @@ import pytest
 
 from patent_mteb.patents import ipc
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(__file__).parents[3] / "shared" / "data"
 
 FORMS = {
     "A61F0002/06": ("A", "A61", "A61F", "A61F2", "A61F2/06"),
@@ -60,9 +60,9 @@ def test_every_level_of_every_form(code):
 def test_parts_and_properties():
     code = ipc.parse("A61F0002/06")
     assert code == ipc.IPC("A", "61", "F", "2", "06")
-    assert (code.ipc3, code.subclass_code, code.group_code, code.subgroup_code) == ("A61", "A61F", "A61F2", "A61F2/06")
+    assert [code.at(level) for level in ipc.LEVELS] == ["A", "A61", "A61F", "A61F2", "A61F2/06"]
     assert ipc.parse("A61") == ipc.IPC("A", "61")
-    assert ipc.parse("A61").subclass_code is None
+    assert ipc.parse("A61").at("subclass") is None
     assert [ipc.parse(text).level for text in ("A", "A61", "A61F", "A61F2", "A61F2/06")] == list(ipc.LEVELS)
     with pytest.raises(dataclasses.FrozenInstanceError):
         code.section = "B"
@@ -127,6 +127,6 @@ def test_real_subclasses_parse():
     assert sum(len(code) > 4 and "/" not in code for code in codes) == 28  # group and subgroup run together
     for code in codes:
         parsed = ipc.parse(code)
-        assert (parsed.section, parsed.ipc3, parsed.subclass_code) == (code[0], code[:3], code[:4])
+        assert [parsed.at(level) for level in ipc.LEVELS[:3]] == [code[0], code[:3], code[:4]]
         assert (parsed.level == "subgroup") == ("/" in code)
     assert len(ipc.codes_at(codes, "ipc3").codes) == len({code[:3] for code in codes})

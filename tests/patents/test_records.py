@@ -113,8 +113,8 @@ GOOD = {"publication_number": "A1", "family_id": "F"}
 @pytest.mark.parametrize(
     ("lines", "row", "problem"),
     [
-        ([json.dumps(GOOD), "{not json"], 2, "not a JSON object"),
-        ([json.dumps(GOOD), "[1, 2]"], 2, "not a JSON object (a list)"),
+        ([json.dumps(GOOD), "{not json"], 2, "malformed JSON (Expecting property name enclosed in double quotes at column 2)"),
+        ([json.dumps(GOOD), "[1, 2]"], 2, "a JSON list where an object is expected"),
         ([json.dumps({"publication_number": "A1"})], 1, "family_id"),
         ([json.dumps(GOOD | {"publication_number": ""})], 1, "publication_number or family_id is empty"),
         ([json.dumps(GOOD | {"family_id": None})], 1, "field 'family_id' is missing"),

@@ -14,7 +14,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Claim, MachineSummaries, Patent, read_patents, write_patents
 from patent_mteb.patents.summaries import KINDS, SummaryCache, SummaryError, summarise
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "summarise_openai.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "summarise_openai.py"
 
 
 def patent(number: str, **fields) -> Patent:

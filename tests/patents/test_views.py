@@ -10,7 +10,7 @@ from patent_mteb.patents.claims import ClaimSet, claims_text, first_independent_
 from patent_mteb.patents.records import Claim, Description, ExpertSummary, MachineSummaries, Patent
 from patent_mteb.patents.text import clean, clean_patent
 
-DATA = Path(__file__).parents[2] / "shared" / "data"
+DATA = Path(__file__).parents[3] / "shared" / "data"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the folder with real patents is not here")
 
 PATENT = Patent(

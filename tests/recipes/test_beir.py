@@ -61,7 +61,7 @@ BROKEN = {
     ),
     "judged twice": (
         lambda f: edit(f, "qrels/test.tsv", "q1\td2\t0", "q1\td1\t0"),
-        r"test.tsv, row 3: the pair 'q1', 'd1' is judged twice",
+        r"test.tsv, row 3: the pair 'q1', 'd1' occurs twice \(first in row 2\)",
     ),
     "empty corpus": (lambda f: (f / "corpus.jsonl").write_text(""), r"corpus.jsonl: the corpus is empty"),
     "no queries": (lambda f: (f / "queries.jsonl").write_text("\n"), r"queries.jsonl: there are no queries"),
@@ -129,6 +129,9 @@ def test_what_is_odd_is_counted_and_the_rest_goes_on(folder):
 def test_ids_that_a_qrels_file_cannot_carry_are_refused(tmp_path):
     with pytest.raises(DataError, match="tab or a line break"):
         write_beir(tmp_path, {"a\tb": ("", "x")}, QUERIES, {})
+    with pytest.raises(DataError, match="tab or a line break"):
+        write_beir(tmp_path, CORPUS, QUERIES, {"q1": {"d\r1": 1}})
+    assert not list(tmp_path.iterdir())
 
 
 def test_read_parquet_names_a_missing_column(tmp_path):

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from report_folders import DATE, HEADLINE, add, data_revision, place, sample_world, write_queries
+from report_folders import DATE, HEADLINE, add, data_revision, model_folder, sample_world, write_queries
 
 from patent_mteb.errors import DataError
-from patent_mteb.report.collect import collect, suite_tasks
+from patent_mteb.report.collect import collect
+from patent_mteb.report.suite import suite_tasks
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
@@ -19,13 +20,13 @@ def queries():
 
 
 def one_message(collected, *words):
-    found = [message for message in collected.messages if all(word in message for word in words)]
-    assert len(found) == 1, (words, collected.messages)
-    return found[0]
+    messages = [message for message in collected.messages if all(word in message for word in words)]
+    assert len(messages) == 1, (words, collected.messages)
+    return messages[0]
 
 
 def test_every_number_of_a_result_is_one_row(tmp_path, queries):
-    folder = place(tmp_path, "acme/small")
+    folder = model_folder(tmp_path, "acme/small")
     more = {"recall_at_10": 0.4, "nauc_ndcg_at_10_max": 0.9, "inscope_subclass_at_10": 0.3, "ipc_g_ndcg_at_10": 0.25, "ipc_g_n_queries": 11}
     path = add(folder, HEADLINE, queries=queries, slices={"in": 0.6, "out": 0.2, "jurisdiction_cn": 0.5}, more=more)
     collected = collect(tmp_path)
@@ -45,7 +46,7 @@ def test_every_number_of_a_result_is_one_row(tmp_path, queries):
     }
     assert set(collected.scores.filter("main")["measure"]) == {"ndcg_at_10"}
     row = collected.results.row(0, named=True)
-    assert (row["run"], row["world"], row["family"], row["group"], row["plain"]) == (
+    assert (row["run"], row["world"], row["benchmark"], row["group"], row["plain"]) == (
         "acme/small",
         "sample",
         "WIPO-AT",
@@ -71,7 +72,7 @@ def test_no_folder_and_no_results_are_errors(tmp_path):
 
 
 def test_worlds_by_the_data_that_a_result_was_measured_on(tmp_path):
-    folder = place(tmp_path, "acme/small")
+    folder = model_folder(tmp_path, "acme/small")
     add(folder, HEADLINE, 0.1, kind="sample")
     add(folder, HEADLINE, 0.2, kind="real")
     add(folder, DAPFAM, 0.3, kind="real")
@@ -83,8 +84,9 @@ def test_worlds_by_the_data_that_a_result_was_measured_on(tmp_path):
         DAPFAM: "real",
         "PatentDAPFAMTAToTARetrieval": "local",
     }
-    assert collected.worlds == ("real", "local", "sample")
-    assert collected.in_world("local").results["value"].to_list() == [0.4]
+    assert list(collected.worlds) == ["real", "local", "sample"]
+    assert collected.worlds["local"].results["value"].to_list() == [0.4]
+    assert [view.name for view in collected.worlds["real"].benchmarks] == ["WIPO-AT", "DAPFAM"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +100,7 @@ def test_worlds_by_the_data_that_a_result_was_measured_on(tmp_path):
     ],
 )
 def test_a_damaged_file_is_named_and_the_rest_is_read(tmp_path, content):
-    folder = place(tmp_path, "acme/small")
+    folder = model_folder(tmp_path, "acme/small")
     damaged = add(folder, HEADLINE, 0.1)
     add(folder, "WIPOATTAToTARetrieval", 0.2)
     damaged.write_text(content)
@@ -108,7 +110,7 @@ def test_a_damaged_file_is_named_and_the_rest_is_read(tmp_path, content):
 
 
 def test_results_of_older_task_versions_are_left_out(tmp_path):
-    folder = place(tmp_path, "acme/small")
+    folder = model_folder(tmp_path, "acme/small")
     old = add(folder, DAPFAM, 0.9, kind="real", revision="0123456789abcdef")
     sample = add(folder, HEADLINE, 0.9, revision="sample-0")
     other_main = add(folder, "PatenTEBBloom", 0.9)
@@ -117,14 +119,14 @@ def test_results_of_older_task_versions_are_left_out(tmp_path):
     other_main.write_text(json.dumps(content))
     add(folder, "WIPOATTAToTARetrieval", 0.2)
     collected = collect(tmp_path)
-    assert "0123456789abcdef" in one_message(collected, str(old), suite_tasks()[DAPFAM].pinned)
+    assert "0123456789abcdef" in one_message(collected, str(old), suite_tasks()[DAPFAM].data.revision)
     one_message(collected, str(sample), "sample-0")
     one_message(collected, str(other_main), "not macro_f1")
     assert collected.results["value"].to_list() == [0.2]
 
 
 def test_a_sample_result_cannot_pass_for_a_real_one(tmp_path):
-    folder = place(tmp_path, "acme/small")
+    folder = model_folder(tmp_path, "acme/small")
     path = add(folder, HEADLINE, 0.9, kind="real", revision=data_revision(HEADLINE, "sample"))
     add(folder, DAPFAM, 0.2, kind="real")
     collected = collect(tmp_path)
@@ -134,7 +136,7 @@ def test_a_sample_result_cannot_pass_for_a_real_one(tmp_path):
 
 def test_unknown_tasks_are_counted_by_name(tmp_path):
     for model in ("acme/small", "acme/large"):
-        folder = place(tmp_path, model)
+        folder = model_folder(tmp_path, model)
         path = add(folder, HEADLINE, 0.3)
         content = json.loads(path.read_text()) | {"task_name": "Banking77Classification"}
         (folder / "Banking77Classification.json").write_text(json.dumps(content))
@@ -145,7 +147,7 @@ def test_unknown_tasks_are_counted_by_name(tmp_path):
 
 @pytest.mark.parametrize("value", [float("nan"), None, "high"])
 def test_a_main_score_that_is_no_number(tmp_path, value):
-    folder = place(tmp_path, "acme/small")
+    folder = model_folder(tmp_path, "acme/small")
     path = add(folder, HEADLINE, 0.3)
     content = json.loads(path.read_text())
     content["scores"]["test"][0]["main_score"] = value
@@ -157,7 +159,7 @@ def test_a_main_score_that_is_no_number(tmp_path, value):
 
 
 def test_of_several_local_states_the_newest_counts(tmp_path):
-    old, new = place(tmp_path, "acme/old"), place(tmp_path, "acme/new")
+    old, new = model_folder(tmp_path, "acme/old"), model_folder(tmp_path, "acme/new")
     left_out = add(old, HEADLINE, 0.9, kind="real", revision="local-111111111111", date=DATE)
     also_out = add(old, "WIPOATTAToTARetrieval", 0.8, kind="real", revision="local-111111111111", date=DATE + 1)
     add(new, HEADLINE, 0.5, kind="real", revision="local-222222222222", date=DATE + 2)
@@ -169,7 +171,7 @@ def test_of_several_local_states_the_newest_counts(tmp_path):
 
 
 def test_several_subsets_in_one_file_are_several_results(tmp_path):
-    folder = place(tmp_path, "acme/small")
+    folder = model_folder(tmp_path, "acme/small")
     path = add(folder, DAPFAM, 0.3, kind="real")
     content = json.loads(path.read_text())
     (entry,) = content["scores"]["train"]
@@ -183,7 +185,7 @@ def test_several_subsets_in_one_file_are_several_results(tmp_path):
 
 
 def with_queries(tmp_path, queries, **changed):
-    folder = place(tmp_path, "acme/small")
+    folder = model_folder(tmp_path, "acme/small")
     path = add(folder, HEADLINE, queries=queries)
     meta = json.loads((folder / "model_meta.json").read_text())
     return folder, path, meta, data_revision(HEADLINE, "sample")
@@ -251,19 +253,19 @@ def test_damaged_per_query_scores(tmp_path, queries):
 
 
 def test_labels_tell_settings_and_revisions_apart(tmp_path, queries):
-    add(place(tmp_path, "acme/small", "r1"), HEADLINE, 0.1)
-    add(place(tmp_path, "acme/small", "r2"), HEADLINE, 0.2)
-    add(place(tmp_path, "acme/large", "r1"), HEADLINE, 0.3)
-    add(place(tmp_path, "acme/large", "r1", {"dims": 64}), HEADLINE, queries=queries)
+    add(model_folder(tmp_path, "acme/small", "r1"), HEADLINE, 0.1)
+    add(model_folder(tmp_path, "acme/small", "r2"), HEADLINE, 0.2)
+    add(model_folder(tmp_path, "acme/large", "r1"), HEADLINE, 0.3)
+    add(model_folder(tmp_path, "acme/large", "r1", {"dims": 64}), HEADLINE, queries=queries)
     parts = [{"name": "lex/bm25", "revision": "1"}, {"name": "acme/large", "revision": "r1"}]
-    add(place(tmp_path, "hybrid/linear-0.7-bm25+large", "h", {"kind": "hybrid", "alpha": 0.7, "parts": parts}), HEADLINE, 0.4)
+    add(model_folder(tmp_path, "hybrid/linear-0.7-bm25+large", "h", {"kind": "hybrid", "alpha": 0.7, "parts": parts}), HEADLINE, 0.4)
     collected = collect(tmp_path)
     assert collected.runs == ("acme/large", "acme/large (dims=64)", "acme/small @r1", "acme/small @r2", "hybrid/linear-0.7-bm25+large")
     assert collected.results.filter(pl.col("queries").is_not_null())["run"].to_list() == ["acme/large (dims=64)"]
 
 
 def test_a_missing_or_foreign_model_meta_costs_the_settings_only(tmp_path):
-    first, second = place(tmp_path, "acme/small"), place(tmp_path, "acme/large")
+    first, second = model_folder(tmp_path, "acme/small"), model_folder(tmp_path, "acme/large")
     add(first, HEADLINE, 0.1)
     add(second, HEADLINE, 0.2)
     (first / "model_meta.json").unlink()
@@ -275,12 +277,12 @@ def test_a_missing_or_foreign_model_meta_costs_the_settings_only(tmp_path):
 
 
 def test_prompts_of_the_suites_models_and_of_compositions(tmp_path):
-    add(place(tmp_path, "datalyes/patembed-base", use_instructions=True), "PatenTEBTitle2Full", 0.1)
-    add(place(tmp_path, "datalyes/patembed-base", settings={"prompts": "none"}), "PatenTEBTitle2Full", 0.2)
+    add(model_folder(tmp_path, "datalyes/patembed-base", use_instructions=True), "PatenTEBTitle2Full", 0.1)
+    add(model_folder(tmp_path, "datalyes/patembed-base", settings={"prompts": "none"}), "PatenTEBTitle2Full", 0.2)
     parts = [{"name": "mteb/baseline-bm25s", "revision": "1"}, {"name": "datalyes/patembed-base", "revision": "r1"}]
-    add(place(tmp_path, "hybrid/linear-0.5-x", settings={"kind": "hybrid", "parts": parts}), "PatenTEBTitle2Full", 0.3)
-    add(place(tmp_path, "other/model", use_instructions=True), "PatenTEBTitle2Full", 0.4)
-    add(place(tmp_path, "third/model", loader_kwargs={"model_prompts": {"query": "find: "}}), "PatenTEBTitle2Full", 0.5)
+    add(model_folder(tmp_path, "hybrid/linear-0.5-x", settings={"kind": "hybrid", "parts": parts}), "PatenTEBTitle2Full", 0.3)
+    add(model_folder(tmp_path, "other/model", use_instructions=True), "PatenTEBTitle2Full", 0.4)
+    add(model_folder(tmp_path, "third/model", loader_kwargs={"model_prompts": {"query": "find: "}}), "PatenTEBTitle2Full", 0.5)
     prompts = dict(collect(tmp_path).results.sort("value").select("value", "prompt").iter_rows())
     table11 = '"encode title query for document retrieval: " / "encode document for retrieval: "'
     assert prompts == {

@@ -4,12 +4,13 @@ import json
 import re
 
 import pytest
-from report_folders import HEADLINE, add, place
+from report_folders import HEADLINE, add, model_folder
 
 from patent_mteb.errors import DataError
 from patent_mteb.report import export
-from patent_mteb.report.collect import ReportError, suite_tasks
+from patent_mteb.report.collect import ReportError
 from patent_mteb.report.export import leaderboard, prepare
+from patent_mteb.report.suite import suite_tasks
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "8b3219a92973c328a8e22fadcfa821b5dc75636a"
@@ -18,7 +19,7 @@ DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
 @pytest.fixture
 def as_if_pinned(monkeypatch):
-    """Four sets of PatenTEB have no known commit, so no complete result of the family is fit for publication yet."""
+    """Four sets of PatenTEB have no known commit, so no complete result of the benchmark is fit for publication yet."""
     monkeypatch.setattr(export, "_COMMIT", re.compile(".*"))
 
 
@@ -36,8 +37,8 @@ def test_results_on_a_moving_branch_are_refused(tmp_path):
 
 
 def complete(root, model=MINILM, revision=REVISION, base=0.5):
-    folder = place(root, model, revision)
-    tasks = [name for name, spec in suite_tasks().items() if spec.family == "PatenTEB"]
+    folder = model_folder(root, model, revision)
+    tasks = [name for name, spec in suite_tasks().items() if spec.benchmark == "PatenTEB"]
     for step, task in enumerate(tasks):
         add(folder, task, base + 0.01 * step, kind="real")
     return folder, tasks
@@ -80,8 +81,8 @@ def test_model_card_has_a_model_index_that_the_hub_reads(as_if_pinned, tmp_path)
             pytest.approx(0.5 + 0.01 * step),
         )
         assert (result.dataset_type, result.dataset_revision, result.dataset_split, result.task_type) == (
-            spec.data,
-            spec.pinned,
+            spec.data.key,
+            spec.data.revision,
             "test",
             spec.kind,
         )
@@ -93,7 +94,7 @@ def test_summary_and_leaderboard_grow_model_by_model(as_if_pinned, tmp_path):
     out = tmp_path / "out"
     complete(tmp_path / "first")
     prepare(tmp_path / "first", out)
-    folder = place(tmp_path / "second", "intfloat/multilingual-e5-large", "abc")
+    folder = model_folder(tmp_path / "second", "intfloat/multilingual-e5-large", "abc")
     add(folder, "PatenTEBTitle2Full", 0.9, kind="real")
     add(folder, DAPFAM, 0.25, kind="real")
     prepare(tmp_path / "second", out)
@@ -102,7 +103,7 @@ def test_summary_and_leaderboard_grow_model_by_model(as_if_pinned, tmp_path):
         "model": "intfloat/multilingual-e5-large",
         "revision": "abc",
         "settings": {},
-        "data_revisions": {suite_tasks()[task].data: suite_tasks()[task].pinned for task in (DAPFAM, "PatenTEBTitle2Full")},
+        "data_revisions": {suite_tasks()[task].data.key: suite_tasks()[task].data.revision for task in (DAPFAM, "PatenTEBTitle2Full")},
         "scores": {"DAPFAM": {DAPFAM: {"ndcg_at_100": 0.25}}, "PatenTEB": {"PatenTEBTitle2Full": {"ndcg_at_10": 0.9}}},
     }
     board = (out / "leaderboard.md").read_text()
@@ -127,14 +128,14 @@ def refusals(tmp_path, expected=0):
 
 
 def test_sample_results_are_refused(tmp_path):
-    add(place(tmp_path / "in", MINILM, REVISION), HEADLINE, 0.5)
+    add(model_folder(tmp_path / "in", MINILM, REVISION), HEADLINE, 0.5)
     (refused,) = refusals(tmp_path)
     assert refused.startswith(f"{HEADLINE}.sample of {MINILM}: measured on the built-in sample")
 
 
 @pytest.mark.parametrize(("task", "kind"), [(HEADLINE, "real"), (DAPFAM, "local")])
 def test_local_data_is_refused(tmp_path, task, kind):
-    add(place(tmp_path / "in", MINILM, REVISION), task, 0.5, kind=kind)
+    add(model_folder(tmp_path / "in", MINILM, REVISION), task, 0.5, kind=kind)
     (refused,) = refusals(tmp_path)
     assert "local-" in refused
     assert "others do not have" in refused
@@ -151,7 +152,7 @@ def test_local_data_is_refused(tmp_path, task, kind):
     ],
 )
 def test_models_that_nobody_can_repeat_are_refused(tmp_path, model, revision, reason):
-    folder = place(tmp_path / "in", model, revision)
+    folder = model_folder(tmp_path / "in", model, revision)
     add(folder, DAPFAM, 0.5, kind="real")
     (refused,) = refusals(tmp_path)
     assert reason in refused
@@ -159,7 +160,7 @@ def test_models_that_nobody_can_repeat_are_refused(tmp_path, model, revision, re
 
 
 def test_the_rest_is_exported(tmp_path):
-    folder = place(tmp_path / "in", MINILM, REVISION)
+    folder = model_folder(tmp_path / "in", MINILM, REVISION)
     path = add(folder, DAPFAM, 0.3, kind="real")
     add(folder, "PatenTEBTitle2Full", 0.5)
     content = json.loads(path.read_text())
@@ -173,8 +174,8 @@ def test_the_rest_is_exported(tmp_path):
 
 
 def test_settings_keep_their_place(tmp_path):
-    add(place(tmp_path / "in", MINILM, REVISION, {"dims": 64}), DAPFAM, 0.3, kind="real")
-    add(place(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.4, kind="real")
+    add(model_folder(tmp_path / "in", MINILM, REVISION, {"dims": 64}), DAPFAM, 0.3, kind="real")
+    add(model_folder(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.4, kind="real")
     assert prepare(tmp_path / "in", tmp_path / "out").exported == 2
     base = tmp_path / "out" / "summaries" / "sentence-transformers__all-MiniLM-L6-v2" / REVISION
     assert json.loads((base / "summary.json").read_text())["scores"] == {"DAPFAM": {DAPFAM: {"ndcg_at_100": 0.4}}}
@@ -185,8 +186,8 @@ def test_settings_keep_their_place(tmp_path):
 
 
 def test_one_model_of_several(tmp_path):
-    add(place(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.3, kind="real")
-    add(place(tmp_path / "in", "intfloat/multilingual-e5-large", "abc"), DAPFAM, 0.4, kind="real")
+    add(model_folder(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.3, kind="real")
+    add(model_folder(tmp_path / "in", "intfloat/multilingual-e5-large", "abc"), DAPFAM, 0.4, kind="real")
     assert prepare(tmp_path / "in", tmp_path / "out", MINILM).exported == 1
     assert [path.name for path in (tmp_path / "out" / "results").iterdir()] == ["sentence-transformers__all-MiniLM-L6-v2"]
     with pytest.raises(ReportError, match="intfloat/multilingual-e5-large; sentence-transformers"):

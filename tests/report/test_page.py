@@ -9,13 +9,15 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from report_folders import HEADLINE, add, place, sample_world
+from report_folders import HEADLINE, add, model_folder, sample_world
 
 from patent_mteb import report
 from patent_mteb.report import cells, tables
-from patent_mteb.report.collect import collect, suite_tasks
+from patent_mteb.report.collect import collect
 from patent_mteb.report.page import page, payload
 from patent_mteb.report.statistics import statistics
+from patent_mteb.report.suite import suite_tasks
+from patent_mteb.tasks import catalogue
 
 EVIL = "evil/</script><img src=x onerror=alert(1)>&\"'"
 
@@ -23,8 +25,8 @@ EVIL = "evil/</script><img src=x onerror=alert(1)>&\"'"
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     root = sample_world(tmp_path_factory.mktemp("world"))
-    add(place(root, EVIL), HEADLINE, 0.01, slices={"in": 0.02, "out": 0.01})
-    add(place(root, "acme/large"), "PatentDAPFAMTACToTACRetrieval", 0.31, kind="real", slices={"in": 0.35, "out": 0.05})
+    add(model_folder(root, EVIL), HEADLINE, 0.01, slices={"in": 0.02, "out": 0.01})
+    add(model_folder(root, "acme/large"), "PatentDAPFAMTACToTACRetrieval", 0.31, kind="real", slices={"in": 0.35, "out": 0.05})
     return root
 
 
@@ -32,17 +34,17 @@ def world(tmp_path_factory):
 def made(world, tmp_path_factory):
     """The page of the world, with the papers' rows, as ``patent-mteb report --html --published`` writes it."""
     out = tmp_path_factory.mktemp("page")
-    report.run(world, formats=(), out=out, html=True, published=True, baseline="lex/bm25")
+    report.run(world, formats=(), html=out, published=True, baseline="lex/bm25")
     return out / "index.html"
 
 
 def test_payload_holds_the_numbers_of_the_result_files(world):
     collected = collect(world)
-    found = statistics(collected, "lex/bm25")
-    content = payload(collected, found, tables.build(collected, found))
+    compared = statistics(collected, "lex/bm25")
+    content = payload(collected, compared, tables.build(collected, compared))
     checked = 0
     for tab in content["tabs"]:
-        if tab["kind"] != "family":
+        if tab["kind"] != "benchmark":
             continue
         for run, name in enumerate(tab["runs"]):
             for at, task in enumerate(tab["tasks"]):
@@ -62,7 +64,7 @@ def test_payload_holds_the_numbers_of_the_result_files(world):
                     assert tab["values"]["in"][run][at] == inside
                     assert tab["values"]["gap"][run][at] == pytest.approx(100 * (inside - outside) / inside)
                     assert tab["counts"]["out"][run][at] == 7
-                score = found.scores.get((task["name"], name))
+                score = compared.of(tab["id"].partition("-")[0], task["name"], name)
                 expected = None if score is None else [score.low, score.high, score.p_holm, score.better]
                 assert tab["statistics"][run][at] == expected
                 checked += 1
@@ -73,10 +75,10 @@ def test_tabs_keep_sample_and_real_apart(world):
     collected = collect(world)
     content = payload(collected, statistics(collected), tables.build(collected, statistics(collected)))
     labels = [tab["label"] for tab in content["tabs"]]
-    assert labels == ["All families", "DAPFAM", "All families (sample)", "WIPO-AT (sample)", "PatenTEB (sample)"]
+    assert labels == ["All benchmarks", "DAPFAM", "All benchmarks (sample)", "WIPO-AT (sample)", "PatenTEB (sample)"]
     for tab in content["tabs"]:
         assert bool(tab["banner"]) == ("sample" in tab["label"])
-        if tab["kind"] == "family":
+        if tab["kind"] == "benchmark":
             assert all(task["name"].endswith(".sample") == ("sample" in tab["label"]) for task in tab["tasks"])
 
 
@@ -97,11 +99,11 @@ def test_page_is_self_contained_and_escaped(made):
 
 
 def test_numbers_that_json_cannot_hold(tmp_path):
-    folder = place(tmp_path, "acme/small")
+    folder = model_folder(tmp_path, "acme/small")
     add(folder, HEADLINE, 0.1, slices={"in": float("nan"), "out": 0.1})
     collected = collect(tmp_path)
-    found = statistics(collected)
-    text = page(collected, found, tables.build(collected, found))
+    compared = statistics(collected)
+    text = page(collected, compared, tables.build(collected, compared))
     content = json.loads(re.search(r'id="payload">(.*?)</script>', text, re.S)[1])
     assert content["tabs"][1]["values"]["in"] == [[None]]
     assert content["tabs"][1]["values"]["gap"] == [[None]]
@@ -122,10 +124,10 @@ HARNESS = Path(__file__).with_name("report_browser.js").read_text()
 
 @pytest.fixture(scope="module")
 def browser():
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-    if found is None:
+    executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+    if executable is None:
         pytest.skip("no Chromium is installed (on Debian: apt-get install chromium)")
-    return found
+    return executable
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +155,9 @@ def observed(browser, made, tmp_path_factory):
 
 @pytest.fixture(params=["wide", "phone"])
 def seen(request, observed):
-    found = observed[request.param]
-    assert "failed" not in found, found
-    return found
+    frame = observed[request.param]
+    assert "failed" not in frame, frame
+    return frame
 
 
 def main_scores(world, part=""):
@@ -173,7 +175,7 @@ def test_page_loads_without_errors(observed, seen):
 
 
 def test_every_tab_opens(seen):
-    assert seen["tabs"] == ["All families", "DAPFAM", "All families (sample)", "WIPO-AT (sample)", "PatenTEB (sample)"]
+    assert seen["tabs"] == ["All benchmarks", "DAPFAM", "All benchmarks (sample)", "WIPO-AT (sample)", "PatenTEB (sample)"]
     for label in seen["tabs"]:
         tab = seen[label]
         assert tab["heading"] == label
@@ -219,7 +221,7 @@ def test_judgements_and_slices(world, seen):
 
 def test_interval_and_provenance_of_a_number(world, seen):
     first = seen["names"][0]
-    score = statistics(collect(world), "lex/bm25").scores[f"{HEADLINE}.sample", first]
+    score = statistics(collect(world), "lex/bm25").of("sample", f"{HEADLINE}.sample", first)
     for words in (
         f"{first}: TAC→TAC",
         f"{HEADLINE}.sample",
@@ -246,6 +248,6 @@ def test_readable_at_every_width(observed, seen):
 
 
 def test_tasks_of_the_page_are_those_of_the_suite(world, seen):
-    measured = set(collect(world).results.filter(family="WIPO-AT")["plain"])
-    titles = [cells.short(name) for name in suite_tasks() if name in measured]
+    measured = set(collect(world).results.filter(benchmark="WIPO-AT")["plain"])
+    titles = [cells.short(name, catalogue.find("WIPO-AT").facts) for name in suite_tasks() if name in measured]
     assert [head.removeprefix("Retrieval") for head in seen["heads"] if head.startswith("Retrieval")][-len(titles) :] == titles

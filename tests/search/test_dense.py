@@ -1,4 +1,4 @@
-"""Exact dense search: equal to mteb's own search of encoders and to a naive one, with ties, exclusions and every kind of similarity."""
+"""Exact dense search: equal to mteb's own search of encoders and to a naive one, with ties, hidden documents, any similarity."""
 
 import mteb
 import numpy as np
@@ -10,14 +10,13 @@ from mteb.models import SearchEncoderWrapper
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.timing import TimingStack
-from searching import METADATA, corpus_of, failures, ranking
+from searching import context_of, corpus_of, failures, left_out, ranking, run_of
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search import dense, nearest
-from patent_mteb.search.base import SearchContext
 from patent_mteb.search.bm25 import bm25
-from patent_mteb.search.dense import DenseSearch, Without, excluding
-from patent_mteb.search.exclusion import Excluding
+from patent_mteb.search.dense import DenseSearch
+from patent_mteb.search.engine import Foreign
 from patent_mteb.search.run import TopK, ranked_ids
 
 
@@ -99,27 +98,32 @@ def test_documents_of_one_score_go_by_id_and_the_best_ids_are_kept():
 
 
 @pytest.mark.parametrize("own", [None, manhattan], ids=["product", "own"])
-def test_exclusions_cost_no_depth(own):
+def test_hidden_documents_cost_no_depth(own):
     docs, queries, table = small()
     model = Given(table)
     if own:
         model.similarity = own
-    top = ranking(SearchEncoderWrapper(model), docs, queries, top_k=5)
-    exclusions = {query: {*list(found)[:4], "nowhere"} for query, found in top.items() if query != "q3"}
-    ours = ranking(DenseSearch(model, exclusions), docs, queries, top_k=30)
-    assert_same(ours, ranking(Excluding(model, exclusions), docs, queries, top_k=30))
-    twice = DenseSearch(model, {"q0": {"d1"}}).excluding({"q0": {"d2"}, "q1": {"d3"}})
-    assert twice.exclusions == {"q0": {"d1", "d2"}, "q1": {"d3"}}
+    everything = ranking(SearchEncoderWrapper(model), docs, queries, top_k=150)
+    hidden = {query: {*list(found)[:4], "nowhere"} for query, found in everything.items() if query != "q3"}
+    expected = left_out(everything, hidden, 30)
+    system = DenseSearch(model)
+    for searched in (system, Foreign(SearchEncoderWrapper(model))):
+        found = run_of(searched, docs, queries, 30, hidden=hidden).to_dict()
+        assert_same(found, expected)
+        assert {len(documents) for documents in found.values()} == {30}
+    few = {"q0": {"d1", "d2"}, "q1": {"d3"}}  # what one search hides is nothing to the next one on the same system
+    assert_same(run_of(system, docs, queries, 30, hidden=few).to_dict(), left_out(everything, few, 30))
+    assert_same(run_of(system, docs, queries, 30).to_dict(), left_out(everything, {}, 30))
 
 
-def test_rankings_of_array_models_lose_what_is_excluded():
+def test_rankings_of_array_models_lose_what_is_hidden():
     docs = {f"d{i}": f"brake pump {'wheel ' * i}" for i in range(8)}
-    model, exclusions = bm25("bm25s"), {"q": {"d7", "d6"}, "p": {"d0"}}
+    model, hidden = bm25("bm25s"), {"q": {"d7", "d6"}, "p": {"d0"}}
     queries = {"q": "wheel", "p": "pump", "o": "wheel pump"}
-    ours = excluding(model, exclusions)
-    assert isinstance(ours, Without)
-    assert_same(ranking(ours, docs, queries, top_k=4), ranking(Excluding(model, exclusions), docs, queries, top_k=4))
-    assert len(ranking(ours, docs, queries, top_k=4)["q"]) == 4
+    assert not model.hides  # more documents are asked for than the ranking holds, and the hidden ones leave it
+    ours = run_of(model, docs, queries, 4, hidden=hidden).to_dict()
+    assert_same(ours, left_out(ranking(model, docs, queries, top_k=8), hidden, 4))
+    assert len(ours["q"]) == 4
 
 
 @pytest.mark.parametrize("own", [None, manhattan], ids=["product", "own"])
@@ -134,8 +138,9 @@ def test_candidates_of_a_reranking_task(own):
     assert_same(ours, ranking(SearchEncoderWrapper(model), docs, queries, top_k=5, top_ranked=given))
     assert ours["q5"] == {}
     assert {len(found) for found in ours.values()} == {0, 1, 2, 3, 4, 5}
-    hidden = DenseSearch(model, {"q4": {given["q4"][0]}})
-    assert given["q4"][0] not in ranking(hidden, docs, queries, top_k=5, top_ranked=given)["q4"]
+    fewer = run_of(DenseSearch(model), docs, queries, 5, hidden={"q4": {given["q4"][0]}}, top_ranked=given).to_dict()
+    assert_same(fewer, ours | {"q4": {name: score for name, score in ours["q4"].items() if name != given["q4"][0]}})
+    assert given["q4"][0] in ours["q4"]
 
 
 @pytest.mark.parametrize("held_mb", [0, 1e-3, 2048])
@@ -216,8 +221,8 @@ def test_nothing_to_search(empty):
     nothing = Dataset.from_dict({"id": [], "text": []})
     corpus, asked = (nothing if empty == name else corpus_of(rows) for name, rows in (("docs", docs), ("queries", queries)))
     search = DenseSearch(Given(table))
-    context = SearchContext(METADATA, "test", "default", {})
-    search.index(corpus, **context.encoding(), encode_kwargs={})
+    context = context_of()
+    search.ensure_indexed(corpus, context)
     run = search.search_run(asked, 5, context)
     assert run.docs.shape == (len(asked), 0)
 

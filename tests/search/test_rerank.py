@@ -3,47 +3,18 @@
 import functools
 import json
 
+import mteb
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch")
-import mteb  # noqa: E402
-from mteb.models.model_meta import ModelMeta  # noqa: E402
-from searching import failures, ranking  # noqa: E402
-from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast  # noqa: E402
+import torch
+from mteb.models.model_meta import ModelMeta
+from searching import failures, ranking, run_of
+from standins import CROSS_WORDS, write_cross_encoder
+from transformers import BertForSequenceClassification, PreTrainedTokenizerFast
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import describe
 from patent_mteb.search.rerank import Reranked, as_cross_encoder
-
-WORDS = "rotor stator blade valve pump shaft bearing seal gear motor sensor lens".split()  # noqa: SIM905
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
-
-
-def write_cross_encoder(folder, seed=0, labels=1):
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
-    ids = {word: number for number, word in enumerate([*SPECIAL, *WORDS])}
-    tokenizer = Tokenizer(models.WordLevel(ids, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names).save_pretrained(folder)
-    torch.manual_seed(seed)
-    config = BertConfig(
-        vocab_size=len(ids),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=64,
-        initializer_range=1.5,
-        num_labels=labels,
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +38,7 @@ def naive_score(folder, query, document, max_length):
 
 def texts(prefix, n, seed, longest):
     rng = np.random.default_rng(seed)
-    return {f"{prefix}{row:02d}": " ".join(rng.choice(WORDS, size=rng.integers(2, longest))) for row in range(n)}
+    return {f"{prefix}{row:02d}": " ".join(rng.choice(CROSS_WORDS, size=rng.integers(2, longest))) for row in range(n)}
 
 
 CORPUS, QUERIES = texts("d", 20, 0, 60), texts("q", 3, 1, 8)
@@ -108,18 +79,25 @@ def check(found, folder, query, names, max_length, tolerance=1e-5):
 @pytest.mark.parametrize(("k", "max_length"), [(5, 64), (7, 20), (100, 12)])
 def test_reranking_is_the_naive_one(folder, k, max_length):
     model = Reranked(Overlap(), folder, k=k, max_length=max_length)
-    found = ranking(model, CORPUS, QUERIES, top_k=1000, batch_size=1)
+    run = run_of(model, CORPUS, QUERIES, 1000, batch_size=1)
+    found = run.to_dict()
+    assert ranking(model, CORPUS, QUERIES, top_k=1000, batch_size=1) == found
     scores = [check(found, folder, query, naive_first(query, k), max_length, 1e-7) for query in QUERIES]
     assert len({round(score, 6) for one in scores for score in one.values()}) > 5
-    assert {query: list(stage) for query, stage in model.first_stage.items()} == {query: naive_first(query, k) for query in QUERIES}
+    assert run.first_stage.k == k
+    stages = {query: list(stage) for query, stage in run.first_stage.run.to_dict().items()}
+    assert stages == {query: naive_first(query, k) for query in QUERIES}
 
 
 def test_order_changes_and_the_first_stage_is_kept(folder):
     model = Reranked(Overlap(), folder, k=10)
-    found = ranking(model, CORPUS, QUERIES)
-    assert any(list(found[query]) != list(model.first_stage[query]) for query in QUERIES)
+    run = run_of(model, CORPUS, QUERIES)
+    stages = run.first_stage.run.to_dict()
+    assert any(list(documents) != list(stages[query]) for query, documents in run.to_dict().items())
     first = ranking(Overlap(), CORPUS, QUERIES)
-    assert model.first_stage == first
+    assert stages == first
+    assert run.top(3).first_stage is run.first_stage  # all that was found, however few are shown
+    assert run_of(Overlap(), CORPUS, QUERIES).first_stage is None
 
 
 def test_truncation_matters_and_stops_at_the_models_own_limit(folder):
@@ -151,13 +129,14 @@ def test_nothing_found_is_an_empty_ranking(folder):
     assert ranking(Reranked(Overlap(), folder), CORPUS, {"q00": "rotor"}, top_ranked={}) == {"q00": {}}
 
 
-def test_excluded_documents_make_room_for_others(folder):
+def test_hidden_documents_make_room_for_others(folder):
     model = Reranked(Overlap(), folder, k=5, max_length=64)
     gone = {query: frozenset(naive_first(query, 2)) for query in QUERIES}
-    found = ranking(model.excluding(gone), CORPUS, QUERIES)
+    run = run_of(model, CORPUS, QUERIES, hidden=gone)
+    found, stages = run.to_dict(), run.first_stage.run.to_dict()
     for query in QUERIES:
         check(found, folder, query, naive_first(query, 5, gone[query]), 64)
-    assert {query: set(stage) for query, stage in model.first_stage.items()} == {query: set(best) for query, best in found.items()}
+    assert {query: set(stage) for query, stage in stages.items()} == {query: set(best) for query, best in found.items()}
     assert set(ranking(model, CORPUS, QUERIES)["q00"]) == set(naive_first("q00", 5))
 
 

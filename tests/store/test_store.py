@@ -1,5 +1,6 @@
 """The embedding store: files under damage and kills, and the encoder in front of it against the same encoder without it."""
 
+import base64
 import hashlib
 import json
 import logging
@@ -7,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import mteb
@@ -25,6 +27,7 @@ from torch.utils.data import DataLoader
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.store import EmbeddingStore, StoredEncoder, default_path, hash_texts, stored
 from patent_mteb.store.keys import distinct
+from patent_mteb.store.resolve import Facts
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:SentenceTransformers that use prompts:UserWarning"),
@@ -173,6 +176,33 @@ def test_no_two_identities_share(tmp_path):
     assert json.loads((spaces[0].directory / "space.json").read_text())["identity"] == {"model": "a", "revision": "1"}
 
 
+FIRST_VERSION = {
+    "store.json": b'{"format": 1}',
+    "spaces/f14ca06d936c7f0b7315d694b239b75b/18ea34195aecccba-12339-7394b3cc.index": zlib.decompress(
+        base64.b85decode(
+            "c-jl_4fb#haxtt{N-3!<NL8{@P_jugQPNRRDoRXGPfY;|q$TDQrve3v3lfvT3epTsk`oQgQY?+llFic$lFW?_O;gM)O_Gd^EtAYmlR&!5GgC@3fQpT36$T"
+            "{`zN+!KSvKaBlaIF{69WRk*%v=WYzdH!+c4psov-07!AJMr#8$DDb{4tL4Z6Yn$o%9~gYW5Ldh6p4q=zj%{_^dn<ZVwXCvKSr0HyL!mj"
+        )
+    ),
+    "spaces/f14ca06d936c7f0b7315d694b239b75b/18ea34195aecccba-12339-7394b3cc.rows": np.float32([1, 2.5, -3, 0.125]).tobytes(),
+}
+"""What the first version of the package wrote for the texts below, byte by byte."""
+
+
+def test_a_store_of_the_first_version_is_read(tmp_path):
+    for name, content in FIRST_VERSION.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    store = EmbeddingStore(tmp_path)
+    space = store.space({"revision": "r1", "model": "org/m"})
+    assert space.directory == tmp_path / "spaces" / "f14ca06d936c7f0b7315d694b239b75b"
+    assert space.gather(hash_texts(["Öl", "valve"], "query: ")).tolist() == [[-3, 0.125], [1, 2.5]]
+    assert store.verify().damages == () and store.info()[0].texts == 2
+    assert Facts.read({"family": "no prompt", "settings": {"a": 1}, "core": None}) == Facts("no prompt", {"a": 1}, None)
+    assert Facts.read({"kind": "own", "settings": {}, "core": {}}) == Facts("own", {}, {})
+    assert Facts.read(None) is Facts.read([]) is Facts.read({"settings": {}, "core": {}}) is None
+
+
 def test_a_directory_of_something_else_is_left_alone(tmp_path, monkeypatch):
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(DataError, match="no embedding store"):
@@ -279,7 +309,7 @@ def both():
 def run_writers(tmp_path, what):
     script = tmp_path / "writers.py"
     script.write_text(WRITERS)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(script), str(tmp_path / "store"), "7", what]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr

@@ -4,16 +4,28 @@ import mteb
 import pytest
 
 from patent_mteb.data import sources
+from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
 from patent_mteb.tasks.benchmark import group_means, summary
-from patent_mteb.tasks.catalogue import BENCHMARKS, FAMILIES, TASKS
+from patent_mteb.tasks.catalogue import benchmarks, mteb_benchmarks, tasks
+
+MODULES = (wipo_at, dapfam, patenteb, sophia, patentmap)
 
 
-def test_every_family_has_a_benchmark_of_its_tasks():
-    assert [benchmark.name for benchmark in BENCHMARKS] == ["WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap", "PatentMTEB"]
-    for module, benchmark in zip(FAMILIES, BENCHMARKS, strict=False):
+def test_every_paper_has_a_benchmark_of_its_tasks():
+    papers = benchmarks()[:5]  # whoever registers a benchmark comes behind them
+    assert [benchmark.name for benchmark in papers] == ["WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap"]
+    assert [benchmark.name for benchmark in mteb_benchmarks()] == [*(benchmark.name for benchmark in benchmarks()), "PatentMTEB"]
+    for module, benchmark in zip(MODULES, papers, strict=True):
+        assert benchmark is module.BENCHMARK
+        assert benchmark.facts is module.FACTS
         names = [task.metadata.name.removesuffix(".sample") for task in benchmark.tasks]
-        assert names == [task.metadata.name for task in module.TASKS]
-    assert len(mteb.get_benchmark("PatentMTEB").tasks) == len(TASKS)
+        assert names == [task.metadata.name for task in benchmark.task_classes]
+        assert names == [task.metadata.name for group in benchmark.groups.values() for task in group]
+        assert all(task.facts is module.FACTS for task in benchmark.task_classes)
+    total = mteb.get_benchmark("PatentMTEB")
+    assert len(total.tasks) == len(total.task_classes) == sum(len(benchmark.task_classes) for benchmark in papers)
+    assert tasks()[: len(total.tasks)] == total.task_classes
+    assert len(set(tasks())) == len(tasks())
 
 
 def test_tasks_follow_the_data_variables(monkeypatch):
@@ -25,11 +37,11 @@ def test_tasks_follow_the_data_variables(monkeypatch):
     assert grouping.task_to_label["PatentDAPFAMTAToFullTextOutRetrieval.sample"] == "OUT"
 
 
-def test_the_macro_average_counts_every_family_once():
+def test_the_macro_average_counts_every_benchmark_once():
     total = mteb.get_benchmark("PatentMTEB")
-    scores = {task.metadata.name: float(place) for place, module in enumerate(FAMILIES) for task in module.TASKS}
+    scores = {task.metadata.name: float(place) for place, module in enumerate(MODULES) for task in module.BENCHMARK.task_classes}
     assert summary(total, scores) == {"Overall": pytest.approx(2.0)}
-    assert group_means(total, scores) == {module.FAMILY.name: float(place) for place, module in enumerate(FAMILIES)}
+    assert group_means(total, scores) == {module.FACTS.name: float(place) for place, module in enumerate(MODULES)}
     del scores["PatentMapIPCClassification"]
     assert summary(total, scores) == {"Overall": None}
 

@@ -11,6 +11,7 @@ from worlds import scores_of as scores
 
 from patent_mteb.errors import DataError
 from patent_mteb.tasks import dapfam
+from patent_mteb.tasks.perquery import receiving
 
 OURS = {"TitlAbs": "TA", "TitlAbsClm": "TAC", "FullText": "FullText"}
 THEIRS = [
@@ -77,7 +78,7 @@ def test_in_and_out_are_slices_of_one_ranking_and_tasks_of_their_own(local):
 
 
 def test_names_and_pairs():
-    names = {task.metadata.name for task in dapfam.TASKS}
+    names = {task.metadata.name for task in dapfam.BENCHMARK.task_classes}
     assert len(names) == 3 * (16 + 3 + 4 + 1)
     assert {
         "PatentDAPFAMTACToTACRetrieval",
@@ -114,9 +115,10 @@ def test_a_family_does_not_find_itself(tmp_path, monkeypatch):
     twin = queries.drop(["abstract_keywords"]).rename_columns(["relevant_id", *queries.column_names[1:-1]])
     pq.write_table(pa.concat_tables([pq.read_table(folder / "corpus.parquet"), twin]), folder / "corpus.parquet")
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
-    seen = {}
-    monkeypatch.setattr("patent_mteb.tasks.perquery.save", lambda task, model, ranks, qrels, slices, results: seen.update(results))
-    scores(mteb.get_task("PatentDAPFAMTAToTARetrieval"), HashEncoder())
+    evaluations = []
+    with receiving(evaluations.append):
+        scores(mteb.get_task("PatentDAPFAMTAToTARetrieval"), HashEncoder())
+    seen = evaluations[0].run.to_dict()
     assert len(seen) == 8
     for query, found in seen.items():
         assert query not in found
@@ -133,7 +135,7 @@ def test_a_family_does_not_find_itself(tmp_path, monkeypatch):
         ),
         ("qrels_all", lambda t: t.set_column(0, "query_id", pa.array(["nobody"] * len(t))), "row 1: unknown query 'nobody'"),
         ("qrels_all", lambda t: t.set_column(3, "domain_rel", pa.array(["in"] * len(t))), "domain_rel is 'in'"),
-        ("corpus", lambda t: pa.concat_tables([t, t.slice(0, 1)]), "row 41: id '000-d' occurs twice"),
+        ("corpus", lambda t: pa.concat_tables([t, t.slice(0, 1)]), "row 41: relevant_id '000-d' occurs twice"),
         ("corpus", lambda t: t.drop(["claims_text"]), "column 'claims_text' is missing"),
         ("queries", lambda t: t.set_column(0, "query_id", pa.array(range(len(t)))), "column 'query_id' has type int64"),
     ],
@@ -147,19 +149,18 @@ def test_bad_tables_are_named(tmp_path, monkeypatch, name, change, message):
         mteb.get_task("PatentDAPFAMTAToTARetrieval").load_data()
 
 
-def test_slice_scores_equal_pytrec_eval(local, monkeypatch):
+def test_slice_scores_equal_pytrec_eval(local):
     import pytrec_eval
 
-    seen = {}
-    monkeypatch.setattr(
-        "patent_mteb.tasks.perquery.save",
-        lambda task, model, ranks, qrels, slices, results: seen.update(
-            task=task, run={query: dict(found) for query, found in results.items()}
-        ),
-    )
-    found = scores(mteb.get_task("PatentDAPFAMAbstractToDescriptionRetrieval"), HashEncoder())
-    for name, qrels in seen["task"].tables.slices.items():
-        reference = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10,100", "recall.10,100", "map_cut.1000"}).evaluate(seen["run"])
+    evaluations = []
+    with receiving(evaluations.append):
+        found = scores(mteb.get_task("PatentDAPFAMAbstractToDescriptionRetrieval"), HashEncoder())
+    (evaluation,) = evaluations
+    assert evaluation.slices.keys() == {"in", "out"}
+    for name, qrels in evaluation.slices.items():
+        reference = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10,100", "recall.10,100", "map_cut.1000"}).evaluate(
+            evaluation.run.to_dict()
+        )
         for ours, theirs in (
             ("ndcg_at_10", "ndcg_cut_10"),
             ("ndcg_at_100", "ndcg_cut_100"),

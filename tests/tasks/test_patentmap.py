@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
+from searching import corpus_of, ranking, run_of
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -21,13 +22,15 @@ from small_world import Words, evaluate, patent, world
 from patent_mteb.errors import AccessError, DataError, ModelError
 from patent_mteb.models.section_tags import reads_section_tags, with_section_tags
 from patent_mteb.recipes.patentmap import DATA_SET, Params, build
-from patent_mteb.search.best_section import BestSection
 from patent_mteb.search.bm25 import BM25, BM25Settings
+from patent_mteb.search.engine import engine
 from patent_mteb.search.passages import Passages
+from patent_mteb.search.sections import BestSection
 from patent_mteb.search.splitting import Sections
 from patent_mteb.tasks import patentmap
 
-BY_NAME = {task.metadata.name: task for task in patentmap.TASKS}
+TASKS = patentmap.BENCHMARK.task_classes
+BY_NAME = {task.metadata.name: task for task in TASKS}
 ABS, CLM, IPC = (f"PatentMap{name}" for name in ("AbsToAbsRetrieval", "ClmToAllRetrieval", "IPCClassification"))
 FREE = {
     "query_offices": (), "query_first_year": None, "query_last_year": None,
@@ -93,9 +96,9 @@ def naive(root, query_view, document_views, tags=False):
 
 def test_three_tasks():
     assert list(BY_NAME) == [ABS, CLM, IPC]
-    assert [task.metadata.main_score for task in patentmap.TASKS] == ["recall_at_100", "recall_at_100", "knn_precision_at_1"]
-    assert all(task.metadata.is_filled() for task in patentmap.TASKS)
-    assert {name: len(tasks) for name, tasks in patentmap.GROUPS.items()} == {"Retrieval": 2, "Classification": 1}
+    assert [task.metadata.main_score for task in TASKS] == ["recall_at_100", "recall_at_100", "knn_precision_at_1"]
+    assert all(task.metadata.is_filled() for task in TASKS)
+    assert {name: len(tasks) for name, tasks in patentmap.BENCHMARK.groups.items()} == {"Retrieval": 2, "Classification": 1}
 
 
 @pytest.mark.parametrize("tags", [False, True])
@@ -181,26 +184,60 @@ def test_best_section_equals_the_passage_wrapper(root):
     assert "section_share_claim" in lexical
 
 
+class Numbers:
+    """A search model whose texts are their own scores; notes how many rows it is asked for."""
+
+    mteb_model_meta = Words().mteb_model_meta
+
+    def index(self, corpus, **kwargs):
+        self.texts = dict(zip(corpus["id"], corpus["text"], strict=True))
+
+    def search(self, queries, *, top_k, top_ranked=None, **kwargs):
+        self.asked = top_k
+        allowed = self.texts if top_ranked is None else top_ranked["q"]
+        ranked = sorted(allowed, key=lambda row: float(self.texts[row]), reverse=True)[:top_k]
+        return {"q": {row: float(self.texts[row]) for row in ranked}}
+
+
+FOUR = corpus_of(
+    dict.fromkeys("abcd", ""), sections=[["1", "5", "2"], ["4", "", "4"], ["3", " ", ""], ["", "", ""]]
+)  # d has no text in any section
+
+
 def test_best_section_by_hand():
-    class Fixed:
-        mteb_model_meta = Words().mteb_model_meta
-
-        def index(self, corpus, **kwargs):
-            self.rows = list(corpus["id"])
-            self.texts = dict(zip(corpus["id"], corpus["text"], strict=True))
-
-        def search(self, queries, *, top_k, top_ranked=None, **kwargs):
-            self.asked = top_k
-            allowed = self.rows if top_ranked is None else top_ranked["q"]
-            ranked = sorted(allowed, key=lambda row: float(self.texts[row]), reverse=True)[:top_k]
-            return {"q": {row: float(self.texts[row]) for row in ranked}}
-
-    fixed = Fixed()
+    fixed = Numbers()
     search = BestSection(fixed)
-    search.index({"id": ["a", "b", "c", "d"], "sections": [["1", "5", "2"], ["4", "", "4"], ["3", " ", ""], ["", "", ""]]})
-    assert search.search(None, top_k=2) == {"q": {"a": 5.0, "b": 4.0}}
-    assert fixed.asked == 6 and search.best == {"q": {"a": 1, "b": 0}}
-    assert search.search(None, top_k=9, top_ranked={"q": ["b", "c", "d"]}) == {"q": {"b": 4.0, "c": 3.0}}
+    run = run_of(search, FOUR, {"q": "any"}, 2)
+    assert run.to_dict() == {"q": {"a": 5.0, "b": 4.0}}
+    assert fixed.asked == 6
+    assert run.parts.tolist() == [[1, 0]]  # of the two best sections of b the first
+    assert ranking(search, FOUR, {"q": "any"}, 9, {"q": ["b", "c", "d"]}) == {"q": {"b": 4.0, "c": 3.0}}
+    assert search.mteb_model_meta is fixed.mteb_model_meta
+    assert engine(search) is search
+
+
+def test_best_section_leaves_hidden_documents_out_with_all_their_sections():
+    fixed = Numbers()
+    run = run_of(BestSection(fixed), FOUR, {"q": "any"}, 2, hidden={"q": {"a", "d", "nowhere"}})
+    assert run.to_dict() == {"q": {"b": 4.0, "c": 3.0}}
+    assert run.parts.tolist() == [[0, 0]]
+    assert fixed.asked == 6 + 3  # the three sections of a
+    candidates = {"q": ["a", "c"]}
+    assert run_of(BestSection(Numbers()), FOUR, {"q": "any"}, 2, hidden={"q": {"a"}}, top_ranked=candidates).to_dict() == {"q": {"c": 3.0}}
+    nothing = run_of(BestSection(Numbers()), FOUR, {"q": "any"}, 2, top_ranked={"q": ["d"]})
+    assert nothing.to_dict() == {"q": {}}
+    assert nothing.parts.shape == nothing.docs.shape
+
+
+def test_winning_sections_are_those_of_a_loop_and_ties_go_by_document():
+    draw = np.random.default_rng(0)
+    sections = {f"d{i:02}": [str(draw.integers(0, 9)) if draw.random() < 0.7 else "" for _ in range(3)] for i in range(60)}
+    corpus = corpus_of(dict.fromkeys(sections, ""), sections=list(sections.values()))
+    run = run_of(BestSection(Numbers()), corpus, {"q": "any"}, 25)
+    best = {key: max((float(text), -place) for place, text in enumerate(own) if text) for key, own in sections.items() if any(own)}
+    expected = sorted(best, key=lambda key: (best[key][0], key), reverse=True)[:25]
+    assert list(run.to_dict()["q"].items()) == [(key, best[key][0]) for key in expected]
+    assert run.parts[0].tolist() == [-best[key][1] for key in expected]
 
 
 def test_section_tags_are_part_of_the_identity():
@@ -264,7 +301,7 @@ def test_a_query_without_claims_leaves_claims_to_all_only(root, caplog):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", r"row 1: no patent of the form \{dnum, Content\}"),
+        ("{", r"row 1: malformed JSON"),
         ('{"Content": {}}', "row 1: .*'dnum' is missing"),
         ('{"dnum": 7, "Content": {}}', "row 1: .*dnum is no text"),
         ('{"dnum": "7", "Content": {"pa01": ["x"]}}', "row 1: .*'pa01' is no text"),

@@ -7,12 +7,15 @@ import mteb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import pytrec_eval
 from ir_measures import AP, RR, R, nDCG
 from worlds import FixedSearch, HashEncoder, dapfam_tables
 
 from patent_mteb.data import sources
 from patent_mteb.errors import DataError
 from patent_mteb.search import trec
+from patent_mteb.search.bm25 import bm25
+from patent_mteb.search.run import Run
 from patent_mteb.tasks import perquery
 
 MEASURES = {
@@ -81,12 +84,81 @@ def test_ranks_start_at_one_and_ties_fall_as_in_mteb(run):
 
 
 def test_ids_with_blanks_are_refused(tmp_path):
-    with pytest.raises(DataError, match="cannot stand in a TREC file"):
-        trec.write_run(tmp_path / "x.run", {"a query": {"d": 1.0}}, "tag")
+    for ranked, tag in (({"a query": {"d": 1.0}}, "tag"), ({"q": {"a document": 1.0}}, "tag"), ({"q": {"d": 1.0}}, "a tag")):
+        with pytest.raises(DataError, match="cannot stand in a TREC file"):
+            Run.from_dict(ranked).save(tmp_path / "x.run", tag)
     with pytest.raises(DataError, match="cannot stand in a TREC file"):
         trec.write_qrels(tmp_path / "x.qrels", {"q": {"": 1}})
+    assert not list(tmp_path.iterdir())
 
 
 def test_equal_scores_are_ordered_by_document_descending(tmp_path):
-    trec.write_run(tmp_path / "x.run", {"q": {"a": 1.0, "c": 1.0, "b": 2.0}}, "tag")
+    Run.from_dict({"q": {"a": 1.0, "c": 1.0, "b": 2.0}}).save(tmp_path / "x.run", "tag")
     assert [line.split()[2] for line in (tmp_path / "x.run").read_text().splitlines()] == ["b", "c", "a"]
+
+
+# ---------------------------------------------------------------- who receives an evaluation
+
+
+def test_an_evaluation_is_given_to_whoever_receives_it_and_saved_where_nobody_does(run, tmp_path):
+    evaluations = []
+    with perquery.receiving(evaluations.append):
+        result, files = run(HashEncoder())
+    assert not any(path.exists() for path in files.values())
+    (evaluation,) = evaluations
+    run(HashEncoder())
+    assert len(evaluations) == 1
+    assert pq.read_table(files[".queries.parquet"]).equals(evaluation.table(), check_metadata=True)
+    assert files[".run"].read_text().splitlines() == [
+        f"{query} Q0 {document} {rank} {score!r} tests/hash-encoder"
+        for query, found in evaluation.run.to_dict().items()
+        for rank, (document, score) in enumerate(found.items(), start=1)
+    ]
+    ((scores,),) = result.scores.values()
+    assert evaluation.scores.items() <= scores.items()
+    assert evaluation.run.task == evaluation.task.name == "PatentDAPFAMTACToTARetrieval"
+    assert evaluation.model.name == "tests/hash-encoder"
+    assert evaluation.subset == result.dataset_revision
+    assert evaluation.members.keys() == evaluation.slices.keys() == {"in", "out"}
+    assert {name: set(members) for name, members in evaluation.members.items()} == {
+        name: set(part) for name, part in evaluation.slices.items()
+    }
+
+
+def test_the_inner_receiver_gets_what_is_evaluated_inside(run):
+    outer, inner = [], []
+    with perquery.receiving(outer.append):
+        with pytest.raises(RuntimeError, match="stop"), perquery.receiving(inner.append):
+            run(HashEncoder())
+            raise RuntimeError("stop")
+        run(bm25())
+    assert [evaluation.model.name for evaluation in inner] == ["tests/hash-encoder"]
+    assert [evaluation.model.name for evaluation in outer] == ["patent-mteb/bm25-bm25s"]
+
+
+def test_values_of_queries_and_slices_are_those_of_a_naive_evaluation(run):
+    evaluations = []
+    with perquery.receiving(evaluations.append):
+        run(HashEncoder())
+    (evaluation,) = evaluations
+    names = {"ndcg@10": "ndcg_cut_10", "map@1000": "map_cut_1000", "mrr@1000": "recip_rank", "recall@50": "recall_50"}
+    wanted = {"ndcg_cut.10", "map_cut.1000", "recip_rank", "recall.50"}
+    found = pytrec_eval.RelevanceEvaluator(evaluation.qrels, wanted).evaluate(evaluation.run.to_dict())
+    assert set(evaluation.per_query.queries) == {query for query, judged in evaluation.qrels.items() if max(judged.values()) > 0}
+    for name, theirs in names.items():
+        expected = [found[query][theirs] for query in evaluation.per_query.queries]
+        np.testing.assert_allclose(evaluation.per_query.scores[name], expected, atol=1e-12)
+    table = evaluation.table()
+    assert table.column_names == ["query", *perquery.MEASURES, "slice:in", "slice:out"]
+    for name in ("in", "out"):
+        rows = [query for query, inside in zip(table["query"].to_pylist(), table[f"slice:{name}"].to_pylist(), strict=True) if inside]
+        assert set(rows) == set(evaluation.slices[name])
+
+
+def test_files_stand_where_mteb_keeps_the_result_of_these_settings(tmp_path):
+    plain, set_ = HashEncoder().mteb_model_meta, bm25("dapfam", k1=0.9).mteb_model_meta
+    assert perquery.path_of(tmp_path, plain, "T", ".run") == tmp_path / "tests__hash-encoder" / "r64False" / "T.run"
+    place = perquery.path_of(tmp_path, set_, "T", ".queries.parquet")
+    beside = mteb.ResultCache(tmp_path).get_task_result_path("T", set_)
+    assert place.parent.relative_to(tmp_path) == beside.parent.relative_to(tmp_path / "results")
+    assert set_.experiment_name in place.parts

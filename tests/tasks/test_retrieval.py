@@ -1,20 +1,31 @@
-"""Evaluation on arrays and by mteb's machinery: the same results, per-query files and runs, key by key."""
+"""Evaluation on arrays and by mteb's machinery: the same results, per-query files and runs, key by key, for every composition."""
 
+import dataclasses
+import json
 import math
 
 import mteb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from mteb.models.model_meta import ModelMeta
 from mteb.timing import TimingStack
-from small_world import Words
+from small_world import OFFICES, Words, evaluate, patent
 from worlds import FixedSearch, HashEncoder, dapfam_tables
 
+from patent_mteb.data import sources
 from patent_mteb.errors import ModelError
-from patent_mteb.models import Hybrid, bm25
-from patent_mteb.search.cache import Cached
+from patent_mteb.experiments import sweep
+from patent_mteb.models import Hybrid, Passages, Reranked, Truncated, bm25, stored
+from patent_mteb.patents.records import Citation
+from patent_mteb.recipes import patentmap as patentmap_recipe
+from patent_mteb.recipes import wipo_at as wipo_at_recipe
+from patent_mteb.search.cache import Cached, RunCache
+from patent_mteb.search.engine import FAST_VARIABLE
 from patent_mteb.search.run import Run, ranked_ids
-from patent_mteb.tasks import fast, perquery
+from patent_mteb.search.splitting import TokenWindows
+from patent_mteb.tasks import perquery, retrieval
+from patent_mteb.tasks.perquery import receiving
 
 SAMPLES = (
     "PatentDAPFAMTACToTACRetrieval",
@@ -29,23 +40,28 @@ MODELS = {
 }
 
 
-def both_ways(monkeypatch, tmp_path, name, model, depth=None):
+@pytest.fixture
+def on_arrays(monkeypatch):
+    """The tasks that were scored on arrays, one entry an evaluation."""
+    scored = []
+    real = retrieval.retrieval_scores
+    monkeypatch.setattr(retrieval, "retrieval_scores", lambda docs, *rest: scored.append(len(docs)) or real(docs, *rest))
+    return scored
+
+
+def both_ways(monkeypatch, on_arrays, tmp_path, name, model, depth=None):
     """Scores, per-query table, run and qrels of a task: by mteb's machinery, and on arrays."""
     found = []
-    called = []
-    evaluate = fast.evaluate
-    monkeypatch.setattr(fast, "evaluate", lambda *args, **kwargs: called.append(1) or evaluate(*args, **kwargs))
     for way in ("0", "1"):
         folder = tmp_path / way
-        settings = {fast.VARIABLE: way, perquery.VARIABLE: str(folder), perquery.RUNS_VARIABLE: str(folder)}
-        for variable, value in settings.items():
+        for variable, value in {FAST_VARIABLE: way, perquery.VARIABLE: str(folder), perquery.RUNS_VARIABLE: str(folder)}.items():
             monkeypatch.setenv(variable, value)
         task = mteb.get_task(name)
         if depth:
             task.k_values = tuple(k for k in task.k_values if k <= depth)
             task._top_k = depth
-        (scores,) = task.evaluate(model, task.split, encode_kwargs={}).values()
-        assert len(called) == int(way)
+        scores = evaluate(task, model)
+        assert len(on_arrays) == int(way)
         files = {path.suffixes[-1]: path for path in folder.rglob("*") if path.is_file()}
         found.append((scores, pq.read_table(files[".parquet"]), files[".run"].read_text(), files[".qrels"].read_text()))
     return found
@@ -72,9 +88,9 @@ def assert_same_runs(ours, theirs):
 @pytest.mark.parametrize(
     ("name", "model"), [("PatentCitationRetrieval", "encoder"), *((name, model) for name in SAMPLES for model in MODELS)]
 )
-def test_both_ways_give_the_same(monkeypatch, tmp_path, name, model):
+def test_both_ways_give_the_same(monkeypatch, on_arrays, tmp_path, name, model):
     (reference, table, run, qrels), (scores, own_table, own_run, own_qrels) = both_ways(
-        monkeypatch, tmp_path, f"{name}.sample", MODELS[model](), None if name.startswith("PatentMap") else 100
+        monkeypatch, on_arrays, tmp_path, f"{name}.sample", MODELS[model](), None if name.startswith("PatentMap") else 100
     )
     assert_same_scores(scores, reference)
     assert len(scores) > 100
@@ -86,6 +102,264 @@ def test_both_ways_give_the_same(monkeypatch, tmp_path, name, model):
         assert ours == (pytest.approx(theirs, abs=1e-9) if isinstance(theirs[0], float) else theirs), column
     assert own_qrels == qrels
     assert_same_runs(own_run, run)
+
+
+# ---------------------------------------------------------------- every composition, in a world with families to hide
+
+
+class Tokenised(Words):
+    """Keeps the vectors of texts, which passages and stores ask for again and again; no prompts."""
+
+    _vectors: dict = {}  # noqa: RUF012
+
+    def vector(self, text):
+        key = (self.dims, text)
+        if key not in self._vectors:
+            self._vectors[key] = super().vector(text)
+        return self._vectors[key]
+
+
+class Overlap:
+    """A search model of somebody else: words in common over the square root of the length, so that near-ties are frequent."""
+
+    mteb_model_meta = ModelMeta.create_empty({"name": "tests/overlap", "revision": "1"})
+
+    def index(self, corpus, **context):
+        self.corpus = {key: text.split() for key, text in zip(corpus["id"], corpus["text"], strict=True)}
+
+    def search(self, queries, *, top_k, top_ranked=None, **context):
+        found = {}
+        for query, text in zip(queries["id"], queries["text"], strict=True):
+            wanted = set(text.split())
+            scores = {key: len(wanted & set(words)) / math.sqrt(len(words)) for key, words in self.corpus.items()}
+            found[query] = dict(sorted(scores.items(), key=lambda one: one[::-1], reverse=True)[:top_k])
+        return found
+
+
+class Letters:
+    """A cross-encoder that counts the letters that a query and a document share."""
+
+    mteb_model_meta = ModelMeta.create_empty({"name": "tests/letters", "revision": "1", "model_type": ["cross-encoder"]})
+
+    def predict(self, inputs1, inputs2, **kwargs):
+        pairs = [pair for one, two in zip(inputs1, inputs2, strict=True) for pair in zip(one["text"], two["text"], strict=True)]
+        return np.array([sum(min(a.count(x), b.count(x)) for x in "abcdefgh0123456789") / (1 + len(b)) for a, b in pairs])
+
+
+def swept(model):
+    return sweep._Clock(model, {}, None)
+
+
+def hybrid(method="linear", **settings):
+    return Hybrid(bm25("dapfam"), Tokenised(), method, **settings)
+
+
+def windows(model):
+    return Passages(model, splitter=TokenWindows(7))
+
+
+COMPOSITIONS = {
+    "encoder": lambda folder: Tokenised(),
+    "stored encoder": lambda folder: stored(Tokenised(), folder / "store"),
+    "truncated": lambda folder: Truncated(Tokenised(), 200),
+    "bm25": lambda folder: bm25("dapfam"),
+    "foreign": lambda folder: Overlap(),
+    "mteb's baseline": lambda folder: mteb.get_model("mteb/baseline-bm25s"),
+    "hybrid linear": lambda folder: hybrid(alpha=0.7, depth=80),
+    "hybrid rrf": lambda folder: hybrid("rrf", k=30, depth=80),
+    "hybrid of foreign": lambda folder: Hybrid(Overlap(), stored(Tokenised(), folder / "store"), alpha=0.3),
+    "hybrid of hybrid": lambda folder: Hybrid(hybrid(alpha=0.7, depth=80), Overlap(), "rrf", depth=80),
+    "cached": lambda folder: Cached(Tokenised()),
+    "cached hybrid": lambda folder: Cached(hybrid(alpha=0.7, depth=80), RunCache(folder / "runs")),
+    "cached foreign": lambda folder: Cached(Overlap(), RunCache(folder / "runs")),
+    "reranked bm25": lambda folder: Reranked(bm25("dapfam"), Letters(), k=25, max_length=None),
+    "reranked hybrid": lambda folder: Reranked(hybrid(alpha=0.7), Letters(), k=25, max_length=None),
+    "cached reranked": lambda folder: Cached(Reranked(Overlap(), Letters(), k=25, max_length=None), RunCache(folder / "runs")),
+    "passages": lambda folder: windows(Tokenised()),
+    "passages of bm25": lambda folder: windows(bm25("dapfam")),
+    "hybrid of passages": lambda folder: Hybrid(windows(bm25("dapfam")), windows(Tokenised()), alpha=0.6, depth=80),
+    "sweep's clock": lambda folder: swept(hybrid(alpha=0.7, depth=80)),
+    "sweep's clock on a cache": lambda folder: swept(Cached(Tokenised(), RunCache(folder / "runs"))),
+}
+TASKS = {"PatentCitationRetrieval": 20, "PatentMapAbsToAbsRetrieval": 20, "PatentMapClmToAllRetrieval": 20}
+"""Task -> depth of its rankings, small enough that no system runs out of documents."""
+
+
+@pytest.fixture(scope="module")
+def families(tmp_path_factory):
+    """90 patents in 30 families of three, which share their words: each would find its own family first."""
+    root = tmp_path_factory.mktemp("families")
+    patents = [patent(i, year=2016 + i % 10, office=OFFICES[(i // 2) % 6], family_id=f"F{i % 30}") for i in range(90)]
+    names = [one.publication_number for one in patents]
+    citations = [Citation(names[i], names[i - 6], "X", "examiner") for i in range(6, 90)]
+    citations += [Citation(names[i], names[i - 12], "A", "examiner") for i in range(12, 90)]
+    wipo_at_recipe.build(patents, citations, root)
+    free = {f"{kind}_{name}": None for kind in ("query", "ipc") for name in ("first_year", "last_year")}
+    settings = {"query_offices": (), "ipc_offices": (), **free}
+    patentmap_recipe.build(patents, citations, root, patentmap_recipe.Params(queries=12, small=3, mlt=30, same_subclass=5, **settings))
+    contents = root / patentmap_recipe.DATA_SET / "perf200" / "content"
+    with (contents / "documents.json").open("a") as documents:  # so that every query is in its own corpus
+        documents.write((contents / "queries.json").read_text())
+    return root
+
+
+WAYS = ("on arrays", "by mteb", "with predictions")
+
+
+def three_ways(monkeypatch, folder, name, make):
+    """Scores and evaluation of a task under each way; the model is made anew each time, as a user of that way makes it."""
+    found = {}
+    for way in WAYS:
+        monkeypatch.setenv(FAST_VARIABLE, "0" if way == "by mteb" else "1")
+        task = mteb.get_task(name)
+        task.k_values = (*(k for k in task.k_values if k < TASKS[name]), TASKS[name])
+        task._top_k = TASKS[name]
+        task.metadata = task.metadata.model_copy(update={"main_score": f"ndcg_at_{TASKS[name]}"})
+        options = {"prediction_folder": folder / "predictions"} if way == "with predictions" else {}
+        evaluations = []
+        with receiving(evaluations.append):
+            (scores,) = task.evaluate(make(folder / way), task.split, encode_kwargs={}, **options).values()
+        (evaluation,) = evaluations
+        found[way] = scores, evaluation, task
+    return found
+
+
+@pytest.fixture
+def local(families, monkeypatch):
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(families))
+
+
+def assert_alike(ours, theirs):
+    """mteb's rounded scores to the last digit, MRR, nAUC and the means of slices but for the last digits of a sum."""
+    assert list(ours) == list(theirs)
+    rounded = [key for key in ours if key.startswith(("ndcg_at", "map_at", "recall_at", "precision_at", "hit_rate_at", "accuracy"))]
+    assert len(rounded) > 20
+    for key, value in theirs.items():
+        if key in rounded:
+            assert ours[key] == value, key
+        else:
+            assert ours[key] == pytest.approx(value, abs=1e-9, nan_ok=True), key
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+def test_every_composition_scores_the_same_whoever_evaluates(monkeypatch, on_arrays, tmp_path, local, name, composition):
+    found = three_ways(monkeypatch, tmp_path, name, COMPOSITIONS[composition])
+    assert len(on_arrays) == 1  # of the three
+    scores, evaluation, task = found["on arrays"]
+    by_section = "ClmToAll" in name and not composition.startswith("passages")  # those read the whole document as it is
+    assert 0 < scores["main_score"] <= 1
+    for way in WAYS[1:]:
+        others, other, _ = found[way]
+        assert_alike(others, scores)
+        np.testing.assert_array_equal(other.run.docs, evaluation.run.docs)
+        np.testing.assert_allclose(other.run.scores, evaluation.run.scores, atol=1e-6)
+        assert (other.run.parts is None) == (evaluation.run.parts is None) == (not by_section)
+        if other.run.parts is not None:
+            np.testing.assert_array_equal(other.run.parts, evaluation.run.parts)
+        assert other.table().equals(evaluation.table(), check_metadata=True)
+    hidden = task.tables.hidden
+    assert max(map(len, hidden.values())) == (3 if name == "PatentCitationRetrieval" else 1)
+    for way, (_, each, _) in found.items():
+        assert each.run.task == name
+        for query, documents in each.run.to_dict().items():
+            assert hidden[query]
+            assert not documents.keys() & hidden[query], way
+            if not (by_section and "reranked" in composition):  # there the 25 that are ranked anew are sections
+                assert len(documents) == TASKS[name]  # hidden documents took no place
+    predicted = json.loads(next((tmp_path / "predictions").rglob("*.json")).read_text())[task.source.subset][task.split]
+    assert {query: list(documents) for query, documents in predicted.items()} == {
+        query: list(documents) for query, documents in evaluation.run.to_dict().items()
+    }
+    assert any("first_stage" in key for key in scores) == ("reranked" in composition and "ClmToAll" not in name)
+
+
+def test_a_cache_around_a_fusion_changes_nothing(monkeypatch, tmp_path, local):
+    """Review A2: the fusion in a cache left the own family out after it had normalised its scores, and only on arrays."""
+    plain, cached = (
+        three_ways(monkeypatch, tmp_path / name, "PatentCitationRetrieval", COMPOSITIONS[name])
+        for name in ("hybrid linear", "cached hybrid")
+    )
+    for way in WAYS:
+        assert_alike(cached[way][0], plain[way][0])
+        np.testing.assert_array_equal(cached[way][1].run.docs, plain[way][1].run.docs)
+        np.testing.assert_array_equal(cached[way][1].run.scores, plain[way][1].run.scores)
+
+
+def test_a_fusion_normalises_what_is_left_without_the_own_family(monkeypatch, tmp_path, local):
+    """The expected run is worked out on dictionaries from the full rankings of both systems."""
+    evaluation, task = three_ways(monkeypatch, tmp_path, "PatentCitationRetrieval", COMPOSITIONS["hybrid linear"])["on arrays"][1:]
+    rankings = []
+    for model in (bm25("dapfam"), Tokenised()):
+        whole = mteb.get_task("PatentCitationRetrieval")
+        whole.load_data()
+        whole.tables = dataclasses.replace(whole.tables, hidden={})
+        rankings.append(whole.rank(model).to_dict())
+    for query, found in evaluation.run.to_dict().items():
+        fused = {}
+        for weight, ranking in zip((0.3, 0.7), rankings, strict=True):
+            seen = {key: score for key, score in ranking[query].items() if key not in task.tables.hidden[query]}
+            best = dict(sorted(seen.items(), key=lambda one: one[::-1], reverse=True)[:80])
+            low, high = min(best.values()), max(best.values())
+            for key, score in best.items():
+                fused[key] = fused.get(key, 0.0) + weight * (score - low) / (high - low)
+        expected = sorted(fused, key=lambda key: (np.float32(fused[key]), key), reverse=True)[:20]
+        assert found == pytest.approx({key: fused[key] for key in expected}, abs=1e-6)
+
+
+def test_rank_gives_the_run_that_the_scores_are_computed_on(monkeypatch, tmp_path, local):
+    for composition in ("hybrid rrf", "reranked bm25", "foreign"):
+        for name, depth in TASKS.items():
+            _, evaluation, task = three_ways(monkeypatch, tmp_path / composition, name, COMPOSITIONS[composition])["on arrays"]
+            run = task.rank(COMPOSITIONS[composition](tmp_path))
+            assert run.task == name
+            assert run.depth <= depth
+            np.testing.assert_array_equal(run.docs, evaluation.run.docs)
+            np.testing.assert_array_equal(run.scores, evaluation.run.scores)
+            assert (run.first_stage is None) == (evaluation.run.first_stage is None)
+
+
+def test_the_first_stages_recall_is_that_of_its_own_ranking(monkeypatch, tmp_path, local):
+    found = three_ways(monkeypatch, tmp_path, "PatentCitationRetrieval", COMPOSITIONS["reranked bm25"])
+    task = found["on arrays"][2]
+    for scores, evaluation, _ in found.values():
+        stage = evaluation.run.first_stage
+        assert stage.k == 25
+        hits = [
+            len(evaluation.qrels[query].keys() & ranked.keys()) / len(evaluation.qrels[query])
+            for query, ranked in stage.run.to_dict().items()
+        ]
+        assert scores["first_stage_recall_at_25"] == pytest.approx(np.mean(hits), abs=1e-12)
+        assert not any(ranked.keys() & task.tables.hidden[query] for query, ranked in stage.run.to_dict().items())
+
+
+@pytest.mark.parametrize("composition", ["encoder", "bm25", "truncated", "cross-encoder", "hybrid rrf"])
+def test_given_candidates_are_reranked_the_same_whoever_evaluates(monkeypatch, tmp_path, local, composition):
+    """mteb turns a task into one of reranking the predictions of an earlier run."""
+    first = mteb.get_task("PatentCitationRetrieval")
+    first.evaluate(bm25("dapfam"), first.split, encode_kwargs={}, prediction_folder=tmp_path / "first")
+    make = {"cross-encoder": Letters, "truncated": lambda: Truncated(Tokenised(), 300)}
+    found = {}
+    for way in ("1", "0"):
+        monkeypatch.setenv(FAST_VARIABLE, way)
+        task = mteb.get_task("PatentCitationRetrieval").convert_to_reranking(tmp_path / "first", top_k=8)
+        model = make[composition]() if composition in make else COMPOSITIONS[composition](tmp_path / way)
+        evaluations = []
+        with receiving(evaluations.append):
+            (scores,) = task.evaluate(model, task.split, encode_kwargs={}).values()
+        found[way] = scores, evaluations[0].run
+        given = task.dataset[task.source.subset][task.split]["top_ranked"]
+        assert {query: set(documents) for query, documents in evaluations[0].run.to_dict().items()} == {
+            query: set(documents) for query, documents in given.items()
+        }
+        assert scores["previous_results_model_meta"]["model_name"] == "patent-mteb/bm25-dapfam"
+        np.testing.assert_array_equal(task.rank(model).docs, evaluations[0].run.docs)
+    ours, theirs = ({key: value for key, value in scores.items() if key != "previous_results_model_meta"} for scores, _ in found.values())
+    assert_alike(ours, theirs)
+    np.testing.assert_array_equal(found["1"][1].docs, found["0"][1].docs)
+
+
+# ---------------------------------------------------------------- ties, and what mteb keeps to itself
 
 
 @pytest.fixture
@@ -103,8 +377,8 @@ class Coarse(HashEncoder):
 
 
 @pytest.mark.parametrize("make", [Coarse, HashEncoder, lambda: Cached(HashEncoder()), lambda: Cached(Coarse())], ids=range(4))
-def test_both_ways_with_ties_and_short_corpora(monkeypatch, tmp_path, dapfam, make):
-    (reference, *_, run, _), (scores, *_, own_run, _) = both_ways(monkeypatch, tmp_path, dapfam, make())
+def test_both_ways_with_ties_and_short_corpora(monkeypatch, on_arrays, tmp_path, dapfam, make):
+    (reference, *_, run, _), (scores, *_, own_run, _) = both_ways(monkeypatch, on_arrays, tmp_path, dapfam, make())
     assert list(scores) == list(reference)
     for key, value in reference.items():
         if "_std" in key and isinstance(make(), Coarse):
@@ -114,47 +388,75 @@ def test_both_ways_with_ties_and_short_corpora(monkeypatch, tmp_path, dapfam, ma
     assert_same_runs(own_run, run)
 
 
-def evaluated(monkeypatch, name, model, **kwargs):
+@pytest.mark.parametrize("way", ["1", "0"])
+def test_scores_that_single_precision_does_not_tell_apart_are_tied(monkeypatch, dapfam, way):
+    """Review A5: such documents go by id in every measure, whatever order the model gives them."""
+    monkeypatch.setenv(FAST_VARIABLE, way)
+    documents = [f"{i:03}-d" for i in range(60)]
+
+    class Near(FixedSearch):
+        def search(self, queries, *, top_k, **kwargs):
+            return {query: {key: 1.0 + 1e-12 * (60 - place) for place, key in enumerate(documents[:top_k])} for query in queries["id"]}
+
+    evaluations = []
+    with receiving(evaluations.append):
+        scores = evaluate(mteb.get_task(dapfam), Near({}))
+    (evaluation,) = evaluations
+    for query, found in evaluation.run.to_dict().items():
+        assert list(found) == documents[::-1]
+        best = min(documents[::-1].index(document) + 1 for document in evaluation.qrels[query] if evaluation.qrels[query][document])
+        assert evaluation.per_query.scores["mrr@1000"][evaluation.per_query.queries.index(query)] == pytest.approx(1 / best)
+    assert scores["mrr_at_1000"] == pytest.approx(evaluation.per_query.scores["mrr@1000"].mean(), abs=1e-9)
+    assert scores["hit_rate_at_1"] == pytest.approx(scores["mrr_at_1"], abs=1e-5)
+
+
+def scored_on_arrays(on_arrays, name, model, **kwargs):
     """Whether arrays were used, and the scores."""
-    called = []
-    evaluate = fast.evaluate
-    monkeypatch.setattr(fast, "evaluate", lambda *args, **more: called.append(1) or evaluate(*args, **more))
+    before = len(on_arrays)
     task = mteb.get_task(name)
     (scores,) = task.evaluate(model, task.split, encode_kwargs={}, **kwargs).values()
-    return bool(called), scores
+    return len(on_arrays) - before == 1, scores
 
 
-def test_what_is_left_to_mteb(monkeypatch, tmp_path, dapfam):
-    used, reference = evaluated(monkeypatch, dapfam, Words())
+def test_every_model_and_task_is_scored_on_arrays_unless_predictions_are_saved(on_arrays, tmp_path, dapfam):
+    """Review A3: search models of others, the sweep and Claims -> All did not take this way."""
+    used, reference = scored_on_arrays(on_arrays, dapfam, Words())
     assert used
-    used, scores = evaluated(monkeypatch, dapfam, Words(), prediction_folder=tmp_path / "predictions")
+    used, scores = scored_on_arrays(on_arrays, dapfam, Words(), prediction_folder=tmp_path / "predictions")
     assert not used
     assert_same_scores(scores, reference)
     assert list((tmp_path / "predictions").iterdir())
-    assert not evaluated(monkeypatch, dapfam, FixedSearch({}))[0]
-    assert not evaluated(monkeypatch, "PatentMapClmToAllRetrieval.sample", Words())[0]
-    assert evaluated(monkeypatch, "PatentMapAbsToAbsRetrieval.sample", Words())[0]
+    assert scored_on_arrays(on_arrays, dapfam, FixedSearch({}))[0]
+    assert scored_on_arrays(on_arrays, dapfam, mteb.get_model("mteb/baseline-bm25s"))[0]
+    assert scored_on_arrays(on_arrays, dapfam, swept(Words()))[0]
+    assert scored_on_arrays(on_arrays, "PatentMapClmToAllRetrieval.sample", Words())[0]
+    assert scored_on_arrays(on_arrays, "PatentMapClmToAllRetrieval.sample", FixedSearch({}))[0]
+    assert scored_on_arrays(on_arrays, "PatentMapAbsToAbsRetrieval.sample", Words())[0]
 
 
 @pytest.mark.parametrize("attribute", ["skip_first_result", "ignore_identical_ids"])
-def test_tasks_that_mteb_treats_in_a_special_way_are_left_to_it(monkeypatch, dapfam, attribute):
-    kind = mteb.get_task(dapfam)
-    assert fast.applies(kind, Words())
-    monkeypatch.setattr(kind, attribute, True)
-    assert not fast.applies(kind, Words())
+def test_tasks_that_mteb_treats_in_a_special_way_are_left_to_it(monkeypatch, on_arrays, dapfam, attribute):
+    task = mteb.get_task(dapfam)
+    evaluate(task, Words())
+    assert len(on_arrays) == 1
+    monkeypatch.setattr(task, attribute, True)
+    evaluate(task, Words())
+    assert len(on_arrays) == 1
 
 
-def test_the_own_family_is_not_ranked_and_costs_no_depth(monkeypatch, tmp_path):
+@pytest.mark.parametrize("way", ["1", "0"])
+def test_the_own_family_is_not_ranked_and_costs_no_depth(monkeypatch, way):
+    monkeypatch.setenv(FAST_VARIABLE, way)
     task = mteb.get_task("PatentCitationRetrieval.sample")
-    task.k_values = (1, 10)
-    seen = {}
-    monkeypatch.setattr(queryscores, "save", lambda task, model, ranks, qrels, slices, results: seen.update(results))
-    task.evaluate(Words(), task.split, encode_kwargs={})
-    exclusions = task.tables.exclusions
-    assert sum(bool(exclusions.get(query)) for query in seen) > 10
+    task.k_values, task._top_k = (1, 10), 10
+    evaluations = []
+    with receiving(evaluations.append):
+        evaluate(task, Words())
+    seen, hidden = evaluations[0].run.to_dict(), task.tables.hidden
+    assert sum(bool(hidden.get(query)) for query in seen) > 10
     for query, found in seen.items():
         assert len(found) == 10
-        assert not found.keys() & exclusions.get(query, set())
+        assert not found.keys() & hidden.get(query, set())
 
 
 @pytest.mark.parametrize(
@@ -162,8 +464,9 @@ def test_the_own_family_is_not_ranked_and_costs_no_depth(monkeypatch, tmp_path):
     [
         (Words, ["Encoding queries", "Encoding corpus", "Computing similarity", "Scoring"]),
         (lambda: bm25("dapfam"), ["Encoding corpus", "Encoding queries", "Scoring"]),
+        (lambda: FixedSearch({}), ["Encoding corpus", "Encoding queries", "Scoring"]),
     ],
-    ids=["encoder", "bm25"],
+    ids=["encoder", "bm25", "foreign"],
 )
 def test_phases_of_mtebs_timer(dapfam, make, phases):
     task, timer = mteb.get_task(dapfam), TimingStack()
@@ -182,9 +485,8 @@ def test_a_broken_model_is_named(dapfam):
         task.evaluate(Broken(), task.split, encode_kwargs={})
 
 
-def test_rankings_are_read_as_dictionaries():
-    run = Run(["p", "q"], ranked_ids("abc"), np.array([[2, 0], [-1, -1]], np.int32), np.array([[0.5, 0.25], [0, 0]]))
-    rankings = fast.Rankings(run)
-    assert dict(rankings) == run.to_dict() == {"p": {"a": 0.5, "c": 0.25}, "q": {}}
-    assert (len(rankings), list(rankings), rankings.get("r")) == (2, ["p", "q"], None)
-    assert list(rankings["p"]) == ["a", "c"]
+def test_the_run_of_an_evaluation_is_read_as_a_dictionary():
+    run = Run(["p", "q"], ranked_ids("abc"), np.array([[2, 0], [-1, -1]], np.int32), np.array([[0.5, 0.25], [0, 0]], np.float32))
+    assert run.to_dict() == {"p": {"a": 0.5, "c": 0.25}, "q": {}}
+    assert {query: dict(run.ranking(query)) for query in run.query_ids} == run.to_dict()
+    assert [name for name, _ in run.ranking("p")] == ["a", "c"]

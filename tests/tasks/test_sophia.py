@@ -14,15 +14,17 @@ from small_world import OFFICES, Words, evaluate, world
 
 from patent_mteb import files, published
 from patent_mteb.errors import DataError
+from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.patents import ipc
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.sophia import NAME, Params, build
+from patent_mteb.search.run import Run
 from patent_mteb.store import stored
 from patent_mteb.tasks import sophia
-from patent_mteb.tasks.benchmark import PatentBenchmark, group_means, summary
-from patent_mteb.tasks.inscope_scores import inscope_scores
+from patent_mteb.tasks.benchmark import group_means, summary
 
-BY_NAME = {task.metadata.name: task for task in sophia.TASKS}
+TASKS = sophia.BENCHMARK.task_classes
+BY_NAME = {task.metadata.name: task for task in TASKS}
 
 
 @pytest.fixture
@@ -58,12 +60,12 @@ def naive_run(root, texts: dict[str, str]) -> dict[str, dict[str, float]]:
 
 
 def test_twelve_tasks_in_two_groups():
-    assert [task.metadata.name for task in sophia.TASKS] == [
+    assert [task.metadata.name for task in TASKS] == [
         f"Sophia{name}Retrieval"
         for name in ("Tacd", "Clms", "Ab", "Iclms", "Obj", "Desc", "Adb", "AiAb", "AiFeatures", "AiClaimSummary", "AiAdv", "AiObj")
     ]
-    assert [len(tasks) for tasks in sophia.GROUPS.values()] == [7, 5]
-    for task in sophia.TASKS:
+    assert [len(tasks) for tasks in sophia.BENCHMARK.groups.values()] == [7, 5]
+    for task in TASKS:
         assert task.metadata.main_score == "ndcg_at_10" and task.metadata.is_filled()
 
 
@@ -120,16 +122,16 @@ def test_inscope_is_that_of_a_naive_count(root):
 
 
 def test_inscope_by_hand():
-    results = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}, "r": {"a": 1.0}, "s": {"a": 1.0}}
+    run = Run.from_dict({"q": {"a": 3.0, "b": 2.0, "c": 1.0}, "r": {"a": 1.0}, "s": {"a": 1.0}})
     documents = {"a": ["A61F 2/06"], "b": ["A61B 5/00", "nonsense"], "c": ["G06F 1/00"]}
     queries = {"q": ["A61F 2/06"], "r": ["A61F 4/00"], "s": []}
-    scores = inscope_scores(results, documents, queries)
+    scores = inscope_scores(run.docs, run.query_ids, run.doc_ids, queries, documents)
     assert scores["inscope_section_n_queries"] == 2  # s has no code and does not count
     assert scores["inscope_section_at_1"] == 1.0
     assert scores["inscope_section_at_5"] == pytest.approx((2 / 5 + 1 / 5) / 2)
     assert scores["inscope_subclass_at_5"] == pytest.approx((1 / 5 + 1 / 5) / 2)
     assert scores["inscope_subgroup_at_1"] == pytest.approx(1 / 2)
-    assert "inscope_section_at_1" not in inscope_scores(results, documents, {})
+    assert "inscope_section_at_1" not in inscope_scores(run.docs, run.query_ids, run.doc_ids, {}, documents)
 
 
 def test_each_text_reaches_the_encoder_once_for_all_tasks(tmp_path, monkeypatch):
@@ -138,7 +140,7 @@ def test_each_text_reaches_the_encoder_once_for_all_tasks(tmp_path, monkeypatch)
     root = tmp_path / NAME
     model = Words()
     encoder = stored(model, tmp_path / "store")
-    for task in sophia.TASKS:
+    for task in TASKS:
         evaluate(task(), encoder)
     assert set(model.seen.values()) == {1}
     corpus = {" ".join(parts) for parts in beir.read_beir(root).corpus.values()}
@@ -245,7 +247,8 @@ def test_wrong_types_and_repeated_queries(root):
 
 
 def test_the_benchmark_reproduces_average_and_spread_of_table_3():
-    benchmark = PatentBenchmark("Sophia", sophia.GROUPS, "Group", spread=sophia.FAMILY.spread, description="", reference=None, citation="")
+    benchmark = sophia.BENCHMARK
+    assert benchmark.facts.spread
     rows = published.printed("sophia", 3).to_dicts()
     columns = dict(
         zip(

@@ -10,8 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import adjusted_rand_score, f1_score, normalized_mutual_info_score, v_measure_score
 from sklearn.neighbors import NearestNeighbors
-from test_build_wipo_at import CITATIONS, PATENTS
-from worlds import FixedSearch, HashEncoder, scores_of
+from worlds import TEN_CITATIONS, TEN_PATENTS, FixedSearch, HashEncoder, scores_of
 
 from patent_mteb.data import sources
 from patent_mteb.errors import DataError, ModelError
@@ -22,7 +21,7 @@ from patent_mteb.tasks import wipo_at
 @pytest.fixture(scope="module")
 def ten(tmp_path_factory):
     root = tmp_path_factory.mktemp("ten")
-    recipe.build(PATENTS, CITATIONS, root)
+    recipe.build(TEN_PATENTS, TEN_CITATIONS, root)
     return root
 
 
@@ -88,7 +87,7 @@ def test_other_data_never_answers_with_a_cached_score(local, tmp_path, monkeypat
     first = run(FixedSearch(RANKINGS))
     again = run(FixedSearch({}))
     assert again.scores["test"][0]["main_score"] == first.scores["test"][0]["main_score"] > 0, "the same data and model: from the cache"
-    recipe.build(PATENTS, CITATIONS[:-1], tmp_path / "other")
+    recipe.build(TEN_PATENTS, TEN_CITATIONS[:-1], tmp_path / "other")
     monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "other"))
     second = run(FixedSearch({}))
     assert second.dataset_revision != first.dataset_revision

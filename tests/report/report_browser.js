@@ -1,4 +1,4 @@
-// What test_report_page.py does with the page, in one frame after the other, and what it sees.
+// What test_page.py does with the page, in one frame after the other, and what it sees.
 "use strict";
 
 const observed = {};

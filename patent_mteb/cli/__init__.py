@@ -1,0 +1,102 @@
+"""The command ``patent-mteb``: one module a command, each with ``HELP``, ``arguments(parser)`` and ``main(args)``.
+
+The modules only parse, call and print, and import what they call when they are called: ``patent-mteb --help`` loads neither mteb
+nor torch. What several commands share is in :mod:`patent_mteb.cli.common`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from rich.logging import RichHandler
+from rich.text import Text
+
+from patent_mteb.cli import build, common, export, geometry, listing, report, run, store, sweep, validate
+from patent_mteb.errors import PatentMTEBError
+from patent_mteb.identity import __version__
+
+__all__ = ["COMMANDS", "Command", "main", "parser"]
+
+
+class Command(Protocol):
+    """What the module of a command offers."""
+
+    HELP: str
+
+    def arguments(self, parser: argparse.ArgumentParser, /) -> None:
+        """Add the options that belong to this command."""
+
+    def main(self, args: argparse.Namespace, /) -> int:
+        """Do it and return the exit status."""
+
+
+COMMANDS: Mapping[str, Command] = {
+    "list": listing,
+    "run": run,
+    "sweep": sweep,
+    "report": report,
+    "export": export,
+    "geometry": geometry,
+    "store": store,
+    "build": build,
+    "validate": validate,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point.
+
+    Returns:
+        the exit status: 0 all done, 1 something was skipped or failed, 2 unusable arguments or data, 130 interrupted.
+    """
+    args = parser().parse_args(_with_dashes(sys.argv[1:] if argv is None else argv))
+    _log(args.verbosity)
+    try:
+        return COMMANDS[args.command].main(args)
+    except PatentMTEBError as error:
+        common.warn(Text("patent-mteb:", style="bold red"), error)
+        return 2
+    except KeyboardInterrupt:
+        common.warn(Text("interrupted", style="bold red"))
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    whole = argparse.ArgumentParser(prog="patent-mteb", description="Patent embedding benchmarks as ordinary mteb tasks.")
+    whole.add_argument("--version", action="version", version=f"patent-mteb {__version__}")
+    commands = whole.add_subparsers(required=True, metavar="COMMAND", dest="command")
+    for name, command in COMMANDS.items():
+        single = commands.add_parser(name, help=command.HELP, description=command.HELP, formatter_class=common.Help)
+        command.arguments(single)
+        common.add_verbosity(single)
+    return whole
+
+
+def _with_dashes(words: Sequence[str]) -> list[str]:
+    """Every long option may be written with underscores, as some of mteb's are."""
+    options = list(words)
+    for position, word in enumerate(words):
+        if word == "--":
+            break
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            options[position] = name.replace("_", "-") + equals + value
+    return options
+
+
+def _log(verbosity: int) -> None:
+    level = (logging.CRITICAL, logging.WARNING, logging.INFO, logging.DEBUG)[verbosity]
+    handler = RichHandler(console=common.messages, show_path=False, log_time_format="[%X]")
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
+    logging.getLogger("patent_mteb").setLevel(level)
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    logging.getLogger("mteb").setLevel(logging.DEBUG if verbosity == 3 else logging.WARNING)
+    if verbosity < 3:
+        warnings.filterwarnings("ignore", category=FutureWarning, module="mteb")
+        warnings.filterwarnings("ignore", category=UserWarning, module="mteb")

@@ -1,0 +1,7 @@
+"""``python -m patent_mteb.cli``."""
+
+import sys
+
+from patent_mteb.cli import main
+
+sys.exit(main())

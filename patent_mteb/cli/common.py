@@ -1,0 +1,193 @@
+"""What the commands share: options that mean the same everywhere, the model they name, and printing."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from patent_mteb.errors import DataError, ModelError
+
+if TYPE_CHECKING:
+    from mteb.models import EncoderProtocol
+
+__all__ = [
+    "Help",
+    "Instead",
+    "add_batch_size",
+    "add_device",
+    "add_folder",
+    "add_model",
+    "add_out",
+    "add_store",
+    "add_verbosity",
+    "console",
+    "encode_kwargs",
+    "folder_of",
+    "load_encoder",
+    "messages",
+    "number",
+    "say",
+    "show",
+    "store_folder",
+    "warn",
+]
+
+console = Console(width=None if sys.stdout.isatty() else 200)
+messages = Console(stderr=True)
+
+
+class Help(argparse.HelpFormatter):
+    """Ends the help of an option with its default, where it has one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        default = action.default
+        if default in (None, False, [], argparse.SUPPRESS) or not action.help:
+            return action.help
+        return f"{action.help} (default: {' '.join(map(str, default)) if isinstance(default, list) else default})"
+
+
+class Instead(argparse.Action):
+    """An option that is given instead of positional arguments: with it they are not required."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, of: Sequence[argparse.Action], **options: Any) -> None:
+        super().__init__(option_strings, dest, **options)
+        self.of = of
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+        setattr(namespace, self.dest, True if self.nargs == 0 else values)
+        for positional in self.of:
+            positional.required = False
+
+
+def add_verbosity(parser: argparse.ArgumentParser) -> None:
+    """``-v``."""
+    parser.add_argument(
+        "-v", "--verbosity", type=int, default=2, choices=range(4), help="0: errors only, 1: and warnings, 2: and progress, 3: everything"
+    )
+
+
+def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """``-m`` and ``--model-revision``."""
+    parser.add_argument("-m", "--model", required=required, help="hub id, a name that mteb knows, or a checkpoint directory")
+    parser.add_argument("--model-revision", metavar="REVISION", help="commit, tag or branch of a model on the hub")
+
+
+def add_device(parser: argparse.ArgumentParser) -> None:
+    """``--device``; a bare number is that of a CUDA device, as for mteb."""
+    parser.add_argument(
+        "--device",
+        type=lambda name: f"cuda:{name}" if name.isdigit() else name,
+        help="torch device such as cpu, cuda:0 or 0; without it a GPU if there is one",
+    )
+
+
+def add_batch_size(parser: argparse.ArgumentParser) -> None:
+    """``--batch-size``."""
+    parser.add_argument("--batch-size", type=int, metavar="N", help="texts that the model encodes at a time; without it the model's own")
+
+
+def add_store(parser: argparse.ArgumentParser, *, optional: bool = True) -> None:
+    """``--store`` and, where a command can do without one, ``--no-store``."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--store", type=Path, metavar="DIR", help="embedding store; without it PATENT_MTEB_STORE or one in the user cache")
+    if optional:
+        group.add_argument("--no-store", action="store_true", help="encode every text anew and keep no embedding")
+
+
+def add_out(parser: argparse.ArgumentParser, text: str, *aliases: str, metavar: str = "DIR", default: Path | None = None) -> None:
+    """``--out``: what a command writes to."""
+    parser.add_argument("--out", *aliases, dest="out", type=Path, metavar=metavar, default=default, help=text)
+
+
+def add_folder(parser: argparse.ArgumentParser, text: str) -> argparse.Action:
+    """``--out`` of a command that must be told a folder, which may as well be its last positional argument."""
+    folder = parser.add_argument("folder", type=Path, help="the same as --out")
+    parser.add_argument("--out", action=Instead, of=[folder], type=Path, metavar="DIR", help=text)
+    return folder
+
+
+def folder_of(args: argparse.Namespace) -> Path:
+    """What :func:`add_folder` was told.
+
+    Raises:
+        DataError: two folders.
+    """
+    if args.out and args.folder:
+        raise DataError(f"there are two folders to write to, {args.folder} and {args.out}", remedy="name one")
+    folder: Path = args.out or args.folder
+    return folder
+
+
+def store_folder(args: argparse.Namespace) -> Path | None:
+    """Folder of the embedding store; None with ``--no-store``."""
+    from patent_mteb.store import default_path
+
+    return None if args.no_store else args.store or default_path()
+
+
+def encode_kwargs(args: argparse.Namespace) -> dict[str, Any]:
+    """mteb's ``encode_kwargs``."""
+    return {} if args.batch_size is None else {"batch_size": args.batch_size}
+
+
+def load_encoder(args: argparse.Namespace) -> EncoderProtocol:
+    """The model of ``-m``, in front of the embedding store.
+
+    Raises:
+        ModelError: it cannot be loaded, or does not embed texts.
+    """
+    from mteb.models import EncoderProtocol
+
+    from patent_mteb.models.loading import load
+    from patent_mteb.store import stored
+
+    model = load(args.model, args.model_revision, args.device)
+    if not isinstance(model, EncoderProtocol):
+        raise ModelError(f"{model.mteb_model_meta.name} does not embed texts. Remedy: name an encoder with -m")
+    folder = store_folder(args)
+    encoder: EncoderProtocol = model if folder is None else stored(model, folder)
+    return encoder
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number of a table; empty for None."""
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Collection[str] = ()) -> None:
+    """Print a table. Cells break between words only, so that names stand in full however narrow the terminal is.
+
+    Args:
+        right: columns that are aligned to the right.
+    """
+    cells = [["" if value is None else str(value) for value in row] for row in rows]
+    table = Table(box=None, pad_edge=False)
+    for position, title in enumerate(columns):
+        words = [word for text in (title, *(row[position] for row in cells)) for word in text.split()]
+        table.add_column(Text(title), justify="right" if title in right else "left", min_width=max(map(cell_len, words), default=0))
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console.print(table, crop=False)
+
+
+def say(*parts: object) -> None:
+    """Print a line as it is: no markup, no line breaks. A part that is a rich ``Text`` keeps its style."""
+    _print(console, parts)
+
+
+def warn(*parts: object) -> None:
+    """The same to standard error."""
+    _print(messages, parts)
+
+
+def _print(to: Console, parts: Sequence[object]) -> None:
+    texts = (part if isinstance(part, Text) else Text(str(part)) for part in parts)
+    to.print(Text(" ").join(texts), soft_wrap=True)

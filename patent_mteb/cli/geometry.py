@@ -1,0 +1,40 @@
+"""``patent-mteb geometry``: embeddings as points."""
+
+from __future__ import annotations
+
+import argparse
+
+from patent_mteb.cli import common
+from patent_mteb.errors import DataError
+
+HELP = "how a model's embeddings of a task's texts lie in space"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    common.add_model(parser)
+    parser.add_argument("-t", "--tasks", nargs="+", required=True, metavar="TASK", help="retrieval tasks of the suite")
+    parser.add_argument("--max-documents", type=int, default=10_000, metavar="N", help="documents drawn from a larger corpus")
+    common.add_device(parser)
+    common.add_batch_size(parser)
+    common.add_store(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    import mteb
+
+    from patent_mteb.experiments.geometry import geometry
+    from patent_mteb.tasks.retrieval import PatentRetrieval
+
+    model = common.load_encoder(args)
+    for name in args.tasks:
+        try:
+            task = mteb.get_task(name)
+        except KeyError as error:
+            raise DataError(str(error.args[0]), remedy="see 'patent-mteb list' for the names") from error
+        if not isinstance(task, PatentRetrieval):
+            raise DataError(f"'{name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
+        measures = geometry(model, task, max_documents=args.max_documents, encode_kwargs=common.encode_kwargs(args))
+        common.say(f"{task.metadata.name}: {model.mteb_model_meta.name}")
+        rows = [(measure, common.number(value, 0 if measure.startswith("n_") else 4)) for measure, value in measures.items()]
+        common.show(("measure", "value"), rows, right=("value",))
+    return 0

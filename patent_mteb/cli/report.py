@@ -1,0 +1,40 @@
+"""``patent-mteb report``: what the results say."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from patent_mteb.cli import common
+
+HELP = "tables, plots and a static page from a results folder"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("results", type=Path, help="folder that 'run' wrote its results to")
+    parser.add_argument("--format", nargs="+", default=["terminal"], metavar="FORMAT", help="of the tables: terminal, markdown, csv, latex")
+    common.add_out(parser, "write tables, and plots with --plots, to this folder")
+    parser.add_argument("--html", type=Path, metavar="DIR", help="write a self-contained page to this folder")
+    parser.add_argument("--plots", action="store_true", help="write every plot as PNG and SVG (needs patent-mteb[plots])")
+    parser.add_argument("--published", action="store_true", help="set measured rows among the papers' rows")
+    parser.add_argument("--baseline", metavar="MODEL", help="letters mark what is significantly better than this model")
+
+
+def main(args: argparse.Namespace) -> int:
+    from patent_mteb import report
+
+    outcome = report.run(
+        args.results,
+        formats=args.format,
+        out=args.out,
+        html=args.html,
+        plots=args.plots,
+        published=args.published,
+        baseline=args.baseline,
+    )
+    outcome.print(common.console)
+    for path in outcome.files:
+        common.say(path)
+    for message in outcome.messages:
+        common.warn(f"note: {message}")
+    return 0

@@ -1,0 +1,61 @@
+"""``patent-mteb store``: the embedding store from outside."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from patent_mteb.cli import common
+from patent_mteb.errors import DataError
+
+if TYPE_CHECKING:
+    from patent_mteb.store import EmbeddingStore
+
+HELP = "look at the embedding store, check it, or free space"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", choices=("info", "verify", "prune"), help="list what it holds, read and check everything, or remove")
+    common.add_store(parser, optional=False)
+    parser.add_argument("-m", "--model", help="prune: remove the embeddings of this model")
+    parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune: remove what nobody has used for so many days")
+    parser.add_argument("--damaged", action="store_true", help="prune: remove damaged shards, keeping what is whole in them")
+    parser.add_argument("--dry-run", action="store_true", help="prune: only say what would be removed")
+
+
+def main(args: argparse.Namespace) -> int:
+    from patent_mteb.store import EmbeddingStore
+
+    store = EmbeddingStore(args.store)
+    if args.action == "info":
+        return _info(store)
+    return _verify(store) if args.action == "verify" else _prune(store, args)
+
+
+def _info(store: EmbeddingStore) -> int:
+    common.say(f"store in {store.path}")
+    rows = []
+    for space in store.info():
+        vectors = f"{space.dtype}, one a token" if space.ragged else space.dtype
+        rows.append((space.model, space.revision, vectors, space.texts, common.number(space.nbytes / 1e6, 1)))
+    common.show(("model", "revision", "vectors", "texts", "MB"), rows, right=("texts", "MB"))
+    return 0
+
+
+def _verify(store: EmbeddingStore) -> int:
+    report = store.verify()
+    for damage in report.damages:
+        common.say(f"{'error' if damage.fatal else 'note'} {damage}")
+    common.say(f"{report.texts} texts in {report.spaces} spaces ({report.nbytes / 1e6:.1f} MB): {'ok' if report.ok else 'damaged'}")
+    return 0 if report.ok else 1
+
+
+def _prune(store: EmbeddingStore, args: argparse.Namespace) -> int:
+    try:
+        pruned = store.prune(model=args.model, older_than_days=args.older_than, damaged=args.damaged, dry_run=args.dry_run)
+    except ValueError as error:
+        raise DataError(str(error), remedy="say what to remove: --model, --older-than or --damaged") from error
+    for line in pruned.removed:
+        common.say(line)
+    common.say(f"{'would free' if args.dry_run else 'freed'} {pruned.freed_bytes / 1e6:.1f} MB")
+    return 0

@@ -1,0 +1,26 @@
+"""``patent-mteb validate``: can a directory be used?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.text import Text
+
+from patent_mteb.cli import common
+
+HELP = "load checks on a local data directory"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", type=Path, help="a directory for PATENT_MTEB_DATA, or one benchmark's directory in it")
+
+
+def main(args: argparse.Namespace) -> int:
+    from patent_mteb.experiments import validation
+
+    findings = validation.validate(args.directory)
+    for finding in findings:
+        mark = Text("error", "bold red") if finding.fatal else Text("note", "yellow") if finding.odd else Text("ok", "green")
+        common.say(mark, finding.text)
+    return 2 if any(finding.fatal for finding in findings) else 0

@@ -1,0 +1,66 @@
+"""The models that a user may want to run: those of the papers, as far as they can be had, and the suite's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import mteb
+
+from patent_mteb import published
+from patent_mteb.models.registry import METAS
+
+__all__ = ["ModelRow", "models"]
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One model.
+
+    Attributes:
+        model: name for ``-m`` and :func:`patent_mteb.models.load`, empty where the weights are not released.
+        printed: as the WIPO-AT paper spells it (Table 3), empty where it has not measured it.
+        category: in that paper, empty where it has not measured it.
+        dims: width of an embedding, where it is known.
+        max_tokens: input limit, where it is known.
+        runs: ``yes`` if mteb knows how, ``by hub id`` if mteb finds out from the hub, ``no: not released``.
+    """
+
+    model: str
+    printed: str
+    category: str
+    dims: int | None
+    max_tokens: int | None
+    runs: str
+
+
+def models() -> list[ModelRow]:
+    """The 22 models of the WIPO-AT paper in its order, then the patent models of the suite that are not among them.
+
+    Example:
+        >>> from patent_mteb.models.listing import models
+        >>> [row.dims for row in models() if row.model == "datalyes/patembed-base"]
+        [768]
+    """
+    known = {meta.name for meta in mteb.get_model_metas()}
+    rows = [
+        ModelRow(
+            model=row["model_id"],
+            printed=row["model"],
+            category=row["category"],
+            dims=_whole(row["dim"]),
+            max_tokens=_whole(row["max_tokens"]),
+            runs="yes" if row["model_id"] in known else "by hub id" if row["model_id"] else "no: not released",
+        )
+        for row in published.printed("wipo_at", 3).iter_rows(named=True)
+    ]
+    printed = {row.model for row in rows}
+    return rows + [
+        ModelRow(str(meta.name), "", "", _whole(meta.embed_dim), _whole(meta.max_tokens), "yes")
+        for meta in METAS
+        if meta.name not in printed
+    ]
+
+
+def _whole(value: float | Sequence[int] | None) -> int | None:
+    return int(value) if isinstance(value, (int, float)) else None

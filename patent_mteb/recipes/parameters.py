@@ -1,0 +1,206 @@
+"""Settings of a recipe: the fields of its ``Params`` that a command line can give, read and written by their annotations.
+
+A field is a setting if its annotation is made of what a word can stand for:
+
+==================================  ====================================================================
+annotation                          written as
+==================================  ====================================================================
+``bool``                            ``true`` or ``false``
+``int``, ``float``, ``str``         the number or the text
+``datetime.date``                   ``2023-06-20``
+``Literal[...]``                    one of its values
+``X | None``                        ``None``, or as X
+``tuple[X, ...]``, ``tuple[X, Y]``  values separated by commas, none at all for the empty tuple
+``Annotated[X, Bounds(...)]``       as X, within the bounds
+==================================  ====================================================================
+
+Every other field (a summariser, a cache) can be given in Python only.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+import math
+import re
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from patent_mteb.errors import DataError
+
+__all__ = ["Bounds", "Count", "Positive", "Setting", "Share", "read_params", "settings_of", "written"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Least and greatest value of a number, both allowed."""
+
+    least: float = -math.inf
+    greatest: float = math.inf
+
+    def __str__(self) -> str:
+        if math.isinf(self.greatest):
+            return f"of at least {self.least}"
+        return f"from {self.least} to {self.greatest}"
+
+
+Count = Annotated[int, Bounds(0)]
+"""A number of things, maybe none."""
+
+Positive = Annotated[int, Bounds(1)]
+"""A number of things, at least one."""
+
+Share = Annotated[float, Bounds(0, 1)]
+"""A share of a whole."""
+
+_SCALARS: dict[Any, str] = {bool: "true or false", int: "integer", float: "number", str: "text", dt.date: "date (YYYY-MM-DD)"}
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting of a recipe, as a command line shows it: ``type`` in words, ``default`` as it would be given."""
+
+    name: str
+    type: str
+    default: str
+    description: str
+
+
+def settings_of(params: type) -> list[Setting]:
+    """The settings of a ``Params`` dataclass in the order of its fields, described by the ``Attributes`` of its docstring."""
+    hints = get_type_hints(params, include_extras=True)
+    defaults, descriptions = params(), _descriptions(params)
+    return [
+        Setting(field.name, _in_words(hints[field.name]), written(getattr(defaults, field.name)), descriptions.get(field.name, ""))
+        for field in fields(params)
+        if _settable(hints[field.name])
+    ]
+
+
+def read_params(params: type, assignments: Sequence[str], recipe: str) -> Any:
+    """An instance of a ``Params`` dataclass with some of its settings changed.
+
+    Args:
+        assignments: ``NAME=VALUE`` each; of several values for one name the last one counts.
+        recipe: its name, for the messages.
+
+    Raises:
+        DataError: an unknown setting (lists the known ones), or a value that is none (names type and default).
+    """
+    hints = get_type_hints(params, include_extras=True)
+    settings = {setting.name: setting for setting in settings_of(params)}
+    changes: dict[str, Any] = {}
+    for assignment in assignments:
+        name, equals, text = assignment.partition("=")
+        setting = settings.get(name.strip())
+        if setting is None:
+            raise DataError(f"recipe {recipe} has no setting '{name}'", remedy=f"choose among {', '.join(settings)}")
+        expected = f"expected: {setting.type}"
+        default = f"the default is {setting.name}={setting.default}"
+        if not equals:
+            raise DataError(f"setting {setting.name} of recipe {recipe} has no value, {expected}", remedy=f"write NAME=VALUE; {default}")
+        try:
+            changes[setting.name] = _read(hints[setting.name], text.strip())
+        except (ValueError, KeyError) as error:
+            problem = f"setting {setting.name} of recipe {recipe} cannot be '{text}', {expected}"
+            raise DataError(problem, remedy=f"correct the value or leave the setting out; {default}") from error
+    try:
+        return params(**changes)
+    except ValueError as error:
+        raise DataError(f"these settings of recipe {recipe} do not go together: {error}", remedy="correct one of them") from error
+
+
+def _optional(annotation: Any) -> Any | None:
+    """X of an annotation ``X | None``, None for any other."""
+    if get_origin(annotation) not in (Union, types.UnionType):
+        return None
+    rest = [kind for kind in get_args(annotation) if kind is not type(None)]
+    return rest[0] if len(rest) == 1 and len(rest) < len(get_args(annotation)) else None
+
+
+def _items(annotation: Any) -> tuple[tuple[Any, ...], bool]:
+    """Annotations of the items of a tuple, and whether the one of them stands for any number."""
+    kinds = get_args(annotation)
+    return (kinds[:1], True) if kinds[1:] == (Ellipsis,) else (kinds, False)
+
+
+def _settable(annotation: Any) -> bool:
+    if get_origin(annotation) is Annotated:
+        return _settable(get_args(annotation)[0])
+    if get_origin(annotation) is tuple:
+        return all(get_origin(kind) is not tuple and _settable(kind) for kind in _items(annotation)[0])
+    if (rest := _optional(annotation)) is not None:
+        return _settable(rest)
+    return get_origin(annotation) is Literal or annotation in _SCALARS
+
+
+def _in_words(annotation: Any) -> str:
+    if get_origin(annotation) is Annotated:
+        kind, *bounds = get_args(annotation)
+        return " ".join([_in_words(kind), *map(str, bounds)])
+    if get_origin(annotation) is Literal:
+        return f"one of {', '.join(map(written, get_args(annotation)))}"
+    if get_origin(annotation) is tuple:
+        kinds, any_number = _items(annotation)
+        number = "values" if any_number else f"{len(kinds)} values"
+        each = f"each {_in_words(kinds[0])}" if len(set(kinds)) == 1 else ", ".join(map(_in_words, kinds))
+        return f"{number} separated by commas ({each})"
+    if (rest := _optional(annotation)) is not None:
+        return f"{_in_words(rest)}, or None"
+    return _SCALARS[annotation]
+
+
+def written(value: Any) -> str:
+    """The text of a setting's value, as :func:`read_params` takes it."""
+    if isinstance(value, tuple):
+        return ",".join(map(written, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _read(annotation: Any, text: str) -> Any:
+    """The value that a text stands for; ValueError or KeyError if there is none."""
+    if get_origin(annotation) is Annotated:
+        kind, *bounds = get_args(annotation)
+        value = _read(kind, text)
+        if not all(one.least <= value <= one.greatest for one in bounds):
+            raise ValueError(f"{text} is out of bounds")
+        return value
+    if get_origin(annotation) is Literal:
+        return {written(choice): choice for choice in get_args(annotation)}[text]
+    if get_origin(annotation) is tuple:
+        kinds, any_number = _items(annotation)
+        words = [word.strip() for word in text.split(",")] if text else []
+        if not all(words):
+            raise ValueError("an empty value between commas")
+        if any_number:
+            kinds = kinds * len(words)
+        return tuple(_read(kind, word) for kind, word in zip(kinds, words, strict=True))
+    if (rest := _optional(annotation)) is not None:
+        return None if text.lower() == "none" else _read(rest, text)
+    if annotation is bool:
+        return _WORDS[text.lower()]
+    if annotation is dt.date:
+        return dt.date.fromisoformat(text)
+    value = annotation(text)
+    if annotation is float and not math.isfinite(value):
+        raise ValueError(f"{text} is not finite")
+    return value
+
+
+def _descriptions(params: type) -> dict[str, str]:
+    """The texts of the ``Attributes`` of a docstring by name; ``first, second: text`` describes both."""
+    _, _, section = inspect.cleandoc(params.__doc__ or "").partition("Attributes:\n")
+    descriptions: dict[str, str] = {}
+    names: list[str] = []
+    for line in section.splitlines():
+        if head := re.fullmatch(r" {4}(\w+(?:, \w+)*): (.+)", line):
+            names = head[1].split(", ")
+            descriptions |= dict.fromkeys(names, head[2])
+        elif line.startswith(" " * 5):
+            descriptions |= {name: f"{descriptions[name]} {line.strip()}" for name in names}
+        else:
+            names = []
+    return descriptions

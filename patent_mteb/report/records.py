@@ -1,0 +1,167 @@
+"""A result as it was read, and the rows of the two tidy tables that it gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from patent_mteb.data.worlds import World
+from patent_mteb.models.prompt_report import prompt_used
+from patent_mteb.report.suite import SuiteTask
+
+__all__ = ["RESULT_SCHEMA", "SCORE_SCHEMA", "ModelFolder", "Result", "ScoreRow", "result_row", "score_rows"]
+
+_NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries")
+_COUNTS = ("_n_queries", "_n_pairs")
+
+_RESULT_COLUMNS = (
+    *("run", "world", "benchmark", "group", "task", "plain", "kind", "main_score", "value", "n_queries", "model", "revision"),
+    *("experiment", "settings", "data", "data_revision", "subset", "split", "prompt", "versions", "date", "parameters", "dims"),
+    *("path", "queries"),
+)
+RESULT_SCHEMA: dict[str, Any] = dict.fromkeys(_RESULT_COLUMNS, pl.String) | {
+    "value": pl.Float64,
+    "n_queries": pl.Int64,
+    "parameters": pl.Float64,
+    "dims": pl.Int64,
+}
+"""Columns of the table with one row a result (see :class:`patent_mteb.report.collect.Collected`)."""
+
+
+class ScoreRow(NamedTuple):
+    """One number of a result, in the columns of :data:`SCORE_SCHEMA`."""
+
+    run: str
+    world: str
+    benchmark: str
+    group: str
+    task: str
+    plain: str
+    slice: str
+    measure: str
+    value: float
+    n_queries: int | None
+    main: bool
+
+
+SCORE_SCHEMA: dict[str, Any] = dict.fromkeys(ScoreRow._fields, pl.String) | {
+    "value": pl.Float64,
+    "n_queries": pl.Int64,
+    "main": pl.Boolean,
+}
+"""Columns of the table with one row a number."""
+
+
+@dataclass
+class ModelFolder:
+    """One folder of results: a model at a revision with settings.
+
+    Attributes:
+        folder: the folder.
+        model, revision, experiment: as the folders are named; ``experiment`` is empty for a model without settings.
+        meta: its ``model_meta.json``, empty if there is none or it is another model's.
+        versions: versions of the libraries by task.
+        label: what reports call it; set when all folders are known.
+    """
+
+    folder: Path
+    model: str
+    revision: str
+    experiment: str
+    meta: dict[str, Any]
+    versions: dict[str, str]
+    label: str = ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of the model, its parts among them."""
+        return self.meta.get("experiment_kwargs") or {}
+
+
+@dataclass
+class Result:
+    """One result of a model on a task, checked.
+
+    Attributes:
+        source: whose result it is.
+        task: the task, as the suite knows it now.
+        name: the task's name in the result.
+        world: where it belongs.
+        data_revision, subset: the data that it was measured on.
+        scores: every number of the result, ``main_score`` among them.
+        date: seconds since 1970, 0 if unknown.
+        mteb_version: as noted in the file, or empty.
+        path: the file.
+        queries: its per-query scores, if they are there and are its own.
+    """
+
+    source: ModelFolder
+    task: SuiteTask
+    name: str
+    world: World
+    data_revision: str
+    subset: str
+    scores: dict[str, float]
+    date: float
+    mteb_version: str
+    path: Path
+    queries: Path | None = None
+
+
+def result_row(result: Result) -> dict[str, Any]:
+    """The row of a result, in the columns of :data:`RESULT_SCHEMA`."""
+    source, task = result.source, result.task
+    versions = source.versions.get(result.name) or (f"mteb {result.mteb_version}" if result.mteb_version else "")
+    parameters, dims = source.meta.get("n_parameters"), source.meta.get("embed_dim")
+    return {
+        "run": source.label,
+        "world": result.world.name,
+        "benchmark": task.benchmark,
+        "group": task.group,
+        "task": result.name,
+        "plain": task.name,
+        "kind": task.kind,
+        "main_score": task.main_score,
+        "value": result.scores["main_score"],
+        "n_queries": int(result.scores["n_queries"]) if "n_queries" in result.scores else None,
+        "model": source.model,
+        "revision": source.revision,
+        "experiment": source.experiment,
+        "settings": json.dumps(source.settings, sort_keys=True),
+        "data": task.data.key,
+        "data_revision": result.data_revision,
+        "subset": result.subset,
+        "split": task.split,
+        "prompt": prompt_used(source.model, source.settings, source.meta, result.name),
+        "versions": versions,
+        "date": datetime.fromtimestamp(result.date, UTC).isoformat(timespec="seconds") if result.date else "",
+        "parameters": float(parameters) if isinstance(parameters, (int, float)) and parameters > 0 else None,
+        "dims": dims if isinstance(dims, int) else None,
+        "path": str(result.path),
+        "queries": None if result.queries is None else str(result.queries),
+    }
+
+
+def score_rows(result: Result) -> Iterator[ScoreRow]:
+    """One row for each number of a result.
+
+    A score of a slice is named ``<slice>_<measure>``; a slice is known by its count, ``<slice>_n_queries`` or ``<slice>_n_pairs``.
+    """
+    counts = {key.removesuffix(end): int(value) for key, value in result.scores.items() for end in _COUNTS if key.endswith(end)}
+    longest_first = sorted(counts, key=len, reverse=True)
+    whole = result.scores.get("n_queries")
+    task = result.task
+    common = (result.source.label, result.world.name, task.benchmark, task.group, result.name, task.name)
+    for key, value in result.scores.items():
+        if key in _NOT_SCORES or key.endswith(_COUNTS) or key.startswith("nauc_"):
+            continue
+        name = next((name for name in longest_first if key.startswith(f"{name}_")), "")
+        measure = key.removeprefix(f"{name}_") if name else key
+        n_queries = counts[name] if name else None if whole is None else int(whole)
+        yield ScoreRow(*common, name, measure, value, n_queries, measure == task.main_score)

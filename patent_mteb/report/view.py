@@ -1,0 +1,159 @@
+"""What tables, plots and page look at: one world, and one benchmark in one world, each built once for the whole report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import polars as pl
+
+from patent_mteb.data.worlds import World
+from patent_mteb.report.cells import short
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+
+__all__ = ["BenchmarkView", "MeasuredTask", "WorldView", "gap_percent"]
+
+
+def gap_percent(inside: float | None, outside: float | None) -> float | None:
+    """Relative loss from IN to OUT of domain in percent; None where a side is missing or IN is 0."""
+    return None if not inside or outside is None else 100 * (inside - outside) / inside
+
+
+def _main_scores(results: pl.DataFrame) -> dict[str, dict[str, float]]:
+    """Main score by run and task (without ``.sample``), the runs in alphabetical order."""
+    scores: dict[str, dict[str, float]] = {run: {} for run in results["run"].unique().sort()}
+    for run, plain, value in results.select("run", "plain", "value").iter_rows():
+        scores[run][plain] = value
+    return scores
+
+
+@dataclass(frozen=True)
+class MeasuredTask:
+    """A task that has results: ``name`` as in the results, ``plain`` without ``.sample``, ``measure`` the name of its main score."""
+
+    name: str
+    plain: str
+    short: str
+    group: str
+    measure: str
+
+
+@dataclass(frozen=True)
+class BenchmarkView:
+    """The results of one benchmark in one world.
+
+    Attributes:
+        benchmark: the benchmark, with its facts.
+        world: the world.
+        results, scores: as in :class:`patent_mteb.report.collect.Collected`, with the benchmark's own groups, in the order of its tasks.
+    """
+
+    benchmark: PatentBenchmark
+    world: World
+    results: pl.DataFrame
+    scores: pl.DataFrame
+
+    @property
+    def name(self) -> str:
+        """The benchmark's name."""
+        return self.facts.name
+
+    @property
+    def facts(self) -> Facts:
+        """The benchmark's record."""
+        return self.benchmark.facts
+
+    @cached_property
+    def main_scores(self) -> dict[str, dict[str, float]]:
+        """Main score by run and plain task."""
+        return _main_scores(self.results)
+
+    @cached_property
+    def runs(self) -> tuple[str, ...]:
+        """The runs in alphabetical order."""
+        return tuple(self.main_scores)
+
+    @cached_property
+    def best_first(self) -> tuple[str, ...]:
+        """The runs with the most tasks first, among these the highest mean main score, then the name."""
+        means = self.results.group_by("run").agg(pl.len(), pl.col("value").mean())
+        return tuple(means.sort("len", "value", "run", descending=[True, True, False])["run"])
+
+    @cached_property
+    def tasks(self) -> tuple[MeasuredTask, ...]:
+        """The tasks that have results."""
+        rows = self.results.unique("task", keep="first", maintain_order=True).iter_rows(named=True)
+        return tuple(
+            MeasuredTask(row["task"], row["plain"], short(row["task"], self.facts), row["group"], row["main_score"]) for row in rows
+        )
+
+    @cached_property
+    def slice_scores(self) -> dict[tuple[str, str, str], float]:
+        """Main score by task, run and slice (empty for all judgements); where IN and OUT are tasks of their own, they count as slices
+        of the mixed one."""
+        rows = self.scores.filter("main").select("task", "run", "slice", "value").iter_rows()
+        values = {(task, run, name): value for task, run, name, value in rows}
+        names = {task.plain: task.name for task in self.tasks}
+        for mixed, sides in self.facts.domain_tasks.items():
+            for side, plain in sides.items():
+                task = names.get(plain, "")
+                whole = task.replace(plain, mixed)
+                values |= {(whole, run, side): values[task, run, ""] for run in self.runs if (task, run, "") in values}
+        return values
+
+    @cached_property
+    def headline(self) -> MeasuredTask | None:
+        """The task that stands for the benchmark's retrieval: its headline task if that was measured, else the retrieval task that
+        most runs have; None without any."""
+        return self._standing(self.results.filter(pl.col("kind") == "Retrieval"))
+
+    @cached_property
+    def domain_headline(self) -> MeasuredTask | None:
+        """The same among the tasks with scores IN and OUT of domain."""
+        domains = pl.col("slice").is_in(["in", "out"]) | pl.col("plain").is_in(list(self.facts.domain_tasks))
+        return self._standing(self.scores.filter(pl.col("main") & domains))
+
+    def _standing(self, rows: pl.DataFrame) -> MeasuredTask | None:
+        runs = dict(rows.group_by("task").agg(pl.col("run").n_unique()).iter_rows())
+        candidates = (task for task in self.tasks if task.name in runs)
+        return max(candidates, key=lambda task: (task.plain == self.facts.headline, runs[task.name]), default=None)
+
+
+@dataclass(frozen=True)
+class WorldView:
+    """The results of one world; ``results`` and ``scores`` as in :class:`patent_mteb.report.collect.Collected`."""
+
+    world: World
+    results: pl.DataFrame
+    scores: pl.DataFrame
+
+    @cached_property
+    def main_scores(self) -> dict[str, dict[str, float]]:
+        """Main score by run and plain task, over all benchmarks."""
+        return _main_scores(self.results)
+
+    @cached_property
+    def benchmarks(self) -> tuple[BenchmarkView, ...]:
+        """The registered benchmarks that have results, in the order of registration."""
+        views = (self._view(benchmark) for benchmark in catalogue.benchmarks())
+        return tuple(view for view in views if len(view.results))
+
+    def benchmark(self, name: str) -> BenchmarkView:
+        """The view of a benchmark that has results.
+
+        Raises:
+            KeyError: it has none.
+        """
+        return {view.name: view for view in self.benchmarks}[name]
+
+    def _view(self, benchmark: PatentBenchmark) -> BenchmarkView:
+        groups = {task.metadata.name: label for label, tasks in benchmark.groups.items() for task in tasks}
+        order = {name: position for position, name in enumerate(groups)}
+
+        def own(frame: pl.DataFrame) -> pl.DataFrame:
+            plain = pl.col("plain")
+            rows = frame.filter(plain.is_in(list(groups))).sort(plain.replace_strict(order, return_dtype=pl.Int64), maintain_order=True)
+            return rows.with_columns(benchmark=pl.lit(benchmark.name), group=plain.replace_strict(groups, return_dtype=pl.String))
+
+        return BenchmarkView(benchmark, self.world, own(self.results), own(self.scores))

@@ -1,0 +1,92 @@
+"""Which world a result belongs to, and that it belongs to one or to none."""
+
+import sys
+
+import pytest
+
+from patent_mteb.data.sources import DataSet, resolve, sample_revision
+from patent_mteb.data.worlds import WORLDS, world_of
+from patent_mteb.errors import DataError
+from patent_mteb.sample import SAMPLE_VERSION
+
+RELEASED = DataSet("org/data", "dapfam", "0123456789abcdef")
+UNRELEASED = DataSet("WIPO-AT", "wipo_at")
+OUTSIDE = DataSet("org/outside", "small_recipe")
+WITHOUT = DataSet("org/without", "")
+PRESENT = f"sample-{SAMPLE_VERSION}"
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    """The module of a recipe outside the package."""
+    (tmp_path / "small_recipe.py").write_text("SAMPLE = None\ndef build(patents, citations, root, params): ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    sample_revision.cache_clear()
+    yield
+    sys.modules.pop("small_recipe", None)
+    sample_revision.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("data", "revision", "sample", "world"),
+    [
+        (RELEASED, RELEASED.revision, False, "real"),
+        (RELEASED, "local-aaaaaaaaaaaa", False, "local"),
+        (RELEASED, PRESENT, True, "sample"),
+        (UNRELEASED, "local-aaaaaaaaaaaa", False, "real"),  # a local directory is all there is
+        (UNRELEASED, PRESENT, True, "sample"),
+    ],
+)
+def test_worlds_go_by_the_data(data, revision, sample, world):
+    assert world_of(data, revision, sample=sample).name == world
+
+
+@pytest.mark.parametrize(
+    ("data", "revision", "sample", "problem"),
+    [
+        (RELEASED, "fedcba9876543210", False, "stands for 0123456789abcdef .an older task version"),
+        (UNRELEASED, "fedcba9876543210", False, "stands for a local directory"),
+        (UNRELEASED, "", False, "stands for a local directory"),  # no revision is not the pinned one of a set without a pin
+        (RELEASED, PRESENT, False, "built-in sample under the name of the real task"),
+        (UNRELEASED, PRESENT, False, "built-in sample under the name of the real task"),
+        (RELEASED, "sample-0", True, f"sample-0, but the present sample is {PRESENT}"),
+        (RELEASED, RELEASED.revision, True, f"the present sample is {PRESENT}"),
+        (RELEASED, "local-aaaaaaaaaaaa", True, f"the present sample is {PRESENT}"),
+        (WITHOUT, PRESENT, True, "the present sample is none"),
+        (WITHOUT, "", True, "the present sample is none"),
+    ],
+)
+def test_what_belongs_to_no_world_is_refused_with_its_reason(data, revision, sample, problem):
+    with pytest.raises(DataError, match=problem) as refused:
+        world_of(data, revision, sample=sample)
+    assert refused.value.remedy
+
+
+def test_every_source_of_a_data_set_has_a_world(tmp_path, monkeypatch):
+    sources = {"real": resolve(RELEASED), "sample": resolve(UNRELEASED, True)}
+    (tmp_path / RELEASED.key).mkdir(parents=True)
+    (tmp_path / RELEASED.key / "corpus.jsonl").write_text("{}")
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
+    sources["local"] = resolve(RELEASED)
+    for world, source in sources.items():
+        assert world_of(source.data, source.revision, sample=source.kind == "sample") is WORLDS[world]
+
+
+def test_the_sample_of_a_recipe_outside_the_package_goes_by_its_own_revision(recipe):
+    revision = resolve(OUTSIDE, True).revision
+    assert revision.startswith(f"{PRESENT}-")
+    assert world_of(OUTSIDE, revision, sample=True) is WORLDS["sample"]
+    for other in (PRESENT, f"{PRESENT}-000000000000"):
+        with pytest.raises(DataError, match=f"the present sample is {revision}"):
+            world_of(OUTSIDE, other, sample=True)
+
+
+def test_a_recipe_that_is_gone_leaves_its_results_without_a_world():
+    with pytest.raises(DataError, match="nowhere_recipe"):
+        world_of(DataSet("org/gone", "nowhere_recipe"), PRESENT, sample=True)
+
+
+def test_only_the_real_world_needs_no_warning():
+    assert list(WORLDS) == ["real", "local", "sample"]
+    assert [name for name, world in WORLDS.items() if not world.banner] == ["real"]
+    assert [world.titled("Title") for world in WORLDS.values()] == ["Title", "Title (local copy)", "Title (sample)"]

@@ -1,0 +1,114 @@
+"""A run that meets torn files, places it cannot write to, scores that are no numbers, and hostile names."""
+
+from __future__ import annotations
+
+import json
+
+import mteb
+import numpy as np
+import pytest
+from small_world import Words
+from worlds import HashEncoder
+
+import patent_mteb
+from patent_mteb.errors import ModelError
+from patent_mteb.experiments import run
+from patent_mteb.models import bm25
+from patent_mteb.tasks import perquery
+
+TASK = "PatentMapAbsToAbsRetrieval.sample"
+
+
+def once(tmp_path, model=None, task=TASK):
+    return run.run(model or bm25("dapfam"), [mteb.get_task(task)], tmp_path, show_progress=False)
+
+
+@pytest.mark.parametrize("left", [b"", b"{", b'{"scores": ', b"\xff\xfe"], ids=["nothing", "a brace", "half", "other bytes"])
+@pytest.mark.parametrize("file", [f"{TASK}.json", "model_meta.json"])
+def test_a_torn_result_is_set_aside_and_made_again(tmp_path, caplog, left, file):
+    whole = once(tmp_path)
+    (path,) = tmp_path.rglob(file)
+    before = json.loads(path.read_text())
+    path.write_bytes(left)
+    with caplog.at_level("WARNING", logger="patent_mteb"):
+        again = once(tmp_path)
+    assert again.exit_status == 0
+    assert again.outcomes[0].main == whole.outcomes[0].main
+    assert path.with_name(f"{file}.damaged").read_bytes() == left
+    assert f"{file}.damaged" in caplog.text
+    after = json.loads(path.read_text())
+    assert after["scores"] == before["scores"] if "scores" in before else after == before
+
+
+def test_a_score_outlives_a_side_file_that_cannot_be_written(tmp_path, caplog, monkeypatch):
+    blocked = tmp_path / "a file"
+    blocked.write_text("no folder")
+    monkeypatch.setenv(perquery.VARIABLE, str(blocked))
+    with caplog.at_level("WARNING", logger="patent_mteb"):
+        found = once(tmp_path / "results")
+    assert found.exit_status == 0 and found.outcomes[0].main > 0
+    assert "the score stands" in caplog.text
+    assert list((tmp_path / "results").rglob(f"{TASK}.json"))
+
+
+def test_an_id_that_cannot_stand_in_a_trec_file_costs_the_file_only(tmp_path, caplog, monkeypatch):
+    monkeypatch.setenv(perquery.RUNS_VARIABLE, str(tmp_path / "runs"))
+    task = mteb.get_task(TASK)
+    task.load_data()
+    (split,) = task.dataset[task.source.subset].values()
+    split["corpus"] = split["corpus"].map(lambda row: {**row, "id": row["id"][:-1] + " " + row["id"][-1]})
+    with caplog.at_level("WARNING", logger="patent_mteb"):
+        scores = task.evaluate(bm25("dapfam"), task.split, encode_kwargs={})
+    assert next(iter(scores.values()))["n_queries"] > 0
+    assert "cannot stand in a TREC file" in caplog.text
+    assert not list((tmp_path / "runs").rglob("*.run"))
+
+
+class Constant(Words):
+    """Every text has the same vector: correlations do not exist."""
+
+    def vector(self, text):
+        return np.ones(self.dims, np.float32) / np.sqrt(self.dims)
+
+
+def test_a_nan_is_never_scored(tmp_path):
+    found = once(tmp_path, Constant(), "PatenTEBParaProblem.sample")
+    assert found.exit_status == 1
+    assert "cosine_pearson of task PatenTEBParaProblem.sample is nan" in found.outcomes[0].reason
+    assert not list(tmp_path.rglob("PatenTEBParaProblem.sample.json"))
+
+
+class Broken(HashEncoder):
+    """One vector of the corpus is no number."""
+
+    def __init__(self, value):
+        super().__init__(name=f"tests/broken-{value}")
+        self.value = value
+
+    def vector(self, text):
+        found = super().vector(text)
+        return found * np.float32(self.value) if "method" in text.lower() else found
+
+
+@pytest.mark.parametrize("fast", ["1", "0"])
+@pytest.mark.parametrize("value", ["nan", "inf"])
+@pytest.mark.parametrize("task", [TASK, "PatentMapClmToAllRetrieval.sample"])
+def test_a_vector_that_is_no_number_is_refused_in_every_task(tmp_path, monkeypatch, task, value, fast):
+    monkeypatch.setenv("PATENT_MTEB_FAST", fast)
+    found = once(tmp_path, Broken(value), task)
+    assert found.exit_status == 1
+    assert found.outcomes[0].status != "scored"
+
+
+@pytest.mark.parametrize("revision", ["../../../up", "refs/pr/1", "..", "a\\b", "a\nb"])
+def test_a_revision_that_is_a_path_is_refused(tmp_path, revision):
+    model = HashEncoder()
+    model.mteb_model_meta = model.mteb_model_meta.model_copy(update={"revision": revision})
+    with pytest.raises(ModelError, match="cannot be the name of a folder"):
+        once(tmp_path / "results", model)
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_evaluate_refuses_what_run_refuses():
+    with pytest.raises(ModelError, match="is nan"):
+        patent_mteb.evaluate(Constant(), "PatenTEBParaProblem.sample")

@@ -1,0 +1,33 @@
+"""The list of models joins what the paper prints with what mteb and the suite can load."""
+
+import mteb
+
+from patent_mteb import published
+from patent_mteb.models.listing import models
+from patent_mteb.models.registry import METAS
+
+
+def test_every_model_of_the_paper_and_of_the_suite_stands_once():
+    rows = models()
+    printed = published.printed("wipo_at", 3)
+    assert [row.printed for row in rows[: printed.height]] == printed["model"].to_list()
+    names = [row.model for row in rows if row.model]
+    assert len(names) == len(set(names))
+    assert {meta.name for meta in METAS} <= set(names)
+
+
+def test_what_is_said_of_a_model():
+    rows = {row.model: row for row in models()}
+    base = rows["datalyes/patembed-base"]
+    assert (base.printed, base.category, base.dims, base.max_tokens, base.runs) == ("patembed-base", "patent", 768, 512, "yes")
+    large = rows["datalyes/patembed-large"]
+    assert (large.printed, large.category, large.dims, large.max_tokens, large.runs) == ("", "", 1024, 512, "yes")
+    assert rows["mteb/baseline-bm25s"].dims is None
+
+
+def test_yes_means_that_mteb_knows_the_model():
+    known = {meta.name for meta in mteb.get_model_metas()}
+    for row in models():
+        assert (row.runs == "yes") == (row.model in known)
+        assert row.runs in ("yes", "by hub id", "no: not released")
+        assert (row.runs == "no: not released") == (row.model == "")

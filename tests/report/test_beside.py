@@ -1,0 +1,107 @@
+"""Measured rows among the papers' rows: which may join, with which numbers and ranks."""
+
+import csv
+import io
+
+import polars as pl
+import pytest
+from report_folders import HEADLINE, add, model_folder
+
+from patent_mteb import published
+from patent_mteb.report import forms
+from patent_mteb.report import published as papers
+from patent_mteb.report.collect import collect
+from patent_mteb.report.suite import suite_tasks
+
+DAPFAM = "PatentDAPFAMTACToTACRetrieval"
+
+
+def row_of(table, name):
+    return {column.key: cell for column, cell in zip(table.columns, next(row for row in table.rows if row[0].value == name), strict=True)}
+
+
+def test_a_measured_row_among_the_papers_rows(tmp_path):
+    folder = model_folder(tmp_path, "acme/small")
+    scores = {"PatenTEBTitle2Full": 0.7475, "PatenTEBRetrievalOUT": 0.9, "PatenTEBParaProblem": 0.01}
+    for task, value in scores.items():
+        add(folder, task, value, kind="real")
+    (table,), messages = papers.beside(collect(tmp_path))
+    assert messages == ()
+    printed = published.printed("patenteb", 15)
+    assert len(table.rows) == len(printed) + 1
+    measured = row_of(table, "▸ acme/small")
+    assert measured["source"].value == "measured here"
+    for key, value in (("title2full", 0.7475), ("retrieval_out", 0.9), ("para_problem", 0.01)):
+        assert measured[key].value == value
+        assert measured[key].rank == 1 + (printed[key] > round(value, 3)).sum()
+    assert measured["title2full"].rank == 3  # 0.748 is printed for patembed-nano: a tie at the printed digits
+    assert measured["class_bloom"].value is None
+    assert measured["class_bloom"].rank is None
+    for row in printed.iter_rows(named=True):
+        paper = row_of(table, row["model"])
+        assert paper["source"].value == "paper"
+        assert (paper["title2full"].value, paper["retrieval_out"].value) == (row["title2full"], row["retrieval_out"])
+        assert all(cell.rank is None for cell in paper.values())
+    assert [row[0].value for position, row in enumerate(table.rows) if position in table.emphasised] == ["▸ acme/small"]
+    assert measured["retrieval_out"].mark == "best"
+    assert "0.010 (9)" in forms.as_markdown(table)
+    assert next(csv.DictReader(io.StringIO(forms.as_csv(table))))["title2full_rank"] == ""
+
+
+def test_rows_by_task_and_slices(tmp_path):
+    folder = model_folder(tmp_path, "acme/small")
+    add(folder, DAPFAM, 0.3055, kind="real", slices={"in": 0.36, "out": 0.01}, more={"recall_at_100": 0.2})
+    (table,), _ = papers.beside(collect(tmp_path))
+    measured = row_of(table, "▸ acme/small")
+    assert measured["task"].value == DAPFAM
+    printed = pl.concat([published.printed("dapfam", number).filter(pl.col("task") == DAPFAM) for number in (17, 19)])
+    assert len(table.rows) == len(printed) + 1
+    for key, value in (("ndcg_all", 0.3055), ("ndcg_in", 0.36), ("ndcg_out", 0.01), ("recall_all", 0.2)):
+        assert (measured[key].value, measured[key].rank) == (value, 1 + (printed[key] > value).sum())
+
+
+def test_percent_and_the_mean_of_the_print(tmp_path):
+    folder = model_folder(tmp_path, "acme/small")
+    add(folder, "PatentMapAbsToAbsRetrieval", 0.5, kind="real", more={"recall_at_20": 0.3})
+    tables, _ = papers.beside(collect(tmp_path))
+    measured = row_of(tables[0], "▸ acme/small")
+    assert measured["abs_to_abs_recall_at_100"].value == 50.0
+    assert measured["abs_to_abs_recall_at_20"].value == 30.0
+
+    wide = model_folder(tmp_path / "wipo", "acme/small")
+    views = [row["task"] for row in published.table("wipo_at", 4).filter(pl.col("kind") == "score").unique("task").iter_rows(named=True)]
+    assert len(views) == 6
+    for step, task in enumerate(sorted(views)):
+        add(wide, task, 0.15 + 0.01 * step, kind="real", more={"n_queries": 46_069})
+    tables, _ = papers.beside(collect(tmp_path / "wipo"))
+    table = next(table for table in tables if table.name == "published-wipo-at-4")
+    assert row_of(table, "▸ acme/small")["mean"].value == pytest.approx(0.175)
+    assert row_of(table, "Qwen3-8B")["mean"].value == 0.1808
+    assert [row[0].value for row in table.rows].index("▸ acme/small") + 1 == row_of(table, "▸ acme/small")["mean"].rank
+
+
+def test_other_data_is_never_ranked_among_the_papers(tmp_path):
+    folder = model_folder(tmp_path, "acme/small")
+    add(folder, HEADLINE, 0.9, kind="real", more={"n_queries": 1101})
+    add(folder, DAPFAM, 0.9, kind="local")
+    add(folder, "PatenTEBTitle2Full", 0.9)
+    tables, messages = papers.beside(collect(tmp_path))
+    assert tables == []
+    (message,) = messages
+    assert "1,101 queries" in message
+    assert "46,069" in message
+
+
+def test_every_printed_score_of_a_task_has_a_counterpart_in_a_result():
+    measured = {"ndcg_at_10", "ndcg_at_100", "recall_at_10", "recall_at_20", "recall_at_50", "recall_at_100", "macro_f1", "v_measure"}
+    measured |= (
+        {f"knn_precision_at_{k}" for k in (1, 3, 5)}
+        | {f"mlp_precision_at_{k}" for k in (1, 3, 5)}
+        | {"cosine_pearson", "knn_macro_f1", "ari"}
+    )
+    measured |= {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}
+    for descriptor in published.tables():
+        rows = published.table(descriptor.paper, descriptor.table).filter((pl.col("kind") == "score") & (pl.col("task") != ""))
+        for metric in rows["metric"].unique():
+            assert papers.METRICS.get(metric, metric) in measured | {"map"}
+        assert set(rows["task"]) <= set(suite_tasks())

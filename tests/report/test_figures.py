@@ -1,0 +1,56 @@
+"""Which plots a report has, and the files they become."""
+
+import sys
+
+import polars as pl
+import pytest
+from report_folders import HEADLINE, add, model_folder, sample_world
+
+from patent_mteb import report
+from patent_mteb.report import figures, plots
+from patent_mteb.report.collect import ReportError, collect
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return collect(sample_world(tmp_path_factory.mktemp("world")))
+
+
+def test_matplotlib_is_an_extra(world, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ReportError, match=r"pip install 'patent-mteb\[plots\]'"):
+        plots.recall_curves(pl.DataFrame({"model": ["m"], "k": [1], "value": [0.1]}))
+    with pytest.raises(ReportError, match="matplotlib"):
+        report.run(world.folder, out=tmp_path, plots=True)
+    outcome = report.run(world.folder, html=tmp_path)
+    assert (tmp_path / "index.html").is_file()
+    assert any(message.startswith("The page has no plots") for message in outcome.messages)
+
+
+def test_files_are_the_same_for_the_same_numbers(tmp_path):
+    frame = pl.DataFrame({"model": ["m", "m"], "k": [1, 10], "value": [0.2, 0.9]})
+    first, second = (figures.save(plots.recall_curves(frame, title="T"), tmp_path / name / "recall.2") for name in ("a", "b"))
+    assert [path.name for path in first] == ["recall.2.png", "recall.2.svg"]
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    assert first[0].read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in first[1].read_text()
+
+
+def test_every_plot_that_there_is_data_for_and_no_other(world):
+    drawn = {plot.name: plot for plot in figures.draw(world)}
+    assert set(drawn) == {
+        *(f"sample-wipo-at-{kind}" for kind in ("in-out", "sections", "jurisdictions", "recall", "scale")),
+        *(f"sample-patenteb-{kind}" for kind in ("in-out", "ranks", "scale")),
+    }
+    assert all("(sample)" in plot.title for plot in drawn.values())
+
+
+def test_worlds_are_never_in_one_plot(tmp_path):
+    add(model_folder(tmp_path, "acme/small"), HEADLINE, 0.1, slices={"in": 0.2, "out": 0.1})
+    add(model_folder(tmp_path, "acme/large"), HEADLINE, 0.1, kind="real", slices={"in": 0.3, "out": 0.2})
+    drawn = {plot.name: plot.figure for plot in figures.draw(collect(tmp_path))}
+    bars = {name: [label.get_text() for label in figure.axes[0].get_yticklabels()] for name, figure in drawn.items()}
+    assert bars == {"sample-wipo-at-in-out": ["small"], "real-wipo-at-in-out": ["large"]}

@@ -1,0 +1,112 @@
+"""The forms of a table: the same numbers, marks, letters and banners in every one of them."""
+
+import csv
+import io
+import re
+
+import pytest
+from report_folders import HEADLINE, add, built_tables, main_scores, model_folder, sample_world
+
+from patent_mteb.report import forms
+
+DAPFAM = "PatentDAPFAMTACToTACRetrieval"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return sample_world(tmp_path_factory.mktemp("world"))
+
+
+def of_markdown(text):
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    rows = [[cell.strip().replace("\\", "") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [[re.sub(r"\*\*|</?u>|<sup>.*?</sup>", "", cell) for cell in row] for row in rows[2:]]
+
+
+def of_latex(text):
+    body = text.partition(r"\midrule")[2].partition(r"\bottomrule")[0]
+    rows = [line.removesuffix(r"\\").split(" & ") for line in body.strip().splitlines()]
+    return [
+        [re.sub(r"\\textbf\{(.*?)\}|\\underline\{(.*?)\}", r"\1\2", cell).replace("$^{a}$", "").replace("\\", "").strip() for cell in row]
+        for row in rows
+    ]
+
+
+def of_terminal(table):
+    from rich.console import Console
+
+    console = Console(width=250, record=True, file=io.StringIO())
+    console.print(forms.as_terminal(table))
+    return console.export_text()
+
+
+@pytest.mark.parametrize("baseline", [None, "lex/bm25"])
+def test_every_form_shows_the_numbers_of_the_result_files(world, baseline):
+    table = built_tables(world, baseline)["sample-patenteb-tasks"]
+    scores = main_scores(world)
+    models = [column.key for column in table.columns[3:]]
+    assert sorted(models) == ["acme/large", "acme/small", "lex/bm25"]
+    expected = []
+    for group, task, measure, *_ in table.rows:
+        values = [scores.get((f"{task.value}.sample", model), {}).get("main_score") for model in models]
+        expected.append([group.value, task.value, measure.value, *values])
+    assert len(expected) == 15
+
+    def rounded(missing):
+        return [[*row[:3], *(missing if value is None else f"{value:.4f}" for value in row[3:])] for row in expected]
+
+    assert of_markdown(forms.as_markdown(table)) == rounded("–")
+    assert of_latex(forms.as_latex(table)) == rounded("--")
+    lines = of_terminal(table).splitlines()
+    for row in rounded("–"):
+        (line,) = [line for line in lines if f" {row[1]} " in line]
+        assert [word for word in line.split() if word != "a"] == row
+    read = list(csv.DictReader(io.StringIO(forms.as_csv(table))))
+    assert [[float(row[model]) if row[model] else None for model in models] for row in read] == [row[3:] for row in expected]
+    if baseline:
+        assert {row["acme/large_better_than_baseline"] for row in read if row["group"] == "Retrieval"} == {"a"}
+        assert "<sup>a</sup>" in forms.as_markdown(table)
+        assert "$^{a}$" in forms.as_latex(table)
+
+
+def test_marks_in_every_form(tmp_path):
+    for value, model in ((0.3, "acme/a_b"), (0.2, "acme/b|c"), (0.1, "acme/<c>&%")):
+        add(model_folder(tmp_path, model), HEADLINE, value, slices={"in": value, "out": value / 2})
+    table = built_tables(tmp_path)["sample-wipo-at"]
+    markdown, latex = forms.as_markdown(table), forms.as_latex(table)
+    assert "| acme/a\\_b | " in markdown
+    assert "**0.3000**" in markdown
+    assert "<u>0.2000</u>" in markdown
+    assert "acme/b\\|c" in markdown
+    assert "acme/\\<c\\>&%" in markdown
+    assert all(len(row) == len(table.columns) for row in of_markdown(markdown))
+    assert r"acme/a\_b" in latex
+    assert r"\textbf{0.3000}" in latex
+    assert r"\underline{0.2000}" in latex
+    assert r"\&\%" in latex
+    from rich.console import Console
+
+    console = Console(width=250, force_terminal=True, color_system="standard", file=io.StringIO())
+    console.print(forms.as_terminal(table))
+    text = console.file.getvalue()
+    assert "\x1b[1m0.3000\x1b[0m" in text
+    assert "\x1b[4m0.2000\x1b[0m" in text
+
+
+def test_sample_and_local_tables_carry_a_banner_and_real_ones_none(tmp_path):
+    folder = model_folder(tmp_path, "acme/small")
+    add(folder, HEADLINE, 0.1)
+    add(folder, DAPFAM, 0.2, kind="real")
+    add(folder, "PatentDAPFAMTAToTARetrieval", 0.3, kind="local")
+    tables = built_tables(tmp_path)
+    assert set(tables) == {
+        *("real-overall", "real-dapfam", "real-dapfam-tasks", "local-overall", "local-dapfam", "local-dapfam-tasks"),
+        *("sample-overall", "sample-wipo-at", "sample-wipo-at-tasks"),
+    }
+    for name, table in tables.items():
+        assert bool(table.banner) == (not name.startswith("real"))
+        for form in (forms.as_markdown(table), forms.as_latex(table), of_terminal(table)):
+            assert ("Built-in sample" in form) == name.startswith("sample")
+            assert ("Local copies" in form) == name.startswith("local")
+    assert [row[1].value for row in tables["real-dapfam-tasks"].rows] == [DAPFAM]
+    assert [row[1].value for row in tables["local-dapfam-tasks"].rows] == ["PatentDAPFAMTAToTARetrieval"]

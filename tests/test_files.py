@@ -1,0 +1,104 @@
+"""Files are written whole or not at all, and read with an error that names the place."""
+
+import datetime as dt
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from patent_mteb import files
+from patent_mteb.errors import DataError, refuse_repeat
+
+SCHEMA = pa.schema([("name", pa.string()), ("day", pa.date32()), ("codes", pa.list_(pa.string()))])
+ROWS = [
+    {"name": "ä", "day": dt.date(2020, 2, 29), "codes": ["A61F"]},
+    {"name": None, "day": None, "codes": []},
+    {"name": "c", "day": None, "codes": None},
+]
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path):
+    path = tmp_path / "below" / "x.txt"
+    files.write_text(path, "old")
+
+    def lines():
+        yield "new"
+        raise RuntimeError("cut off")
+
+    for write in (files.write_lines, lambda path, rows: files.write_rows(path, rows, SCHEMA)):
+        with pytest.raises(RuntimeError, match="cut off"):
+            write(path, lines())
+    with pytest.raises(RuntimeError, match="cut off"):
+        files.write_rows(path.with_suffix(".parquet"), ({"name": line} for line in lines()), SCHEMA)
+    assert path.read_text() == "old" and list(path.parent.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_rows_come_back_one_by_one(tmp_path, suffix, monkeypatch):
+    monkeypatch.setattr(files, "_AT_ONCE", 2)
+    path = tmp_path / f"rows.{suffix}"
+    files.write_rows(path, iter(ROWS), SCHEMA)
+    read = list(files.read_rows(path))
+    assert [number for number, _ in read] == [1, 2, 3]
+    days = [row["day"] and dt.date.fromisoformat(str(row["day"])) for _, row in read]
+    assert [{**row, "day": day} for (_, row), day in zip(read, days, strict=True)] == ROWS
+    if suffix == "parquet":
+        assert pq.ParquetFile(path).num_row_groups == 2 and pq.read_schema(path).equals(SCHEMA)
+    files.write_rows(path, [], SCHEMA)
+    assert list(files.read_rows(path)) == []
+
+
+@pytest.mark.parametrize("read", [lambda path: list(files.read_rows(path)), files.read_parquet, files.read_keyed])
+def test_tables_that_are_none(tmp_path, read):
+    with pytest.raises(DataError, match=r"t\.parquet: the file is missing"):
+        read(tmp_path / "t.parquet")
+    (tmp_path / "t.parquet").write_bytes(b"PAR1 nothing")
+    with pytest.raises(DataError, match=r"t\.parquet: not a readable parquet file"):
+        read(tmp_path / "t.parquet")
+
+
+def test_keys_stand_in_one_row(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"_id": ["a", "b", "a"], "key": ["x", "y", "z"]}), path)
+    with pytest.raises(DataError, match=r"t\.parquet, row 3: _id 'a' occurs twice \(first in row 1\)") as caught:
+        files.read_keyed(path)
+    assert caught.value.remedy == "keep one row an id"
+    assert files.read_keyed(path, {"_id": pa.string()}, key="key").num_rows == 3
+    with pytest.raises(DataError, match="column 'text' is missing"):
+        files.read_keyed(path, {"text": pa.string()}, key="key")
+    rows = files.unique([(5, "a"), (6, "b"), (9, "A")], str.lower, path=path, what="", remedy="mend")
+    assert [next(rows), next(rows)] == [(5, "a"), (6, "b")]
+    with pytest.raises(DataError, match=r"row 9: 'a' occurs twice \(first in row 5\)"):
+        next(rows)
+    seen = {}
+    refuse_repeat(seen, ("q", "d"), 1, path=path, what="the pair", remedy="mend")
+    refuse_repeat(seen, ("d", "q"), 2, path=path, what="the pair", remedy="mend")
+    with pytest.raises(DataError, match=r"row 3: the pair 'q', 'd' occurs twice \(first in row 1\)"):
+        refuse_repeat(seen, ("q", "d"), 3, path=path, what="the pair", remedy="mend")
+
+
+def test_json_of_a_user_and_of_the_suite(tmp_path):
+    path = tmp_path / "x.json"
+    assert files.read_json(path) is None
+    with pytest.raises(DataError, match="the file is missing"):
+        files.load_json(path)
+    files.write_json(path, {"b": 1, "a": ["é"]})
+    assert files.read_json(path) == files.load_json(path) == {"a": ["é"], "b": 1}
+    assert path.read_text().index('"a"') < path.read_text().index('"b"')
+    path.write_text('{"a": 1,\n "b": }')
+    assert files.read_json(path) is None
+    with pytest.raises(DataError, match=r"row 2: malformed JSON \(Expecting value at column 7\)"):
+        files.load_json(path)
+    path.write_bytes(b'{"a": "\xff"}')
+    with pytest.raises(DataError, match="row 1: not valid UTF-8"):
+        files.load_json(path)
+
+
+def test_lines_of_json(tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text("\ufeff" + json.dumps({"a": 1}) + "\r\n\r\n" + json.dumps({"a": [2]}), "utf-8")
+    assert list(files.json_lines(path)) == [(1, {"a": 1}), (3, {"a": [2]})]
+    path.write_text("{}\n3\n")
+    with pytest.raises(DataError, match="row 2: a JSON int where an object is expected"):
+        list(files.json_lines(path))

@@ -1,0 +1,118 @@
+"""The house: rooms import downwards only, without a circle, and the rooms of facts know neither mteb nor torch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from house import FLOOR, GRAPH, MODULES, PACKAGE, PAGE, imports_of, module_named, room_of, with_picture
+
+from patent_mteb import _mteb
+
+HALL = {"__init__.py", "_mteb.py", "errors.py", "files.py", "identity.py", "py.typed"}
+WITHOUT_MTEB = {"errors", "files", "identity", "published", "patents", "readers", "sample", "metrics", "recipes"}
+LONGEST = 400
+
+
+def test_the_hall_holds_nothing_else_and_every_room_has_its_floor():
+    assert {path.name for path in PACKAGE.iterdir() if path.is_file()} <= HALL
+    assert {room_of(module) for module in MODULES} <= FLOOR.keys()
+
+
+def test_rooms_import_downwards_only():
+    upward = [
+        f"{module} -> {target}"
+        for module, targets in GRAPH.items()
+        for target in targets
+        if room_of(module) != room_of(target) and FLOOR[room_of(target)] >= FLOOR[room_of(module)]
+    ]
+    assert not upward
+
+
+def test_no_module_imports_itself_by_a_detour():
+    state: dict[str, int] = {}
+    circles: list[list[str]] = []
+
+    def walk(module: str, path: list[str]) -> None:
+        state[module] = 1
+        for target in sorted(GRAPH[module] - {"patent_mteb"}):
+            if state.get(target) == 1:
+                circles.append([*path[path.index(target) :], target] if target in path else [module, target])
+            elif target not in state:
+                walk(target, [*path, target])
+        state[module] = 2
+
+    for module in GRAPH:
+        if module not in state:
+            walk(module, [module])
+    assert not circles
+
+
+@pytest.mark.parametrize("room", sorted(WITHOUT_MTEB))
+def test_rooms_of_facts_know_neither_mteb_nor_torch(room):
+    """Imported for themselves in a process of their own: whatever they reach may not reach mteb or torch either."""
+    wanted = [module for module in MODULES if room_of(module) == room]
+    if not wanted:
+        pytest.skip("the room is still empty")
+    code = f"import sys, importlib\nfor name in {wanted!r}: importlib.import_module(name)\nprint(*{{'mteb', 'torch'}} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == []
+
+
+def test_a_room_that_imports_mteb_imports_it_first():
+    """Importing mteb registers the suite; a module of a room must not be half-imported when that happens."""
+    for room in {room_of(module) for module in MODULES} - {"__init__", "_mteb"}:
+        users = [
+            module
+            for module, path in MODULES.items()
+            if room_of(module) == room and any(name.split(".")[0] == "mteb" for name in imports_of(path).at_import)
+        ]
+        if users and room not in ("store",):
+            assert "import mteb" in (PACKAGE / room / "__init__.py").read_text("utf-8"), users
+
+
+def test_no_module_uses_private_names_of_mteb():
+    """All of them are used in ``_mteb.py``, whose contract tests/test_mteb.py holds."""
+    private = [
+        f"{module}: {name}"
+        for module, path in MODULES.items()
+        if module != "patent_mteb._mteb"
+        for name in imports_of(path).names
+        if name.startswith("mteb.") and any(step.startswith("_") for step in name.split("."))
+    ]
+    assert not private
+    replaced = {method for _, _, method in _mteb.METHODS}
+    for module, path in MODULES.items():
+        if module != "patent_mteb._mteb":
+            defined = {node.name for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.FunctionDef)}
+            assert not defined & replaced, f"{module} replaces a private method of mteb; use the hooks of _mteb.py"
+
+
+def test_files_are_short():
+    long = {module: lines for module, path in MODULES.items() if (lines := len(path.read_text("utf-8").splitlines())) > LONGEST}
+    assert not long
+
+
+def test_no_module_imports_a_private_name_of_another():
+    borrowed = [
+        f"{module}: {name}"
+        for module, path in MODULES.items()
+        for name in imports_of(path).names
+        if module_named(name) and name.rpartition(".")[2].startswith("_") and not name.endswith(("__version__", "_mteb"))
+    ]
+    assert not borrowed
+
+
+def test_the_tests_mirror_the_rooms():
+    folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and any(path.glob("test_*.py"))}
+    rooms = {room_of(module) for module, path in MODULES.items() if path.parent != PACKAGE}
+    assert rooms <= folders
+
+
+def test_the_picture_in_the_docs_is_that_of_the_code():
+    page = PAGE.read_text("utf-8")
+    assert page == with_picture(page), "write it anew: python tests/house.py"
