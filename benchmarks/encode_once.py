@@ -1,6 +1,6 @@
 """What reaches the encoder: texts and characters with the embedding store and with stock mteb, on the built-in sample, in one run.
 
-    python benchmarks/encode_once.py [--prompts] [--families DAPFAM Sophia]
+    python benchmarks/encode_once.py [--prompts] [--benchmarks DAPFAM Sophia]
 
 Counted for (a) the DAPFAM tasks, (b) the Sophia tasks, each with a store of its own, and (c) the whole suite with one store. The
 encoder is a counting one (16 numbers from a hash of the text), so that what remains is the tasks' own work, a few minutes. With
@@ -38,7 +38,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.store import stored
 from patent_mteb.tasks.base import PatentTask
-from patent_mteb.tasks.catalogue import FAMILIES, TASKS
+from patent_mteb.tasks.catalogue import benchmarks, tasks
 
 
 @dataclass
@@ -110,17 +110,17 @@ def compare(job: str, tasks: Sequence[type[PatentTask]], prompts: bool) -> bool:
 
 
 def main() -> int:
-    families = {module.FAMILY.name: module.TASKS for module in FAMILIES}
+    known = {benchmark.name: benchmark.task_classes for benchmark in benchmarks()}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prompts", action="store_true")
-    parser.add_argument("--families", nargs="+", choices=families, help="only these, without the whole suite")
+    parser.add_argument("--benchmarks", nargs="+", choices=known, help="only these, without the whole suite")
     arguments = parser.parse_args()
-    jobs = {name: families[name] for name in arguments.families or ("DAPFAM", "Sophia")}
-    if not arguments.families:
-        jobs["whole suite"] = TASKS
+    jobs = {name: known[name] for name in arguments.benchmarks or ("DAPFAM", "Sophia")}
+    if not arguments.benchmarks:
+        jobs["whole suite"] = tasks()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PATENT_MTEB_QUERY_SCORES"] = folder
-        good = [compare(job, tasks, arguments.prompts) for job, tasks in jobs.items()]
+        good = [compare(job, chosen, arguments.prompts) for job, chosen in jobs.items()]
     return 0 if all(good) else 1
 
 

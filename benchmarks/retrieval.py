@@ -84,7 +84,7 @@ def evaluate(folder: Path, way: str) -> dict[str, Any]:
     from mteb.timing import TimingStack
 
     import patent_mteb  # noqa: F401
-    from patent_mteb.tasks.base import RetrievalTables
+    from patent_mteb.tasks.retrieval import RetrievalTables
 
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     encoder, cited = model(folder), np.load(folder / "cited.npy")

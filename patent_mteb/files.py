@@ -11,6 +11,8 @@ import datetime as dt
 import json
 import os
 import secrets
+import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -32,6 +34,7 @@ __all__ = [
     "read_parquet",
     "read_rows",
     "replacing",
+    "replacing_folders",
     "table_rows",
     "text_lines",
     "unique",
@@ -42,6 +45,8 @@ __all__ = [
     "write_rows",
     "write_text",
 ]
+
+_BUILDING = "building"
 
 _LAYOUT = "see 'Your own data' in the README for the layout"
 _AT_ONCE = 10_000
@@ -63,6 +68,52 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def replacing_folders(root: Path, what: str) -> Iterator[Path]:
+    """An empty folder to build in, whose data sets take the places of those below ``root`` when the block ends well.
+
+    A data set is a folder with files, or one in the folder of an organisation (``ORG/NAME``, as on the hub). Each is swapped in whole,
+    so that no file of an older state survives beside a new one. A block that fails leaves ``root`` as it was; what a killed one
+    left behind is removed by the next.
+
+    Args:
+        what: a word for the name of the folder, which lies in ``root``.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    for leftover in root.glob(f".{_BUILDING}-*"):
+        if not _alive(leftover.name.split("-")[1]):
+            shutil.rmtree(leftover, ignore_errors=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{_BUILDING}-{os.getpid()}-{what}-", dir=root))
+    new, old = partial / "new", partial / "old"
+    new.mkdir()
+    try:
+        yield new
+        for folder in _data_sets(new):
+            place = root / folder.relative_to(new)
+            if place.exists():
+                (old / folder.relative_to(new)).parent.mkdir(parents=True, exist_ok=True)
+                place.rename(old / folder.relative_to(new))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            folder.rename(place)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _data_sets(root: Path) -> list[Path]:
+    folders = sorted(root.iterdir())
+    return [one for folder in folders for one in ([folder] if any(map(Path.is_file, folder.iterdir())) else sorted(folder.iterdir()))]
+
+
+def _alive(process: str) -> bool:
+    try:
+        os.kill(int(process), 0)
+    except PermissionError:
+        return True
+    except (ValueError, OSError):
+        return False
+    return True
 
 
 def write_text(path: Path, text: str) -> Path:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
+from patent_mteb.files import replacing_folders
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of
 
@@ -126,7 +127,8 @@ def settings(recipe: str) -> list[Setting]:
 
 
 def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, settings: Sequence[str] = ()) -> BuildLog:
-    """Run a recipe by name.
+    """Run a recipe by name. Its tables are built beside their place and swapped in whole: a recipe that refuses its input, or that is
+    killed, leaves what was there, and nothing of an older build stays behind.
 
     Args:
         recipe: as in :func:`find`.
@@ -146,11 +148,16 @@ def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], r
         'ZoeYou/downstream/IPC-Classification/test.parquet'
     """
     module = find(recipe)
-    log: BuildLog
-    if hasattr(module, "Params"):
-        log = module.build(patents, citations, root, read_params(module.Params, settings, recipe))
-    elif settings:
+    has_params = hasattr(module, "Params")
+    if settings and not has_params:
         raise DataError(f"recipe {recipe} has no settings", remedy="leave them out, or give its module a dataclass Params")
-    else:
-        log = module.build(patents, citations, root)
+    params = (read_params(module.Params, settings, recipe),) if has_params else ()
+    with replacing_folders(root, module.__name__.rpartition(".")[2]) as folder:
+        try:
+            log: BuildLog = module.build(patents, citations, folder, *params)
+        except DataError as error:
+            if error.path is None or not error.path.is_relative_to(folder):
+                raise
+            place = root / error.path.relative_to(folder)
+            raise DataError(error.problem, path=place, row=error.row, remedy=error.remedy) from error
     return log
