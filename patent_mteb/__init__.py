@@ -51,6 +51,13 @@ def register() -> None:
     Raises:
         patent_mteb.errors.RegistrationError: mteb has moved a name that the registration needs, or a name of the suite is
             owned by mteb or by another package.
+
+    Example:
+        >>> import mteb
+        >>> import patent_mteb
+        >>> patent_mteb.register()  # the import has done so already
+        >>> mteb.get_benchmark("PatentMap").name
+        'PatentMap'
     """
     from patent_mteb import _mteb
     from patent_mteb.models.registry import METAS
@@ -72,6 +79,14 @@ def register_benchmark(benchmark: PatentBenchmark) -> None:
 
     Raises:
         patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
+
+    Example:
+        >>> import mteb
+        >>> import patent_mteb
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> patent_mteb.register_benchmark(find("PatentMap"))  # one of your own in the same way
+        >>> mteb.get_benchmark("PatentMap").name
+        'PatentMap'
     """
     from patent_mteb.tasks import catalogue
 
@@ -84,6 +99,14 @@ def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask
 
     Raises:
         patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
+
+    Example:
+        >>> import mteb
+        >>> import patent_mteb
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> patent_mteb.register_tasks(find("PatentMap").task_classes)  # your own in the same way
+        >>> mteb.get_task("PatentMapIPCClassification").metadata.type
+        'MultilabelClassification'
     """
     from patent_mteb import _mteb
 
@@ -95,6 +118,14 @@ def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
 
     Raises:
         patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
+
+    Example:
+        >>> import mteb
+        >>> import patent_mteb
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> patent_mteb.register_benchmarks([find("PatentMap")])  # any benchmark of mteb in the same way
+        >>> mteb.get_benchmark("PatentMap").name
+        'PatentMap'
     """
     from patent_mteb import _mteb
 

@@ -74,7 +74,11 @@ class TaskHooks:
         """The scores, if they may be filed."""
         return scores
 
+    def admit(self, model: Any, **arguments: Any) -> None:
+        """Refuse a model whose scores could not be told from another's."""
+
     def _evaluate_subset(self, model: Any, data_split: Any, **arguments: Any) -> Any:
+        self.admit(model, **arguments)
         return self.checked(self.evaluate_split(model, data_split, **arguments))
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **arguments: Any) -> Any:

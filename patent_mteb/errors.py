@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+LAYOUT = "see 'Your own data' in the README for the layout"
 
 _Key = TypeVar("_Key", bound=str | tuple[str, ...])
 
@@ -59,3 +64,46 @@ def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | st
         words = (key,) if isinstance(key, str) else key
         name = ", ".join(f"'{word}'" for word in words)
         raise DataError(f"{what} {name} occurs twice (first in row {first})".lstrip(), path=path, row=row, remedy=remedy)
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """What the system refuses, as an error that names the file."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise DataError("the file is missing", path=path, remedy=LAYOUT) from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"the file cannot be read ({reason})", path=path, remedy="look at its permissions and at the disk") from error
+
+
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+
+
+def refuse_other_forms(path: Path, start: bytes) -> None:
+    """Stop at a file that begins as no UTF-8 text does: compressed, or UTF-16."""
+    for mark, name in _COMPRESSED.items():
+        if start.startswith(mark):
+            raise DataError(f"the file is compressed ({name})", path=path, remedy="unpack it")
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start[:4]:
+        raise DataError("the file is UTF-16 or UTF-32, not UTF-8", path=path, remedy="save it as UTF-8: iconv -f utf-16 -t utf-8")
+
+
+def parsed_json(text: str, path: Path, row: int | None, remedy: str) -> Any:
+    """The JSON document in a text that begins in ``row`` (None: the first of a whole file)."""
+    try:
+        document = json.loads(text)
+        if "\\ud" in text or "\\uD" in text:
+            json.dumps(document, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        problem = f"malformed JSON ({error.msg} at column {error.colno})"
+        raise DataError(problem, path=path, row=row or error.lineno, remedy=remedy) from error
+    except RecursionError as error:
+        raise DataError("the JSON is nested too deeply", path=path, row=row, remedy=remedy) from error
+    except UnicodeEncodeError as error:
+        problem = f"half of a surrogate pair (\\u{ord(error.object[error.start]):04x}), which is no character"
+        raise DataError(problem, path=path, row=row, remedy="write the whole character, or leave it out") from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise DataError(f"a number that cannot be read ({error})", path=path, row=row, remedy=remedy) from error
+    return document

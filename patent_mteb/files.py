@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -21,7 +22,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.errors import DataError, refuse_repeat
+from patent_mteb.errors import LAYOUT, DataError, parsed_json, readable, refuse_other_forms, refuse_repeat
 
 __all__ = [
     "cache_root",
@@ -48,7 +49,6 @@ __all__ = [
 
 _BUILDING = "building"
 
-_LAYOUT = "see 'Your own data' in the README for the layout"
 _AT_ONCE = 10_000
 """Rows that are in memory while a table is read or written row by row."""
 
@@ -167,11 +167,13 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file with their numbers, from 1, without line ends; a byte order mark is passed over.
 
     Raises:
-        DataError: the file is missing, or a line is not valid UTF-8.
+        DataError: the file is missing or cannot be read, is no text (UTF-16, compressed), or a line is not valid UTF-8.
     """
     _exists(path)
-    with path.open("rb") as stream:
+    with readable(path), path.open("rb") as stream:
         for number, raw in enumerate(stream, start=1):
+            if number == 1:
+                refuse_other_forms(path, raw)
             try:
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
@@ -185,8 +187,10 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _exists(path: Path) -> None:
-    if not path.is_file():
-        raise DataError("the file is missing", path=path, remedy=_LAYOUT)
+    with readable(path):
+        if not stat.S_ISREG(mode := path.stat().st_mode):
+            what = "a directory" if stat.S_ISDIR(mode) else "something else"
+            raise DataError(f"{what} stands where a file is expected", path=path, remedy=LAYOUT)
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -198,12 +202,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     for number, line in text_lines(path):
         if not line.strip():
             continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(
-                f"malformed JSON ({error.msg} at column {error.colno})", path=path, row=number, remedy="mend the line"
-            ) from error
+        row = parsed_json(line, path, number, "mend the line")
         if not isinstance(row, dict):
             raise DataError(f"a JSON {type(row).__name__} where an object is expected", path=path, row=number, remedy="mend the line")
         yield number, row
@@ -245,15 +244,34 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] 
             not matter).
 
     Raises:
-        DataError: missing or unreadable file, missing column, or wrong column type.
+        DataError: missing or unreadable file, text that is not UTF-8, missing column, or wrong column type.
     """
     _exists(path)
     try:
         table = pq.read_table(path)
+    except PermissionError:
+        with readable(path):
+            raise
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, error) from error
+    _refuse_bad_text(table, path)
     check_columns(table, columns, path)
     return table
+
+
+def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
+    """Stop at a value that Arrow holds and Python cannot: a string that is not valid UTF-8. ``before``: rows before the table."""
+    for name in table.column_names:
+        try:
+            table[name].validate(full=True)
+        except pa.ArrowException as error:
+            for row, value in enumerate(table[name], start=before + 1):
+                try:
+                    value.as_py()
+                except (ValueError, pa.ArrowException):
+                    problem = f"column '{name}' holds text that is not valid UTF-8"
+                    raise DataError(problem, path=path, row=row, remedy="write the file again, with UTF-8 strings") from error
+            raise _unreadable(path, error) from error
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
@@ -275,6 +293,8 @@ def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable
 
 
 def _same_kind(actual: pa.DataType, expected: pa.DataType) -> bool:
+    if pa.types.is_null(actual):
+        return True
     for test in (
         lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or _is_string_dictionary(t),
         pa.types.is_integer,
@@ -299,11 +319,12 @@ def read_keyed(path: Path, columns: Mapping[str, pa.DataType] | None = None, key
         key: the column that no two rows may share a value of.
 
     Raises:
-        DataError: what :func:`read_parquet` says, or a key that stands in two rows.
+        DataError: what :func:`read_parquet` says, a row without key, or a key that stands in two rows.
     """
     table = read_parquet(path, {key: pa.string(), **(columns or {})})
-    for _ in unique(enumerate(table[key].to_pylist(), start=1), str, path=path, what=key, remedy="keep one row an id"):
-        pass
+    for row, value in unique(enumerate(table[key].to_pylist(), start=1), str, path=path, what=key, remedy="keep one row an id"):
+        if value is None:
+            raise DataError(f"{key} is null", path=path, row=row, remedy="give the row an id or delete it")
     return table
 
 
@@ -324,9 +345,12 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     _exists(path)
     try:
         with pq.ParquetFile(path) as file:
-            batches = file.iter_batches(batch_size=_AT_ONCE)
-            yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
-    except (pa.ArrowException, OSError) as error:
+            before = 0
+            for batch in file.iter_batches(batch_size=_AT_ONCE):
+                _refuse_bad_text(pa.Table.from_batches([batch]), path, before)
+                yield from enumerate(batch.to_pylist(), start=before + 1)
+                before += batch.num_rows
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _unreadable(path, error) from error
 
 
@@ -348,7 +372,7 @@ def read_json(path: Path) -> Any:
     """The document in a file that the suite wrote, None if it is missing or no JSON."""
     try:
         return json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
@@ -358,10 +382,4 @@ def load_json(path: Path) -> Any:
     Raises:
         DataError: missing file, UTF-8 error, or malformed JSON, with its row.
     """
-    text = "\n".join(line for _, line in text_lines(path))
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"malformed JSON ({error.msg} at column {error.colno})", path=path, row=error.lineno, remedy="mend the file"
-        ) from error
+    return parsed_json("\n".join(line for _, line in text_lines(path)), path, None, "mend the file")

@@ -14,13 +14,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.errors import ModelError
-from patent_mteb.files import cache_root, write_text
+from patent_mteb.errors import DataError, ModelError
+from patent_mteb.files import cache_root, read_json, write_text
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
@@ -36,6 +38,7 @@ __all__ = [
     "json_digest",
     "label_of",
     "local_name",
+    "told_apart",
 ]
 
 __version__ = "0.1.0"
@@ -43,11 +46,44 @@ __version__ = "0.1.0"
 _CHUNK = 1 << 20
 
 
-def _files(folder: Path) -> Iterable[Path]:
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        if path.is_file() and not any(part.startswith(".") or part == "__pycache__" for part in parts):
+_SETTLED_NS = 2_000_000_000
+"""A file younger than this may change again without its times changing: its hash is not remembered."""
+
+
+def _walk(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """Every file below a folder, through links; a link to a folder that it lies in is not followed."""
+    real = folder.resolve()
+    if real in above:
+        return
+    for path in folder.iterdir():
+        if path.is_dir():
+            yield from _walk(path, above | {real})
+        elif path.is_file():
             yield path
+
+
+def _hidden(parts: Iterable[str]) -> bool:
+    return any(part == "__pycache__" or (part.startswith(".") and part != "..") for part in parts)
+
+
+def _modules(listed: Path) -> Iterator[Path]:
+    """What a checkpoint's ``modules.json`` points to, wherever it lies."""
+    modules = read_json(listed)
+    for module in modules if isinstance(modules, list) else ():
+        where = module.get("path") if isinstance(module, dict) else None
+        if where and isinstance(where, str) and (listed.parent / where).is_dir():
+            yield listed.parent / where
+
+
+def _files(folder: Path) -> list[tuple[str, Path]]:
+    """Relative name and path of every file that counts."""
+    every = list(_walk(folder))
+    found = {path for path in every if not _hidden(path.relative_to(folder).parts)}
+    for listed in [path for path in found if path.name == "modules.json"]:
+        for module in _modules(listed):
+            if folder.resolve() not in module.resolve().parents or _hidden(module.relative_to(folder).parts):
+                found |= set(_walk(module))
+    return [(os.path.relpath(path, folder).replace(os.sep, "/"), path) for path in sorted(found)]
 
 
 def _digest(files: list[tuple[str, Path]]) -> str:
@@ -61,12 +97,37 @@ def _digest(files: list[tuple[str, Path]]) -> str:
     return total.hexdigest()
 
 
-def content_hash(folder: Path, length: int = 12) -> str:
-    """Hexadecimal hash of every file below a folder: relative names and bytes; hidden files and
-    byte code are left out.
+def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
+    """Hash of what shows that a file was changed (replacing one changes its inode, writing to it its ctime, which nothing can set
+    back), and the age of the youngest."""
+    stats = [(name, path.stat()) for name, path in files]
+    seen = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev) for name, stat in stats]
+    youngest = max((max(stat.st_ctime_ns, stat.st_mtime_ns) for _, stat in stats), default=0)
+    return hashlib.blake2b(json.dumps([str(folder), seen]).encode(), digest_size=16).hexdigest(), youngest
 
-    The hash of an unchanged folder (same names, sizes and modification times) is remembered in the user cache, so that
-    gigabytes are read once.
+
+def _remembered(memo: Path) -> str:
+    """The hash that a memo holds, empty if there is none or it is damaged."""
+    try:
+        found, _, check = memo.read_text("ascii").partition(" ")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return found if check == _check(memo.name, found) else ""
+
+
+def _check(state: str, found: str) -> str:
+    return hashlib.blake2b(f"{state} {found}".encode(), digest_size=16).hexdigest()
+
+
+def content_hash(folder: Path, length: int = 12) -> str:
+    """Hexadecimal hash of every file below a folder, linked folders too: relative names and bytes. Hidden files and byte code are
+    left out, unless ``modules.json`` points to them.
+
+    The hash of an unchanged folder (same names, sizes, times and inodes) is remembered in the user cache, so that gigabytes are read
+    once. A memo that is damaged, or that was written while files still changed, is not believed.
+
+    Raises:
+        DataError: a file cannot be read.
 
     Example:
         >>> from pathlib import Path
@@ -77,19 +138,21 @@ def content_hash(folder: Path, length: int = 12) -> str:
         True
     """
     folder = folder.resolve()
-    files = [(path.relative_to(folder).as_posix(), path) for path in _files(folder)]
-    stats = [(name, path.stat()) for name, path in files]
-    state = json.dumps([str(folder), [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]])
-    memo = cache_root() / "hashes" / hashlib.blake2b(state.encode(), digest_size=16).hexdigest()
     try:
-        remembered = memo.read_text()
-    except OSError:
-        remembered = ""
-    if len(remembered) != 32:
-        remembered = _digest(files)
-        with contextlib.suppress(OSError):  # a read-only cache costs time, not correctness
-            write_text(memo, remembered)
-    return remembered[:length]
+        files = _files(folder)
+        state, youngest = _state(folder, files)
+        memo = cache_root() / "hashes" / state
+        found = _remembered(memo)
+        if not found:
+            found = _digest(files)
+            if time.time_ns() - youngest > _SETTLED_NS and _state(folder, files)[0] == state:
+                with contextlib.suppress(OSError):  # a read-only cache costs time, not correctness
+                    write_text(memo, f"{found} {_check(state, found)}")
+    except OSError as error:
+        raise DataError(
+            f"a file cannot be read ({error})", path=error.filename or folder, remedy="correct its permissions, or remove it"
+        ) from error
+    return found[:length]
 
 
 _LABEL_LENGTH = 120
@@ -123,6 +186,50 @@ def json_digest(document: Any) -> str:
     """
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
+
+
+_REPLACED = re.compile(r'[<>:"|?*\\/\0]')
+_LIKE_SEPARATORS = re.compile(r'[<>:"|?*\\/\0]|__')
+_DIGEST = "digest"
+
+
+def told_apart(experiment: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Settings with a digest of them all where their path would not tell them from others: mteb replaces the characters
+    ``<>:"|?*\\/`` in it, and joins settings by ``__``.
+
+    Args:
+        usual: values that go without, by setting: there were results before there was a digest.
+
+    Example:
+        >>> from patent_mteb.identity import told_apart
+        >>> told_apart({"prompt": "query"}), list(told_apart({"prompt": "query: "}))
+        ({'prompt': 'query'}, ['prompt', 'digest'])
+    """
+
+    def texts(value: Any) -> Iterator[str]:
+        if isinstance(value, Mapping):
+            for key, item in value.items():
+                yield from (str(key), *texts(item))
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            for item in value:
+                yield from texts(item)
+        elif isinstance(value, str):
+            yield value
+
+    usual = usual or {}
+    settings = {name: value for name, value in experiment.items() if name != _DIGEST}
+    if "parts" in settings:  # a composed model: its revision is a digest
+        return dict(experiment)
+    doubtful = [
+        name
+        for name, value in settings.items()
+        if value != usual.get(name, not value)
+        and (
+            any(map(_LIKE_SEPARATORS.search, (name, *texts(value))))
+            or (name in usual and _REPLACED.sub("_", str(value)) == _REPLACED.sub("_", str(usual[name])))
+        )
+    ]
+    return {**settings, _DIGEST: digest(settings)} if doubtful else settings
 
 
 def identity_of(meta: ModelMeta) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import doctest
 import enum
 import importlib
 import inspect
+import shutil
 import socket
 from typing import Any
 from unittest import mock
@@ -16,11 +17,16 @@ import pytest
 from house import MODULES
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-UNDOCUMENTED = ("patent_mteb.cli", "patent_mteb._mteb")
-"""The command line has its own pages and tests; ``_mteb.py`` is for the package alone."""
+INTERNAL = {
+    "patent_mteb.cli": "the command line has pages of its own",
+    "patent_mteb._mteb": "for the package alone",
+    "patent_mteb.files": "for the package alone; users read and write by records, beir and trec",
+}
+"""Modules whose functions no user calls -> the reason."""
 
 WEIGHTS = "needs the weights of a model"
-BASE = "what the tasks are made of: a task is asked for by name"
+BASE = "what tasks are made of; a task is asked for by its name"
+INNER = "the inner loop of DenseSearch, which has an example"
 WITHOUT_EXAMPLE = {
     "patent_mteb.protocols.zero_shot.cross_encoder_scorer": WEIGHTS,
     "patent_mteb.models.registry.PatentEncoder": WEIGHTS,
@@ -30,30 +36,35 @@ WITHOUT_EXAMPLE = {
     "patent_mteb.search.late_interaction.LateInteraction": WEIGHTS,
     "patent_mteb.search.late_interaction.late_interaction": WEIGHTS,
     "patent_mteb.tasks.base.PatentTask": BASE,
-    "patent_mteb.tasks.base.PatentTaskMetadata": "a record, as mteb's own",
+    "patent_mteb.tasks.base.PatentTaskMetadata": "a record, made by task_metadata",
     "patent_mteb.tasks.frozen.FrozenTask": BASE,
     "patent_mteb.tasks.retrieval.PatentRetrieval": BASE,
     "patent_mteb.protocols.linear_probe.fit_logistic": "the solver of linear_probe, which has an example",
-    "patent_mteb.search.nearest.add_nearest": "the inner loop of DenseSearch, which has an example",
-    "patent_mteb.search.nearest.add_pairs": "the inner loop of DenseSearch, which has an example",
-    "patent_mteb.search.nearest.has_fast_bfloat16": "says what the processor can",
+    "patent_mteb.search.nearest.add_nearest": INNER,
+    "patent_mteb.search.nearest.add_pairs": INNER,
+    "patent_mteb.search.nearest.has_fast_bfloat16": INNER,
+    "patent_mteb.store.encoder.StoredEncoder": "made by stored, which has an example",
 }
 """Public functions and classes without an example -> the reason."""
 
-DOCUMENTED = sorted(module for module in MODULES if not module.startswith(UNDOCUMENTED) and not module.endswith("__main__"))
+EXAMPLES = sorted(module for module in MODULES if not module.endswith("__main__"))
+PLOTS = {f"patent_mteb.report.{module}" for module in ("figures", "maps", "plots", "style")}
+"""Modules whose examples need matplotlib, which is an extra."""
 
 
 def _is_called(value: Any) -> bool:
     """A function, or a class whose constructor a user calls: no record, no protocol, no abstract base, no error."""
     if not inspect.isclass(value):
-        return inspect.isfunction(inspect.unwrap(value)) if callable(value) else False
+        return callable(value) and inspect.isfunction(inspect.unwrap(value))
     record = dataclasses.is_dataclass(value) or issubclass(value, (tuple, dict, enum.Enum))
     return not (record or issubclass(value, BaseException) or inspect.isabstract(value) or getattr(value, "_is_protocol", False))
 
 
 def _public() -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name in DOCUMENTED:
+    for name in MODULES:
+        if any(name == internal or name.startswith(f"{internal}.") for internal in INTERNAL):
+            continue
         module = importlib.import_module(name)
         for public in getattr(module, "__all__", ()):
             value = getattr(module, public)
@@ -69,32 +80,51 @@ def _has_example(value: Any) -> bool:
 PUBLIC = _public()
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if name not in WITHOUT_EXAMPLE])
-def test_every_public_function_has_an_example(name):
-    assert _has_example(PUBLIC[name]), f"{name} needs an 'Example:' with a '>>>', or a reason in WITHOUT_EXAMPLE"
+def test_every_public_function_has_an_example():
+    lacking = [name for name, value in PUBLIC.items() if name not in WITHOUT_EXAMPLE and not _has_example(value)]
+    assert not lacking, f"write an 'Example:' with a '>>>', or a reason in WITHOUT_EXAMPLE: {', '.join(lacking)}"
 
 
-@pytest.mark.parametrize("name", WITHOUT_EXAMPLE)
-def test_every_exception_is_still_one(name):
-    assert name in PUBLIC, f"{name} is no public function any more"
-    assert not _has_example(PUBLIC[name]), f"{name} has an example"
+def test_every_exception_is_still_one():
+    assert not [name for name in WITHOUT_EXAMPLE if name not in PUBLIC or _has_example(PUBLIC[name])]
+    assert INTERNAL.keys() <= MODULES.keys()
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """What ``patent-mteb run`` leaves behind, for the examples of the report: four models on four small tasks."""
+    import mteb
+
+    from patent_mteb.experiments.run import run
+    from patent_mteb.models import Hybrid, Truncated, bm25
+
+    folder = tmp_path_factory.mktemp("report") / "results"
+    dense = mteb.get_model("mteb/baseline-random-encoder")
+    names = ("PatentCitationRetrieval", "WIPOATAbstractToTARetrieval", "PatentDAPFAMTitleToTARetrieval", "PatentDAPFAMTitleToTAInRetrieval")
+    with mock.patch.dict("os.environ", {"PATENT_MTEB_QUERY_SCORES": ""}):
+        for model in (bm25("dapfam"), dense, Truncated(dense, 8), Hybrid(bm25("dapfam"), dense, alpha=0.5)):
+            done = run(model, [mteb.get_task(f"{name}.sample") for name in names], folder, show_progress=False)
+            assert {outcome.status for outcome in done.outcomes} == {"scored"}
+    return folder
 
 
 def _refuse(*address: object) -> None:
     raise OSError(f"an example reaches for the network: {address}")
 
 
-def _examples(name: str) -> list[doctest.DocTest]:
-    return doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name)
-
-
-@pytest.mark.parametrize("name", DOCUMENTED)
-def test_the_examples_run(name, tmp_path, monkeypatch):
-    """Each docstring in an empty folder; what it sets in the environment is taken back."""
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_examples_run(name, tmp_path, monkeypatch, request):
+    """Each docstring in a folder of its own, which is empty but for results to report on; the environment is put back after it."""
+    if name in PLOTS:
+        pytest.importorskip("matplotlib")
     monkeypatch.setattr(socket.socket, "connect", _refuse)
-    for number, example in enumerate(_examples(name)):
+    for number, example in enumerate(doctest.DocTestFinder(exclude_empty=True).find(importlib.import_module(name), name)):
+        if not example.examples:
+            continue
         folder = tmp_path / str(number)
         folder.mkdir()
+        if name.startswith("patent_mteb.report"):
+            shutil.copytree(request.getfixturevalue("results"), folder / "results")
         told: list[str] = []
         with contextlib.chdir(folder), mock.patch.dict("os.environ"):
             found = doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(example, out=told.append)

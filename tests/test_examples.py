@@ -78,12 +78,13 @@ def test_own_patents(example):
 
 
 def test_own_patents_from_files(example, tmp_path):
-    from test_build_wipo_at import CITATIONS, PATENTS
+    from small_world import world
 
     from patent_mteb.patents.records import write_citations, write_patents
 
-    write_patents(tmp_path / "patents.parquet", PATENTS)
-    write_citations(tmp_path / "citations.jsonl", CITATIONS)
+    patents, citations = world()
+    write_patents(tmp_path / "patents.parquet", patents)
+    write_citations(tmp_path / "citations.jsonl", citations)
     example("own_patents", "patents.parquet", "citations.jsonl", "out", "--model", "patent-mteb/bm25-dapfam")
     (result,) = (tmp_path / "out").rglob("PatentCitationRetrieval.json")
     assert '"local-' in result.read_text()

@@ -54,6 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         the exit status: 0 all done, 1 something was skipped or failed, 2 unusable arguments or data, 130 interrupted.
     """
+    common.ready_streams()
     args = parser().parse_args(_with_dashes(sys.argv[1:] if argv is None else argv))
     _log(args.verbosity)
     try:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import io
+import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.report.names import visible
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
@@ -34,14 +39,84 @@ __all__ = [
     "load_encoder",
     "messages",
     "number",
+    "ready_streams",
     "say",
     "show",
     "store_folder",
     "warn",
 ]
 
-console = Console(width=None if sys.stdout.isatty() else 200)
-messages = Console(stderr=True)
+
+class _Literal(RenderHook):
+    """Writes out the control characters of whatever is printed, logged lines and tables among it."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Shown(renderable) for renderable in renderables]
+
+
+class _Shown:
+    def __init__(self, inner: ConsoleRenderable) -> None:
+        self.inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for segment in console.render(self.inner, options):
+            yield segment if segment.control else Segment(visible(segment.text, lines=True), segment.style)
+
+
+class _Terminal(Console):
+    """A console on which names do nothing but stand there, and that lets a command go on when nobody reads any more."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.push_render_hook(_Literal())
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        _to_nowhere(sys.stderr if self.stderr else sys.stdout)
+
+
+console = _Terminal(width=None if sys.stdout is not None and sys.stdout.isatty() else 200)
+messages = _Terminal(stderr=True)
+
+
+def ready_streams() -> None:
+    """Make the standard streams fit to be printed to, however the command was started.
+
+    Closed ones lead nowhere (otherwise the next file that is opened would take their number, and what is printed), and those that are
+    not Unicode show what they lack as escapes.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w" if number else "r"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
+            stream.reconfigure(errors="backslashreplace")
+    atexit.register(_flush)
+
+
+def _flush() -> None:
+    """What is still to be printed at the end may find nobody who reads it."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            _to_nowhere(stream)
+        except (OSError, ValueError):
+            pass
+
+
+def _to_nowhere(stream: Any) -> None:
+    try:
+        number = stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 class Help(argparse.HelpFormatter):
@@ -168,7 +243,7 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Col
     Args:
         right: columns that are aligned to the right.
     """
-    cells = [["" if value is None else str(value) for value in row] for row in rows]
+    cells = [["" if value is None else visible(str(value)) for value in row] for row in rows]
     table = Table(box=None, pad_edge=False)
     for position, title in enumerate(columns):
         words = [word for text in (title, *(row[position] for row in cells)) for word in text.split()]
@@ -179,7 +254,7 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Col
 
 
 def say(*parts: object) -> None:
-    """Print a line as it is: no markup, no line breaks. A part that is a rich ``Text`` keeps its style."""
+    """Print a line as it is: no markup, no line breaks, control characters written out. A part that is a rich ``Text`` keeps its style."""
     _print(console, parts)
 
 
@@ -189,5 +264,5 @@ def warn(*parts: object) -> None:
 
 
 def _print(to: Console, parts: Sequence[object]) -> None:
-    texts = (part if isinstance(part, Text) else Text(str(part)) for part in parts)
+    texts = (part if isinstance(part, Text) else Text(visible(str(part), lines=not isinstance(part, Path))) for part in parts)
     to.print(Text(" ").join(texts), soft_wrap=True)

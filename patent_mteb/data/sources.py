@@ -112,6 +112,11 @@ def resolve(data: DataSet, sample: bool | None = None) -> Source:
 
     Raises:
         DataError: ``PATENT_MTEB_DATA`` names something that is no directory.
+
+    Example:
+        >>> from patent_mteb.data.sources import DataSet, resolve
+        >>> resolve(DataSet("datalyes/DAPFAM_patent", "dapfam", "780f401"), sample=True).kind
+        'sample'
     """
     root = os.environ.get(DATA_VARIABLE)
     if root and not sample:
@@ -184,6 +189,11 @@ def sample_revision(recipe: str) -> str:
 
     Raises:
         DataError: there is no such recipe.
+
+    Example:
+        >>> from patent_mteb.data.sources import sample_revision
+        >>> sample_revision("dapfam")
+        'sample-1'
     """
     from patent_mteb.sample import SAMPLE_VERSION
 
@@ -201,6 +211,11 @@ def sample_root(recipe: str) -> Path:
 
     Raises:
         DataError: there is no such recipe, or it is none.
+
+    Example:
+        >>> from patent_mteb.data.sources import sample_root
+        >>> sorted(path.name for path in (sample_root("dapfam") / "datalyes" / "DAPFAM_patent").iterdir())
+        ['corpus.parquet', 'qrels_all.parquet', 'queries.parquet']
     """
     from patent_mteb import sample
 

@@ -51,6 +51,13 @@ def world_of(data: DataSet, revision: str, *, sample: bool) -> World:
     Raises:
         DataError: no world: the state is neither the present sample, nor the pinned revision, nor local; or the recipe of the sample
             cannot be found.
+
+    Example:
+        >>> from patent_mteb.data.sources import DataSet
+        >>> from patent_mteb.data.worlds import world_of
+        >>> data = DataSet("datalyes/DAPFAM_patent", "dapfam", "780f401")
+        >>> [world_of(data, revision, sample=False).name for revision in ("780f401", "local-0123456789ab")]
+        ['real', 'local']
     """
     if sample:
         present = sample_revision(data.recipe) if data.recipe else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,11 +12,13 @@ import polars as pl
 from mteb.types import EncodeKwargs
 
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.experiments.run import unable
 from patent_mteb.metrics.measures import QueryScores
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.models.loading import load
 from patent_mteb.patents import ipc
 from patent_mteb.search.run import Run
+from patent_mteb.store.settings import settled
 from patent_mteb.tasks.perquery import Evaluation, receiving
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
@@ -77,13 +79,15 @@ def evaluate(
         ['', 'a', 'xy']
     """
     given: list[Any] = [models] if isinstance(models, str) or hasattr(models, "mteb_model_meta") else list(cast("Iterable[Any]", models))
-    named = _named([load(model) if isinstance(model, str) else model for model in given])
-    against = _baseline(baseline, named)
+    named = _named([settled(load(model) if isinstance(model, str) else model, encode_kwargs) for model in given])
+    against = _baseline(baseline if isinstance(baseline, str) or baseline is None else settled(baseline, encode_kwargs), named)
     rows: list[dict[str, Any]] = []
     for task in map(_task, [tasks] if isinstance(tasks, str) or hasattr(tasks, "metadata") else cast("Iterable[Any]", tasks)):
         wanted = tuple(dict.fromkeys((task.metadata.main_score, *measures)))
         found: dict[str, dict[str, QueryScores]] = {}
         for label, model in named.items():
+            if reason := unable(model, task):
+                raise ModelError(reason)
             evaluations: list[Evaluation] = []
             with receiving(evaluations.append):
                 options = cast("EncodeKwargs", dict(encode_kwargs or {}))
@@ -91,8 +95,7 @@ def evaluate(
             if evaluations:
                 found[label] = _by_slice(evaluations[-1], wanted)
             else:
-                ((scores,),) = result.task_results[0].scores.values()
-                rows += [_row(label, task, "", measure, scores[measure]) for measure in wanted if measure in scores]
+                rows += _plain_rows(label, task, wanted, result.task_results[0].scores)
         rows += _compared(task, found, wanted, against)
         if task.data_loaded:
             task.unload_data()
@@ -100,14 +103,17 @@ def evaluate(
 
 
 def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
-    """Models by name; those that share one by name and settings."""
-    names = Counter(model.mteb_model_meta.name for model in models)
+    """Models by name; those that share one by name and settings, and if need be by revision."""
+    metas = [model.mteb_model_meta for model in models]
+    names = [str(meta.name) for meta in metas]
+    settings = [f"{meta.name} ({meta.experiment_name})" if meta.experiment_name else str(meta.name) for meta in metas]
+    revisions = [f"{label} @{meta.revision}" for label, meta in zip(settings, metas, strict=True)]
     named: dict[str, MTEBModels] = {}
-    for model in models:
-        meta = model.mteb_model_meta
-        label = str(meta.name) if names[meta.name] == 1 else f"{meta.name} ({meta.experiment_name or meta.revision})"
-        if label in named:
-            raise ModelError(f"two models are called '{label}'. Remedy: give each a name or a revision of its own")
+    for place, model in enumerate(models):
+        forms = (names[place], settings[place], revisions[place])
+        label = next((form for form, all_forms in zip(forms, (names, settings, revisions), strict=True) if all_forms.count(form) == 1), "")
+        if not label:
+            raise ModelError(f"two models are called '{settings[place]}'. Remedy: give each a name or a revision of its own")
         named[label] = model
     return named
 
@@ -115,10 +121,11 @@ def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
 def _baseline(baseline: MTEBModels | str | None, named: Mapping[str, MTEBModels]) -> str:
     if baseline is None:
         return ""
-    for label, model in named.items():
-        if model is baseline or baseline in (label, model.mteb_model_meta.name):
-            return label
-    raise ModelError(f"the baseline is not one of the models. Remedy: choose one of {'; '.join(named)}")
+    fitting = [label for label, model in named.items() if model is baseline or baseline in (label, model.mteb_model_meta.name)]
+    if baseline in named or len(fitting) == 1:
+        return str(baseline) if baseline in named else fitting[0]
+    problem = "may be any of several models" if fitting else "is not one of the models"
+    raise ModelError(f"the baseline {problem}. Remedy: choose one of {'; '.join(fitting or named)}")
 
 
 def _task(task: AbsTask | str) -> AbsTask:
@@ -139,6 +146,16 @@ def _by_slice(evaluation: Evaluation, measures: Sequence[str]) -> dict[str, Quer
 def _row(label: str, task: AbsTask, part: str, measure: str, value: float, **more: Any) -> dict[str, Any]:
     empty = dict.fromkeys(("low", "high", "n_queries", "p"))
     return {"model": label, "task": task.metadata.name, "slice": part, "measure": measure, "value": value, **empty, **more}
+
+
+def _plain_rows(label: str, task: AbsTask, measures: Sequence[str], scores: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Rows of a task without per-query scores; where it has several splits or subsets these are its slices."""
+    parts = [(split, part) for split, subsets in scores.items() for part in subsets]
+    rows = []
+    for split, part in parts:
+        steps = [split] * (len(scores) > 1) + [part["hf_subset"]] * (len(parts) > len(scores))
+        rows += [_row(label, task, "/".join(steps), measure, part[measure]) for measure in measures if measure in part]
+    return rows
 
 
 def _compared(
@@ -189,7 +206,10 @@ def rank(model: MTEBModels | str, task: PatentRetrieval | str, *, encode_kwargs:
         ('PatentMapAbsToAbsRetrieval.sample', 25)
     """
     searched = _retrieval(task)
-    return searched.rank(load(model) if isinstance(model, str) else model, encode_kwargs=encode_kwargs)
+    loaded = load(model) if isinstance(model, str) else model
+    if reason := unable(loaded, searched):
+        raise ModelError(reason)
+    return searched.rank(loaded, encode_kwargs=encode_kwargs)
 
 
 def _retrieval(task: AbsTask | str) -> PatentRetrieval:

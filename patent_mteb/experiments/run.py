@@ -21,6 +21,7 @@ from mteb.types import EncodeKwargs
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.files import write_text
+from patent_mteb.store.settings import settled
 from patent_mteb.tasks import perquery
 
 logger = logging.getLogger(__name__)
@@ -95,6 +96,7 @@ def run(
         ['scored', 'scored', 'skipped']
     """
     cache = ResultCache(output_folder)
+    model = settled(model, encode_kwargs)
     meta: ModelMeta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
     _check_names(meta)
     outcomes: list[Outcome] = []

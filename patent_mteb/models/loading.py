@@ -16,6 +16,7 @@ from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.registry import without_prompts
 from patent_mteb.search.colbert import is_late_interaction
+from patent_mteb.store.settings import LiveIdentity, note
 
 __all__ = ["find_meta", "kind_of_checkpoint", "load"]
 
@@ -54,6 +55,13 @@ def kind_of_checkpoint(folder: Path) -> str:
     return "encoder"
 
 
+class LocalEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):
+    """The encoder of a checkpoint directory."""
+
+    stored_as = f"{SentenceTransformerEncoderWrapper.__module__}.{SentenceTransformerEncoderWrapper.__qualname__}"
+    """Stores of the first version know it by this class."""
+
+
 def _load_encoder(model_name: str, revision: str | None, device: str | None = None, *, folder: str, **kwargs: Any) -> Any:
     from sentence_transformers import SentenceTransformer
 
@@ -61,7 +69,7 @@ def _load_encoder(model_name: str, revision: str | None, device: str | None = No
         model = SentenceTransformer(folder, device=device, **kwargs)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise ModelError(f"the checkpoint {folder} cannot be loaded as a sentence-transformers model: {error}") from error
-    return SentenceTransformerEncoderWrapper(model)
+    return note(LocalEncoder(model))
 
 
 def local_meta(folder: Path) -> ModelMeta:
@@ -147,4 +155,4 @@ def load(name: str, revision: str | None = None, device: str | None = None, *, p
         raise ModelError(
             f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local directory"
         ) from error
-    return model
+    return note(model)

@@ -26,6 +26,7 @@ from __future__ import annotations
 import importlib
 import logging
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -39,6 +40,7 @@ from patent_mteb.identity import content_revision
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
 from patent_mteb.models.robustness import EditedInput, InputVariant, pruned, with_settings
 from patent_mteb.patents.views import SEPARATOR
+from patent_mteb.store.settings import LiveIdentity, note
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -72,7 +74,7 @@ def section_tags(text: str) -> str:
     return SEPARATOR.join(tagged)
 
 
-class PatentEncoder(SentenceTransformerEncoderWrapper):
+class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):
     """mteb's sentence-transformers wrapper with the prompts of Table 11, or with none.
 
     ``model_prompts`` holds the prompts of every patent task that is registered when the model is loaded; those of a task that is
@@ -91,6 +93,14 @@ class PatentEncoder(SentenceTransformerEncoderWrapper):
         self.prompts_used: dict[tuple[str, str | None], str] = {}
         if prompts == "table11":
             self.model_prompts = patenteb_prompts({**TASK_PROMPTS, **registered("tasks")})
+
+    @property
+    def own_prompts(self) -> dict[str, str]:
+        """Prompts that are not those of the setting: somebody has set them."""
+        prompts = self.model_prompts or {}
+        tasks = [re.sub(r"-(query|document)$", "", key) for key in prompts]
+        known = patenteb_prompts(tasks)
+        return {key: prompt for key, prompt in prompts.items() if known.get(key) != prompt}
 
     def get_prompt_name(self, task_metadata: TaskMetadata, prompt_type: PromptType | None) -> str | None:
         """The key of the task's prompt in ``model_prompts``, None without a prompt.
@@ -245,7 +255,7 @@ def load_plain(
         raise ModelError(f"'{model_name}' is not a registered patent model. Known: {', '.join(sorted(CHECKPOINTS))}.")
     checkpoint = CHECKPOINTS[model_name]
     setting = _prompt_setting(prompts, checkpoint)
-    embed_dim = options.pop("embed_dim", None)
+    embed_dim, _ = options.pop("embed_dim", None), options.pop("digest", None)
     if embed_dim not in (None, checkpoint.dim):
         raise ModelError(f"'{model_name}' has {checkpoint.dim} dimensions; truncate them with the truncation wrapper")
     model = _load_weights(checkpoint, revision, device, **options)
@@ -255,7 +265,7 @@ def load_plain(
     encoder.mteb_model_meta = _META_BY_NAME[model_name]
     if checkpoint.tagged:
         encoder = EditedInput(encoder, section_tags, encoder.mteb_model_meta)
-    return encoder if input is None else InputVariant(encoder, input)
+    return note(encoder if input is None else InputVariant(encoder, input))
 
 
 def _meta(checkpoint: Checkpoint) -> ModelMeta:

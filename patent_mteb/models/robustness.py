@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import ModelError
+from patent_mteb.identity import told_apart
 from patent_mteb.patents.views import SEPARATOR
+from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -76,10 +78,10 @@ def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
         >>> with_settings(find_meta("datalyes/patembed-base"), layers=6).experiment_kwargs
         {'layers': 6}
     """
-    return meta.model_copy(update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), **settings}})
+    return meta.model_copy(update={"experiment_kwargs": told_apart({**(meta.experiment_kwargs or {}), **settings})})
 
 
-class EditedInput:
+class EditedInput(LiveIdentity):
     """An encoder whose texts are edited before they are encoded; prompts are added to the edited text.
 
     Only the ``text`` of a batch is passed on: a model that reads other columns fails instead of seeing unedited text.
@@ -93,8 +95,6 @@ class EditedInput:
         >>> shouting.mteb_model_meta.experiment_kwargs
         {'input': 'upper'}
     """
-
-    mteb_model_meta: ModelMeta
 
     def __init__(self, model: EncoderProtocol, edit: Any, meta: ModelMeta) -> None:
         self.model = model

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.search.dense import is_encoder
+from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
@@ -19,7 +19,7 @@ __all__ = ["Truncated"]
 _ROWS = 65_536
 
 
-class Truncated:
+class Truncated(LiveIdentity):
     """An encoder whose vectors are the first ``dims`` dimensions of another's, brought back to length 1 (L2, in fp32).
 
     Over an encoder with a store (``Truncated(stored(model), 256)``) any number of widths costs one encoding. A vector that is
@@ -48,7 +48,7 @@ class Truncated:
         self.dims = dims
         meta = model.mteb_model_meta
         kwargs = {**(meta.experiment_kwargs or {}), "dims": dims}
-        self.mteb_model_meta: ModelMeta = meta.model_copy(update={"experiment_kwargs": kwargs, "embed_dim": dims})
+        self.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": kwargs, "embed_dim": dims})
 
     def encode(self, inputs: DataLoader[Any], *, task_metadata: Any, **kwargs: Any) -> Any:
         """Vectors [n, dims], fp32; arguments as in mteb's ``EncoderProtocol``."""

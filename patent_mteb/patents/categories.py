@@ -27,6 +27,11 @@ def degree(category: str) -> Degree:
 
     Raises:
         ValueError: a letter that no search report uses.
+
+    Example:
+        >>> from patent_mteb.patents.categories import degree
+        >>> degree("X"), degree("A,D"), degree("P")
+        ('xy', 'a', '')
     """
     letters = set(category.upper().translate(_SEPARATORS))
     if unknown := letters - _PARTICULAR - _BACKGROUND - _CIRCUMSTANCES:

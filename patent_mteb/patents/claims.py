@@ -267,6 +267,12 @@ def read_claims(text: str) -> ClaimSet:
     number (``the method of claim, wherein``) stands for the claim before.
 
     An empty text gives an empty set.
+
+    Example:
+        >>> from patent_mteb.patents.claims import read_claims
+        >>> found = read_claims("1. A pump. 2. (canceled) 3. The pump of claim 1, with a valve.")
+        >>> [(claim.number, claim.depends_on) for claim in found.claims], found.cancelled
+        ([(1, ()), (3, (1,))], (2,))
     """
     lines = [line for line in (_ORNAMENT.sub("", line) for line in plain_lines(text)) if line]
     plain = "\n".join(lines)
@@ -289,12 +295,24 @@ def read_claims(text: str) -> ClaimSet:
 
 
 def split_claims(text: str) -> tuple[Claim, ...]:
-    """The claims of :func:`read_claims`, without the numbers of the cancelled ones."""
+    """The claims of :func:`read_claims`, without the numbers of the cancelled ones.
+
+    Example:
+        >>> from patent_mteb.patents.claims import split_claims
+        >>> split_claims("1. A pump. 2. The pump of claim 1, with a valve.")[1]
+        Claim(number=2, text='The pump of claim 1, with a valve.', depends_on=(1,))
+    """
     return read_claims(text).claims
 
 
 def independent_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Claims that refer to no other claim, in their order (Sophia-Bench §3.3, query ``iclms``)."""
+    """Claims that refer to no other claim, in their order (Sophia-Bench §3.3, query ``iclms``).
+
+    Example:
+        >>> from patent_mteb.patents.claims import independent_claims, split_claims
+        >>> [claim.number for claim in independent_claims(split_claims("1. A pump. 2. The pump of claim 1, of steel. 3. A valve."))]
+        [1, 3]
+    """
     return tuple(claim for claim in claims if claim.independent)
 
 
@@ -302,10 +320,21 @@ def first_independent_claim(claims: Sequence[Claim]) -> str:
     """Text of the first claim that refers to no other one, without its number (WIPO-AT §3.1.3, Table 1 ``Claim1``).
 
     Where every claim refers to another one, the first claim stands for it; without claims the text is empty.
+
+    Example:
+        >>> from patent_mteb.patents.claims import first_independent_claim, split_claims
+        >>> first_independent_claim(split_claims("1. The pump of claim 2. 2. A pump. 3. A valve."))
+        'A pump.'
     """
     return next((claim.text for claim in (*independent_claims(claims), *claims)), "")
 
 
 def claims_text(claims: Iterable[Claim], separator: str = " ") -> str:
-    """All claims with their numbers, ``"1. A device ... 2. The device of claim 1 ..."``, joined by ``separator``."""
+    """All claims with their numbers, ``"1. A device ... 2. The device of claim 1 ..."``, joined by ``separator``.
+
+    Example:
+        >>> from patent_mteb.patents.claims import claims_text, split_claims
+        >>> claims_text(split_claims("What is claimed is: 1) A pump. 2) The pump of claim 1, with a valve."))
+        '1. A pump. 2. The pump of claim 1, with a valve.'
+    """
     return separator.join(f"{claim.number}. {claim.text}" for claim in claims)

@@ -115,6 +115,11 @@ def parse(code: str) -> IPC:
 
     Raises:
         ValueError: the string is no code, or holds more than one.
+
+    Example:
+        >>> from patent_mteb.patents.ipc import parse
+        >>> parse("A61F 2/06").at("group"), parse("A61").level
+        ('A61F2', 'ipc3')
     """
     match = _CODE.fullmatch(code)
     if match is None:
@@ -136,32 +141,68 @@ def _at(code: str, level: Level) -> str:
 
 
 def section(code: str) -> str:
-    """Section of a code: ``"A61F0002/06"`` -> ``"A"``. Raises ValueError for what is no code."""
+    """Section of a code: ``"A61F0002/06"`` -> ``"A"``. Raises ValueError for what is no code.
+
+    Example:
+        >>> from patent_mteb.patents.ipc import section
+        >>> section("A61F0002/06")
+        'A'
+    """
     return _at(code, "section")
 
 
 def ipc3(code: str) -> str:
-    """Class of a code: ``"A61F0002/06"`` -> ``"A61"``. Raises ValueError for no code and for one that stops before."""
+    """Class of a code: ``"A61F0002/06"`` -> ``"A61"``. Raises ValueError for no code and for one that stops before.
+
+    Example:
+        >>> from patent_mteb.patents.ipc import ipc3
+        >>> ipc3("A61F0002/06")
+        'A61'
+    """
     return _at(code, "ipc3")
 
 
 def subclass(code: str) -> str:
-    """Subclass of a code: ``"A61F0002/06"`` -> ``"A61F"``. Raises ValueError for no code and for one that stops before."""
+    """Subclass of a code: ``"A61F0002/06"`` -> ``"A61F"``. Raises ValueError for no code and for one that stops before.
+
+    Example:
+        >>> from patent_mteb.patents.ipc import subclass
+        >>> subclass("A61F0002/06")
+        'A61F'
+    """
     return _at(code, "subclass")
 
 
 def group(code: str) -> str:
-    """Main group of a code: ``"A61F0002/06"`` -> ``"A61F2"``. Raises ValueError for no code and for one that stops before."""
+    """Main group of a code: ``"A61F0002/06"`` -> ``"A61F2"``. Raises ValueError for no code and for one that stops before.
+
+    Example:
+        >>> from patent_mteb.patents.ipc import group
+        >>> group("A61F0002/06")
+        'A61F2'
+    """
     return _at(code, "group")
 
 
 def subgroup(code: str) -> str:
-    """Subgroup of a code: ``"A61F0002/06"`` -> ``"A61F2/06"``. Raises ValueError for no code and for one that stops before."""
+    """Subgroup of a code: ``"A61F0002/06"`` -> ``"A61F2/06"``. Raises ValueError for no code and for one that stops before.
+
+    Example:
+        >>> from patent_mteb.patents.ipc import subgroup
+        >>> subgroup("A61F0002/06")
+        'A61F2/06'
+    """
     return _at(code, "subgroup")
 
 
 def normalise(code: str) -> str:
-    """The code at its own level in normal form: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``. Raises ValueError for no code."""
+    """The code at its own level in normal form: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``. Raises ValueError for no code.
+
+    Example:
+        >>> from patent_mteb.patents.ipc import normalise
+        >>> normalise("h04l 12/28 (2006.01)")
+        'H04L12/28'
+    """
     return str(parse(code))
 
 
@@ -176,6 +217,11 @@ def codes_at(codes: Iterable[str], level: Level, errors: Literal["raise", "skip"
 
     Raises:
         ValueError: an unusable code with ``errors="raise"``, an unknown level or an unknown ``errors``.
+
+    Example:
+        >>> from patent_mteb.patents.ipc import codes_at
+        >>> codes_at(["A61F0002/06", "A61F 13/00", "H04"], "subclass", errors="skip")
+        CodesAt(codes=('A61F',), unusable=('H04',))
     """
     if level not in LEVELS:
         raise ValueError(f"unknown level {level!r}; known are {', '.join(LEVELS)}")

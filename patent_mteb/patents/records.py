@@ -271,6 +271,12 @@ def read_patents(path: Path | str) -> list[Patent]:
 
     Raises:
         DataError: the file is missing or unreadable, a record does not fit the schema, or a publication has two; names the row.
+
+    Example:
+        >>> from patent_mteb.patents.records import Patent, read_patents, write_patents
+        >>> write_patents("patents.parquet", [Patent("US1A", "F1", title="Pump")])
+        >>> [patent.title for patent in read_patents("patents.parquet")]
+        ['Pump']
     """
     path = Path(path)
     rows = _read(path, PATENT_SCHEMA, _patent)
@@ -293,6 +299,12 @@ def read_citations(path: Path | str) -> list[Citation]:
 
     Raises:
         DataError: the file is missing or unreadable, or a record does not fit the schema; names the row.
+
+    Example:
+        >>> from patent_mteb.patents.records import Citation, read_citations, write_citations
+        >>> write_citations("citations.jsonl", [Citation("US1A", "EP2B", "X")])
+        >>> read_citations("citations.jsonl")
+        [Citation(citing='US1A', cited='EP2B', category='X', origin='')]
     """
     path = Path(path)
     citations = []
@@ -304,10 +316,27 @@ def read_citations(path: Path | str) -> list[Citation]:
 
 
 def write_patents(path: Path | str, patents: Iterable[Patent]) -> None:
-    """Write ``patents.parquet`` or ``patents.jsonl`` (by suffix); :func:`read_patents` gives the same records back."""
+    """Write ``patents.parquet`` or ``patents.jsonl`` (by suffix); :func:`read_patents` gives the same records back.
+
+    Example:
+        >>> from patent_mteb.patents.records import read_patents, write_patents
+        >>> from patent_mteb.sample import generate
+        >>> patents = generate()[0][:3]
+        >>> write_patents("patents.jsonl", patents)
+        >>> read_patents("patents.jsonl") == patents
+        True
+    """
     write_rows(Path(path), map(dataclasses.asdict, patents), PATENT_SCHEMA)
 
 
 def write_citations(path: Path | str, citations: Iterable[Citation]) -> None:
-    """Write ``citations.parquet`` or ``citations.jsonl`` (by suffix); :func:`read_citations` gives the same records back."""
+    """Write ``citations.parquet`` or ``citations.jsonl`` (by suffix); :func:`read_citations` gives the same records back.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.patents.records import Citation, write_citations
+        >>> write_citations("citations.jsonl", [Citation("US1A", "EP2B", "X", "examiner")])
+        >>> print(Path("citations.jsonl").read_text(), end="")
+        {"citing": "US1A", "cited": "EP2B", "category": "X", "origin": "examiner"}
+    """
     write_rows(Path(path), map(dataclasses.asdict, citations), CITATION_SCHEMA)

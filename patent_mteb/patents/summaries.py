@@ -49,6 +49,13 @@ class SummaryCache:
 
     Raises:
         DataError: the file exists and is no cache of summaries.
+
+    Example:
+        >>> from patent_mteb.patents.summaries import SummaryCache
+        >>> with SummaryCache("summaries.sqlite") as cache:
+        ...     cache.put("my-model", "abstract", "A long text.", "A summary.")
+        ...     cache.get("my-model", "abstract", "A long text."), cache.get("other-model", "abstract", "A long text.")
+        ('A summary.', None)
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -113,6 +120,16 @@ def summarise(
         SummaryError: summaries are missing and ``allow_missing`` is not set, or the summariser failed ``give_up_after`` times in
             a row. Names the first patent; what was made so far is in the cache, so calling again continues.
         ValueError: an unknown kind.
+
+    Example:
+        >>> from patent_mteb.patents.records import Patent
+        >>> from patent_mteb.patents.summaries import SummaryCache, summarise
+        >>> def first_words(kind, text):
+        ...     return " ".join(text.split()[:3])
+        >>> first_words.identity = "first three words"
+        >>> with SummaryCache("summaries.sqlite") as cache:
+        ...     summarise([Patent("US1A", "F1", title="Pump with a valve")], first_words, cache)[0].summaries.abstract
+        'Pump with a'
     """
     if unknown := set(kinds) - set(KINDS):
         raise ValueError(f"unknown kinds of summary: {', '.join(sorted(unknown))}; known are {', '.join(KINDS)}")

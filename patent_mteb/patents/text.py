@@ -62,7 +62,13 @@ def _character(match: re.Match[str]) -> str:
 
 
 def plain_lines(text: str) -> list[str]:
-    """Non-empty lines without markup, entities and invisible characters, blanks collapsed; block elements break lines."""
+    """Non-empty lines without markup, entities and invisible characters, blanks collapsed; block elements break lines.
+
+    Example:
+        >>> from patent_mteb.patents.text import plain_lines
+        >>> plain_lines("<p>A  pump.</p><p>A &gt; B.</p>")
+        ['A pump.', 'A > B.']
+    """
     for _ in range(_ENTITY_DEPTH):
         plain = _strip_tags(text) if "<" in text else text
         plain = _ENTITY.sub(_character, plain) if "&" in plain else plain
@@ -202,6 +208,11 @@ def clean(text: str, *, boilerplate: bool = True) -> str:
     and examples. In text without line breaks the end of a legal paragraph cannot be told, so there only its heading goes.
 
     To split claims, pass the raw text to :func:`read_claims`, which makes use of the line breaks.
+
+    Example:
+        >>> from patent_mteb.patents.text import clean
+        >>> clean("<p>BACKGROUND OF THE INVENTION</p> <p>[0002] Water is H<sub>2</sub>O &amp; wet.</p>")
+        'Water is H2O & wet.'
     """
     lines = plain_lines(text)
     return " ".join(_without_boilerplate(lines) if boilerplate else lines)
@@ -218,6 +229,12 @@ def clean_patent(patent: Patent) -> Patent:
     """The record with every text cleaned: abstract and description of boilerplate too, the rest of markup and white space only.
 
     Claims and keywords that are empty after cleaning are left out; numbers and references of the other claims stay as they are.
+
+    Example:
+        >>> from patent_mteb.patents.records import Patent
+        >>> from patent_mteb.patents.text import clean_patent
+        >>> clean_patent(Patent("JP1A", "F1", title="<b>Pump</b>", keywords=("valve", "&nbsp;"))).keywords
+        ('valve',)
     """
     plain = partial(clean, boilerplate=False)
     claims = (replace(claim, text=plain(claim.text)) for claim in patent.claims)

@@ -25,7 +25,13 @@ SEPARATOR = " [SEP] "
 
 
 def join_sections(sections: Iterable[str], separator: str = " ") -> str:
-    """Join the sections that are not empty; each is stripped of white space at its ends."""
+    """Join the sections that are not empty; each is stripped of white space at its ends.
+
+    Example:
+        >>> from patent_mteb.patents.views import join_sections
+        >>> join_sections(["Pump", "", " A pump is shown. "], " [SEP] ")
+        'Pump [SEP] A pump is shown.'
+    """
     return separator.join(section for section in map(str.strip, sections) if section)
 
 
@@ -74,6 +80,12 @@ def view_text(patent: Patent, view: str, separator: str = " ") -> str:
 
     Raises:
         KeyError: unknown view; names the known ones.
+
+    Example:
+        >>> from patent_mteb.patents.records import Claim, Patent
+        >>> from patent_mteb.patents.views import view_text
+        >>> view_text(Patent("US1A", "F1", title="Pump", abstract="It pumps.", claims=(Claim(1, "A pump."),)), "TAC")
+        'Pump It pumps. 1. A pump.'
     """
     if view not in VIEW_SECTIONS:
         raise KeyError(f"unknown view {view!r}; known are {', '.join(VIEW_SECTIONS)}")

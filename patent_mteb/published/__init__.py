@@ -105,7 +105,13 @@ def _csv(path: str, dtypes: dict[str, type[pl.DataType]] | None = None) -> pl.Da
 
 @lru_cache
 def papers() -> tuple[Paper, ...]:
-    """The papers whose tables are stored."""
+    """The papers whose tables are stored.
+
+    Example:
+        >>> from patent_mteb import published
+        >>> [paper.paper for paper in published.papers()]
+        ['wipo_at', 'dapfam', 'patenteb', 'sophia', 'patentmap']
+    """
     return tuple(Paper(**row) for row in _csv("papers.csv").iter_rows(named=True))
 
 
@@ -128,6 +134,11 @@ def tables(paper: str | None = None) -> tuple[Table, ...]:
 
     Raises:
         ValueError: no such paper.
+
+    Example:
+        >>> from patent_mteb import published
+        >>> [table.table for table in published.tables("patentmap")]
+        [2, 3, 4, 5, 6]
     """
     if paper is None:
         return _all_tables()
@@ -150,6 +161,11 @@ def printed(paper: str, number: int) -> pl.DataFrame:
 
     Raises:
         ValueError: no such paper or table.
+
+    Example:
+        >>> from patent_mteb import published
+        >>> published.printed("wipo_at", 3).filter(model_id="datalyes/patembed-base")["dim"].to_list()
+        [768.0]
     """
     spec = _descriptor(paper, number)
     dtypes: dict[str, type[pl.DataType]] = {"model": pl.String, "model_id": pl.String}
@@ -165,6 +181,11 @@ def table(paper: str, number: int) -> pl.DataFrame:
 
     Raises:
         ValueError: no such paper or table.
+
+    Example:
+        >>> from patent_mteb import published
+        >>> published.table("wipo_at", 3).columns
+        ['paper', 'table', 'model', 'model_id', 'category', 'vectors', 'column', 'kind', 'metric', 'slice', 'view', 'task', 'unit', 'value']
     """
     spec = _descriptor(paper, number)
     wide = printed(paper, number).with_row_index("_row")
@@ -198,6 +219,11 @@ def models(paper: str) -> pl.DataFrame:
 
     Raises:
         ValueError: no such paper.
+
+    Example:
+        >>> from patent_mteb import published
+        >>> published.models("patentmap").columns
+        ['model', 'model_id', 'tables']
     """
 
     def rows(spec: Table) -> pl.DataFrame:

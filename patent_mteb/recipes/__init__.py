@@ -77,6 +77,11 @@ def find(recipe: str) -> Any:
 
     Raises:
         DataError: there is no such module, or it is no recipe.
+
+    Example:
+        >>> from patent_mteb import recipes
+        >>> recipes.find("WIPO-AT").__name__
+        'patent_mteb.recipes.wipo_at'
     """
     name = _module_name(recipe)
     if not all(step.isidentifier() for step in name.split(".")):
@@ -97,6 +102,11 @@ def source_file(recipe: str) -> Path | None:
 
     Raises:
         DataError: there is no such module, or it was not read from a file.
+
+    Example:
+        >>> from patent_mteb import recipes
+        >>> recipes.source_file("dapfam"), recipes.source_file("json").name
+        (None, '__init__.py')
     """
     name = _module_name(recipe)
     if name != recipe:
@@ -121,6 +131,11 @@ def settings(recipe: str) -> list[Setting]:
 
     Raises:
         DataError: an unknown recipe.
+
+    Example:
+        >>> from patent_mteb import recipes
+        >>> [(setting.name, setting.default) for setting in recipes.settings("dapfam")][:2]
+        [('earliest_claim', '2000-01-01'), ('min_citations', '100')]
     """
     params = getattr(find(recipe), "Params", None)
     return [] if params is None else settings_of(params)

@@ -18,23 +18,36 @@ counted and logged.
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from patent_mteb.errors import DataError, refuse_repeat
-from patent_mteb.files import read_jsonl, read_keyed, text_lines, unique, write_jsonl, write_lines, write_parquet
+from patent_mteb.files import check_columns, read_jsonl, read_keyed, table_rows, text_lines, unique, write_jsonl, write_lines, write_parquet
 from patent_mteb.metrics.slices import Qrels
 
-__all__ = ["BeirFolder", "read_beir", "read_qrels", "write_beir"]
+__all__ = ["BeirFolder", "metadata_rows", "read_beir", "read_qrels", "write_beir"]
 
 logger = logging.getLogger(__name__)
 
 _HEADER = ["query-id", "corpus-id", "score"]
+_GREATEST_GAIN = 100
+
+_METADATA = {
+    "family_id": pa.string(),
+    "jurisdiction": pa.string(),
+    "publication_year": pa.int64(),
+    "ipc": pa.list_(pa.string()),
+    "coarse": pa.list_(pa.string()),
+    "split": pa.string(),
+}
+"""Columns of ``metadata.parquet`` that mean something to the suite, each optional."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,15 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
         the judgements, and the row of each (query, document) pair.
 
     Raises:
-        DataError: missing file, missing header, wrong number of columns, a score that is no integer, or a pair judged twice.
+        DataError: missing file, missing header, wrong number of columns, a score that is no integer or beyond any grade, or a pair
+            judged twice.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.recipes.beir import read_qrels, write_beir
+        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}})
+        >>> read_qrels(Path("mine/qrels/test.tsv"))
+        ({'q1': {'d1': 1}}, {('q1', 'd1'): 2})
     """
     qrels: Qrels = {}
     rows: dict[tuple[str, str], int] = {}
@@ -83,6 +104,10 @@ def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
             raise DataError(
                 f"the score {score!r} is not an integer", path=path, row=number, remedy="write 1 for relevant, 0 for not relevant"
             ) from error
+        if abs(gain) > _GREATEST_GAIN:
+            raise DataError(
+                f"the score {score} is no grade of relevance", path=path, row=number, remedy="write 1 for relevant, 0 for not relevant"
+            )
         refuse_repeat(rows, (query, document), number, path=path, what="the pair", remedy="keep one judgement a pair")
         qrels.setdefault(query, {})[document] = gain
     return qrels, rows
@@ -107,6 +132,13 @@ def read_beir(folder: Path) -> BeirFolder:
     Raises:
         DataError: anything that cannot be used: a missing file, malformed or wrongly typed rows, duplicate ids, an empty corpus or
             no queries, a judgement of an unknown document or query, no positive judgement at all.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.recipes.beir import read_beir, write_beir
+        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}})
+        >>> read_beir(Path("mine")).corpus
+        {'d1': ('Pump', 'It pumps.')}
     """
     corpus_path, queries_path, qrels_path = folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"
     counts: dict[str, int] = {}
@@ -136,11 +168,15 @@ def read_beir(folder: Path) -> BeirFolder:
                 row=number,
                 remedy=f"add the query to {queries_path.name} or delete the row",
             )
-    if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
-        raise DataError("no judgement is positive", path=qrels_path, remedy="a relevant pair needs a score of at least 1")
     self_judged = [(query, document) for query, document in rows if query == document]
     for query, document in self_judged:
         del qrels[query][document]
+    if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
+        said = "no judgement is positive" + (" but those of a document for itself" if self_judged else "")
+        raise DataError(said, path=qrels_path, remedy="a relevant pair needs a score of at least 1")
+    counts["judgements with a score above 1 (gains of graded relevance)"] = sum(
+        gain > 1 for judged in qrels.values() for gain in judged.values()
+    )
     counts["judgements of a document for itself (ignored)"] = len(self_judged)
     counts["documents with an empty text"] = sum(not (title + text).strip() for title, text in corpus.values())
     counts["queries with an empty text"] = sum(not text.strip() for text in queries.values())
@@ -153,6 +189,39 @@ def read_beir(folder: Path) -> BeirFolder:
     for what, number in counts.items():
         logger.warning("%s: %d %s", folder, number, what)
     return BeirFolder(corpus, queries, qrels, metadata, views, counts)
+
+
+def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[dict[str, dict[str, Any]], dict[str, int]]:
+    """The rows of ``metadata.parquet`` by id, checked against its columns, and what was found odd in them, with counts.
+
+    Raises:
+        DataError: a column of another type: a word where a list is expected would be read letter by letter.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import pyarrow as pa
+        >>> from patent_mteb.recipes.beir import metadata_rows, read_beir, write_beir
+        >>> metadata = pa.table({"_id": ["d1", "q1"], "family_id": ["F1", "F2"], "ipc": [["A61H 3/00", None], []]})
+        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}}, metadata)
+        >>> rows, counts = metadata_rows(Path("mine"), read_beir(Path("mine")))
+        >>> rows["d1"], counts
+        ({'family_id': 'F1', 'ipc': ['A61H 3/00']}, {'null items in lists of metadata.parquet (left out)': 1})
+    """
+    counts: Counter[str] = Counter()
+    table = tables.metadata
+    if table is not None:
+        check_columns(table, {name: kind for name, kind in _METADATA.items() if name in table.column_names}, folder / "metadata.parquet")
+    rows = table_rows(table)
+    for row in rows.values():
+        for name, value in row.items():
+            if isinstance(value, list) and None in value:
+                row[name] = [item for item in value if item is not None]
+                counts["null items in lists of metadata.parquet (left out)"] += len(value) - len(row[name])
+    if table is None or "family_id" not in table.column_names:
+        counts[f"queries whose own family is not removed: no family_id in {folder.name}/metadata.parquet"] = len(tables.queries)
+    elif without := sum(not rows.get(key, {}).get("family_id") for key in {**tables.corpus, **tables.queries}):
+        counts["documents and queries without family_id (their own family is not removed)"] = without
+    return rows, dict(counts)
 
 
 def write_beir(
@@ -170,6 +239,13 @@ def write_beir(
 
     Raises:
         DataError: an id that holds a tab or a line break, which the qrels file cannot carry.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.recipes.beir import write_beir
+        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}})
+        >>> [path.name for path in files]
+        ['corpus.jsonl', 'queries.jsonl', 'test.tsv']
     """
     for name in chain(corpus, queries, qrels, *qrels.values()):
         if any(character in name for character in "\t\r\n"):

@@ -88,6 +88,13 @@ def consolidate(members: Sequence[Patent]) -> FamilyRecord:
 
     Id, primary jurisdiction and date come from the member with the earliest claim date, list fields keep their distinct
     values in the order of the members, each text is the most recent member's that has it.
+
+    Example:
+        >>> from patent_mteb.patents.records import Patent
+        >>> from patent_mteb.recipes.dapfam import consolidate
+        >>> family = consolidate([Patent("EP1A", "F1", title="Pump"), Patent("US2A", "F1", title="Pump with a valve")])
+        >>> family.jurisdictions, family.title
+        (('EP', 'US'), 'Pump with a valve')
     """
     by_claim = sorted(members, key=lambda patent: (_claim_date(patent) or dt.date.max, patent.publication_number))
     by_publication = sorted(members, key=lambda patent: (patent.publication_date or dt.date.min, patent.publication_number))
@@ -126,6 +133,15 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
     Raises:
         DataError: no family qualifies as a query.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb import sample
+        >>> from patent_mteb.recipes import dapfam
+        >>> patents, citations = sample.generate()
+        >>> log = dapfam.build(patents[:400], citations, Path("tables"), dapfam.SAMPLE)
+        >>> log.files[0]
+        'datalyes/DAPFAM_patent/corpus.parquet'
     """
     log = BuildLog("DAPFAM")
     members: dict[str, list[Patent]] = {}

@@ -65,7 +65,13 @@ def _clean(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence without its final full stop. Common abbreviations and decimal points end none."""
+    """The first sentence without its final full stop. Common abbreviations and decimal points end none.
+
+    Example:
+        >>> from patent_mteb.recipes.fragments import first_sentence
+        >>> first_sentence("A pump, e.g. of 1.5 kW, saves water. It is red.")
+        'A pump, e.g. of 1.5 kW, saves water'
+    """
     text = _clean(text)
     for end in _SENTENCE_END.finditer(text):
         words = text[: end.start()].split()
@@ -140,7 +146,14 @@ def _edited(role: Role | None, text: str) -> str:
 
 
 def extract(abstract: str) -> Fragments:
-    """Find the parts of an abstract; see the module for patterns and special cases."""
+    """Find the parts of an abstract; see the module for patterns and special cases.
+
+    Example:
+        >>> from patent_mteb.recipes.fragments import extract
+        >>> found = extract("PROBLEM TO BE SOLVED: To save water. SOLUTION: The tap closes by itself.")
+        >>> found.get("problem"), found.get("solution")
+        ('save water.', 'The tap closes by itself.')
+    """
     abstract = _clean(_SELECTED_DRAWING.sub("", abstract))
     segments = _segments(abstract)
     names = [name for name, _ in segments]
@@ -166,7 +179,13 @@ def _occurrence(words: list[str], wanted: list[str]) -> int | None:
 
 
 def contains_fragment(text: str, fragment: str) -> bool:
-    """Whether the fragment's words occur in the text one after the other; case, punctuation and spacing do not matter."""
+    """Whether the fragment's words occur in the text one after the other; case, punctuation and spacing do not matter.
+
+    Example:
+        >>> from patent_mteb.recipes.fragments import contains_fragment
+        >>> contains_fragment("A pump, with a valve.", "Pump with"), contains_fragment("A pump, with a valve.", "pump valve")
+        (True, False)
+    """
     wanted = _WORD.findall(fragment.casefold())
     return bool(wanted) and _occurrence(_WORD.findall(text.casefold()), wanted) is not None
 
@@ -175,6 +194,11 @@ def remove_fragment(text: str, fragment: str) -> str:
     """The text without any occurrence of the fragment, compared word by word as in :func:`contains_fragment`.
 
     Punctuation right after an occurrence goes with it. An occurrence that only arises from a removal is removed too.
+
+    Example:
+        >>> from patent_mteb.recipes.fragments import remove_fragment
+        >>> remove_fragment("The pump with a valve. It saves water.", "PUMP WITH A VALVE")
+        'The It saves water.'
     """
     wanted = _WORD.findall(fragment.casefold())
     text = _clean(text)

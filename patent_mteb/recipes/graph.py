@@ -52,6 +52,13 @@ def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) ->
 
     Args:
         family_of: publication number -> family id.
+
+    Example:
+        >>> from patent_mteb.patents.records import Citation
+        >>> from patent_mteb.recipes.graph import family_graph
+        >>> graph = family_graph([Citation("US1A", "EP2B"), Citation("US3A", "EP2B")], {"US1A": "F1", "US3A": "F1", "EP2B": "F2"})
+        >>> graph.linked("F2"), graph.n_edges
+        (frozenset({'F1'}), 1)
     """
     cites: dict[str, set[str]] = {}
     cited_by: dict[str, set[str]] = {}

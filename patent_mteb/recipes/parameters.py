@@ -70,7 +70,15 @@ class Setting:
 
 
 def settings_of(params: type) -> list[Setting]:
-    """The settings of a ``Params`` dataclass in the order of its fields, described by the ``Attributes`` of its docstring."""
+    """The settings of a ``Params`` dataclass in the order of its fields, described by the ``Attributes`` of its docstring.
+
+    Example:
+        >>> from patent_mteb.recipes.dapfam import Params
+        >>> from patent_mteb.recipes.parameters import settings_of
+        >>> setting = settings_of(Params)[1]
+        >>> setting.name, setting.type, setting.default
+        ('min_citations', 'integer of at least 0', '100')
+    """
     hints = get_type_hints(params, include_extras=True)
     defaults, descriptions = params(), _descriptions(params)
     return [
@@ -89,6 +97,13 @@ def read_params(params: type, assignments: Sequence[str], recipe: str) -> Any:
 
     Raises:
         DataError: an unknown setting (lists the known ones), or a value that is none (names type and default).
+
+    Example:
+        >>> from patent_mteb.recipes.dapfam import Params
+        >>> from patent_mteb.recipes.parameters import read_params
+        >>> params = read_params(Params, ["min_citations=4", "earliest_claim=2010-01-01"], "dapfam")
+        >>> params.min_citations, params.earliest_claim.year
+        (4, 2010)
     """
     hints = get_type_hints(params, include_extras=True)
     settings = {setting.name: setting for setting in settings_of(params)}
@@ -154,7 +169,14 @@ def _in_words(annotation: Any) -> str:
 
 
 def written(value: Any) -> str:
-    """The text of a setting's value, as :func:`read_params` takes it."""
+    """The text of a setting's value, as :func:`read_params` takes it.
+
+    Example:
+        >>> import datetime as dt
+        >>> from patent_mteb.recipes.parameters import written
+        >>> written(("EP", "US")), written(False), written(dt.date(2023, 6, 20))
+        ('EP,US', 'false', '2023-06-20')
+    """
     if isinstance(value, tuple):
         return ",".join(map(written, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -93,6 +93,15 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
     Raises:
         DataError: no patent qualifies as a query, or none can be classified.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb import sample
+        >>> from patent_mteb.recipes import patentmap
+        >>> patents, citations = sample.generate()
+        >>> log = patentmap.build(patents[:150], citations, Path("tables"), patentmap.SAMPLE)
+        >>> log.files[0]
+        'ZoeYou/downstream/IPC-Classification/test.parquet'
     """
     log = BuildLog("PatentMap")
     known = {patent.publication_number: clean_patent(patent) for patent in patents}

@@ -45,7 +45,13 @@ class Content:
 
 
 def title_and_abstract(title: str, abstract: str, tags: bool) -> str:
-    """``title [SEP] [abstract] abstract``, without the tag if ``tags`` is False; what is missing leaves no separator."""
+    """``title [SEP] [abstract] abstract``, without the tag if ``tags`` is False; what is missing leaves no separator.
+
+    Example:
+        >>> from patent_mteb.recipes.patentmap_content import title_and_abstract
+        >>> title_and_abstract("Pump", "It pumps.", tags=True), title_and_abstract("Pump", "", tags=True)
+        ('Pump [SEP] [abstract] It pumps.', 'Pump')
+    """
     tagged = f"{SECTION_TAGS['abstract']} {abstract}" if tags and abstract else abstract
     return join_sections((title, tagged), SEPARATOR)
 
@@ -55,7 +61,13 @@ _PARAGRAPH = re.compile(r"p(\d+)")
 
 
 def cut(text: str) -> str:
-    """The first :data:`WORDS` words, split at white space."""
+    """The first :data:`WORDS` words, split at white space.
+
+    Example:
+        >>> from patent_mteb.recipes.patentmap_content import cut
+        >>> len(cut("word " * 600).split())
+        500
+    """
     return " ".join(text.split()[:WORDS])
 
 
@@ -90,6 +102,14 @@ def read_content(path: Path) -> dict[str, Content]:
 
     Raises:
         DataError: malformed line, missing or empty ``dnum``, a section that is no text, or a number that occurs twice.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_jsonl
+        >>> from patent_mteb.recipes.patentmap_content import read_content
+        >>> write_jsonl(Path("content.jsonl"), [{"dnum": "EP1", "Content": {"title": "Pump", "pa01": "It pumps.", "c-en-0001": "A pump."}}])
+        >>> read_content(Path("content.jsonl"))["EP1"].section("claim", tags=True)
+        '[claim] A pump.'
     """
     rows = unique(_patents(path), itemgetter(0), path=path, what="", remedy="keep one of the two rows")
     patents = dict(patent for _, patent in rows)

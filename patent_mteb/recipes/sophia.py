@@ -100,12 +100,22 @@ def _sentences_with(pattern: re.Pattern[str], text: str) -> str:
 
 
 def object_of_invention(description: str) -> str:
-    """The sentences that state an object of the invention (query type ``obj``), empty if there is none."""
+    """The sentences that state an object of the invention (query type ``obj``), empty if there is none.
+
+    Example:
+        >>> object_of_invention("Pumps are known. It is an object of the invention to save water.")
+        'It is an object of the invention to save water.'
+    """
     return _sentences_with(_OBJECT, description)
 
 
 def advantages_and_disadvantages(description: str) -> str:
-    """The sentences that state advantages or disadvantages (query type ``adb``), empty if there is none."""
+    """The sentences that state advantages or disadvantages (query type ``adb``), empty if there is none.
+
+    Example:
+        >>> advantages_and_disadvantages("Pumps are known. An advantage of the pump is that it saves water.")
+        'An advantage of the pump is that it saves water.'
+    """
     return _sentences_with(_ADVANTAGE, description)
 
 
@@ -192,6 +202,12 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     Raises:
         DataError: no family qualifies as a query, or a summariser is given without a cache.
         SummaryError: the summariser failed.
+
+    Example:
+        >>> from patent_mteb import sample
+        >>> patents, citations = sample.generate()
+        >>> build(patents[:150], citations, Path("tables"), SAMPLE).files[:2]
+        ['Sophia/citations.parquet', 'Sophia/corpus.jsonl']
     """
     log = BuildLog(NAME)
     members: dict[str, list[Patent]] = {}

@@ -18,27 +18,26 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import load_json, read_parquet, table_rows, write_parquet, write_text
+from patent_mteb.files import write_parquet, write_text
 from patent_mteb.patents import views
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import BuildLog
-from patent_mteb.recipes.beir import read_beir, write_beir
+from patent_mteb.recipes.beir import metadata_rows, read_beir, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
+from patent_mteb.recipes.label_sets import SPLITS, read_labels, read_taxonomy, refuse_straddling
 from patent_mteb.recipes.parameters import Share
 
 __all__ = ["DWPI_FIELDS", "LABEL_SETS", "NAME", "PUBLIC_FIELDS", "SAMPLE", "SPLITS", "VIEWS", "LabelSet", "Params", "build", "check"]
 
 NAME = "WIPO-AT"
-SPLITS = ("train", "validation", "test")
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
 DWPI_FIELDS = (
     "dwpi_title",
@@ -108,6 +107,15 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
     Raises:
         DataError: no citation within the corpus, or the quality check of step 0.9 found what it lists.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb import sample
+        >>> from patent_mteb.recipes import wipo_at
+        >>> patents, citations = sample.generate()
+        >>> log = wipo_at.build(patents[:150], citations, Path("tables"), wipo_at.SAMPLE)
+        >>> log.files[0]
+        'WIPO-AT/corpus.jsonl'
     """
     log = BuildLog(NAME)
     folder = root / NAME
@@ -252,21 +260,20 @@ def check(folder: Path, allow_empty_views: bool = False) -> dict[str, int]:
         what was found odd but usable, with counts.
 
     Raises:
-        DataError: a family that straddles splits, a label outside the taxonomy, a judgement of an unknown document, an empty view;
-            names the offender.
+        DataError: a family or document that straddles splits, a label outside the taxonomy, a judgement of an unknown document,
+            an empty view; names the offender.
+
+    Example:
+        >>> from patent_mteb.data.sources import sample_root
+        >>> from patent_mteb.recipes.wipo_at import NAME, check
+        >>> check(sample_root("wipo_at") / NAME)
+        {}
     """
     tables = read_beir(folder)
-    counts = dict(tables.counts)
-    home: dict[str, tuple[str, str]] = {}
-    for key, row in table_rows(tables.metadata).items():
-        if "split" in row and "family_id" in row:
-            first, split = home.setdefault(row["family_id"], (key, row["split"]))
-            if split != row["split"]:
-                raise DataError(
-                    f"family '{row['family_id']}' straddles two splits: {first} is in {split}, {key} in {row['split']}",
-                    path=folder / "metadata.parquet",
-                    remedy="assign all documents of a family to one split",
-                )
+    rows, odd = metadata_rows(folder, tables)
+    counts = tables.counts | odd
+    families = {key: row.get("family_id") or "" for key, row in rows.items()}
+    refuse_straddling({key: row["split"] for key, row in rows.items() if row.get("split")}, families, folder / "metadata.parquet")
     if tables.views is not None:
         keys = tables.views["_id"].to_pylist()
         for name in sorted(set(tables.views.column_names) - {"_id"}, key=tables.views.column_names.index):
@@ -279,37 +286,16 @@ def check(folder: Path, allow_empty_views: bool = False) -> dict[str, int]:
                 )
             if empty:
                 counts[f"rows of view {name} without text"] = len(empty)
-    counts |= _check_labels(folder, set(tables.corpus))
-    return counts
+    return counts | _check_labels(folder, set(tables.corpus), families)
 
 
-def _check_labels(folder: Path, known: set[str]) -> dict[str, int]:
+def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    path = folder / "labels" / "taxonomy.json"
-    if not path.exists():
-        return counts
-    taxonomy = load_json(path)
-    if not isinstance(taxonomy, dict):
-        raise DataError(f"a JSON {type(taxonomy).__name__} where an object is expected", path=path, remedy="mend the file")
-    for name, allowed in taxonomy.items():
-        labels_path = folder / "labels" / f"{name}.parquet"
-        columns: dict[str, Any] = {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())}
-        seen: dict[str, set[str]] = {split: set() for split in SPLITS}
-        for row, record in enumerate(read_parquet(labels_path, columns).to_pylist(), start=1):
-            if record["_id"] not in known:
-                raise DataError(f"unknown document '{record['_id']}'", path=labels_path, row=row, remedy="add it to corpus.jsonl")
-            if record["split"] not in SPLITS:
-                raise DataError(f"split '{record['split']}' of '{record['_id']}' is none of {', '.join(SPLITS)}", path=labels_path, row=row)
-            for label in record["labels"]:
-                if label not in allowed:
-                    raise DataError(
-                        f"label '{label}' of '{record['_id']}' is outside the taxonomy of {name}",
-                        path=labels_path,
-                        row=row,
-                        remedy=f"correct the label or add it to {path.name}",
-                    )
-            seen[record["split"]].update(record["labels"])
-        untrained = (seen["test"] | seen["validation"]) - seen["train"]
-        if untrained:
+    for name in read_taxonomy(folder):
+        rows = read_labels(folder, name, families)
+        seen = {split: {label for row in rows if row.split == split for label in row.labels} for split in SPLITS}
+        if strangers := sum(row.key not in known for row in rows):
+            counts[f"documents of {name} that are not in corpus.jsonl"] = strangers
+        if untrained := (seen["test"] | seen["validation"]) - seen["train"]:
             counts[f"labels of {name} without a training example"] = len(untrained)
     return counts

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.report import forms
+from patent_mteb.report.names import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,9 +41,11 @@ class ReportOutcome:
 
     def print(self, console: Console) -> None:
         """Print what belongs on the terminal, text as it is."""
+        from rich.text import Text
+
         for item in self.printed:
             if isinstance(item, str):
-                console.print(item, markup=False, highlight=False, soft_wrap=True)
+                console.print(Text(item), soft_wrap=True)
             else:
                 console.print(item)
 
@@ -73,6 +76,13 @@ def run(
     Raises:
         DataError: the folder holds no results.
         ReportError: unknown format or baseline, no folder to write to, or matplotlib is missing for ``plots``.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb import report
+        >>> outcome = report.run(Path("results"), formats=["markdown"], out=Path("tables"))  # results of 'patent-mteb run'
+        >>> [path.name for path in outcome.files]
+        ['report.md']
     """
     from patent_mteb.report import tables
     from patent_mteb.report.collect import ReportError, collect
@@ -102,7 +112,7 @@ def run(
         from patent_mteb.report.page import page
 
         files.append(write_text(html / "index.html", page(collected, compared, measured, printed, drawn, messages)))
-    return ReportOutcome(tuple(shown), tuple(files), tuple(messages))
+    return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
 
 
 def _drawn(collected: Collected, messages: list[str], *, required: bool) -> list[Plot]:
@@ -133,7 +143,7 @@ def _tables(collected: Collected, tables: Iterable[Table], formats: Sequence[str
             shown += texts.values()
         elif name == "csv":
             within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
-            texts |= {"scores": collected.scores.write_csv(), "results": within.write_csv()}
+            texts |= {"scores": forms.frame_as_csv(collected.scores), "results": forms.frame_as_csv(within)}
             files += [write_text(out / "csv" / f"{stem}.csv", text) for stem, text in texts.items()]
         else:
             files.append(write_text(out / {"markdown": "report.md", "latex": "tables.tex"}[name], "\n".join(texts.values())))

@@ -96,6 +96,11 @@ def mark(cells: Sequence[Cell]) -> list[str]:
     """``best``, ``second`` or nothing for each cell, by the values as they are shown; equal ones share a mark.
 
     Nothing is marked where only one cell has a value.
+
+    Example:
+        >>> from patent_mteb.report.cells import Cell, mark
+        >>> mark([Cell(0.5), Cell(0.7), Cell(0.1)])
+        ['second', 'best', '']
     """
     shown = [round(cell.value, cell.digits) if isinstance(cell.value, float) else None for cell in cells]
     order = sorted({value for value in shown if value is not None}, reverse=True)
@@ -106,7 +111,14 @@ def mark(cells: Sequence[Cell]) -> list[str]:
 
 
 def short(task: str, facts: Facts) -> str:
-    """A task's name for a narrow place: without the benchmark's prefix and the suffix, ``TA→TAC`` for a pair of views."""
+    """A task's name for a narrow place: without the benchmark's prefix and the suffix, ``TA→TAC`` for a pair of views.
+
+    Example:
+        >>> from patent_mteb.report.cells import short
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> short("PatentDAPFAMTAToTACInRetrieval.sample", find("DAPFAM").facts)
+        'TA→TAC IN'
+    """
     plain = task.removesuffix(".sample")
     if plain in facts.short_names:
         return facts.short_names[plain]
@@ -118,5 +130,11 @@ def short(task: str, facts: Facts) -> str:
 
 
 def slug(*names: str) -> str:
-    """Names as one name of a file: lower case, words joined by hyphens; empty names are left out."""
+    """Names as one name of a file: lower case, words joined by hyphens; empty names are left out.
+
+    Example:
+        >>> from patent_mteb.report.cells import slug
+        >>> slug("WIPO-AT", "IN and OUT")
+        'wipo-at-in-and-out'
+    """
     return "-".join(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") for name in names if name)

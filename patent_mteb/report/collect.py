@@ -14,7 +14,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,15 +23,20 @@ import polars as pl
 
 from patent_mteb.data.worlds import WORLDS, world_of
 from patent_mteb.errors import DataError, PatentMTEBError
-from patent_mteb.report.queries import TOLERANCE, usable_queries
+from patent_mteb.report.folders import META, Place, Survey, read_document, read_meta, survey
+from patent_mteb.report.names import visible
+from patent_mteb.report.queries import TOLERANCE, ContradictionError, usable_queries
 from patent_mteb.report.records import RESULT_SCHEMA, SCORE_SCHEMA, ModelFolder, Result, result_row, score_rows
 from patent_mteb.report.suite import SuiteTask, suite_tasks
 from patent_mteb.report.view import WorldView
 
 __all__ = ["Collected", "ReportError", "collect"]
 
-_META = "model_meta.json"
 _AGAIN = "delete the file and run the task again"
+_COUNTS = ("n_queries", "_n_pairs")
+_MOST = 2.0**53
+_LAST_DATE = 253_402_300_799.0
+"""Seconds from 1970 to the end of the year 9999."""
 
 
 class ReportError(PatentMTEBError):
@@ -51,13 +56,15 @@ class Collected:
             of usable per-query scores).
         scores: one row a number: ``run``, ``world``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice`` (empty for all
             judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is the task's main score).
-        messages: what was left out or looks wrong.
+        messages: what was left out or looks wrong, one line each.
+        contradictions: what per-query scores say against a result, by path and subset of the result.
     """
 
     folder: Path
     results: pl.DataFrame
     scores: pl.DataFrame
     messages: tuple[str, ...] = ()
+    contradictions: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     @cached_property
     def worlds(self) -> dict[str, WorldView]:
@@ -80,16 +87,21 @@ def collect(folder: Path) -> Collected:
     Raises:
         DataError: the folder does not exist or holds no result of a model. Damaged or outdated files inside it are no error:
             they are named in the messages, and the rest is read.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> collected = collect(Path("results"))  # of 'patent-mteb run'
+        >>> sorted(set(collected.results["benchmark"]))
+        ['DAPFAM', 'WIPO-AT']
     """
     if not folder.is_dir():
         raise DataError("there is no such folder", path=folder, remedy="name the folder that 'patent-mteb run' wrote its results to")
-    reader = _Reader()
-    sources = list(reader.model_folders(folder / "results" if (folder / "results").is_dir() else folder))
-    if not sources:
-        raise DataError(
-            "no results (no folder <organisation>__<model>/<revision>)", path=folder, remedy="name the folder of 'patent-mteb run'"
-        )
-    results = [result for source in sources for path in _result_files(source.folder) for result in reader.read(path, source)]
+    reader = _Reader(survey(folder))
+    results = [result for source, files in reader.sources() for path in files for result in reader.read(path, source)]
+    if not reader.survey.places:
+        problem = "; ".join(["no results (no folder <organisation>__<model>/<revision>)", *map(visible, reader.messages)])
+        raise DataError(problem.rstrip("."), path=folder, remedy="name the folder of 'patent-mteb run'")
     reader.count_unknown()
     results = reader.one_state(results)
     reader.attach_queries(results)
@@ -100,66 +112,52 @@ def collect(folder: Path) -> Collected:
         folder,
         pl.DataFrame([result_row(result) for result in results], schema=RESULT_SCHEMA),
         pl.DataFrame([row for result in results for row in score_rows(result)], schema=SCORE_SCHEMA, orient="row"),
-        tuple(reader.messages),
+        tuple(map(visible, reader.messages)),
+        reader.contradictions,
     )
-
-
-def _result_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.json") if path.name != _META)
 
 
 class _Reader:
     """Reads files one by one and keeps a message on each that it leaves out."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: Survey) -> None:
         self.tasks = suite_tasks()
         self.unknown: Counter[str] = Counter()
-        self.messages: list[str] = []
+        self.survey = found
+        self.messages = found.messages
+        self.note = found.note
+        self.contradictions: dict[tuple[str, str], str] = {}
 
-    def note(self, path: Path, problem: str, remedy: str) -> None:
-        self.messages.append(str(DataError(problem, path=path, remedy=remedy)))
+    def sources(self) -> Iterator[tuple[ModelFolder, tuple[Path, ...]]]:
+        """Every folder with results, with what is known of its model, and its files."""
+        for place in self.survey.places:
+            meta = self._meta(place)
+            name = str(meta.get("name") or place.model.replace("__", "/", 1))
+            versions = _versions(place.folder / "run_settings.jsonl")
+            yield ModelFolder(place.folder, name, place.revision, place.experiment, meta, versions), place.files
 
-    def model_folders(self, root: Path) -> Iterator[ModelFolder]:
-        """Every folder with results, with what is known of its model."""
-        for model_folder in sorted(path for path in root.iterdir() if path.is_dir() and "__" in path.name):
-            for revision_folder in sorted(path for path in model_folder.iterdir() if path.is_dir()):
-                experiments = sorted(path for path in (revision_folder / "experiments").glob("*") if path.is_dir())
-                for folder in (revision_folder, *experiments):
-                    if _result_files(folder):
-                        experiment = "" if folder is revision_folder else folder.name
-                        meta = self._meta(folder / _META, model_folder.name, revision_folder.name)
-                        name = str(meta.get("name") or model_folder.name.replace("__", "/", 1))
-                        yield ModelFolder(folder, name, revision_folder.name, experiment, meta, _versions(folder / "run_settings.jsonl"))
-
-    def _meta(self, path: Path, model: str, revision: str) -> dict[str, Any]:
-        remedy = "restore the file; until then the model is named after the folder"
+    def _meta(self, place: Place) -> dict[str, Any]:
         try:
-            meta: dict[str, Any] = json.loads(path.read_text("utf-8"))
-            named = str(meta["name"]).replace("/", "__").replace(" ", "_"), str(meta["revision"])
-        except FileNotFoundError:
-            self.note(path, "the file is missing, so settings, size and prompts of the model are unknown", "restore the file")
+            return read_meta(place.folder / META, place.model, place.revision)
+        except DataError as error:
+            self.note(place.folder / META, error.problem, "restore the file; until then the model is named after the folder")
             return {}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            self.note(path, f"damaged ({error})", remedy)
-            return {}
-        if named == (model, revision):
-            return meta
-        problem = f"it describes {meta['name']} at revision {meta['revision']}, but lies with the results of {model} at {revision}"
-        self.note(path, problem, remedy)
-        return {}
 
     def read(self, path: Path, source: ModelFolder) -> Iterator[Result]:
         """The results in a file, one for each subset of its data."""
         try:
-            content = json.loads(path.read_text("utf-8"))
+            content = read_document(path)
             name, revision, splits = str(content["task_name"]), str(content["dataset_revision"]), dict(content["scores"])
             date = float(content.get("date") or 0)
+            if not 0 <= date <= _LAST_DATE:
+                raise ValueError(f"the date is {date}")
             entries = {split: [dict(entry) for entry in subsets] for split, subsets in splits.items()}
-        except (OSError, ValueError, TypeError) as error:
-            self.note(path, f"damaged result file ({error}); left out", _AGAIN)
-            return
         except KeyError as error:
             self.note(path, f"no result file of mteb ({error} is missing); left out", _AGAIN)
+            return
+        except (DataError, OSError, ValueError, TypeError, OverflowError) as error:
+            why = error.problem if isinstance(error, DataError) else f"damaged ({error})"
+            self.note(path, f"{why}: no result file; left out", _AGAIN)
             return
         if name != path.stem:
             self.note(path, f"holds a result of {name}; left out", "give the file the name of its task")
@@ -212,6 +210,8 @@ class _Reader:
                 result.queries = usable_queries(result)
             except DataError as error:
                 self.messages.append(str(error))
+                if isinstance(error, ContradictionError):
+                    self.contradictions[str(result.path), result.subset] = error.problem
         without = sum(result.task.kind == "Retrieval" and result.queries is None for result in results)
         if without:
             self.messages.append(f"{without} retrieval results have no usable per-query scores: no intervals and no significance for them.")
@@ -220,14 +220,17 @@ class _Reader:
 def _versions(path: Path) -> dict[str, str]:
     """Versions of the libraries by task, as mteb noted them in its last run of the task."""
     versions: dict[str, str] = {}
-    if path.is_file():
-        for line in path.read_text("utf-8", errors="replace").splitlines():
-            try:
-                settings = json.loads(line)
-                known = {name: version for name, version in settings["version"].items() if version}
-                versions[settings["task"]] = ", ".join(f"{name} {version}" for name, version in known.items())
-            except (ValueError, KeyError, TypeError, AttributeError):
-                continue  # a line cut off in writing costs the versions of one task, which the report then says are not recorded
+    try:
+        lines = path.read_text("utf-8", errors="replace").splitlines() if path.is_file() else []
+    except OSError:
+        return versions
+    for line in lines:
+        try:
+            settings = json.loads(line)
+            known = {name: version for name, version in settings["version"].items() if version}
+            versions[settings["task"]] = ", ".join(f"{name} {version}" for name, version in known.items())
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            continue  # a line cut off in writing costs the versions of one task, which the report then says are not recorded
     return versions
 
 
@@ -237,8 +240,14 @@ def _checked_scores(entry: Mapping[str, Any], task: SuiteTask) -> dict[str, floa
     Raises:
         DataError: it is no result of the present task.
     """
-    scores = {key: float(value) for key, value in entry.items() if isinstance(value, (int, float)) and not isinstance(value, bool)}
     remedy = "run the task again with the present version of patent-mteb"
+    try:
+        scores = {key: float(value) for key, value in entry.items() if isinstance(value, (int, float)) and not isinstance(value, bool)}
+    except OverflowError:
+        raise DataError("a score is too large for a number", remedy=remedy) from None
+    for key, value in scores.items():
+        if key.endswith(_COUNTS) and not (0 <= value <= _MOST and value == int(value)):
+            raise DataError(f"{key} is {value}, not a count", remedy=remedy)
     if not math.isfinite(scores.get("main_score", math.nan)):
         raise DataError(f"the main score is {entry.get('main_score')!r}, not a number", remedy=remedy)
     if not abs(scores.get(task.main_score, math.nan) - scores["main_score"]) <= TOLERANCE:
@@ -247,7 +256,7 @@ def _checked_scores(entry: Mapping[str, Any], task: SuiteTask) -> dict[str, floa
 
 
 def _label(sources: Sequence[ModelFolder]) -> None:
-    """Give every model folder its label: the model, its settings, and the revision where it is needed to tell two apart."""
+    """Give every model folder its label: the model, its settings, and as much of the revision (else the place) as tells two apart."""
     for source in sources:
         settings = source.settings
         if "kind" in settings or not source.experiment:
@@ -256,7 +265,12 @@ def _label(sources: Sequence[ModelFolder]) -> None:
             source.label = f"{source.model} ({', '.join(f'{key}={value}' for key, value in settings.items())})"
         else:
             source.label = f"{source.model} ({source.experiment})"
-    counts = Counter(source.label for source in sources)
-    for source in sources:
-        if counts[source.label] > 1:
-            source.label = f"{source.label} @{source.revision[:12]}"
+    labels = [visible(source.label) for source in sources]
+    for form in (" @{0.revision:.12}", " @{0.revision}", " @{0.revision} in {0.folder}"):
+        counts = Counter(labels)
+        labels = [
+            visible(source.label + form.format(source)) if counts[label] > 1 else label
+            for source, label in zip(sources, labels, strict=True)
+        ]
+    for source, label in zip(sources, labels, strict=True):
+        source.label = label

@@ -70,6 +70,13 @@ def prepare(results: Path, out: Path, model: str | None = None) -> Export:
     Raises:
         DataError: the folder holds no results.
         ReportError: no results of the named model.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.export import prepare
+        >>> export = prepare(Path("results"), Path("out"))  # results of 'patent-mteb run'
+        >>> export.exported, export.refused[0].reason
+        (0, 'measured on the built-in sample, which is no benchmark. Remedy: run the task on the published data')
     """
     collected = collect(results)
     rows = collected.results if model is None else collected.results.filter(pl.col("model") == model)
@@ -235,6 +242,13 @@ def leaderboard(summaries: Path) -> str:
 
     Raises:
         ReportError: a summary is damaged.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.export import leaderboard, prepare
+        >>> done = prepare(Path("results"), Path("out"))  # results of 'patent-mteb run'
+        >>> leaderboard(Path("out/summaries")).splitlines()[0]
+        '## Patent embedding leaderboard'
     """
     entries = [_read(path) for path in sorted(summaries.rglob("summary.json"))]
     total = catalogue.total()

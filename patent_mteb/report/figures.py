@@ -39,6 +39,13 @@ def draw(collected: Collected) -> list[Plot]:
 
     Raises:
         ReportError: matplotlib is missing.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.figures import draw
+        >>> [plot.name for plot in draw(collect(Path("results")))][:2]  # results of 'patent-mteb run'
+        ['sample-wipo-at-in-out', 'sample-wipo-at-alpha']
     """
     return [plot for world in collected.worlds.values() for view in world.benchmarks for plot in _of_benchmark(view)]
 
@@ -86,14 +93,30 @@ def _pretty(task: MeasuredTask | None) -> str:
 
 @styled
 def svg(figure: Figure) -> str:
-    """A figure as SVG, the same bytes for the same figure."""
+    """A figure as SVG, the same bytes for the same figure.
+
+    Example:
+        >>> from patent_mteb.report.figures import svg
+        >>> from patent_mteb.report.style import new_figure
+        >>> "</svg>" in svg(new_figure(2, 1))
+        True
+    """
     out = io.BytesIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue().decode()
 
 
+@styled
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write ``<stem>.png`` (200 dpi) and ``<stem>.svg``, and return their paths."""
+    """Write ``<stem>.png`` (200 dpi) and ``<stem>.svg``, and return their paths.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.figures import save
+        >>> from patent_mteb.report.style import new_figure
+        >>> [path.name for path in save(new_figure(2, 1), Path("plots/empty"))]
+        ['empty.png', 'empty.svg']
+    """
     png = stem.with_name(f"{stem.name}.png")
     with replacing(png) as partial:
         figure.savefig(partial, format="png", dpi=200, metadata={"Software": None})

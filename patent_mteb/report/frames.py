@@ -6,11 +6,13 @@ The column ``model`` holds runs by their short names (:func:`model_names`).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
 
+from patent_mteb.report.names import shortened, visible
 from patent_mteb.report.view import BenchmarkView
 
 __all__ = [
@@ -27,11 +29,30 @@ __all__ = [
 ]
 
 
+_NAME = 140
+"""Characters of a name in a plot, at most."""
+
+
 def model_names(runs: Iterable[str]) -> dict[str, str]:
-    """Runs by a short name: without the organisation where the rest is enough to tell them apart."""
+    """Runs by a short name: without the organisation where the rest is enough to tell them apart.
+
+    Example:
+        >>> from patent_mteb.report.frames import model_names
+        >>> model_names(["me/bert", "you/bert", "you/bm25"])
+        {'me/bert': 'me/bert', 'you/bert': 'you/bert', 'you/bm25': 'bm25'}
+    """
     runs = tuple(dict.fromkeys(runs))
     tails = {run: run.partition("/")[2] or run for run in runs}
-    return {run: tail if list(tails.values()).count(tail) == 1 else run for run, tail in tails.items()}
+    counts = Counter(tails.values())
+    names = {run: tail if counts[tail] == 1 else run for run, tail in tails.items()}
+    return _brief(names)
+
+
+def _brief(names: Mapping[str, str]) -> dict[str, str]:
+    """Names that are too long for a plot cut, and numbered where that makes two the same."""
+    brief = {run: shortened(name, _NAME) for run, name in names.items()}
+    counts = Counter(brief.values())
+    return {run: name if counts[name] == 1 else f"{name} #{number}" for number, (run, name) in enumerate(brief.items(), start=1)}
 
 
 def _named(frame: pl.DataFrame) -> pl.DataFrame:
@@ -40,7 +61,17 @@ def _named(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_out(view: BenchmarkView) -> pl.DataFrame:
-    """``model, in, out`` on the headline task with domains."""
+    """``model, in, out`` on the headline task with domains.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import in_out
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> frame = in_out(view)
+        >>> frame.columns, len(frame)
+        (['model', 'in', 'out'], 4)
+    """
     task, values = view.domain_headline, view.slice_scores
     name = task.name if task else ""
     rows = [
@@ -60,14 +91,32 @@ def _headline_results(view: BenchmarkView) -> pl.DataFrame:
 
 
 def recall(view: BenchmarkView) -> pl.DataFrame:
-    """``model, k, value`` of Recall@k on the headline task."""
+    """``model, k, value`` of Recall@k on the headline task.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import recall
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> sorted(set(recall(view)["k"]))
+        [1, 3, 5, 10, 20, 100, 1000]
+    """
     rows = _headline_scores(view).filter((pl.col("slice") == "") & pl.col("measure").str.contains(r"^recall_at_\d+$"))
     k = pl.col("measure").str.strip_prefix("recall_at_").cast(pl.Int64)
     return _named(rows.select(model="run", k=k, value="value"))
 
 
 def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value`` of the headline task by filing jurisdiction, if there are several."""
+    """``model, group, value`` of the headline task by filing jurisdiction, if there are several.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import jurisdictions
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> sorted(set(jurisdictions(view)["group"]))
+        ['CN', 'DE', 'EN', 'ES', 'FR', 'JP', 'RU']
+    """
     rows = _headline_scores(view).filter(pl.col("main") & pl.col("slice").str.starts_with("jurisdiction_"))
     if rows["slice"].n_unique() < 2:
         rows = rows.clear()
@@ -75,7 +124,16 @@ def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
 
 
 def sections(view: BenchmarkView) -> pl.DataFrame:
-    """``model, query, corpus, value`` of the benchmark's grid of text views, for models with at least two of its cells."""
+    """``model, query, corpus, value`` of the benchmark's grid of text views, for models with at least two of its cells.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import sections
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> sorted(set(sections(view).select("query", "corpus").rows()))
+        [('Abstract', 'TA'), ('TAC', 'TAC')]
+    """
     grid = [{"plain": task, "query": query, "corpus": corpus} for task, (query, corpus) in view.facts.section_grid.items()]
     cells = pl.DataFrame(grid, schema={"plain": pl.String, "query": pl.String, "corpus": pl.String})
     rows = view.results.join(cells, on="plain", maintain_order="left").filter(pl.len().over("run") > 1)
@@ -83,7 +141,16 @@ def sections(view: BenchmarkView) -> pl.DataFrame:
 
 
 def section_axes(view: BenchmarkView) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The query views and the corpus views of the grid, in the order of the benchmark's record."""
+    """The query views and the corpus views of the grid, in the order of the benchmark's record.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import section_axes
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> section_axes(view)[0]
+        ('TA', 'TAC', 'Abstract', 'Claim1', 'Claims')
+    """
     pairs = view.facts.section_grid.values()
     return tuple(dict.fromkeys(query for query, _ in pairs)), tuple(dict.fromkeys(corpus for _, corpus in pairs))
 
@@ -95,6 +162,14 @@ def alpha(view: BenchmarkView) -> pl.DataFrame:
     """``model, alpha, value`` of linear fusion on the headline task; ``model`` names the second (dense) system and the first.
 
     The systems alone are the ends of the curve, at 0 and 1, where they were measured.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import alpha
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> alpha(view)["alpha"].to_list()
+        [0.0, 0.5, 1.0]
     """
     results = _headline_results(view)
     alone = {(row["model"], row["revision"], row["settings"]): row["value"] for row in results.iter_rows(named=True)}
@@ -103,20 +178,27 @@ def alpha(view: BenchmarkView) -> pl.DataFrame:
     for row in results.iter_rows(named=True):
         settings = json.loads(row["settings"])
         parts = settings.get("parts") or []
-        if settings.get("kind") != "hybrid" or settings.get("method") != "linear" or len(parts) != 2:
+        weight = settings.get("alpha")
+        if (
+            settings.get("kind") != "hybrid"
+            or settings.get("method") != "linear"
+            or len(parts) != 2
+            or not isinstance(weight, (int, float))
+        ):
             continue
         first, second = parts
         curve = f"{_label(second)} + {_label(first)}"
         if systems_of.setdefault(curve, (first, second)) != (first, second):
             curve += f" ({row['revision'][:7]})"
             systems_of[curve] = (first, second)
-        values[curve, float(settings["alpha"])] = row["value"]
+        values[curve, float(weight)] = row["value"]
     for curve, systems in systems_of.items():
         for end, system in enumerate(systems):
-            single = alone.get((system["name"], system["revision"], _settings(system)))
+            single = alone.get((system["name"], system.get("revision"), _settings(system)))
             if single is not None:
                 values.setdefault((curve, float(end)), single)
-    rows = [{"model": curve, "alpha": weight, "value": value} for (curve, weight), value in sorted(values.items())]
+    names = _brief({curve: curve for curve in systems_of})
+    rows = [{"model": names[curve], "alpha": weight, "value": value} for (curve, weight), value in sorted(values.items())]
     return pl.DataFrame(rows, schema={"model": pl.String, "alpha": pl.Float64, "value": pl.Float64})
 
 
@@ -127,21 +209,32 @@ def _settings(system: Mapping[str, Any]) -> str:
 def _label(system: Mapping[str, Any]) -> str:
     shown = {key: value for key, value in json.loads(_settings(system)).items() if key != "parts"}
     name = str(system["name"]).partition("/")[2] or str(system["name"])
-    return name + (f" ({', '.join(f'{key}={value}' for key, value in shown.items())})" if shown and "kind" not in shown else "")
+    return visible(name + (f" ({', '.join(f'{key}={value}' for key, value in shown.items())})" if shown and "kind" not in shown else ""))
 
 
 def truncation(view: BenchmarkView) -> pl.DataFrame:
-    """``model, dims, value, full`` of truncated embeddings on the headline task; ``dims`` of the full width may be unknown."""
+    """``model, dims, value, full`` of truncated embeddings on the headline task; ``dims`` of the full width may be unknown.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import truncation
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> truncation(view).select("model", "dims", "full").rows()
+        [('baseline-random-encoder', 8, False), ('baseline-random-encoder', 32, True)]
+    """
     results = _headline_results(view)
     rows: list[dict[str, Any]] = []
     for (model, revision), group in results.group_by("model", "revision", maintain_order=True):
         states = [(json.loads(settings), dims, value) for settings, dims, value in group.select("settings", "dims", "value").iter_rows()]
-        cut = [(settings["dims"], value) for settings, _, value in states if set(settings) == {"dims"}]
+        cut = [
+            (settings["dims"], value) for settings, _, value in states if set(settings) == {"dims"} and isinstance(settings["dims"], int)
+        ]
         whole = [(dims, value) for settings, dims, value in states if not settings]
         if cut:
-            name = str(model)
+            name = visible(str(model))
             if results.filter(pl.col("model") == model)["revision"].n_unique() > 1:
-                name += f" @{str(revision)[:7]}"
+                name += visible(f" @{str(revision)[:7]}")
             rows += [{"model": name, "dims": dims, "value": value, "full": False} for dims, value in sorted(cut)]
             rows += [{"model": name, "dims": dims, "value": value, "full": True} for dims, value in whole]
     return _named(pl.DataFrame(rows, schema={"model": pl.String, "dims": pl.Int64, "value": pl.Float64, "full": pl.Boolean}))
@@ -160,6 +253,14 @@ def ranks(view: BenchmarkView) -> pl.DataFrame:
 
     Ranked are the runs with the most groups, so that every rank of a plot is among the same models. Without two runs and two
     groups there is nothing to summarise, and no row.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import ranks
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("DAPFAM")  # results of 'patent-mteb run'
+        >>> ranks(view).filter(group="ALL").sort("rank")["rank"].to_list()
+        [1.0, 2.0, 3.0, 4.0]
     """
     groups = view.results.group_by("run").agg(pl.col("group").n_unique())
     ranked = groups.filter(pl.col("group") == pl.col("group").max())["run"].to_list()
@@ -171,7 +272,16 @@ def ranks(view: BenchmarkView) -> pl.DataFrame:
 
 
 def scale(view: BenchmarkView) -> pl.DataFrame:
-    """``model, parameters, group, value``: group means over shared tasks against size, for runs whose size is known."""
+    """``model, parameters, group, value``: group means over shared tasks against size, for runs whose size is known.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import scale
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> scale(view).rows()  # no model of known size
+        []
+    """
     results = view.results.filter(pl.col("parameters").is_not_null())
     if results["run"].n_unique() < 2:
         results = results.clear()

@@ -28,6 +28,13 @@ def project(embeddings: np.ndarray, method: str = "auto", seed: int = 42) -> tup
 
     Raises:
         ReportError: ``umap`` was asked for and is not installed, or there are fewer than three embeddings.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.report.maps import project
+        >>> points, method = project(np.eye(5), "pca")
+        >>> points.shape, method
+        ((5, 2), 'PCA')
     """
     vectors = np.asarray(embeddings, dtype=np.float64)
     if vectors.ndim != 2 or len(vectors) < 3:
@@ -57,6 +64,13 @@ def embedding_map(frame: pl.DataFrame, *, method: str = "", title: str = "") -> 
 
     Args:
         frame: ``model, x, y, label``, the points as of :func:`project`. The six largest classes have a colour, the rest is grey.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.maps import embedding_map
+        >>> frame = pl.DataFrame({"model": ["m", "m"], "x": [0.0, 1.0], "y": [0.0, 2.0], "label": ["H01", "C02"]})
+        >>> len(embedding_map(frame, method="PCA", title="Classes").axes)
+        1
     """
     require(frame, "model", "x", "y", "label")
     models = frame["model"].unique(maintain_order=True).to_list()[:PANELS]

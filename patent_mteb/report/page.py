@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import html
 import json
+import math
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from patent_mteb.data.worlds import World
 from patent_mteb.identity import __version__
 from patent_mteb.report.cells import Cell, Table, slug
 from patent_mteb.report.collect import Collected
+from patent_mteb.report.names import visible
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, gap_percent
 
@@ -49,6 +51,16 @@ def page(
         published: of :func:`patent_mteb.report.published.beside`.
         plots: of :func:`patent_mteb.report.figures.draw`.
         messages: shown in a list that can be opened.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.page import page
+        >>> from patent_mteb.report.statistics import Statistics
+        >>> from patent_mteb.report.tables import build
+        >>> collected = collect(Path("results"))  # of 'patent-mteb run'
+        >>> page(collected, Statistics(), build(collected, Statistics()))[:15]
+        '<!doctype html>'
     """
     content = json.dumps(payload(collected, statistics, tables, published, plots, messages), ensure_ascii=False, allow_nan=False)
     for character in "<>&\u2028\u2029":
@@ -65,7 +77,18 @@ def payload(
     plots: Sequence[Plot] = (),
     messages: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """What the page shows, as JSON-like values; arguments as of :func:`page`."""
+    """What the page shows, as JSON-like values; arguments as of :func:`page`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.page import payload
+        >>> from patent_mteb.report.statistics import Statistics
+        >>> from patent_mteb.report.tables import build
+        >>> collected = collect(Path("results"))  # of 'patent-mteb run'
+        >>> [tab["label"] for tab in payload(collected, Statistics(), build(collected, Statistics()))["tabs"]]
+        ['All benchmarks (sample)', 'WIPO-AT (sample)', 'DAPFAM (sample)']
+    """
     by_name = {table.name: table for table in tables}
     provenance: list[dict[str, str]] = []
     tabs: list[dict[str, Any]] = []
@@ -85,7 +108,7 @@ def payload(
     return {
         "title": _TITLE,
         "about": f"{counts}{until}. Made by patent-mteb {__version__}.",
-        "messages": list(messages),
+        "messages": [visible(message) for message in messages],
         "tabs": tabs,
         "provenance": provenance,
     }
@@ -96,12 +119,13 @@ def _tab(table: Table, world: World) -> dict[str, Any]:
 
 
 def _finite(value: float | str | None) -> float | str | None:
-    """NaN has no place in JSON; it is shown as missing."""
-    return None if isinstance(value, float) and value != value else value
+    """NaN and infinity have no place in JSON; they are shown as missing."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _cell(cell: Cell) -> dict[str, Any]:
-    return {"value": _finite(cell.value), "digits": cell.digits, "unit": cell.unit, "letters": cell.letters, "rank": cell.rank}
+    value = visible(cell.value) if isinstance(cell.value, str) else _finite(cell.value)
+    return {"value": value, "digits": cell.digits, "unit": cell.unit, "letters": cell.letters, "rank": cell.rank}
 
 
 def _table(table: Table) -> dict[str, Any]:
@@ -137,7 +161,7 @@ def _scores(view: BenchmarkView, summary: Table, statistics: Statistics, provena
     for row in view.results.iter_rows(named=True):
         key = (row["run"], row["task"])
         where[key] = len(provenance)
-        provenance.append({name: row[name] for name in _PROVENANCE})
+        provenance.append({name: visible(row[name]) for name in _PROVENANCE})
         if score := statistics.of(view.world.name, row["task"], row["run"]):
             intervals[key] = [score.low, score.high, score.p_holm, score.better]
     values: dict[str, dict[tuple[str, str], Any]] = {}
@@ -149,7 +173,7 @@ def _scores(view: BenchmarkView, summary: Table, statistics: Statistics, provena
     slices = sorted(values, key=lambda name: (name not in ("", "in", "out"), name))
     shown = {name: matrix(values[name]) for name in slices}
     if {"in", "out"} <= values.keys():
-        shown["gap"] = matrix({key: gap_percent(inside, values["out"].get(key)) for key, inside in values["in"].items()})
+        shown["gap"] = matrix({key: _finite(gap_percent(inside, values["out"].get(key))) for key, inside in values["in"].items()})
     return {
         "runs": runs,
         "tasks": [{"name": task.name, "short": task.short, "group": task.group, "measure": task.measure} for task in view.tasks],

@@ -47,6 +47,12 @@ def in_out_bars(frame: pl.DataFrame, *, measure: str = "score", title: str = "")
 
     Args:
         frame: ``model, in, out``.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.plots import in_out_bars
+        >>> len(in_out_bars(pl.DataFrame({"model": ["m"], "in": [0.5], "out": [0.25]})).axes)
+        1
     """
     require(frame, "model", "in", "out")
     frame = frame.sort("in", "model")
@@ -82,6 +88,13 @@ def alpha_curve(frame: pl.DataFrame, *, measure: str = "score", title: str = "")
 
     Args:
         frame: ``model, alpha, value``; rows at alpha 1 are the dense system alone.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.plots import alpha_curve
+        >>> frame = pl.DataFrame({"model": ["m"] * 3, "alpha": [0.0, 0.5, 1.0], "value": [0.3, 0.5, 0.4]})
+        >>> len(alpha_curve(frame, measure="nDCG@10").axes)
+        1
     """
     require(frame, "model", "alpha", "value")
     models = best_models(frame, SERIES)
@@ -147,6 +160,13 @@ def section_heatmaps(
     Args:
         frame: ``model, query, corpus, value``.
         queries, corpora: the order of the axes; views that they do not name follow in alphabetical order.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.plots import section_heatmaps
+        >>> frame = pl.DataFrame({"model": ["m"] * 2, "query": ["TA"] * 2, "corpus": ["TA", "TAC"], "value": [0.25, 0.5]})
+        >>> [label.get_text() for label in section_heatmaps(frame).axes[0].get_xticklabels()]
+        ['TA', 'TAC']
     """
     require(frame, "model", "query", "corpus", "value")
     models = best_models(frame, PANELS)
@@ -177,6 +197,13 @@ def jurisdiction_heatmap(frame: pl.DataFrame, *, measure: str = "score", title: 
 
     Args:
         frame: ``model, group, value``.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.plots import jurisdiction_heatmap
+        >>> frame = pl.DataFrame({"model": ["m"] * 2, "group": ["EN", "CN"], "value": [0.5, 0.25]})
+        >>> [label.get_text() for label in jurisdiction_heatmap(frame).axes[0].get_xticklabels()]
+        ['EN', 'CN']
     """
     require(frame, "model", "group", "value")
     models = best_models(frame, frame["model"].n_unique())
@@ -198,6 +225,13 @@ def rank_summary(frame: pl.DataFrame, *, title: str = "") -> Figure:
 
     Args:
         frame: ``model, group, rank``; every model has every group.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.plots import rank_summary
+        >>> frame = pl.DataFrame({"model": ["a", "a", "b", "b"], "group": ["x", "y"] * 2, "rank": [1.0, 1.0, 2.0, 2.0]})
+        >>> len(rank_summary(frame).axes)
+        1
     """
     require(frame, "model", "group", "rank")
     means = frame.group_by("model").agg(pl.col("rank").mean()).sort("rank", "model", descending=True)
@@ -229,6 +263,13 @@ def truncation_curves(frame: pl.DataFrame, *, measure: str = "score", title: str
 
     Args:
         frame: ``model, dims, value, full``; the row of the full width has ``full`` set, its ``dims`` may be missing.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.plots import truncation_curves
+        >>> frame = pl.DataFrame({"model": ["m"] * 2, "dims": [64, 256], "value": [0.25, 0.5], "full": [False, True]})
+        >>> len(truncation_curves(frame).axes)
+        2
     """
     require(frame, "model", "dims", "value", "full")
     models = best_models(frame, SERIES)
@@ -263,6 +304,12 @@ def recall_curves(frame: pl.DataFrame, *, title: str = "") -> Figure:
 
     Args:
         frame: ``model, k, value``.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.plots import recall_curves
+        >>> len(recall_curves(pl.DataFrame({"model": ["m"] * 2, "k": [1, 10], "value": [0.25, 0.5]})).axes)
+        1
     """
     require(frame, "model", "k", "value")
     models = best_models(frame, SERIES)
@@ -290,6 +337,13 @@ def scale_scatter(frame: pl.DataFrame, *, title: str = "") -> Figure:
 
     Args:
         frame: ``model, parameters, group, value``.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.plots import scale_scatter
+        >>> frame = pl.DataFrame({"model": ["a", "b"], "parameters": [2e7, 3e8], "group": ["x"] * 2, "value": [0.25, 0.5]})
+        >>> len(scale_scatter(frame).axes)
+        1
     """
     require(frame, "model", "parameters", "group", "value")
     groups = frame["group"].unique(maintain_order=True).to_list()

@@ -101,7 +101,15 @@ class _Printed:
 
 
 def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
-    """The printed tables that measured rows can join, with these rows; and messages on results that cannot join."""
+    """The printed tables that measured rows can join, with these rows; and messages on results that cannot join.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.published import beside
+        >>> beside(collect(Path("results")))  # results of 'patent-mteb run' on the sample
+        ([], ("No result on published data, so nothing to set beside the papers' scores.",))
+    """
     world = collected.worlds.get("real")
     if world is None:
         return [], ("No result on published data, so nothing to set beside the papers' scores.",)

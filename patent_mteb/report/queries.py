@@ -15,20 +15,40 @@ import pyarrow.parquet as pq
 from patent_mteb.errors import DataError
 from patent_mteb.report.records import Result
 
-__all__ = ["TOLERANCE", "per_query_measure", "read_queries", "usable_queries"]
+__all__ = ["TOLERANCE", "ContradictionError", "per_query_measure", "read_queries", "usable_queries"]
 
 TOLERANCE = 1e-5
 """mteb rounds its scores to five decimals."""
 
 
+class ContradictionError(DataError):
+    """Per-query scores that are the result's own, and do not give its main score."""
+
+
 def per_query_measure(main_score: str) -> str:
-    """Column of the per-query scores that belongs to a main score: ``ndcg_at_10`` -> ``ndcg@10``."""
+    """Column of the per-query scores that belongs to a main score: ``ndcg_at_10`` -> ``ndcg@10``.
+
+    Example:
+        >>> from patent_mteb.report.queries import per_query_measure
+        >>> per_query_measure("ndcg_at_10")
+        'ndcg@10'
+    """
     return main_score.replace("_at_", "@")
 
 
 def read_queries(path: Path, measure: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """Query ids in alphabetical order and their scores, an array of shape (n queries,)."""
-    table = pl.read_parquet(path, columns=["query", measure]).sort("query")
+    """Query ids in alphabetical order and their scores, an array of shape (n queries,).
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.queries import read_queries
+        >>> path = next(Path("results").rglob("*.queries.parquet"))  # results of 'patent-mteb run'
+        >>> queries, scores = read_queries(path, "ndcg@10")
+        >>> len(queries) == len(scores)
+        True
+    """
+    with pq.ParquetFile(path) as file:  # by its literal path: polars takes brackets and stars in it for a pattern
+        table = pl.DataFrame(pl.from_arrow(file.read(columns=["query", measure]))).sort("query")
     return tuple(table["query"]), table[measure].to_numpy()
 
 
@@ -36,25 +56,48 @@ def usable_queries(result: Result) -> Path | None:
     """The file of per-query scores beside a result, None if there is none.
 
     Raises:
-        DataError: the file is damaged, another result's or incomplete, or its mean is not the result's main score.
+        DataError: the file is damaged or another result's.
+        ContradictionError: it is incomplete, or its mean is not the result's main score.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.data.worlds import WORLDS
+        >>> from patent_mteb.report.queries import usable_queries
+        >>> from patent_mteb.report.records import ModelFolder, Result
+        >>> from patent_mteb.report.suite import suite_tasks
+        >>> task, source = suite_tasks()["PatentCitationRetrieval"], ModelFolder(Path(), "my/model", "1", "", {}, {})
+        >>> result = Result(source, task, task.name, WORLDS["sample"], "sample-1", "sample-1", {"main_score": 0.5}, 0, "", Path("my.json"))
+        >>> usable_queries(result) is None  # there is no file beside my.json
+        True
     """
     path = result.path.with_name(f"{result.name}.queries.parquet")
-    if not path.is_file():
+    if not path.exists() and not path.is_symlink():
         return None
     measure = per_query_measure(result.task.main_score)
     try:
-        file = pq.ParquetFile(path)
-        identity = dict(json.loads(file.schema_arrow.metadata[b"patent_mteb"]))
-        table = file.read(columns=["query", measure])
+        if not path.is_file():
+            raise ValueError("no regular file")
+        with pq.ParquetFile(path) as file:
+            identity = dict(json.loads(file.schema_arrow.metadata[b"patent_mteb"]))
+            if not _is_text(file.schema_arrow.field("query").type):
+                raise ValueError("query ids that are no text")
+            table = file.read(columns=["query", measure])
         values, queries = table[measure].to_numpy(), table["query"].to_pylist()
         mean = float(values.mean()) if len(values) else math.nan
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, RecursionError) as error:
         raise DataError(
             f"damaged per-query scores ({error}); not used", path=path, remedy="delete the file and run the task again"
         ) from error
-    if problem := _not_its_own(result, identity) or _incomplete(result, queries) or _other_mean(result, measure, mean):
-        raise DataError(f"{problem}; not used", path=path, remedy="delete result and per-query scores and run the task again")
+    remedy = "delete result and per-query scores and run the task again"
+    if problem := _not_its_own(result, identity):
+        raise DataError(f"{problem}; not used", path=path, remedy=remedy)
+    if problem := _incomplete(result, queries) or _other_mean(result, measure, mean):
+        raise ContradictionError(f"{problem}; not used", path=path, remedy=remedy)
     return path
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _not_its_own(result: Result, identity: dict[str, Any]) -> str:
@@ -67,7 +110,8 @@ def _not_its_own(result: Result, identity: dict[str, Any]) -> str:
         "dataset_revision": result.data_revision,
         "subset": result.subset,
     }
-    differing = [f"{key} {identity.get(key)!r} instead of {value!r}" for key, value in expected.items() if identity.get(key) != value]
+    found = identity | {"model_revision": identity.get("model_revision") or "no_revision_available"}
+    differing = [f"{key} {found.get(key)!r} instead of {value!r}" for key, value in expected.items() if found.get(key) != value]
     return f"per-query scores of another run ({'; '.join(differing)})" if differing else ""
 
 

@@ -13,11 +13,13 @@ import polars as pl
 
 from patent_mteb.data.worlds import World
 from patent_mteb.models.prompt_report import prompt_used
+from patent_mteb.report.names import visible
 from patent_mteb.report.suite import SuiteTask
 
 __all__ = ["RESULT_SCHEMA", "SCORE_SCHEMA", "ModelFolder", "Result", "ScoreRow", "result_row", "score_rows"]
 
 _NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries")
+_MOST = 2**63
 _COUNTS = ("_n_queries", "_n_pairs")
 
 _RESULT_COLUMNS = (
@@ -115,7 +117,18 @@ class Result:
 
 
 def result_row(result: Result) -> dict[str, Any]:
-    """The row of a result, in the columns of :data:`RESULT_SCHEMA`."""
+    """The row of a result, in the columns of :data:`RESULT_SCHEMA`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.data.worlds import WORLDS
+        >>> from patent_mteb.report.records import ModelFolder, Result, result_row
+        >>> from patent_mteb.report.suite import suite_tasks
+        >>> task, source = suite_tasks()["PatentCitationRetrieval"], ModelFolder(Path(), "my/model", "1", "", {}, {})
+        >>> result = Result(source, task, task.name, WORLDS["sample"], "sample-1", "sample-1", {"main_score": 0.5}, 0, "", Path("my.json"))
+        >>> result_row(result)["benchmark"], result_row(result)["value"]
+        ('WIPO-AT', 0.5)
+    """
     source, task = result.source, result.task
     versions = source.versions.get(result.name) or (f"mteb {result.mteb_version}" if result.mteb_version else "")
     parameters, dims = source.meta.get("n_parameters"), source.meta.get("embed_dim")
@@ -138,11 +151,11 @@ def result_row(result: Result) -> dict[str, Any]:
         "data_revision": result.data_revision,
         "subset": result.subset,
         "split": task.split,
-        "prompt": prompt_used(source.model, source.settings, source.meta, result.name),
-        "versions": versions,
+        "prompt": visible(prompt_used(source.model, source.settings, source.meta, result.name)),
+        "versions": visible(versions),
         "date": datetime.fromtimestamp(result.date, UTC).isoformat(timespec="seconds") if result.date else "",
-        "parameters": float(parameters) if isinstance(parameters, (int, float)) and parameters > 0 else None,
-        "dims": dims if isinstance(dims, int) else None,
+        "parameters": float(parameters) if isinstance(parameters, (int, float)) and 0 < parameters < _MOST else None,
+        "dims": dims if isinstance(dims, int) and 0 < dims < _MOST else None,
         "path": str(result.path),
         "queries": None if result.queries is None else str(result.queries),
     }
@@ -152,6 +165,17 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
     """One row for each number of a result.
 
     A score of a slice is named ``<slice>_<measure>``; a slice is known by its count, ``<slice>_n_queries`` or ``<slice>_n_pairs``.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.data.worlds import WORLDS
+        >>> from patent_mteb.report.records import ModelFolder, Result, score_rows
+        >>> from patent_mteb.report.suite import suite_tasks
+        >>> task, source = suite_tasks()["PatentCitationRetrieval"], ModelFolder(Path(), "my/model", "1", "", {}, {})
+        >>> scores = {"ndcg_at_10": 0.5, "in_ndcg_at_10": 0.75, "in_n_queries": 8}
+        >>> result = Result(source, task, task.name, WORLDS["sample"], "sample-1", "sample-1", scores, 0, "", Path("my.json"))
+        >>> [(row.slice, row.measure, row.value, row.n_queries) for row in score_rows(result)]
+        [('', 'ndcg_at_10', 0.5, None), ('in', 'ndcg_at_10', 0.75, 8)]
     """
     counts = {key.removesuffix(end): int(value) for key, value in result.scores.items() for end in _COUNTS if key.endswith(end)}
     longest_first = sorted(counts, key=len, reverse=True)

@@ -53,6 +53,13 @@ def find_baseline(collected: Collected, name: str) -> str:
 
     Raises:
         ReportError: no run or more than one fits; names the runs.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.statistics import find_baseline
+        >>> find_baseline(collect(Path("results")), "patent-mteb/bm25-dapfam").partition(" (")[0]  # results of 'patent-mteb run'
+        'patent-mteb/bm25-dapfam'
     """
     runs = collected.runs
     if name in runs:
@@ -72,6 +79,14 @@ def statistics(collected: Collected, baseline: str | None = None) -> Statistics:
 
     Raises:
         ReportError: see :func:`find_baseline`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.statistics import statistics
+        >>> compared = statistics(collect(Path("results")), "mteb/baseline-random-encoder")  # results of 'patent-mteb run'
+        >>> sorted({run.partition(" (")[0] for (world, task, run), score in compared.scores.items() if score.better})
+        ['hybrid/linear-0.5-bm25-dapfam+baseline-random-encoder', 'patent-mteb/bm25-dapfam']
     """
     chosen = "" if baseline is None else find_baseline(collected, baseline)
     scores: dict[tuple[str, str, str], Score] = {}

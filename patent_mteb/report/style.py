@@ -6,6 +6,7 @@ line; heat maps use cividis and print their numbers. matplotlib (extra ``plots``
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
@@ -44,6 +45,7 @@ _LINES = ("-", "--", ":", "-.")
 _STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
+    "text.parse_math": False,  # a dollar sign in a name is a dollar sign
     "axes.titlesize": 11,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -57,6 +59,9 @@ _STYLE = {
     "figure.facecolor": "white",
 }
 
+_NOT_SAID = ("constrained_layout not applied", "Glyph .* missing from")
+"""Warnings on names that are too long for a figure or not in its font: the plot shows it, its reader can do nothing about it."""
+
 _Arguments = ParamSpec("_Arguments")
 
 
@@ -65,6 +70,14 @@ def styled(draw: Callable[_Arguments, Any]) -> Callable[_Arguments, Any]:
 
     Raises:
         ReportError: matplotlib is missing.
+
+    Example:
+        >>> from patent_mteb.report.style import new_figure, styled
+        >>> @styled
+        ... def empty():
+        ...     return new_figure(2, 1)
+        >>> empty().get_facecolor()
+        (1.0, 1.0, 1.0, 1.0)
     """
 
     @wraps(draw)
@@ -73,14 +86,22 @@ def styled(draw: Callable[_Arguments, Any]) -> Callable[_Arguments, Any]:
             import matplotlib
         except ImportError as error:
             raise ReportError("plots need matplotlib. Remedy: pip install 'patent-mteb[plots]'") from error
-        with matplotlib.rc_context(_STYLE):  # type: ignore[arg-type]
+        with matplotlib.rc_context(_STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
+            for said in _NOT_SAID:
+                warnings.filterwarnings("ignore", said, UserWarning)
             return draw(*args, **kwargs)
 
     return under_style
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure; sizes in inches."""
+    """An empty figure; sizes in inches.
+
+    Example:
+        >>> from patent_mteb.report.style import new_figure
+        >>> new_figure(8, 4.5).get_size_inches().tolist()
+        [8.0, 4.5]
+    """
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
@@ -91,6 +112,13 @@ def require(frame: pl.DataFrame, *columns: str) -> None:
 
     Raises:
         ReportError: a column is missing, or there are no rows.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.style import require
+        >>> require(pl.DataFrame({"model": ["m"]}), "model", "value")
+        Traceback (most recent call last):
+        patent_mteb.report.collect.ReportError: the table of the plot lacks the columns value; it has model
     """
     missing = [column for column in columns if column not in frame.columns]
     if missing:
@@ -100,13 +128,26 @@ def require(frame: pl.DataFrame, *columns: str) -> None:
 
 
 def best_models(frame: pl.DataFrame, limit: int) -> list[str]:
-    """The models with the highest mean value, best first, at most ``limit``."""
+    """The models with the highest mean value, best first, at most ``limit``.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.style import best_models
+        >>> best_models(pl.DataFrame({"model": ["a", "b", "b"], "value": [0.4, 0.3, 0.7]}), 1)
+        ['b']
+    """
     means = frame.group_by("model").agg(pl.col("value").mean()).sort("value", "model", descending=[True, False])
     return means["model"].to_list()[:limit]
 
 
 def look(series: int) -> dict[str, Any]:
-    """Colour, marker and line of a series by its number, from 0."""
+    """Colour, marker and line of a series by its number, from 0.
+
+    Example:
+        >>> from patent_mteb.report.style import look
+        >>> look(0)["marker"], look(1)["marker"]
+        ('o', 's')
+    """
     return {
         "color": COLOURS[series % len(COLOURS)],
         "marker": MARKERS[(series + series // len(COLOURS)) % len(MARKERS)],
@@ -117,12 +158,25 @@ def look(series: int) -> dict[str, Any]:
 
 
 def cut_title(title: str, shown: int, total: int) -> str:
-    """A title that says so where not all models are shown."""
+    """A title that says so where not all models are shown.
+
+    Example:
+        >>> from patent_mteb.report.style import cut_title
+        >>> print(cut_title("Recall@k", 12, 20))
+        Recall@k
+        the best 12 of 20 models
+    """
     return title if shown == total else f"{title}\nthe best {shown} of {total} models"
 
 
 def readable_on(colour: Sequence[float]) -> str:
-    """Black or white, whichever has the higher contrast on a colour (red, green, blue from 0 to 1; relative luminance of WCAG 2)."""
+    """Black or white, whichever has the higher contrast on a colour (red, green, blue from 0 to 1; relative luminance of WCAG 2).
+
+    Example:
+        >>> from patent_mteb.report.style import readable_on
+        >>> readable_on((1.0, 1.0, 0.8)), readable_on((0.0, 0.0, 0.4))
+        ('black', 'white')
+    """
     linear = [channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in colour[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "white" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "black"

@@ -36,7 +36,14 @@ class SuiteTask:
 
 
 def suite_tasks() -> dict[str, SuiteTask]:
-    """The tasks by name, in the order of benchmarks, groups and tasks. Made anew by every call, so that it knows what was registered."""
+    """The tasks by name, in the order of benchmarks, groups and tasks. Made anew by every call, so that it knows what was registered.
+
+    Example:
+        >>> from patent_mteb.report.suite import suite_tasks
+        >>> task = suite_tasks()["PatentCitationRetrieval"]
+        >>> task.benchmark, task.group, task.main_score
+        ('WIPO-AT', 'Retrieval', 'ndcg_at_10')
+    """
     tasks: dict[str, SuiteTask] = {}
     for benchmark in catalogue.benchmarks():
         for group, members in benchmark.groups.items():

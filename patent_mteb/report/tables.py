@@ -26,7 +26,16 @@ _GAP_NOTE = "Gap is (IN − OUT) / IN."
 
 
 def build(collected: Collected, statistics: Statistics) -> list[Table]:
-    """All tables: for each world one over all benchmarks and several for each benchmark."""
+    """All tables: for each world one over all benchmarks and several for each benchmark.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.statistics import Statistics
+        >>> from patent_mteb.report.tables import build
+        >>> [table.name for table in build(collect(Path("results")), Statistics())][:2]  # results of 'patent-mteb run'
+        ['sample-overall', 'sample-wipo-at']
+    """
     tables: list[Table] = []
     for world in collected.worlds.values():
         tables.append(_overall(world))
@@ -51,6 +60,14 @@ def ranking(
         benchmark: gives the overall score and the columns.
         scores: label of a run and its main scores by task, without ``.sample``.
         further: benchmarks with a column of their own, which do not count in the overall score.
+
+    Example:
+        >>> from patent_mteb.report.tables import ranking
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> scores = [("a", {"PatentMapAbsToAbsRetrieval": 0.3, "PatentMapClmToAllRetrieval": 0.5})]
+        >>> table = ranking(find("PatentMap"), scores, name="patentmap", title="PatentMap")
+        >>> [cell.text for cell in table.rows[0]]
+        ['a', '–', '0.4000', '–', '2 of 3']
     """
     tasks = {task.metadata.name for one in (benchmark, *further) for task in one.task_classes}
     rows: list[tuple[Cell, ...]] = []

@@ -16,7 +16,13 @@ __all__ = ["BenchmarkView", "MeasuredTask", "WorldView", "gap_percent"]
 
 
 def gap_percent(inside: float | None, outside: float | None) -> float | None:
-    """Relative loss from IN to OUT of domain in percent; None where a side is missing or IN is 0."""
+    """Relative loss from IN to OUT of domain in percent; None where a side is missing or IN is 0.
+
+    Example:
+        >>> from patent_mteb.report.view import gap_percent
+        >>> gap_percent(0.5, 0.25), gap_percent(0.5, None)
+        (50.0, None)
+    """
     return None if not inside or outside is None else 100 * (inside - outside) / inside
 
 

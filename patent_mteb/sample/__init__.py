@@ -100,6 +100,12 @@ def generate() -> tuple[list[Patent], list[Citation]]:
 
     The same version gives the same records in every process and on every machine. The world is built once a process
     (about two seconds).
+
+    Example:
+        >>> from patent_mteb.sample import generate
+        >>> patents, citations = generate()
+        >>> len(patents), len(citations), patents[0].publication_number
+        (1560, 3569, 'AT500480A1')
     """
     patents, citations = _world()
     return list(patents), list(citations)

@@ -16,7 +16,13 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Random choices from a seed given as text."""
+    """Random choices from a seed given as text.
+
+    Example:
+        >>> from patent_mteb.sample.dice import Dice
+        >>> Dice("seed").shuffled("abcd"), Dice("seed").shuffled("abcd")
+        (['c', 'b', 'd', 'a'], ['c', 'b', 'd', 'a'])
+    """
 
     def __init__(self, seed: str) -> None:
         self._random = random.Random(seed).random

@@ -79,6 +79,12 @@ def expand(pattern: str, slots: Slots, dice: Dice) -> str:
 
     Raises:
         KeyError: the pattern names a slot that is not given.
+
+    Example:
+        >>> from patent_mteb.sample.dice import Dice
+        >>> from patent_mteb.sample.grammar import expand
+        >>> expand("{Device} [with|having] a {part}", {"device": "walker", "part": "brake"}, Dice("seed"))
+        'Walker with a brake'
     """
     guarded = _LITERAL.sub(r"<<\1>>", pattern)
     return _render(_parse(guarded), slots, dice).replace("<<", "[").replace(">>", "]")
@@ -90,7 +96,13 @@ def _slots_of(pattern: str) -> frozenset[str]:
 
 
 def eligible(patterns: Sequence[str], slots: Slots) -> list[str]:
-    """The patterns all of whose slots are given, in their order."""
+    """The patterns all of whose slots are given, in their order.
+
+    Example:
+        >>> from patent_mteb.sample.grammar import eligible
+        >>> eligible(["a {device} with {part}", "a {device}"], {"device": "walker"})
+        ['a {device}']
+    """
     return [pattern for pattern in patterns if _slots_of(pattern) <= slots.keys()]
 
 
@@ -99,10 +111,23 @@ def _article(match: re.Match[str]) -> str:
 
 
 def finish(text: str) -> str:
-    """Set the articles right and begin every sentence with a capital letter."""
+    """Set the articles right and begin every sentence with a capital letter.
+
+    Example:
+        >>> from patent_mteb.sample.grammar import finish
+        >>> finish("a axle turns. a wheel follows.")
+        'An axle turns. A wheel follows.'
+    """
     return _capital(_AFTER_STOP.sub(lambda match: match.group(1).upper(), _ARTICLE.sub(_article, text)))
 
 
 def sentence(patterns: Sequence[str], slots: Slots, dice: Dice) -> str:
-    """One of the eligible patterns, filled and finished."""
+    """One of the eligible patterns, filled and finished.
+
+    Example:
+        >>> from patent_mteb.sample.dice import Dice
+        >>> from patent_mteb.sample.grammar import sentence
+        >>> sentence(["a {device} is shown."], {"device": "orthosis"}, Dice("seed"))
+        'An orthosis is shown.'
+    """
     return finish(expand(dice.pick(eligible(patterns, slots)), slots, dice))

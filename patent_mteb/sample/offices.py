@@ -84,13 +84,25 @@ def publication_number(office: str, kind: str, year: int, serial: int) -> str:
     """Publication number of a running serial number: office, number and kind code without blanks.
 
     Granted US patents are numbered through, applications by the year.
+
+    Example:
+        >>> from patent_mteb.sample.offices import publication_number
+        >>> publication_number("US", "A1", 2019, 12345), publication_number("US", "B2", 2019, 7654321)
+        ('US20190012345A1', 'US07654321B2')
     """
     pattern = "{n:08d}" if office == "US" and kind == "B2" else OFFICES[office].serial
     return f"{office}{pattern.format(year=year, n=serial)}{kind}"
 
 
 def written_code(code: str, style: str, dice: Dice) -> str:
-    """An IPC code such as ``A61G 5/10`` in the way an office writes it."""
+    """An IPC code such as ``A61G 5/10`` in the way an office writes it.
+
+    Example:
+        >>> from patent_mteb.sample.dice import Dice
+        >>> from patent_mteb.sample.offices import written_code
+        >>> [written_code("A61G 5/10", style, Dice("seed")) for style in ("compact", "hyphen", "version")]
+        ['A61G5/10', 'A61G-005/10', 'A61G 5/10 (2006.01)']
+    """
     head, subgroup = code.split("/")
     subclass, group = head.split(" ")
     if style == "padded" and dice.chance(0.3):

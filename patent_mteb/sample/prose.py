@@ -24,7 +24,16 @@ def _era(year: int) -> str:
 
 
 class Prose:
-    """Writes the sections of one family. The same arguments always give the same text."""
+    """Writes the sections of one family. The same arguments always give the same text.
+
+    Example:
+        >>> from patent_mteb.sample.prose import Prose
+        >>> from patent_mteb.sample.vocabulary import load
+        >>> from patent_mteb.sample.world import plan
+        >>> prose = Prose(load(), plan(load(), "seed")[1], "seed")
+        >>> prose.title(), len(prose.claims("us"))
+        ('Improved closure mechanism', 9)
+    """
 
     def __init__(self, vocabulary: Vocabulary, family: Family, seed: str) -> None:
         self._phrases = vocabulary.phrases

@@ -118,7 +118,13 @@ def _principle(row: dict[str, Any]) -> Principle:
 
 @lru_cache(maxsize=1)
 def load() -> Vocabulary:
-    """Read the data files (once)."""
+    """Read the data files (once).
+
+    Example:
+        >>> from patent_mteb.sample.vocabulary import load
+        >>> [field.id for field in load().fields][:3]
+        ['wheelchair', 'vehicle', 'rollator']
+    """
     principles = [_principle(row) for row in _read("principles")["principle"]]
     return Vocabulary(
         fields=tuple(_field(row) for name in _FIELD_FILES for row in _read(name)["field"]),

@@ -224,7 +224,15 @@ def _second_problem(vocabulary: Vocabulary, family_field: Field, problem: Proble
 
 
 def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
-    """All families in the order of their priority dates, without texts."""
+    """All families in the order of their priority dates, without texts.
+
+    Example:
+        >>> from patent_mteb.sample.vocabulary import load
+        >>> from patent_mteb.sample.world import plan
+        >>> families = plan(load(), "seed")
+        >>> len(families), families[0].priority <= families[-1].priority
+        (1043, True)
+    """
     dice = Dice(f"{seed}/plan")
     regions = dice.shuffled([name for name, region in REGIONS.items() for _ in range(region.families)])
     span = (LAST_PRIORITY - FIRST_PRIORITY).days
@@ -298,7 +306,16 @@ def _likeness(cited: Family, citing: Family) -> float:
 
 
 def cite(families: list[Family], seed: str) -> dict[int, list[Cited]]:
-    """Citations between families, by the index of the citing one; the cited family was published before the citing priority."""
+    """Citations between families, by the index of the citing one; the cited family was published before the citing priority.
+
+    Example:
+        >>> from patent_mteb.sample.vocabulary import load
+        >>> from patent_mteb.sample.world import cite, plan
+        >>> families = plan(load(), "seed")
+        >>> citations = cite(families, "seed")
+        >>> all(cited.family.disclosed < families[index].priority for index, found in citations.items() for cited in found)
+        True
+    """
     by_field: dict[str, list[Family]] = defaultdict(list)
     by_principle: dict[str, list[Family]] = defaultdict(list)
     for family in families:
@@ -345,6 +362,14 @@ def edges(families: list[Family], citations: dict[int, list[Cited]], numbers: di
     """Citations between publications: the first member reports nearly all of the family's prior art, the others a part of it.
 
     ``numbers`` gives the publication number of a family's member by (family index, position of the member).
+
+    Example:
+        >>> from patent_mteb.sample.vocabulary import load
+        >>> from patent_mteb.sample.world import cite, edges, plan
+        >>> families = plan(load(), "seed")
+        >>> numbers = {(f.index, place): f"{f.key}-{place}" for f in families for place in range(len(f.members))}
+        >>> edges(families, cite(families, "seed"), numbers, "seed")[0]
+        Citation(citing='52002553-0', cited='52000185-1', category='A', origin='applicant')
     """
     reported: dict[tuple[str, str], Citation] = {}
     for family in families:

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
 from patent_mteb.search.run import Run, TopK
+from patent_mteb.store.settings import LiveIdentity
 
 __all__ = ["BM25", "BM25_METAS", "SETTINGS", "BM25Index", "BM25Settings", "bm25"]
 
@@ -218,7 +219,7 @@ class BM25Index:
         return self._terms.size
 
 
-class BM25(ArraySearch):
+class BM25(LiveIdentity, ArraySearch):
     """BM25 over the texts of a corpus; see the module for the formula, the settings and what is returned.
 
     Args:
@@ -232,6 +233,8 @@ class BM25(ArraySearch):
         >>> model.mteb_model_meta.name, model.mteb_model_meta.experiment_kwargs["k1"]
         ('my/bm25', 0.9)
     """
+
+    usual_settings = {"token_pattern": TOKEN_PATTERN}
 
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
         self.settings = settings
@@ -286,6 +289,7 @@ def _meta(name: str, settings: BM25Settings) -> ModelMeta:
 
 
 def _load(name: str, revision: str | None = None, device: str | None = None, *, method: str = "lucene", **settings: Any) -> BM25:
+    settings.pop("digest", None)
     if method != "lucene":
         raise ValueError(f"BM25 is offered with the method 'lucene', not {method!r}")
     return BM25(BM25Settings(**settings), name)

@@ -53,7 +53,7 @@ def _default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-class LateInteraction(ArraySearch):
+class LateInteraction(LiveIdentity, ArraySearch):
     """A ColBERT checkpoint as an mteb model.
 
     Retrieval and reranking tasks use exact MaxSim (``index``, ``search``). Everything else (classification, clustering, ...)

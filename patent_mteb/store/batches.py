@@ -21,7 +21,15 @@ _OTHER_MODALITIES = frozenset({"image", "audio", "video"})
 
 
 def texts_of(inputs: Any) -> list[str] | None:
-    """The texts that an encoder reads from the batches, None if it reads something else."""
+    """The texts that an encoder reads from the batches, None if it reads something else.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from torch.utils.data import DataLoader
+        >>> from patent_mteb.store.batches import texts_of
+        >>> texts_of(DataLoader(Dataset.from_dict({"text": ["a", "b", "c"]}), batch_size=2))
+        ['a', 'b', 'c']
+    """
     dataset = getattr(inputs, "dataset", None)
     columns = set(getattr(dataset, "column_names", None) or ())
     if columns & _OTHER_MODALITIES or (columns and "text" not in columns):
@@ -52,7 +60,16 @@ def _column(inputs: Any, dataset: Any) -> list[Any] | None:
 
 
 def rows_of(inputs: Any, texts: list[str]) -> Iterator[str]:
-    """Each text with all the columns that an encoder might read beside it."""
+    """Each text with all the columns that an encoder might read beside it.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from torch.utils.data import DataLoader
+        >>> from patent_mteb.store.batches import rows_of
+        >>> inputs = DataLoader(Dataset.from_dict({"text": ["a"], "title": ["t"]}))
+        >>> list(rows_of(inputs, ["a"]))
+        ['["a", {"title": "t"}]']
+    """
     dataset = getattr(inputs, "dataset", None)
     names = sorted(set(getattr(dataset, "column_names", None) or ()) - {"id", "text"})
     if not names:
@@ -64,7 +81,17 @@ def rows_of(inputs: Any, texts: list[str]) -> Iterator[str]:
 
 
 def loader_of(inputs: Any, texts: list[str], chosen: NDArray[np.int64], batch_size: int, whole_row: bool) -> Any:
-    """A loader of some of the texts, as mteb would have made it for them."""
+    """A loader of some of the texts, as mteb would have made it for them.
+
+    Example:
+        >>> import numpy as np
+        >>> from datasets import Dataset
+        >>> from torch.utils.data import DataLoader
+        >>> from patent_mteb.store.batches import loader_of
+        >>> inputs = DataLoader(Dataset.from_dict({"text": ["a", "b", "c"]}), batch_size=2)
+        >>> [batch["text"] for batch in loader_of(inputs, ["a", "b", "c"], np.array([0, 2]), 32, whole_row=False)]
+        [['a', 'c']]
+    """
     from datasets import Dataset
     from torch.utils.data import DataLoader
 

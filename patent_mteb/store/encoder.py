@@ -31,6 +31,7 @@ from patent_mteb.identity import json_digest
 from patent_mteb.store.batches import loader_of, rows_of, texts_of
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, plain, resolve, weightless
+from patent_mteb.store.settings import NEUTRAL, LiveIdentity, note, weights_changed
 from patent_mteb.store.space import DTYPES, Space
 from patent_mteb.store.store import EmbeddingStore
 
@@ -41,10 +42,6 @@ __all__ = ["Stats", "StoredEncoder", "stored"]
 
 logger = logging.getLogger(__name__)
 
-_NEUTRAL = frozenset(
-    {"batch_size", "show_progress_bar", "precision", "device", "convert_to_numpy", "convert_to_tensor", "pool", "chunk_size"}
-)
-"""Arguments of ``encode`` that change how vectors are made or handed over, not what they are; precision is applied afterwards."""
 _UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_available"})
 
 
@@ -97,6 +94,14 @@ def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: s
 
     Raises:
         ModelError: the model is no encoder, or has no name and revision to tell its vectors from another's.
+
+    Example:
+        >>> import mteb
+        >>> import patent_mteb
+        >>> model = stored(mteb.get_model("mteb/baseline-random-encoder"), "store")
+        >>> runs = [patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample") for _ in range(2)]
+        >>> model.stats.encoded < model.stats.texts / 2  # the second time nothing is encoded
+        True
     """
     if isinstance(model, ModelMeta) and "late-interaction" in model.model_type:
         model = model.load_model()
@@ -105,7 +110,7 @@ def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: s
     return StoredEncoder(model, path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), dtype, chunk_texts=chunk_texts)
 
 
-class StoredEncoder:
+class StoredEncoder(LiveIdentity):
     """An mteb encoder in front of an :class:`EmbeddingStore`; made by :func:`stored`, which says what the arguments are.
 
     An encoder of your own may define ``store_prompt(task_metadata, prompt_type) -> str`` (the prompt that it puts before a text;
@@ -129,7 +134,7 @@ class StoredEncoder:
             meta = self._model.mteb_model_meta
         self._meta = _checked_meta(meta, type(model).__name__)
         self._doubles: dict[str, Any] = {}
-        self.mteb_model_meta: ModelMeta = self._meta
+        self.mteb_model_meta = self._meta
         if dtype != "float32":
             kwargs = {**(self._meta.experiment_kwargs or {}), "store_dtype": dtype}
             self.mteb_model_meta = self._meta.model_copy(update={"experiment_kwargs": kwargs})
@@ -142,7 +147,7 @@ class StoredEncoder:
             ModelError: what its loader gives is no encoder.
         """
         if self._model is None:
-            self._model = _as_encoder(self._meta.load_model())
+            self._model = note(_as_encoder(self._meta.load_model()))
             facts = facts_of(self._model, self._model.mteb_model_meta)
             write_json(self._facts_path(), {"model": self._meta.name, "revision": self._meta.revision, **asdict(facts)})
         return self._model
@@ -237,8 +242,10 @@ class StoredEncoder:
             "model": self._meta.name,
             "revision": self._meta.revision,
             "settings": facts.settings,
-            "encode_kwargs": {name: plain(value) for name, value in kwargs.items() if name not in _NEUTRAL and value is not None},
+            "encode_kwargs": {name: plain(value) for name, value in kwargs.items() if name not in NEUTRAL and value is not None},
         }
+        if self.loaded and (weights := weights_changed(self._model)):
+            identity["weights"] = weights
         space = self.store.space(identity, self.dtype)
         keys = hash_texts(rows_of(inputs, texts) if prompt.whole_row else texts, prompt.text, prompt.context)
         first = distinct(keys)

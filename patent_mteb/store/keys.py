@@ -25,6 +25,12 @@ def hash_texts(texts: Iterable[str], prompt: str = "", context: str = "") -> Key
 
     Returns:
         [n, 16] uint8.
+
+    Example:
+        >>> from patent_mteb.store import hash_texts
+        >>> keys = hash_texts(["a pump", "a valve"])
+        >>> keys.shape, bool((keys == hash_texts(["a pump", "a valve"], prompt="query: ")).all())
+        ((2, 16), False)
     """
     start = hashlib.blake2b(digest_size=KEY_BYTES)
     for part in (context, prompt):
@@ -44,6 +50,11 @@ def halves(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
     Raises:
         ValueError: the array is not [n, 16] uint8.
+
+    Example:
+        >>> from patent_mteb.store.keys import halves, hash_texts
+        >>> [half.shape for half in halves(hash_texts(["a pump", "a valve", "a pump"]))]
+        [(3,), (3,)]
     """
     if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_BYTES:
         raise ValueError(f"keys must be an [n, {KEY_BYTES}] array of uint8, got {keys.dtype} {keys.shape}")
@@ -52,7 +63,13 @@ def halves(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
 
 def distinct(keys: Keys) -> NDArray[np.int64]:
-    """Positions of the first occurrence of every distinct key, ascending."""
+    """Positions of the first occurrence of every distinct key, ascending.
+
+    Example:
+        >>> from patent_mteb.store.keys import distinct, hash_texts
+        >>> distinct(hash_texts(["a pump", "a valve", "a pump"])).tolist()
+        [0, 1]
+    """
     high, low = halves(keys)
     order = np.lexsort((low, high))
     new = np.ones(len(order), bool)

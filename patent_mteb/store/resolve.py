@@ -85,7 +85,14 @@ class Facts:
 
 
 def kind_of(encoder: type | Any) -> str:
-    """How an encoder, or a class of encoders, resolves prompts."""
+    """How an encoder, or a class of encoders, resolves prompts.
+
+    Example:
+        >>> from mteb.models import SentenceTransformerEncoderWrapper
+        >>> from patent_mteb.store.resolve import kind_of
+        >>> kind_of(SentenceTransformerEncoderWrapper), kind_of(object)
+        ('sentence-transformer', 'unknown')
+    """
     cls = encoder if isinstance(encoder, type) else type(encoder)
     if hasattr(cls, "store_prompt"):
         return "own"
@@ -100,7 +107,15 @@ def kind_of(encoder: type | Any) -> str:
 
 
 def resolve(encoder: Any, facts: Facts, task: TaskMetadata, prompt_type: PromptType | None, hf_split: str, hf_subset: str) -> Prompt:
-    """The prompt that an encoder (or its weightless double) puts before the texts of a task."""
+    """The prompt that an encoder (or its weightless double) puts before the texts of a task.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.store.resolve import facts_of, resolve
+        >>> model, task = mteb.get_model("mteb/baseline-random-encoder"), mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
+        >>> resolve(model, facts_of(model, model.mteb_model_meta), task.metadata, None, "test", "default")
+        Prompt(text='', context='', whole_row=False)
+    """
     role = prompt_type.value if prompt_type else None
     if facts.kind == "own":
         return Prompt(encoder.store_prompt(task, prompt_type))
@@ -139,13 +154,21 @@ def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
 
 
 def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
-    """Everything about a loaded encoder that :func:`resolve` and the store's identity need."""
+    """Everything about a loaded encoder that :func:`resolve` and the store's identity need.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.store.resolve import facts_of
+        >>> model = mteb.get_model("mteb/baseline-random-encoder")
+        >>> facts_of(model, model.mteb_model_meta).kind
+        'no prompt'
+    """
     kind = kind_of(encoder)
     loader_kwargs = {name: value for name, value in meta.loader_kwargs.items() if name not in _NEUTRAL_KWARGS}
     if kind in ("sentence-transformer", "instruction"):
         loader_kwargs = {name: value for name, value in loader_kwargs.items() if name not in _PROMPT_KWARGS}
     settings: dict[str, Any] = {
-        "encoder": _qualified(type(encoder)),
+        "encoder": getattr(type(encoder), "stored_as", None) or _qualified(type(encoder)),
         "loader_kwargs": plain(loader_kwargs),
         "experiment_kwargs": plain(dict(meta.experiment_kwargs or {})),
     }
@@ -176,6 +199,13 @@ def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
 
     Returns:
         None if the wrapper is not one of those whose constructor is known to set no more than what is set here.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.store.resolve import facts_of, weightless
+        >>> model = mteb.get_model("mteb/baseline-random-encoder")
+        >>> type(weightless(model.mteb_model_meta, facts_of(model, model.mteb_model_meta))) is type(model)
+        True
     """
     cls: Any = meta.loader
     if not isinstance(cls, type) and facts.settings.get("encoder") == _qualified(SentenceTransformerEncoderWrapper):
@@ -229,7 +259,13 @@ def _core_settings(model: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it, the same in every process: functions and types by their names, arrays by their content."""
+    """A value as JSON can hold it, the same in every process: functions and types by their names, arrays by their content.
+
+    Example:
+        >>> from patent_mteb.store.resolve import plain
+        >>> plain({"layers": (1, 2), "names": {"b", "a"}, "limit": float("inf")})
+        {'layers': [1, 2], 'names': ['a', 'b'], 'limit': 'inf'}
+    """
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)
     if value is None or isinstance(value, (bool, int, float, str)):

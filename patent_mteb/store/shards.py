@@ -14,6 +14,7 @@ Checksums are 64-bit XXH3.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.store.keys import KEY_BYTES, Keys
 
-__all__ = ["INDEX_SUFFIX", "ROWS_SUFFIX", "Block", "BlockKeys", "Damage", "Shard", "ShardWriter", "checksum"]
+__all__ = ["INDEX_SUFFIX", "ROWS_SUFFIX", "Block", "BlockKeys", "Damage", "Shard", "ShardWriter", "Unwritten", "checksum"]
 
 INDEX_SUFFIX = ".index"
 ROWS_SUFFIX = ".rows"
@@ -44,7 +45,13 @@ _CHECK = struct.Struct("<Q")
 
 
 def checksum(data: Any) -> int:
-    """64-bit XXH3 of a bytes-like object or a contiguous array."""
+    """64-bit XXH3 of a bytes-like object or a contiguous array.
+
+    Example:
+        >>> from patent_mteb.store.shards import checksum
+        >>> checksum(b"a pump") == checksum(b"a pump"), checksum(b"a pump") == checksum(b"a pumq")
+        (True, False)
+    """
     return xxhash.xxh3_64_intdigest(data)
 
 
@@ -97,6 +104,18 @@ class Shard:
         space: digest of the space that the shard must belong to.
         dtype: type of the vectors' elements.
         ragged: whether a key has any number of rows instead of one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from patent_mteb.store.keys import hash_texts
+        >>> from patent_mteb.store.shards import Shard, ShardWriter
+        >>> writer = ShardWriter(Path(), "space", np.dtype("<f4"), width=2, ragged=False)
+        >>> writer.append(hash_texts(["a pump"]), np.ones((1, 2), "<f4"), None)
+        >>> writer.close()
+        >>> blocks, damages = Shard(next(Path().glob("*.index")), "space", np.dtype("<f4"), ragged=False).read_new()
+        >>> len(blocks), damages
+        (1, [])
     """
 
     def __init__(self, index_path: Path, space: str, dtype: np.dtype[Any], ragged: bool) -> None:
@@ -109,6 +128,8 @@ class Shard:
         self._ragged = ragged
         self._offset = 0
         self._seen_size = -1
+        self._inode = -1
+        self._needed_bytes = 0
 
     @property
     def row_bytes(self) -> int:
@@ -120,6 +141,7 @@ class Shard:
             if self.index_path.stat().st_size == self._seen_size:
                 return [], []
             with self.index_path.open("rb") as stream:
+                self._inode = os.fstat(stream.fileno()).st_ino
                 stream.seek(self._offset)
                 data = stream.read()
             stored_rows = self.rows_path.stat().st_size if self.rows_path.exists() else 0
@@ -141,6 +163,7 @@ class Shard:
                 damages.append(Damage(self.rows_path, f"cut off before row {block.first_row + block.rows}", block.texts))
             else:
                 blocks.append(parsed)
+                self._needed_bytes = (block.first_row + block.rows) * self.row_bytes
         self._offset += position
         return blocks, damages
 
@@ -185,16 +208,28 @@ class Shard:
         block = Block(first_row, rows, rows_checksum, texts)
         return BlockKeys(block, keys, first_rows, lengths), end + _CHECK.size
 
+    def intact(self) -> bool:
+        """Whether the files are still those that were read, not removed, replaced or cut off by another process."""
+        try:
+            state = self.index_path.stat()
+            whole = state.st_ino == self._inode and state.st_size >= self._offset
+            return whole and (not self._needed_bytes or self.rows_path.stat().st_size >= self._needed_bytes)
+        except OSError:
+            return False
+
     def map(self) -> NDArray[Any]:
         """The rows as a read-only memory map, [rows, width]; unmapped when the last view of it goes.
 
         Raises:
-            FileNotFoundError: the shard was pruned meanwhile.
+            FileNotFoundError: the shard was pruned or cut off meanwhile.
         """
         rows = self.rows_path.stat().st_size // self.row_bytes
         if rows == 0:
             return np.empty((0, self.width), self._dtype)
-        return np.memmap(self.rows_path, self._dtype, "r", shape=(rows, self.width))
+        try:
+            return np.memmap(self.rows_path, self._dtype, "r", shape=(rows, self.width))
+        except ValueError as error:
+            raise FileNotFoundError(f"{self.rows_path} was cut off") from error
 
     def verify(self, block: Block, view: NDArray[Any]) -> bool:
         """Whether the rows of a block are the ones that were written; read only once per reader."""
@@ -216,6 +251,28 @@ class Shard:
             return 0
 
 
+class Unwritten:
+    """Rows that could not be written to a shard: they lie in memory, and whoever reads finds them there.
+
+    Args:
+        rows: [rows, width].
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.store.shards import Unwritten
+        >>> Unwritten(np.ones((1, 2))).width
+        2
+    """
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        self.rows = rows
+        self.width = int(rows.shape[1])
+
+    def map(self) -> NDArray[Any]:
+        """The rows, as :meth:`Shard.map` gives those of a shard."""
+        return self.rows
+
+
 class ShardWriter:
     """Appends blocks to a shard of its own, which no other writer touches.
 
@@ -225,12 +282,24 @@ class ShardWriter:
         dtype: type of the vectors' elements.
         width: their dimensions.
         ragged: whether a key has any number of rows instead of one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from patent_mteb.store.keys import hash_texts
+        >>> from patent_mteb.store.shards import ShardWriter
+        >>> writer = ShardWriter(Path(), "space", np.dtype("<f4"), width=2, ragged=False)
+        >>> writer.append(hash_texts(["a pump"]), np.ones((1, 2), "<f4"), None)
+        >>> writer.close()
+        >>> sorted(path.suffix for path in Path().iterdir()), writer.nbytes
+        (['.index', '.rows'], 8)
     """
 
     def __init__(self, directory: Path, space: str, dtype: np.dtype[Any], width: int, ragged: bool) -> None:
         self.pid = os.getpid()
         self.width = width
         self.rows = 0
+        self._index_bytes = 0
         self._ragged = ragged
         self._row_bytes = width * dtype.itemsize
         stem = directory / f"{time.time_ns():016x}-{self.pid}-{secrets.token_hex(4)}"
@@ -238,9 +307,23 @@ class ShardWriter:
         text = json.dumps(header, sort_keys=True).encode()
         start = _MAGIC + text.ljust(_HEADER_BYTES - len(_MAGIC) - _CHECK.size)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        self._rows_file = os.open(stem.with_suffix(ROWS_SUFFIX), flags, 0o644)
-        self._index_file = os.open(stem.with_suffix(INDEX_SUFFIX), flags, 0o644)
-        _write_all(self._index_file, start + _CHECK.pack(checksum(start)))
+        self._rows_path, self._index_path = stem.with_suffix(ROWS_SUFFIX), stem.with_suffix(INDEX_SUFFIX)
+        self._rows_file = os.open(self._rows_path, flags, 0o644)
+        try:
+            self._index_file = os.open(self._index_path, flags, 0o644)
+        except OSError:
+            os.close(self._rows_file)
+            self._rows_path.unlink(missing_ok=True)
+            raise
+        try:
+            self._add(start + _CHECK.pack(checksum(start)))
+        except OSError:
+            self.abandon()
+            raise
+
+    def _add(self, data: bytes) -> None:
+        _write_all(self._index_file, data)
+        self._index_bytes += len(data)
 
     @property
     def nbytes(self) -> int:
@@ -255,13 +338,32 @@ class ShardWriter:
         if self._ragged:
             assert lengths is not None
             record += lengths.astype("<u4").tobytes()
-        _write_all(self._index_file, record + _CHECK.pack(checksum(record)))
+        self._add(record + _CHECK.pack(checksum(record)))
         self.rows += len(body)
 
     def sync(self) -> None:
         """Ask the system to bring everything to the disk, so that a power failure loses nothing either."""
         os.fsync(self._rows_file)
         os.fsync(self._index_file)
+
+    def in_place(self) -> bool:
+        """Whether both files are still where they were made: another process may have removed them."""
+        try:
+            here = ((self._rows_file, self._rows_path), (self._index_file, self._index_path))
+            return all(os.path.samestat(os.fstat(file), path.stat()) for file, path in here)
+        except OSError:
+            return False
+
+    def abandon(self) -> None:
+        """Close a shard that could not be written to: what is unfinished at its end goes, or all of it if nothing is finished."""
+        with contextlib.suppress(OSError):
+            if self.rows:
+                os.ftruncate(self._index_file, self._index_bytes)
+                os.ftruncate(self._rows_file, self.nbytes)
+            elif self.in_place():
+                self._index_path.unlink()
+                self._rows_path.unlink()
+        self.close()
 
     def close(self) -> None:
         os.close(self._rows_file)

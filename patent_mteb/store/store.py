@@ -40,7 +40,15 @@ _FORMAT = 1
 
 
 def default_path() -> Path:
-    """``PATENT_MTEB_STORE``, else ``store`` in the suite's user cache."""
+    """``PATENT_MTEB_STORE``, else ``store`` in the suite's user cache.
+
+    Example:
+        >>> import os
+        >>> from patent_mteb.store import default_path
+        >>> os.environ["PATENT_MTEB_STORE"] = "/data/store"
+        >>> default_path().as_posix()
+        '/data/store'
+    """
     if explicit := os.environ.get("PATENT_MTEB_STORE"):
         return Path(explicit).expanduser()
     return cache_root() / "store"
@@ -118,6 +126,14 @@ class EmbeddingStore:
 
     Raises:
         DataError: the directory holds something else, or a store of a later format.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.store import EmbeddingStore, hash_texts
+        >>> store = EmbeddingStore("store")
+        >>> store.space({"model": "my-encoder", "revision": "1"}).append(hash_texts(["a pump"]), np.ones((1, 2), np.float32))
+        >>> [(info.model, info.texts, info.width) for info in store.info()], store.verify().ok
+        ([('my-encoder', 1, 2)], True)
     """
 
     def __init__(self, path: Path | str | None = None, *, shard_bytes: int = 256 << 20, memory_limit: int = 4 << 30) -> None:

@@ -15,6 +15,7 @@ from patent_mteb._mteb import TaskHooks
 from patent_mteb.data import sources
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import cache_root
+from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 
 if TYPE_CHECKING:
@@ -134,6 +135,9 @@ class PatentTask(TaskHooks, AbsTask):
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
         """The data of the split with the texts that this model reads; the same for all models unless a task says otherwise."""
         return data_split
+
+    def admit(self, model: MTEBModels, **arguments: Any) -> None:
+        check_identity(model, arguments.get("encode_kwargs"))
 
     def checked(self, scores: Any) -> Any:
         """The scores, if the main one is a number: a NaN is no score.

@@ -114,7 +114,8 @@ def read_folder(folder: Path, revision: str) -> Folder:
     tables = beir.read_beir(folder)
     counts: Counter[str] = Counter()
     texts = _representations(folder / "queries.parquet", tables, counts)
-    rows = _metadata(folder / "metadata.parquet", tables)
+    rows, odd = beir.metadata_rows(folder, tables)
+    counts.update(odd)
     positive = slices.positive(tables.qrels)
     parts, unformed = _slices(folder, positive, rows, counts)
     for what, number in counts.items():
@@ -138,15 +139,6 @@ def _representations(path: Path, tables: beir.BeirFolder, counts: Counter[str]) 
     if without := len(tables.queries) - texts.num_rows:
         counts["queries without a row in queries.parquet"] = without
     return texts
-
-
-_METADATA = {"family_id": pa.string(), "jurisdiction": pa.string(), "publication_year": pa.int64(), "ipc": pa.list_(pa.string())}
-
-
-def _metadata(path: Path, tables: beir.BeirFolder) -> dict[str, dict[str, Any]]:
-    if tables.metadata is not None:
-        files.read_parquet(path, {name: kind for name, kind in _METADATA.items() if name in tables.metadata.column_names})
-    return files.table_rows(tables.metadata)
 
 
 def _slices(

@@ -11,7 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from patent_mteb import files
-from patent_mteb.data.sources import DataSet, Source
+from patent_mteb.data.sources import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.patents import views
@@ -29,10 +29,13 @@ from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import Scorer, zero_shot
 from patent_mteb.recipes import beir
-from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, SPLITS, LabelSet, check
+from patent_mteb.recipes.label_sets import SPLITS
+from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, LabelSet, check
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.checks import refuse_trivial_clusters, say
 from patent_mteb.tasks.frozen import FrozenTask
+from patent_mteb.tasks.labelled import LabelledTexts, labelled_texts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
@@ -92,7 +95,7 @@ FACTS = Facts(
     paper_queries=46_069,  # §1
     section_grid={Cell(query, corpus).name: (query, corpus) for query in QUERY_VIEWS for corpus in CORPUS_VIEWS},  # §3.4
     known_by=("corpus.jsonl", "qrels"),
-    check=check,
+    check=partial(check, allow_empty_views=True),
 )
 
 HEADLINE = Cell("TAC", "TAC")
@@ -120,7 +123,8 @@ class Folder:
 def read_folder(folder: Path, revision: str) -> Folder:
     """Read the benchmark's directory; ``revision`` keeps two states of one directory apart."""
     tables = beir.read_beir(folder)
-    rows = files.table_rows(tables.metadata)
+    rows, counts = beir.metadata_rows(folder, tables)
+    say(folder, counts)
     parts, unformed = _slices(tables, rows)
     return Folder(
         tables,
@@ -191,13 +195,16 @@ def _view(tables: beir.BeirFolder, name: str, keys: Mapping[str, Any], folder: P
     path = folder / "views.parquet"
     if tables.views is None or name not in tables.views.column_names:
         raise DataError(f"the text view {name} is missing", path=path, remedy=f"write column '{name}', or leave out tasks that need it")
+    files.check_columns(tables.views, {name: pa.string()}, path)
     texts = dict(zip(tables.views["_id"].to_pylist(), tables.views[name].to_pylist(), strict=True))
     missing = [key for key in keys if key not in texts]
     if missing:
         raise DataError(
             f"{len(missing)} documents or queries have no row, first '{missing[0]}'", path=path, remedy="write one row for each"
         )
-    return {key: texts[key] or "" for key in keys}
+    view = {key: texts[key] or "" for key in keys}
+    say(path, {f"of {len(view)} rows have an empty view {name}": sum(not text.strip() for text in view.values())})
+    return view
 
 
 RETRIEVAL_TASKS = tuple(
@@ -218,53 +225,6 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     ".NoDWPI": PUBLIC_FIELDS,
 }
 """Suffix of the task name -> text fields (§3.6): Combined, DWPIonly and noDWPI."""
-
-
-@dataclass(frozen=True)
-class LabelledTexts:
-    """A label set with its texts: ``texts[split]`` and ``labels[split]`` run in parallel; ``classes`` is the taxonomy."""
-
-    texts: dict[str, list[str]]
-    labels: dict[str, list[list[str]]]
-    classes: tuple[str, ...]
-
-
-@lru_cache(maxsize=2)
-def _fields(path: Path, revision: str) -> dict[str, dict[str, str]]:
-    columns = (*DWPI_FIELDS, *PUBLIC_FIELDS)
-    return files.table_rows(files.read_parquet(path, {"_id": pa.string(), **dict.fromkeys(columns, pa.string())}))
-
-
-def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> LabelledTexts:
-    """The texts and labels of one set and one text variant, by split.
-
-    Raises:
-        DataError: a file or column is missing, a document has no texts, or a split is empty.
-    """
-    path = source.path(f"labels/{label_set}.parquet")
-    table = files.read_parquet(path, {"_id": pa.string(), "split": pa.string(), "labels": pa.list_(pa.string())})
-    texts_of = _fields(source.path("fields.parquet"), source.revision)
-    texts: dict[str, list[str]] = {split: [] for split in SPLITS}
-    labels: dict[str, list[list[str]]] = {split: [] for split in SPLITS}
-    empty = 0
-    for row, record in enumerate(table.to_pylist(), start=1):
-        if record["split"] not in texts:
-            raise DataError(f"split '{record['split']}' is none of {', '.join(SPLITS)}", path=path, row=row, remedy="correct the split")
-        found = texts_of.get(record["_id"])
-        if found is None:
-            raise DataError(f"document '{record['_id']}' has no row in fields.parquet", path=path, row=row, remedy="add the row")
-        text = views.join_sections([found[name] or "" for name in fields])
-        empty += not text
-        texts[record["split"]].append(text)
-        labels[record["split"]].append(record["labels"])
-    if empty == table.num_rows:
-        raise DataError(f"no document has text in {', '.join(fields)}", path=source.path("fields.parquet"), remedy="fill these columns")
-    if empty:
-        logger.warning("%s: %d of %d documents have no text in %s", path.name, empty, table.num_rows, ", ".join(fields))
-    for split, rows in texts.items():
-        if not rows:
-            raise DataError(f"split '{split}' is empty", path=path, remedy="the protocol needs train, validation and test documents")
-    return LabelledTexts(texts, labels, tuple(sorted({label for record in labels.values() for row in record for label in row})))
 
 
 class LabelTask(FrozenTask):
@@ -331,13 +291,13 @@ class LabelClustering(LabelTask):
 
     def load_split(self) -> LabelledTexts:
         data = super().load_split()
+        refuse_trivial_clusters(_test_classes(data), self.source.path(f"labels/{self.label_set.name}.parquet"))
         return LabelledTexts({"test": data.texts["test"]}, data.labels, data.classes)
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
-        counts = Counter(label for rows in data.labels.values() for labels in rows for label in labels)
         found = cluster(
             embeddings["test"],
-            single_label(data.labels["test"], counts),
+            _test_classes(data),
             clusters=min(len(data.classes), len(embeddings["test"])),
             silhouette=os.environ.get("PATENT_MTEB_SILHOUETTE") == "1",
         )
@@ -349,6 +309,11 @@ class LabelClustering(LabelTask):
             "n_classes": found.classes,
         }
         return scores if found.silhouette is None else {**scores, "silhouette": found.silhouette}
+
+
+def _test_classes(data: LabelledTexts) -> list[str]:
+    """The one class of each test document."""
+    return single_label(data.labels["test"], Counter(label for rows in data.labels.values() for labels in rows for label in labels))
 
 
 LABEL_VARIANTS = tuple((label_set, suffix, fields) for label_set in LABEL_SETS for suffix, fields in VARIANTS.items())

@@ -26,7 +26,7 @@ def test_round_trip(folder):
     assert (tables.corpus, tables.queries, tables.qrels) == (CORPUS, QUERIES, QRELS)
     assert tables.metadata.to_pylist() == [{"_id": "d1", "family_id": "F"}]
     assert tables.views.column_names == ["_id", "TA"]
-    assert tables.counts == {}
+    assert tables.counts == {"judgements with a score above 1 (gains of graded relevance)": 1}
 
 
 def test_beir_reads_what_we_write(folder):
@@ -117,6 +117,7 @@ def test_what_is_odd_is_counted_and_the_rest_goes_on(folder):
     pq.write_table(pa.table({"_id": ["d1", "zz"]}), folder / "metadata.parquet")
     tables = read_beir(folder)
     assert tables.counts == {
+        "judgements with a score above 1 (gains of graded relevance)": 1,
         "judgements of a document for itself (ignored)": 1,
         "documents with an empty text": 1,
         "queries with an empty text": 1,

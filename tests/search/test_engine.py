@@ -9,12 +9,16 @@ from searching import METADATA, context_of, corpus_of, left_out, ranking, run_of
 from worlds import HashEncoder
 
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.experiments import sweep
 from patent_mteb.search.base import ArraySearch
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import FAST_VARIABLE, AsMteb, Foreign, engine
+from patent_mteb.search.fusion import Hybrid
+from patent_mteb.search.rerank import Reranked
 from patent_mteb.search.run import Run, ranked_ids
+from patent_mteb.search.sections import BestSection
 
 CORPUS = {f"d{i:02}": " ".join(["rotor"] * (i % 7) + ["blade"] * (i % 5) + ["tower"]) for i in range(30)}
 QUERIES = {"q": "rotor blade", "p": "tower", "o": "blade"}
@@ -96,6 +100,46 @@ def test_a_foreign_model_is_indexed_anew_for_every_corpus_and_every_search():
     corpus = corpus_of(CORPUS)
     first, second = (run_of(wrapped, corpus, QUERIES, 5).to_dict() for _ in range(2))
     assert first == second == ranking(SearchEncoderWrapper(HashEncoder()), CORPUS, QUERIES, 5)
+
+
+WRAPPED = {
+    "alone": engine,
+    "hybrid": lambda model: Hybrid(model, bm25(), alpha=0.5),
+    "cached": Cached,
+    "reranked": lambda model: Reranked(model, Cross(), k=5, max_length=None),
+    "sections": BestSection,
+    "sweep's clock": lambda model: sweep._Clock(model, {}, None),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPPED)
+def test_a_foreign_model_is_indexed_once_a_search_whatever_is_around_it(wrap):
+    model = Counting()
+    corpus = corpus_of(CORPUS, sections=[[text, text.split()[0]] for text in CORPUS.values()])
+    run_of(WRAPPED[wrap](model), corpus, QUERIES, 5, hidden=HIDDEN)
+    assert model.indexed == 1
+
+
+def test_no_more_documents_come_back_than_were_asked_for():
+    """A model may return what it likes; a ranking from the cache was cut and the same one from the model was not."""
+
+    class Generous(Counting):
+        def search(self, queries, *, top_k, **context):
+            return super().search(queries, top_k=1000, **context)
+
+    expected = {query: dict(list(found.items())[:4]) for query, found in ranking(Counting(), CORPUS, QUERIES, 30).items()}
+    assert run_of(Generous(), CORPUS, QUERIES, 4).to_dict() == expected
+    corpus, cached = corpus_of(CORPUS), Cached(Generous())
+    assert [run_of(cached, corpus, QUERIES, 4).to_dict() for _ in range(2)] == [expected, expected]
+
+
+def test_a_corpus_that_could_not_be_indexed_is_refused_again():
+    twice = corpus_of(CORPUS).select([0, 1, 0])
+    for system in (bm25(), engine(HashEncoder()), engine(Counting())):
+        system.ensure_indexed(corpus_of(CORPUS), context_of())
+        for _ in range(2):
+            with pytest.raises(DataError, match="'d00' occurs twice"):
+                system.ensure_indexed(twice, context_of())
 
 
 @pytest.mark.parametrize(

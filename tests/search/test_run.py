@@ -255,6 +255,18 @@ def test_what_a_search_learned_survives_the_cache_on_disk(tmp_path, parts, stage
     assert [path.name for path in tmp_path.iterdir()] == ["key.npz"]
 
 
+def test_all_that_a_run_holds_counts_for_the_memory_of_the_cache():
+    docs, scores = np.zeros((1, 1000), np.int32), np.zeros((1, 1000), np.float32)
+    plain = Run(["q"], DOCS, docs, scores)
+    whole = Run(["q"], DOCS, docs, scores, docs, FirstStage(plain, 1000))  # 8 kB, 4 kB of parts, 8 kB of the first stage
+    cache = RunCache(memory_mb=0.03)
+    for key in "ab":
+        cache.put(key, 1000, whole)
+    assert cache.get("a", 1) is None
+    cache.put("c", 1000, plain)
+    assert cache.get("b", 1) is not None
+
+
 def test_a_run_of_another_form_in_the_cache_is_computed_again(tmp_path, caplog):
     np.savez(tmp_path / "key.npz", docs=np.zeros((1, 1)), ids=np.frombuffer(b'[["q"],["d"]]', np.uint8))
     with caplog.at_level(logging.WARNING, "patent_mteb"):

@@ -23,6 +23,7 @@ from patent_mteb.errors import AccessError, DataError, ModelError
 from patent_mteb.models.section_tags import reads_section_tags, with_section_tags
 from patent_mteb.recipes.patentmap import DATA_SET, Params, build
 from patent_mteb.search.bm25 import BM25, BM25Settings
+from patent_mteb.search.cache import Cached
 from patent_mteb.search.engine import engine
 from patent_mteb.search.passages import Passages
 from patent_mteb.search.sections import BestSection
@@ -182,6 +183,12 @@ def test_best_section_equals_the_passage_wrapper(root):
     lexical, by_passages = run(CLM, BM25(BM25Settings())), run(CLM, Passages(BM25(BM25Settings()), splitter=Sections("sections")))
     assert lexical["recall_at_20"] == pytest.approx(by_passages["recall_at_20"], abs=1e-5)
     assert "section_share_claim" in lexical
+
+
+def test_passages_read_the_sections_in_a_cache_as_without_it(root):
+    model = Passages(Words(), splitter=Sections("sections"))
+    expected, found = run(CLM, model), run(CLM, Cached(model))
+    assert found == pytest.approx(expected, nan_ok=True)
 
 
 class Numbers:

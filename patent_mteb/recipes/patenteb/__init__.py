@@ -55,6 +55,15 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
     Raises:
         DataError: no family passes the filters.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb import sample
+        >>> from patent_mteb.recipes import patenteb
+        >>> patents, citations = sample.generate()
+        >>> log = patenteb.build(patents[:150], citations, Path("tables"), patenteb.SAMPLE)
+        >>> log.files[0]
+        'datalyes/class_bloom/test/data.parquet'
     """
     log = BuildLog("PatenTEB")
     world = make_world(patents, citations, params, log)

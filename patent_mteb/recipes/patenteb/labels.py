@@ -25,7 +25,16 @@ def _stratified(world: World, rows: Sequence[Row], label: str, share: float, pur
 
 
 def released(world: World, task: str, rows: list[Row]) -> list[Row]:
-    """The share of the training rows of a table that is released, drawn label by label."""
+    """The share of the training rows of a table that is released, drawn label by label.
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE, labels, world
+        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> rows = labels.text2ipc3_rows(made, "train")
+        >>> len(rows), len(labels.released(made, "class_text2ipc3", rows))
+        (296, 237)
+    """
     share = min(1.0, world.params.max_train_rows / max(1, len(rows))) * world.params.released_train
     kept = _stratified(world, rows, "label", share, f"train {task}")
     world.log.step(f"{task} train, released share", len(rows), len(kept))
@@ -33,7 +42,15 @@ def released(world: World, task: str, rows: list[Row]) -> list[Row]:
 
 
 def text2ipc3_rows(world: World, split: str) -> list[Row]:
-    """Every family of a split with its dominant IPC3."""
+    """Every family of a split with its dominant IPC3.
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE, labels, world
+        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> list(labels.text2ipc3_rows(made, "test")[0])
+        ['first_ipcr3', 'first_ipcr3_count', 'label', 'q', 'text']
+    """
     return [
         {**world.class_of(name), "label": world.families[name].dominant, "q": name, "text": world.families[name].text}
         for name in world.members(split)
@@ -48,7 +65,15 @@ def _years_later(day: dt.date, years: int) -> dt.date:
 
 
 def bloom_labels(world: World) -> dict[str, str]:
-    """``early``, ``late`` or ``normal`` for every retained family filed before the cutoff, within its dominant IPC3."""
+    """``early``, ``late`` or ``normal`` for every retained family filed before the cutoff, within its dominant IPC3.
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE, labels, world
+        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> sorted(set(labels.bloom_labels(made).values()))
+        ['early', 'late', 'normal']
+    """
     params = world.params
     counts: dict[str, tuple[int, int]] = {}
     for name, family in world.families.items():
@@ -75,7 +100,15 @@ def bloom_labels(world: World) -> dict[str, str]:
 
 
 def bloom_rows(world: World, labels: Mapping[str, str], split: str) -> list[Row]:
-    """The families of a split that bloom early or late, and some of the others."""
+    """The families of a split that bloom early or late, and some of the others.
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE, labels, world
+        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> list(labels.bloom_rows(made, labels.bloom_labels(made), "test")[0])
+        ['q', 'text', 'label']
+    """
     members = [name for name in world.members(split) if name in labels]
     sizes = Counter(labels[name] for name in members)
     normal = world.order((name for name in members if labels[name] == "normal"), "bloom")
@@ -87,7 +120,15 @@ def bloom_rows(world: World, labels: Mapping[str, str], split: str) -> list[Row]
 
 
 def old_new_rows(world: World, split: str) -> list[Row]:
-    """One row a citation between two families of a split, turned at random: which is the newer one?"""
+    """One row a citation between two families of a split, turned at random: which is the newer one?
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE, labels, world
+        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> sorted({row["label"] for row in labels.old_new_rows(made, "test")})
+        ['newer', 'older']
+    """
     members = set(world.members(split))
     links = sorted((citing, cited) for citing in members for cited in world.graph.cites.get(citing, ()) if cited in members)
     rows: list[Row] = []

@@ -17,7 +17,15 @@ _DRAWS = 64
 
 
 def fragment_rows(world: World, task: str, query: Role | Literal["title"], target: Role | None) -> list[Row]:
-    """One row a family of the test split that has the query fragment; the target is a fragment, or (None) the full text."""
+    """One row a family of the test split that has the query fragment; the target is a fragment, or (None) the full text.
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE, pairs, world
+        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> list(pairs.fragment_rows(made, "problem2solution", "problem", "solution")[0])
+        ['first_ipcr3', 'first_ipcr3_count', 'q', 'problem', 'solution']
+    """
     rows: list[Row] = []
     members = world.members("test")
     absent = emptied = 0
@@ -57,7 +65,15 @@ def _unlike_pairs(world: World, names: Sequence[str], wanted: int, purpose: str)
 
 
 def paraphrase_rows(world: World, task: str, role: Role) -> list[Row]:
-    """Pairs of fragments of test families: linked ones of the same domain (label 1), unlinked ones of disjoint domains (label 0)."""
+    """Pairs of fragments of test families: linked ones of the same domain (label 1), unlinked ones of disjoint domains (label 0).
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE, pairs, world
+        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> sorted({row["label"] for row in pairs.paraphrase_rows(made, "para_problem", "problem")})
+        [0, 1]
+    """
     share = world.params.positive_share
     names = [name for name in world.members("test") if world.families[name].abstract.get(role)]
     having = set(names)

@@ -61,6 +61,14 @@ def retrieval_rows(world: World, objective: str, split: str = "test") -> list[Ro
 
     Args:
         objective: one of :data:`OBJECTIVES`.
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE, retrieval, world
+        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> row = retrieval.retrieval_rows(made, "OUT")[0]
+        >>> row["neg_computed_domain"], row["pos_link_type"]
+        ('OUT', 'CITED_BY')
     """
     relations, preferences = OBJECTIVES[objective]
     positives = {query: _positives(world, query, relations) for query in world.members(split)}

@@ -40,7 +40,16 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 
 def tables(world: World) -> Iterator[tuple[str, str, list[Row]]]:
-    """(repository, split, rows) of every table."""
+    """(repository, split, rows) of every table.
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE, world
+        >>> from patent_mteb.recipes.patenteb.tables import tables
+        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> [(name, split) for name, split, rows in tables(made)][:3]
+        [('retrieval_IN', 'test'), ('retrieval_MIXED', 'test'), ('retrieval_OUT', 'test')]
+    """
     for objective in OBJECTIVES:
         yield f"retrieval_{objective}", "test", retrieval_rows(world, objective)
     fragments: tuple[tuple[str, Role | Literal["title"], Role | None], ...] = (
@@ -72,6 +81,12 @@ def tables(world: World) -> Iterator[tuple[str, str, list[Row]]]:
 
 
 def schema(task: str) -> pa.Schema:
-    """Names and types of the columns of a table."""
+    """Names and types of the columns of a table.
+
+    Example:
+        >>> from patent_mteb.recipes.patenteb.tables import schema
+        >>> schema("clusters_inventor").names
+        ['q', 'text', 'cluster_id']
+    """
     numbers = {COUNT, "cluster_id"} | ({"label"} if task.startswith("para_") else set())
     return pa.schema([(name, pa.int64() if name in numbers else pa.string()) for name in COLUMNS[task]])

@@ -31,7 +31,14 @@ SPLITS = ("train", "validation", "test")
 
 
 def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
-    """How two sets of IPC3 codes relate (§3): IN identical, OUT disjoint, FULL_MIX one contains the other, PART_MIX the rest."""
+    """How two sets of IPC3 codes relate (§3): IN identical, OUT disjoint, FULL_MIX one contains the other, PART_MIX the rest.
+
+    Example:
+        >>> from patent_mteb.recipes.patenteb import domain_relation
+        >>> water, both = frozenset({"C02"}), frozenset({"C02", "F04"})
+        >>> domain_relation(water, both), domain_relation(both, frozenset({"F04", "H01"}))
+        ('FULL_MIX', 'PART_MIX')
+    """
     if first == second:
         return "IN"
     if not first & second:
@@ -40,7 +47,13 @@ def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
 
 
 def random_key(seed: int, *words: str) -> int:
-    """A number of 64 bits that depends on the seed and the words only."""
+    """A number of 64 bits that depends on the seed and the words only.
+
+    Example:
+        >>> from patent_mteb.recipes.patenteb.world import random_key
+        >>> random_key(42, "split", "F1") == random_key(42, "split", "F1"), random_key(42, "split", "F2") == random_key(42, "split", "F1")
+        (True, False)
+    """
     digest = hashlib.blake2b("\0".join((str(seed), *words)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
 
@@ -228,6 +241,14 @@ def make_world(patents: Sequence[Patent], citations: Sequence[Citation], params:
 
     Raises:
         DataError: no family passes the filters.
+
+    Example:
+        >>> from patent_mteb import recipes, sample
+        >>> from patent_mteb.recipes.patenteb import SAMPLE
+        >>> from patent_mteb.recipes.patenteb.world import make_world
+        >>> made = make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
+        >>> len(made.families) == sum(len(made.members(split)) for split in ("train", "validation", "test"))
+        True
     """
     groups = _grouped(patents)
     log.step("publications into families", len(patents), len(groups))

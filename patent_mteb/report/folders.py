@@ -1,0 +1,261 @@
+"""Where the files of a results folder lie, and which of them no report can see.
+
+Results lie in ``<organisation>__<model>/<revision>/[experiments/<settings>/]<Task>.json``. What lies elsewhere, cannot be opened, or was
+set aside as damaged is named in a message, by its path, with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.errors import DataError
+
+__all__ = ["META", "Place", "Survey", "check_meta", "parse", "read_document", "read_meta", "survey"]
+
+META = "model_meta.json"
+_AGAIN = "delete the file and run the task again"
+_DEPTH = 8
+"""Folders in folders that are looked into for results that lie too deep."""
+_HEAD = 4096
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder of results: a model at a revision, with settings (empty for none), as its folders are named."""
+
+    folder: Path
+    model: str
+    revision: str
+    experiment: str
+    files: tuple[Path, ...]
+
+
+@dataclass
+class Survey:
+    """The folders that hold results, and one sentence for each file or folder that cannot be reported."""
+
+    places: list[Place] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+    def note(self, path: Path, problem: str, remedy: str) -> None:
+        """Name what is left out."""
+        self.messages.append(str(DataError(problem, path=path, remedy=remedy)))
+
+
+def survey(folder: Path) -> Survey:
+    """Look through a results folder.
+
+    Raises:
+        DataError: its path is not UTF-8, which no table could hold.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.folders import survey
+        >>> "patent-mteb__bm25-dapfam" in {place.model for place in survey(Path("results")).places}  # of 'patent-mteb run'
+        True
+    """
+    if not _is_unicode(str(folder)):
+        raise DataError("the name of the folder is not UTF-8", path=ascii(str(folder)), remedy="rename it")
+    found = Survey()
+    strays: dict[Path, list[str]] = defaultdict(list)
+    root = folder / "results"
+    if not root.is_dir():
+        root = folder
+    _look(root, (), found, strays, frozenset())
+    if root != folder:  # models beside "results", where mteb itself would look for none either
+        for child in _children(folder, found):
+            if "__" in child.name and child.is_dir():
+                _look(child, (child.name, "", "", "", ""), found, strays, frozenset())
+    for place, names in strays.items():
+        shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        found.note(
+            place,
+            f"{len(names)} result file{'s' * (len(names) > 1)} ({shown}) at a depth where no report looks, which is "
+            "<organisation>__<model>/<revision>/[experiments/<settings>/]; left out",
+            "a model's name needs one slash and its revision none: move the files to such a folder, or run the tasks again",
+        )
+    return found
+
+
+def _is_unicode(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _children(folder: Path, found: Survey) -> list[Path]:
+    try:
+        children = sorted(folder.iterdir())
+    except OSError as error:
+        found.note(folder, f"the folder cannot be read ({error.strerror}); left out", "give yourself the right to read it")
+        return []
+    named = [child for child in children if _is_unicode(child.name)]
+    for child in children:
+        if not _is_unicode(child.name):
+            found.note(folder, f"the name {child.name!a} is not UTF-8; left out", "rename it")
+    return named
+
+
+def _look(folder: Path, parts: tuple[str, ...], found: Survey, strays: dict[Path, list[str]], above: frozenset[Path]) -> None:
+    """Sort the files of a folder, ``parts`` below the root, and look into its folders."""
+    real = folder.resolve()
+    if real in above:  # a link to a folder that it lies in
+        return
+    is_place = len(parts) in (2, 4) and "__" in parts[0] and parts[2:3] in ((), ("experiments",))
+    files: list[Path] = []
+    folders: list[Path] = []
+    for child in _children(folder, found):
+        name = child.name
+        if name.endswith(".json.damaged"):
+            found.note(child, "set aside as damaged by a run; left out", "run the task again, unless that was done")
+        elif not name.endswith(".json"):
+            folders += [child] * child.is_dir()
+        elif not child.is_file():
+            found.note(child, "no regular file; left out", _AGAIN)
+        elif name != META and is_place:
+            files.append(child)
+        elif name != META and _may_be_result(child, parts):
+            strays[folder].append(name)
+    if files:
+        found.places.append(Place(folder, parts[0], parts[1], parts[3] if len(parts) == 4 else "", tuple(files)))
+    for child in folders:
+        if len(parts) < _DEPTH and (is_place or not parts or not child.name.startswith(".")):
+            _look(child, (*parts, child.name), found, strays, above | {real})
+
+
+def _may_be_result(path: Path, parts: tuple[str, ...]) -> bool:
+    """Whether a file outside of the order of results is one: any JSON file below a model, elsewhere what begins like a result."""
+    if parts and "__" in parts[0]:
+        return True
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError:
+        return True
+    return b'"task_name"' in head and b'"dataset_revision"' in head
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Raises:
+        DataError: no regular file, unreadable, no JSON, or no object.
+        FileNotFoundError: there is nothing at the path.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_text
+        >>> from patent_mteb.report.folders import read_document
+        >>> read_document(write_text(Path("my.json"), '{"task_name": "PatentCitationRetrieval"}'))
+        {'task_name': 'PatentCitationRetrieval'}
+    """
+    if not path.exists() and not path.is_symlink():
+        raise FileNotFoundError(path)
+    try:
+        if not path.is_file():
+            raise ValueError("no regular file")
+        return parse(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise DataError(f"damaged ({error})", path=path, remedy=_AGAIN) from error
+
+
+def parse(content: bytes) -> dict[str, Any]:
+    """The JSON object in the bytes of a file.
+
+    Raises:
+        ValueError: there is none, or it holds half characters, which no file could be written with.
+
+    Example:
+        >>> from patent_mteb.report.folders import parse
+        >>> parse(b'{"name": "acme/small"}')
+        {'name': 'acme/small'}
+    """
+    text = content.decode("utf-8")
+    try:
+        document = json.loads(text)
+        if "\\u" in text:
+            json.dumps(document, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(document, dict):
+        raise ValueError(f"a JSON {type(document).__name__} where an object is expected")
+    return document
+
+
+def read_meta(path: Path, model: str, revision: str) -> dict[str, Any]:
+    """What is known of a model, checked to be of the model whose folders are named so.
+
+    Raises:
+        DataError: the file is missing, damaged or another model's.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.folders import read_meta
+        >>> path = next(Path("results").rglob("patent-mteb__bm25-dapfam/*/model_meta.json"))  # results of 'patent-mteb run'
+        >>> read_meta(path, "patent-mteb__bm25-dapfam", path.parts[-2])["name"]
+        'patent-mteb/bm25-dapfam'
+    """
+    try:
+        meta = read_document(path)
+    except FileNotFoundError:
+        problem = "the file is missing, so settings, size and prompts of the model are unknown"
+        raise DataError(problem, path=path, remedy="restore the file") from None
+    check_meta(meta, path, model, revision)
+    return meta
+
+
+def check_meta(meta: dict[str, Any], path: Path, model: str, revision: str) -> None:
+    """Check that a model's description is whole, and of the model whose folders are named so.
+
+    Raises:
+        DataError: it is not.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.folders import check_meta
+        >>> check_meta({"name": "acme/small", "revision": "1"}, Path("model_meta.json"), "acme__large", "1")
+        Traceback (most recent call last):
+        patent_mteb.errors.DataError: model_meta.json: it describes acme/small at revision 1, but lies with the results of ...
+    """
+    if problem := _malformed(meta):
+        raise DataError(f"damaged ({problem})", path=path, remedy=_AGAIN)
+    name, stated = meta["name"], meta["revision"] or "no_revision_available"
+    if (name.replace("/", "__").replace(" ", "_"), stated) != (model, revision):
+        problem = f"it describes {name} at revision {stated}, but lies with the results of {model} at {revision}"
+        raise DataError(problem, path=path, remedy="restore the file")
+
+
+def _malformed(meta: dict[str, Any]) -> str:
+    if not isinstance(meta.get("name"), str):
+        return "it has no name"
+    if not isinstance(meta.get("revision", 0), str | None):
+        return "it has no revision"
+    for key in ("experiment_kwargs", "loader_kwargs"):
+        if not isinstance(meta.get(key), dict | None):
+            return f"{key} is a {type(meta[key]).__name__}"
+    loader = meta.get("loader_kwargs") or {}
+    if not isinstance(loader.get("model_prompts"), dict | None):
+        return f"model_prompts is a {type(loader['model_prompts']).__name__}"
+    return "" if all(map(_is_part, _parts(meta.get("experiment_kwargs") or {}))) else "a part of the model has no name"
+
+
+def _parts(settings: Any) -> Iterator[Any]:
+    """The parts of a composed model, and theirs."""
+    parts = settings.get("parts") if isinstance(settings, dict) else None
+    if parts is not None and not isinstance(parts, list):
+        yield None
+    for part in parts if isinstance(parts, list) else ():
+        yield part
+        yield from _parts(part)
+
+
+def _is_part(part: Any) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("name"), str)

@@ -1,0 +1,277 @@
+"""Settings that were changed on a loaded model: what its name and revision do not say, and its scores depend on.
+
+A model is noted when it is loaded by the suite (or when the suite first sees it): maximal length, type, truncation, modules, prompts,
+similarity, and a fingerprint of its weights. As long as nothing differs from the note its identity is that of its metadata; whatever was
+changed since (``model.model.max_seq_length = 128``, ``.bfloat16()``, a step of training) goes into it as a digest,
+``experiment_kwargs["settings"]``, and so do arguments of ``encode`` that change vectors.
+
+Models of this suite say so themselves (:class:`LiveIdentity`), also to the plain ``mteb`` command. For any other, mteb looks a result
+up before it calls a task: :func:`settled` gives the model its identity where the suite is asked first, and :func:`check_identity`, which
+every task calls, refuses a score that would be filed under the name of other settings.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+from mteb.models.model_meta import ModelMeta
+
+from patent_mteb.errors import ModelError
+from patent_mteb.identity import digest, told_apart
+from patent_mteb.store.resolve import facts_of, plain
+
+__all__ = ["NEUTRAL", "LiveIdentity", "check_identity", "fingerprint", "live_meta", "note", "settled", "weights_changed"]
+
+NEUTRAL = frozenset(
+    {"batch_size", "show_progress_bar", "precision", "device", "convert_to_numpy", "convert_to_tensor", "pool", "chunk_size"}
+)
+"""Arguments of ``encode`` that need no digest: they change how vectors are made or handed over, and mteb itself files precision apart."""
+
+_NOTE = "_patent_mteb_at_load"
+_SETTINGS = "settings"
+_WEIGHTS = "tensors"
+_SAMPLE = 4096
+_UNDECLARED: Any = SimpleNamespace(loader_kwargs={}, experiment_kwargs={}, max_tokens=None)
+
+
+def fingerprint(network: Any) -> str:
+    """Hash of the names, types and shapes of a model's weights, and of the bits of small ones and of a sample of large ones.
+
+    The same on every device. A change that touches a few values of a large tensor only may be missed; training is not.
+
+    Example:
+        >>> import torch
+        >>> from patent_mteb.store.settings import fingerprint
+        >>> layer = torch.nn.Linear(2, 2)
+        >>> before = fingerprint(layer)
+        >>> _ = layer.weight.data.mul_(2)
+        >>> fingerprint(layer) == before
+        False
+    """
+    import torch
+
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    names: list[Any] = []
+    sums: dict[Any, list[Any]] = {}
+    for name, weight in network.named_parameters():
+        names.append([name, str(weight.dtype), list(weight.shape)])
+        kind = kinds.get(weight.element_size())
+        if weight.is_meta or kind is None or not weight.numel():
+            continue
+        try:
+            flat = weight.detach().reshape(-1)
+            bits = flat[:: -(-len(flat) // _SAMPLE)].contiguous().view(kind)
+            sums.setdefault(weight.device, []).append(bits.sum(dtype=torch.int64))
+        except (RuntimeError, NotImplementedError):
+            continue  # a quantised or distributed tensor: its name, type and shape stand for it
+    return digest([names, [value for group in sums.values() for value in torch.stack(group).tolist()]])
+
+
+def _network(model: Any) -> Any:
+    """The torch module inside a model, None if there is none."""
+    from torch.nn import Module
+
+    for inner in (getattr(model, "model", None), getattr(getattr(model, "_encoder", None), "model", None), model):
+        if isinstance(inner, Module):
+            return inner
+    return None
+
+
+def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
+    """The settings of a model that is made of no other, as they stand: those of the wrapper, and those of what it wraps."""
+    facts = facts_of(model, _UNDECLARED)
+    own = {name: value for name, value in facts.settings.items() if name not in ("encoder", "loader_kwargs", "experiment_kwargs")}
+    inner: dict[str, Any] = dict(own.pop("sentence_transformer", {}))
+    if hasattr(model, "own_prompts"):
+        own["prompts"] = plain(model.own_prompts)
+    else:
+        own |= {name: plain(getattr(model, name)) for name in ("model_prompts", "prompts_dict") if getattr(model, name, None)}
+    if facts.core is not None:
+        inner |= {name: facts.core[name] for name in ("prompts", "default_prompt_name", "similarity")}
+    network = _network(model)
+    if network is None:
+        return [(model, own)]
+    inner[_WEIGHTS] = fingerprint(network)
+    return [(model, own), (network, inner)] if network is not model else [(model, own | inner)]
+
+
+def note(model: Any) -> Any:
+    """Note the settings of a model that was just loaded as those that its name stands for, and return it.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.store.settings import live_meta, note
+        >>> model = note(mteb.get_model("mteb/baseline-random-encoder"))
+        >>> live_meta(model) is model.mteb_model_meta
+        True
+    """
+    for leaf in _leaves(model):
+        for owner, settings in _live(leaf):
+            _write(owner, settings)
+    return model
+
+
+def _write(owner: Any, settings: dict[str, Any]) -> None:
+    if hasattr(owner, "__dict__"):
+        vars(owner)[_NOTE] = settings
+
+
+def _changes(model: Any) -> dict[str, Any]:
+    """What differs from the note of a model that is made of no other, which is noted now if it was not yet."""
+    changed: dict[str, Any] = {}
+    for owner, settings in _live(model):
+        known = getattr(owner, "__dict__", {}).get(_NOTE)
+        if known is None:
+            _write(owner, settings)
+            continue
+        changed |= {name: settings.get(name) for name in known.keys() | settings.keys() if known.get(name) != settings.get(name)}
+    return changed
+
+
+def weights_changed(model: Any) -> str:
+    """Fingerprint of a model's weights if they are not those that were loaded, else empty."""
+    return str(_changes(model).get(_WEIGHTS) or "")
+
+
+def _leaves(model: Any) -> Iterator[Any]:
+    """The models that a model is made of, and that are made of none."""
+    seen: set[int] = set()
+
+    def below(one: Any) -> Iterator[Any]:
+        if id(one) in seen:
+            return
+        seen.add(id(one))
+        parts = [part for value in getattr(one, "__dict__", {}).values() for part in (value if isinstance(value, (list, tuple)) else [value])]
+        inside = [part for part in parts if _is_model(part)]
+        for part in inside:
+            yield from below(part)
+        if not inside:
+            yield one
+
+    yield from below(model)
+
+
+def _is_model(value: Any) -> bool:
+    return hasattr(type(value), "mteb_model_meta") or "mteb_model_meta" in getattr(value, "__dict__", {})
+
+
+def _added(meta: ModelMeta, digests: list[str]) -> ModelMeta:
+    experiment = dict(meta.experiment_kwargs or {})
+    known = json.dumps(experiment, default=str)
+    missing = [one for one in dict.fromkeys(digests) if one not in known]
+    if not missing:
+        return meta
+    settings = "-".join([*filter(None, [experiment.get(_SETTINGS)]), *missing])
+    return meta.model_copy(update={"experiment_kwargs": {**experiment, _SETTINGS: settings}})
+
+
+def _with_changes(meta: ModelMeta, model: Any) -> ModelMeta:
+    return _added(meta, [digest(changed) for leaf in _leaves(model) if (changed := _changes(leaf))])
+
+
+def live_meta(model: Any) -> ModelMeta:
+    """Identity of a model with the settings that it, or a model inside it, has now; its own metadata if nothing was changed.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.store.settings import live_meta
+        >>> model = mteb.get_model("mteb/baseline-random-encoder")
+        >>> live_meta(model) is model.mteb_model_meta
+        True
+    """
+    return _with_changes(model.mteb_model_meta, model)
+
+
+class LiveIdentity:
+    """A model whose ``mteb_model_meta`` follows its settings; to stand first among the bases.
+
+    Attributes:
+        usual_settings: see :func:`~patent_mteb.identity.told_apart`.
+    """
+
+    usual_settings: ClassVar[Mapping[str, Any]] = {}
+
+    @property
+    def mteb_model_meta(self) -> ModelMeta:
+        """What was set, with a digest of whatever was changed since the model was loaded."""
+        try:
+            given: ModelMeta = vars(self)["_given_meta"]
+        except KeyError:
+            raise AttributeError(f"{type(self).__name__} has no mteb_model_meta yet") from None
+        return _with_changes(given, self)
+
+    @mteb_model_meta.setter
+    def mteb_model_meta(self, meta: ModelMeta) -> None:
+        apart = told_apart(meta.experiment_kwargs or {}, self.usual_settings)
+        vars(self)["_given_meta"] = meta if apart == (meta.experiment_kwargs or {}) else meta.model_copy(update={"experiment_kwargs": apart})
+
+
+def _effective(encode_kwargs: Mapping[str, Any] | None) -> str:
+    """Digest of the arguments of ``encode`` that change vectors, empty without such."""
+    chosen = {name: plain(value) for name, value in (encode_kwargs or {}).items() if name not in NEUTRAL and value is not None}
+    return digest({"encode_kwargs": chosen}) if chosen else ""
+
+
+def settled(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> Any:
+    """The model under an identity that holds the settings it has now, and the arguments that it is to encode with.
+
+    Args:
+        model: an mteb model, or a ModelMeta, which is loaded if the arguments need an identity of their own.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.store.settings import settled
+        >>> model = mteb.get_model("mteb/baseline-random-encoder")
+        >>> settled(model, {"batch_size": 8}) is model
+        True
+        >>> list(settled(model, {"truncate_dim": 8}).mteb_model_meta.experiment_kwargs)
+        ['settings']
+    """
+    effective = _effective(encode_kwargs)
+    if isinstance(model, ModelMeta):
+        if not effective:
+            return model
+        model = note(model.load_model())
+    if getattr(model, "mteb_model_meta", None) is None:
+        return model
+    given = model.mteb_model_meta
+    meta = _added(_with_changes(given, model), [effective] if effective else [])
+    if meta is given:
+        return model
+    twin = copy.copy(model)
+    twin.mteb_model_meta = meta
+    return twin
+
+
+def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
+    """Refuse a model whose score would be filed under the name of another, or of other settings.
+
+    Raises:
+        ModelError: it has no name, or was changed since it was loaded or wrapped, or is asked to encode with other settings,
+            and its identity does not say so.
+
+    Example:
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.store.settings import check_identity
+        >>> check_identity(bm25("dapfam"), {"truncate_dim": 4})
+        Traceback (most recent call last):
+        patent_mteb.errors.ModelError: patent-mteb/bm25-dapfam: its result would be filed ...
+    """
+    meta = getattr(model, "mteb_model_meta", None)
+    if meta is None or not meta.name or meta.name.startswith("no_model_name"):
+        raise ModelError(
+            f"{type(model).__name__} has no name, so its score would be mixed up with those of other nameless models. "
+            "Remedy: load it with patent_mteb.models.load, or give its mteb_model_meta a name and a revision"
+        )
+    effective = _effective(encode_kwargs)
+    if _added(_with_changes(meta, model), [effective] if effective else []) is not meta:
+        changed = sorted({name for leaf in _leaves(model) for name in _changes(leaf)})
+        why = f"encode_kwargs {dict(encode_kwargs or {})}" if not changed else f"settings changed since it was loaded ({', '.join(changed)})"
+        raise ModelError(
+            f"{meta.name}: its result would be filed among those of other settings, for mteb does not know of {why}. Remedy: evaluate "
+            "patent_mteb.store.settings.settled(model, encode_kwargs), which has an identity of its own, or use patent_mteb.evaluate"
+        )

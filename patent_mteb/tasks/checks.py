@@ -1,0 +1,215 @@
+"""What the tables of a task are checked for before a number is computed on them.
+
+Fatal is what would make a score wrong: labels that do not vary, a clustering that has one answer, ids that were lost. The rest is
+counted and logged (:func:`say`); a published file cannot be mended by its user.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from patent_mteb.errors import DataError
+
+logger = logging.getLogger(__name__)
+
+__all__ = [
+    "ids_of",
+    "label_names",
+    "refuse_constant",
+    "refuse_trivial_clusters",
+    "refuse_unscorable",
+    "say",
+    "say_leakage",
+    "say_unseen",
+    "texts_of",
+]
+
+
+def say(place: Path, counts: Mapping[str, int]) -> None:
+    """Log what is odd but usable, with its count; nothing for a count of 0.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.tasks.checks import say
+        >>> say(Path("corpus.parquet"), {"documents without a title": 0})
+    """
+    for what, number in counts.items():
+        if number:
+            logger.warning("%s: %d %s", place, number, what)
+
+
+def ids_of(table: pa.Table, name: str, path: Path, optional: bool = False) -> list[str]:
+    """A column of ids as strings: strings and integers are ids, numbers with a fraction are what is left of them.
+
+    Args:
+        optional: a missing id is an empty string.
+
+    Raises:
+        DataError: another type, or an id that is missing.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import pyarrow as pa
+        >>> from patent_mteb.tasks.checks import ids_of
+        >>> ids_of(pa.table({"q": [7, 8]}), "q", Path("data.parquet"))
+        ['7', '8']
+    """
+    kind = table.schema.field(name).type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_integer, pa.types.is_null)
+    if not any(is_kind(kind) for is_kind in known):
+        raise DataError(
+            f"ids of column '{name}' have type {kind}", path=path, remedy="write the ids as strings, or download the file again"
+        )
+    values = ["" if value is None else str(value) for value in table[name].to_pylist()]
+    if not optional and "" in values:
+        raise DataError(f"column '{name}' is empty", path=path, row=values.index("") + 1, remedy="give the row an id or delete it")
+    return values
+
+
+def texts_of(table: pa.Table, name: str, path: Path) -> list[str]:
+    """A column of texts; a missing one is empty, and counted.
+
+    Raises:
+        DataError: a value that is no string, or no text at all.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import pyarrow as pa
+        >>> from patent_mteb.tasks.checks import texts_of
+        >>> texts_of(pa.table({"text": ["A pump.", None]}), "text", Path("data.parquet"))
+        ['A pump.', '']
+    """
+    values = table[name].to_pylist()
+    for row, value in enumerate(values, start=1):
+        if value is not None and not isinstance(value, str):
+            raise DataError(f"column '{name}' does not hold strings", path=path, row=row, remedy="write the column as strings")
+    texts = [value or "" for value in values]
+    empty = sum(not text.strip() for text in texts)
+    if empty == len(texts):
+        raise DataError(f"column '{name}' is empty", path=path, row=1, remedy="complete the rows or download the file again")
+    say(path, {f"of {len(texts)} rows have an empty '{name}'": empty})
+    return texts
+
+
+def label_names(values: Sequence[Any], name: str, path: Path) -> list[str]:
+    """Labels as words, so that 1, 1.0, True and "1" are one label in whatever type a split was written.
+
+    Raises:
+        DataError: a missing label, a NaN, or a label that is no word and no number.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.tasks.checks import label_names
+        >>> label_names([1.0, True, "A21"], "label", Path("data.parquet"))
+        ['1', '1', 'A21']
+    """
+    names = []
+    for row, value in enumerate(values, start=1):
+        if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+            raise DataError(f"column '{name}' is empty", path=path, row=row, remedy="complete the row or download the file again")
+        if not isinstance(value, (str, int, float)):
+            problem = f"column '{name}' holds a {type(value).__name__} where a label is expected"
+            raise DataError(problem, path=path, row=row, remedy="write one word or number a row")
+        whole = isinstance(value, bool) or (isinstance(value, float) and value.is_integer())
+        names.append(str(int(value)) if whole else str(value))
+    return names
+
+
+def refuse_constant(labels: Sequence[str], path: Path, what: str) -> None:
+    """Stop at labels that do not vary: whatever is computed on them says nothing of a model.
+
+    Raises:
+        DataError: there are fewer than two different labels.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.tasks.checks import refuse_constant
+        >>> refuse_constant(["early", "late"], Path("data.parquet"), "rows")
+    """
+    if len(set(labels)) < 2:
+        problem = f"all {len(labels)} {what} have the same label ('{labels[0]}')" if labels else f"there are no {what}"
+        raise DataError(problem, path=path, remedy="the task needs rows of at least two labels")
+
+
+def refuse_trivial_clusters(labels: Sequence[str], path: Path) -> None:
+    """Stop at clusters that any model finds: all rows in one, or each row in its own.
+
+    Raises:
+        DataError: they are such.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.tasks.checks import refuse_trivial_clusters
+        >>> refuse_trivial_clusters(["G", "G", "H"], Path("data.parquet"))
+    """
+    refuse_constant(labels, path, "rows")
+    if len(set(labels)) == len(labels):
+        raise DataError(f"each of the {len(labels)} rows is a cluster of its own", path=path, remedy="a cluster needs several rows")
+
+
+def say_unseen(tested: Set[str], trained: Set[str], path: Path) -> None:
+    """Log the labels of the test split that the training split lacks: no classifier can predict them.
+
+    Raises:
+        DataError: that is all of them.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.tasks.checks import say_unseen
+        >>> say_unseen({"G", "H"}, {"G", "H", "B"}, Path("data.parquet"))
+    """
+    unseen = sorted(tested - trained)
+    if unseen and len(unseen) == len(tested):
+        problem = f"no label of the test split occurs in the training split ('{unseen[0]}' is one)"
+        raise DataError(problem, path=path, remedy="write the labels of both splits alike")
+    if unseen:
+        some = ", ".join(unseen[:5])
+        logger.warning("%s: %d of %d labels of the test split occur in no training row: %s", path, len(unseen), len(tested), some)
+
+
+def say_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path: Path) -> None:
+    """Log test rows that stand in the training split too: a classifier knows them, and the score is too high by them.
+
+    Args:
+        keys: for each word by which rows are compared (``id``, ``text``) what the training and the test rows have there.
+
+    Raises:
+        DataError: every test row stands in the training split.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.tasks.checks import say_leakage
+        >>> say_leakage({"text": (["a pump", "a lens"], ["a loom"])}, Path("test/data.parquet"))
+    """
+    for word, (trained, tested) in keys.items():
+        known = {key for key in trained if any(key)}
+        shared = sum(key in known for key in tested)
+        if shared == len(tested):
+            problem = f"every test row stands in the training split (compared by {word})"
+            raise DataError(problem, path=path, remedy="split the rows again, disjointly")
+        if shared:
+            told = "%s: leakage: %d of %d test rows stand in the training split too (compared by %s); the score is too high by them"
+            logger.warning(told, path, shared, len(tested), word)
+
+
+def refuse_unscorable(qrels: Mapping[str, Mapping[str, int]], path: Path, why: str = "no judgement is positive") -> None:
+    """Stop at judgements without a relevant document for any query.
+
+    Raises:
+        DataError: there is none.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.tasks.checks import refuse_unscorable
+        >>> refuse_unscorable({"q": {"d": 1}}, Path("qrels_all.parquet"))
+    """
+    if not any(gain > 0 for judged in qrels.values() for gain in judged.values()):
+        raise DataError(why, path=path, remedy="a query needs a relevant document other than itself")
