@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +151,7 @@ class _Moved(ModuleType):
 
 
 records = sys.modules.setdefault("patent_mteb.records", _Moved("patent_mteb.records"))
+records.__spec__ = ModuleSpec("patent_mteb.records", None)
 
 if "mteb" in sys.modules:
     register()

@@ -38,6 +38,7 @@ __all__ = [
     "json_digest",
     "label_of",
     "local_name",
+    "remembered",
     "told_apart",
 ]
 
@@ -106,8 +107,15 @@ def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
     return hashlib.blake2b(json.dumps([str(folder), seen]).encode(), digest_size=16).hexdigest(), youngest
 
 
-def _remembered(memo: Path) -> str:
-    """The hash that a memo holds, empty if there is none or it is damaged."""
+def remembered(memo: Path) -> str:
+    """The hash that a memo of :func:`content_hash` holds, empty if there is none or it is damaged.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.identity import remembered
+        >>> remembered(Path("no memo"))
+        ''
+    """
     try:
         found, _, check = memo.read_text("ascii").partition(" ")
     except (OSError, UnicodeDecodeError):
@@ -142,7 +150,7 @@ def content_hash(folder: Path, length: int = 12) -> str:
         files = _files(folder)
         state, youngest = _state(folder, files)
         memo = cache_root() / "hashes" / state
-        found = _remembered(memo)
+        found = remembered(memo)
         if not found:
             found = _digest(files)
             if time.time_ns() - youngest > _SETTLED_NS and _state(folder, files)[0] == state:
@@ -367,4 +375,5 @@ def local_name(path: Path) -> str:
     parts = [path.resolve().name]
     if re.fullmatch(r"(model|checkpoint|checkpoint-\d+|final|best|\d+_\w+)", parts[0]):
         parts.insert(0, path.resolve().parent.name)
-    return "local/" + re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(part for part in parts if part)).strip("-")
+    given = "-".join(part for part in parts if part)
+    return "local/" + (re.sub(r"[^A-Za-z0-9._-]+", "-", given).strip("-") or digest(given))

@@ -44,6 +44,8 @@ WITHOUT_EXAMPLE = {
     "patent_mteb.search.nearest.add_pairs": INNER,
     "patent_mteb.search.nearest.has_fast_bfloat16": INNER,
     "patent_mteb.store.encoder.StoredEncoder": "made by stored, which has an example",
+    "patent_mteb.store.holding.Hold": "made by hold, which has an example",
+    "patent_mteb.store.settings.LiveIdentity": "a base of models, which have examples",
 }
 """Public functions and classes without an example -> the reason."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -16,7 +17,7 @@ from typing import Protocol
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import build, common, export, geometry, listing, report, run, store, sweep, validate
+from patent_mteb.cli import build, common, doctor, export, geometry, listing, report, run, store, sweep, validate
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
 
@@ -45,6 +46,7 @@ COMMANDS: Mapping[str, Command] = {
     "store": store,
     "build": build,
     "validate": validate,
+    "doctor": doctor,
 }
 
 
@@ -52,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point.
 
     Returns:
-        the exit status: 0 all done, 1 something was skipped or failed, 2 unusable arguments or data, 130 interrupted.
+        the exit status: 0 all done, 1 something was skipped or failed, 2 unusable arguments or data, 130 interrupted. An error that nobody
+        foresaw is one line and 1.
     """
     common.ready_streams()
     args = parser().parse_args(_with_dashes(sys.argv[1:] if argv is None else argv))
@@ -62,6 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PatentMTEBError as error:
         common.warn(Text("patent-mteb:", style="bold red"), error)
         return 2
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        if args.debug:
+            raise
+        common.warn(Text("patent-mteb:", style="bold red"), _unforeseen(args.command, error))
+        return 1
     except KeyboardInterrupt:
         common.warn(Text("interrupted", style="bold red"))
         return 130
@@ -69,14 +79,23 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    whole = argparse.ArgumentParser(prog="patent-mteb", description="Patent embedding benchmarks as ordinary mteb tasks.")
+    whole = common.Parser(prog="patent-mteb", description="Patent embedding benchmarks as ordinary mteb tasks.")
     whole.add_argument("--version", action="version", version=f"patent-mteb {__version__}")
     commands = whole.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name, command in COMMANDS.items():
         single = commands.add_parser(name, help=command.HELP, description=command.HELP, formatter_class=common.Help)
         command.arguments(single)
         common.add_verbosity(single)
+        single.add_argument("--debug", action="store_true", help="print the traceback of an error that was not foreseen")
     return whole
+
+
+def _unforeseen(command: str, error: Exception) -> str:
+    """One line on an error that nobody foresaw: what it is, and where it came up."""
+    ours = [step for step in traceback.extract_tb(error.__traceback__) if "patent_mteb" in step.filename]
+    place = f", at {ours[-1].filename}:{ours[-1].lineno}" if ours else ""
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return f"{command} failed ({said}{place}). Remedy: --debug prints the traceback; please report it."
 
 
 def _with_dashes(words: Sequence[str]) -> list[str]:

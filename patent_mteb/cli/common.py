@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Help",
     "Instead",
+    "Parser",
     "add_batch_size",
     "add_device",
     "add_folder",
@@ -91,7 +92,7 @@ def ready_streams() -> None:
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w" if number else "r"))
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and not stream.encoding.lower().startswith("utf"):
             stream.reconfigure(errors="backslashreplace")
@@ -117,6 +118,13 @@ def _to_nowhere(stream: Any) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, number)
     os.close(nowhere)
+
+
+class Parser(argparse.ArgumentParser):
+    """Shows what it refuses with its control characters written out."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(visible(message, lines=True))
 
 
 class Help(argparse.HelpFormatter):

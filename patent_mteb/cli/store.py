@@ -21,12 +21,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune: remove what nobody has used for so many days")
     parser.add_argument("--damaged", action="store_true", help="prune: remove damaged shards, keeping what is whole in them")
     parser.add_argument("--dry-run", action="store_true", help="prune: only say what would be removed")
+    parser.add_argument("--force", action="store_true", help="prune: remove what a running process uses too")
 
 
 def main(args: argparse.Namespace) -> int:
     from patent_mteb.store import EmbeddingStore
 
-    store = EmbeddingStore(args.store)
+    store = EmbeddingStore(args.store, create=False)
     if args.action == "info":
         return _info(store)
     return _verify(store) if args.action == "verify" else _prune(store, args)
@@ -39,6 +40,8 @@ def _info(store: EmbeddingStore) -> int:
         vectors = f"{space.dtype}, one a token" if space.ragged else space.dtype
         rows.append((space.model, space.revision, vectors, space.texts, common.number(space.nbytes / 1e6, 1)))
     common.show(("model", "revision", "vectors", "texts", "MB"), rows, right=("texts", "MB"))
+    for path in store.leftovers():
+        common.say(f"note {path}: left by a process that was stopped; prune removes it")
     return 0
 
 
@@ -57,5 +60,7 @@ def _prune(store: EmbeddingStore, args: argparse.Namespace) -> int:
         raise DataError(str(error), remedy="say what to remove: --model, --older-than or --damaged") from error
     for line in pruned.removed:
         common.say(line)
+    for line in pruned.kept:
+        common.say(f"left, a running process uses it (--force removes it all the same): {line}")
     common.say(f"{'would free' if args.dry_run else 'freed'} {pruned.freed_bytes / 1e6:.1f} MB")
     return 0

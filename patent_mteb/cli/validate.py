@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from patent_mteb.experiments import validation
 
-    findings = validation.validate(args.directory)
+    findings = validation.validate(args.directory, args.debug)
     for finding in findings:
         mark = Text("error", "bold red") if finding.fatal else Text("note", "yellow") if finding.odd else Text("ok", "green")
         common.say(mark, finding.text)

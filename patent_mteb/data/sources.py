@@ -16,12 +16,14 @@ sample    ``<Task>.sample``   ``sample-<version>``   the same as the revision
 
 The sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
 
-A local copy that the hub's own client downloaded (``hf download --local-dir``) and that carries the pinned commit counts as
-the hub.
+A local copy that the hub's own client downloaded (``hf download --local-dir``) counts as the hub if every file of it carries the pinned
+commit and is, by its bytes, the one that the hub's client noted.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import logging
 import os
 import shutil
@@ -33,7 +35,7 @@ from typing import Literal
 
 from patent_mteb import recipes
 from patent_mteb.errors import AccessError, DataError
-from patent_mteb.files import cache_root
+from patent_mteb.files import cache_root, write_text
 from patent_mteb.identity import content_hash, digest
 
 logger = logging.getLogger(__name__)
@@ -42,6 +44,7 @@ __all__ = ["DATA_VARIABLE", "SAMPLE_VARIABLE", "DataSet", "Source", "resolve", "
 
 DATA_VARIABLE = "PATENT_MTEB_DATA"
 SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
+_NOTES = Path(".cache", "huggingface", "download")
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def resolve(data: DataSet, sample: bool | None = None) -> Source:
             raise DataError(f"{DATA_VARIABLE} is not a directory", path=root, remedy="correct or unset the variable")
         folder = Path(root) / data.key
         if folder.is_dir():
-            if data.released and _downloaded_revision(folder) == data.revision:
+            if data.released and _is_download(folder, data.revision):
                 return Source(data, "local", data.revision, folder)
             return Source(data, "local", f"local-{content_hash(folder)}", folder)
     if not data.released and not data.recipe:
@@ -143,11 +146,44 @@ def _flag(variable: str) -> bool:
     raise DataError(f"{variable}={value} is neither yes nor no", remedy=f"set {variable} to 1 or 0")
 
 
-def _downloaded_revision(folder: Path) -> str | None:
-    """The commit that the hub's client noted beside the files it wrote, None if there is none or they differ."""
-    notes = list((folder / ".cache" / "huggingface" / "download").rglob("*.metadata"))
-    commits = {(note.read_text().splitlines() or [""])[0] for note in notes}
-    return commits.pop() if len(commits) == 1 else None
+def _is_download(folder: Path, commit: str) -> bool:
+    """Whether every file is the one of that commit: the hub's client noted the commit and the etag (SHA-256, or git's hash) of each."""
+    notes: dict[str, str] = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if any(part.startswith(".") for part in name.parts):
+            continue
+        if path.is_dir():
+            if path.is_symlink():
+                return False
+            continue
+        try:
+            noted, etag, *_ = (folder / _NOTES / f"{name}.metadata").read_text("ascii").split()
+        except (OSError, ValueError):
+            return False
+        if noted != commit:
+            return False
+        notes[name.as_posix()] = etag.strip('"')
+    return bool(notes) and _as_noted(folder, tuple(notes.items()), content_hash(folder, 32))
+
+
+@lru_cache(maxsize=64)
+def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) -> bool:
+    """Whether the bytes of the files are those of their etags; a folder that was found to be so is remembered by its content."""
+    memo = cache_root() / "downloads" / digest([notes, content], 32)
+    if memo.is_file():
+        return True
+    for name, etag in notes:
+        path = folder / name
+        hashed = hashlib.sha256() if len(etag) == 64 else hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+        with path.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                hashed.update(chunk)
+        if hashed.hexdigest() != etag:
+            return False
+    with contextlib.suppress(OSError):  # a read-only cache costs time only
+        write_text(memo, "")
+    return True
 
 
 @lru_cache(maxsize=256)
@@ -201,6 +237,26 @@ def sample_revision(recipe: str) -> str:
     return f"sample-{SAMPLE_VERSION}" + ("" if file is None else f"-{digest(file.read_text('utf-8', 'replace'))}")
 
 
+def _digest_of(folder: Path) -> Path:
+    """Where the digest of a sample's tables is, as they were built."""
+    return folder.parent.with_name(f"{folder.parent.name}.digests") / folder.name
+
+
+def _whole(folder: Path) -> bool:
+    """Whether the tables of a sample are those that were built."""
+    try:
+        return _digest_of(folder).read_text("ascii") == content_hash(folder, 32)
+    except (OSError, ValueError, DataError):
+        return False
+
+
+def _set_aside(folder: Path) -> None:
+    aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    with contextlib.suppress(FileNotFoundError):  # another process was first
+        folder.rename(aside / "damaged")
+    shutil.rmtree(aside, ignore_errors=True)
+
+
 @lru_cache(maxsize=16)
 def sample_root(recipe: str) -> Path:
     """Root directory of the sample of one recipe, built at first use.
@@ -224,13 +280,17 @@ def sample_root(recipe: str) -> Path:
     name = recipe + sample_revision(recipe).removeprefix(f"sample-{sample.SAMPLE_VERSION}")
     folder = cache_root() / "sample" / f"{sample.SAMPLE_VERSION}-{code}" / name
     if folder.is_dir():
-        return folder
+        if _whole(folder):
+            return folder
+        logger.warning("the %s tables of the built-in sample in %s are not as they were built; they are built anew", recipe, folder)
+        _set_aside(folder)
     logger.info("building the %s tables of the built-in sample", recipe)
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=folder.parent))
     try:
         module = recipes.find(recipe)
         module.build(*sample.generate(), partial, module.SAMPLE)
+        write_text(_digest_of(folder), content_hash(partial, 32))
         partial.chmod(0o755)
         partial.rename(folder)
     except OSError:

@@ -118,10 +118,18 @@ def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
     return named
 
 
+def _same(model: MTEBModels, baseline: Any) -> bool:
+    return bool(getattr(baseline, "mteb_model_meta", None) == model.mteb_model_meta)
+
+
 def _baseline(baseline: MTEBModels | str | None, named: Mapping[str, MTEBModels]) -> str:
     if baseline is None:
         return ""
-    fitting = [label for label, model in named.items() if model is baseline or baseline in (label, model.mteb_model_meta.name)]
+    fitting = [
+        label
+        for label, model in named.items()
+        if model is baseline or _same(model, baseline) or baseline in (label, model.mteb_model_meta.name)
+    ]
     if baseline in named or len(fitting) == 1:
         return str(baseline) if baseline in named else fitting[0]
     problem = "may be any of several models" if fitting else "is not one of the models"

@@ -6,7 +6,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -16,10 +16,10 @@ from mteb.abstasks import AbsTask
 from mteb.cache import ResultCache
 from mteb.models import CrossEncoderProtocol, EncoderProtocol, MTEBModels
 from mteb.models.model_meta import ModelMeta
-from mteb.results import TaskResult
 from mteb.types import EncodeKwargs
 
 from patent_mteb.errors import ModelError, PatentMTEBError
+from patent_mteb.experiments import torn
 from patent_mteb.files import write_text
 from patent_mteb.store.settings import settled
 from patent_mteb.tasks import perquery
@@ -156,21 +156,12 @@ def _set_aside_if_torn(results: Path, meta: ModelMeta, task_name: str) -> None:
     """Rename a result, or the model's description beside it, that a killed run left half-written: mteb could not read it, and
     would refuse the task for ever."""
     path = perquery.path_of(results, meta, task_name, ".json")
-    readable: tuple[tuple[Path, Callable[[Path], object]], ...] = (
-        (path, TaskResult.from_disk),
-        (path.with_name("model_meta.json"), lambda file: json.loads(file.read_text("utf-8"))),
-    )
-    for file, read in readable:
-        if not file.exists():
-            continue
-        try:
-            read(file)
-        except (ValueError, KeyError, OSError) as error:
-            damaged = file.with_name(f"{file.name}.damaged")
-            file.replace(damaged)
-            logger.warning("%s cannot be read (%s); it is kept as %s and made again", file, error, damaged.name)
-            if file.name == "model_meta.json":
-                write_text(file, json.dumps(meta.to_dict(), default=str, indent=4))
+    for file in (path, path.with_name("model_meta.json")):
+        if file.exists() and (reason := torn.flaw(file, result=file == path)):
+            damaged = torn.set_aside(file)
+            logger.warning("%s cannot be read (%s); it is kept as %s and made again", file, reason, damaged.name)
+    if path.exists() and not (described := path.with_name("model_meta.json")).exists():
+        write_text(described, json.dumps(meta.to_dict(), default=str, indent=4))
 
 
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:

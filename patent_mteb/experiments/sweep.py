@@ -22,8 +22,10 @@ import mteb
 import polars as pl
 from mteb.types import EncodeKwargs
 
+from patent_mteb._mteb import registered
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import replacing
+from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.aggregation import AGGREGATES
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.bm25 import BM25
@@ -32,11 +34,13 @@ from patent_mteb.search.engine import engine
 from patent_mteb.search.fusion import RRF, Fusion, Hybrid, Linear
 from patent_mteb.search.passages import Passages
 from patent_mteb.search.run import Run
+from patent_mteb.store.settings import settled
 from patent_mteb.tasks import dapfam
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import EncoderProtocol, MTEBModels
+    from mteb.models.model_meta import ModelMeta
 
 logger = logging.getLogger(__name__)
 
@@ -109,9 +113,24 @@ class Matrix:
                 cuts = [(0, "")] if granularity == "document" else [(length, name) for length in self.lengths for name in self.aggregates]
                 cut_runs = [replace(one, length=length, aggregate=name) for length, name in cuts]
                 if backend == "hybrid":
-                    yield from ([replace(run, fusion=fusion.tag) for fusion in self.fusions] for run in cut_runs)
+                    yield from ([replace(run, fusion=_tag(fusion)) for fusion in self.fusions] for run in cut_runs)
                 else:
                     yield from (list(group) for _, group in itertools.groupby(cut_runs, key=lambda run: run.length))
+
+
+def _tag(fusion: Fusion) -> str:
+    """The fusion's tag, its number in full: a tag shows six digits of it."""
+    kind, _, shown = fusion.tag.partition("-")
+    (number,) = (value for value in asdict(fusion).values() if isinstance(value, (int, float)))
+    return fusion.tag if float(shown) == number else f"{kind}-{number!r}"
+
+
+def _name(meta: ModelMeta) -> str:
+    """A model as the table names it: name and revision, and a digest of its settings if they are not those that mteb knows it with."""
+    known = registered("models").get(meta.name or "")
+    usual = known is not None and (known.experiment_kwargs or {}) == (meta.experiment_kwargs or {})
+    settings = "" if usual or not meta.experiment_kwargs else f"#{digest(identity_of(meta))}"
+    return f"{meta.name}@{meta.revision}{settings}"
 
 
 class _Clock(ArraySearch):
@@ -124,9 +143,7 @@ class _Clock(ArraySearch):
         self.spent = spent
         self.encoder = encoder
         self._system = engine(model)
-
-    def prepare(self, context: SearchContext) -> None:
-        self._system.ensure_indexed(self.corpus, context)
+        self.cuts_documents = self._system.cuts_documents
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         self._system.ensure_indexed(self.corpus, context)
@@ -220,10 +237,11 @@ def sweep(
         >>> sweep(matrix, None, bm25("dapfam"), Path("sweep.csv"))["corpus"].to_list()
         ['FullText', 'TAC']
     """
+    dense = None if dense is None else settled(dense, encode_kwargs)
     done = _read(out)
     names = {"bm25": lexical.mteb_model_meta, "dense": None if dense is None else dense.mteb_model_meta}
     identity = {
-        "model": " + ".join(f"{meta.name}@{meta.revision}" for meta in names.values() if meta is not None),
+        "model": " + ".join(_name(meta) for meta in names.values() if meta is not None),
         "data": mteb.get_task(dapfam.Pair(*matrix.pairs[0]).name).source.revision,  # type: ignore[attr-defined]
     }
     keys = list(Setting.__dataclass_fields__)
@@ -231,7 +249,7 @@ def sweep(
         raise DataError("the table was made with other models or other data", path=out, remedy="choose another file, or delete it")
     finished: Set[Setting] = {Setting(**row) for row in done.select(keys).to_dicts()} if done.height else set()
     systems = _Systems(dense, lexical, RunCache(out.with_suffix(".runs")))
-    fusions = {fusion.tag: fusion for fusion in matrix.fusions}
+    fusions = {_tag(fusion): fusion for fusion in matrix.fusions}
     groups = list(matrix.groups())
     for number, group in enumerate(groups, start=1):
         if all(setting in finished for setting in group):
@@ -250,7 +268,11 @@ def _run(group: Sequence[Setting], systems: _Systems, fusions: Mapping[str, Fusi
     rows = []
     for setting, model in zip(group, systems.models(group, fusions), strict=True):
         result = mteb.evaluate(
-            systems.clock(model, spent), task, cache=None, encode_kwargs=cast("EncodeKwargs", dict(encode_kwargs)), show_progress_bar=False
+            settled(systems.clock(model, spent), encode_kwargs),
+            task,
+            cache=None,
+            encode_kwargs=cast("EncodeKwargs", dict(encode_kwargs)),
+            show_progress_bar=False,
         )
         ((scores,),) = result.task_results[0].scores.values()
         row: dict[str, Any] = asdict(setting)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patent_mteb.data.sources import DataSet, Source
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.identity import content_hash
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
@@ -35,11 +35,12 @@ class _Notes(logging.Handler):
         self.texts.append(record.getMessage())
 
 
-def validate(directory: Path) -> list[Finding]:
+def validate(directory: Path, debug: bool = False) -> list[Finding]:
     """Load every task that the directory holds data for.
 
     Args:
         directory: a directory for ``PATENT_MTEB_DATA``, or the directory of one benchmark in it.
+        debug: let an error that nobody foresaw through, with its traceback, instead of making a finding of it.
 
     Returns:
         one finding for each thing that is wrong, odd or fine, errors of one kind named once.
@@ -64,7 +65,7 @@ def validate(directory: Path) -> list[Finding]:
     package.addHandler(notes)
     propagate, package.propagate = package.propagate, False
     try:
-        findings = [finding for benchmark, data, folder in held for finding in _check(benchmark, data, folder)]
+        findings = [finding for benchmark, data, folder in held for finding in _check(benchmark, data, folder, debug)]
     finally:
         package.removeHandler(notes)
         package.propagate = propagate
@@ -85,22 +86,34 @@ def _held(directory: Path) -> Iterator[tuple[PatentBenchmark, DataSet, Path]]:
         yield (*found[0], directory)
 
 
-def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path) -> Iterator[Finding]:
-    source = Source(data, "local", f"local-{content_hash(folder)}", folder)
+def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, debug: bool) -> Iterator[Finding]:
+    try:
+        source = Source(data, "local", f"local-{content_hash(folder)}", folder)
+    except (DataError, OSError) as error:
+        yield Finding(str(error) if isinstance(error, DataError) else f"{folder}: cannot be read ({error})", fatal=True)
+        return
     good: list[str] = []
+    told: dict[str, str] = {}
     if benchmark.facts.check is not None:
         try:
             for what, count in benchmark.facts.check(folder).items():
                 yield Finding(f"{folder}: {count} {what}", odd=True)
-        except DataError as error:
-            yield Finding(str(error), fatal=True)
-            return
+        except Exception as error:
+            if debug and not isinstance(error, PatentMTEBError):
+                raise
+            told["check"] = _problem(error, f"the check of {benchmark.facts.name}", folder)
+            yield Finding(told["check"], fatal=True)
     for kind in (task for task in benchmark.task_classes if task.data == data):
+        if "check" in told and told.get(kind.metadata.type) == told["check"]:
+            continue  # what the check said is what every task of this type runs into
         task: PatentTask = kind(source=source)
         try:
             task.load_data()
-        except DataError as error:
-            yield Finding(str(error), fatal=True)
+        except Exception as error:
+            if debug and not isinstance(error, PatentMTEBError):
+                raise
+            told[kind.metadata.type] = _problem(error, task.metadata.name, folder)
+            yield Finding(told[kind.metadata.type], fatal=True)
         else:
             good.append(task.metadata.name)
         finally:
@@ -108,3 +121,10 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path) -> Iterator[
     if good:
         shown = ", ".join(good[:4]) + (f" and {len(good) - 4} more" if len(good) > 4 else "")
         yield Finding(f"{folder}: {len(good)} tasks load ({shown})")
+
+
+def _problem(error: Exception, what: str, folder: Path) -> str:
+    """What is wrong, in one line; an error that nobody foresaw with the task and the folder it came up in."""
+    if isinstance(error, PatentMTEBError):
+        return str(error)
+    return f"{folder}: {what} breaks on this data ({type(error).__name__}: {error}). Remedy: --debug prints the traceback"

@@ -55,7 +55,7 @@ def kind_of_checkpoint(folder: Path) -> str:
     return "encoder"
 
 
-class LocalEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):
+class LocalEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ignore[misc]
     """The encoder of a checkpoint directory."""
 
     stored_as = f"{SentenceTransformerEncoderWrapper.__module__}.{SentenceTransformerEncoderWrapper.__qualname__}"
@@ -109,10 +109,16 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     """
     folder = Path(name).expanduser()
     if folder.is_dir():
+        if revision is not None:
+            raise ModelError(
+                f"the directory {name} has no revision {revision}: its content is its revision. Remedy: leave out the revision"
+            )
         return local_meta(folder)
     if name.startswith((".", "/", "~")) or len(folder.parts) > 2:
         raise ModelError(f"there is no directory {name}. Remedy: name a checkpoint directory, or a model as organisation/name")
     name = _SHORT_NAMES.get(name, name)
+    if revision is not None and name in CHECKPOINTS and CHECKPOINTS[name].revision is None:
+        return mteb.get_model_meta(name).model_copy(update={"revision": revision})
     try:
         return mteb.get_model_meta(name, revision)
     except KeyError:

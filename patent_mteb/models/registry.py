@@ -53,6 +53,7 @@ __all__ = ["METAS", "PatentEncoder", "load_plain", "section_tags", "without_prom
 
 logger = logging.getLogger(__name__)
 
+_LOCAL = "local-"
 _TASK_OF_ROW = {row: task for task, row in TASK_PROMPTS.items()}
 
 
@@ -74,7 +75,7 @@ def section_tags(text: str) -> str:
     return SEPARATOR.join(tagged)
 
 
-class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):
+class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ignore[misc]
     """mteb's sentence-transformers wrapper with the prompts of Table 11, or with none.
 
     ``model_prompts`` holds the prompts of every patent task that is registered when the model is loaded; those of a task that is
@@ -151,17 +152,36 @@ def without_prompts(meta: ModelMeta) -> ModelMeta:
 
 
 def _local_copy(name: str) -> Path | None:
-    root = os.environ.get("PATENT_MTEB_MODELS")
+    root = os.environ.get("PATENT_MTEB_MODELS")  # asked for at every load
     local = Path(root).expanduser() / name if root else None
     return local if local is not None and local.is_dir() else None
 
 
 def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | None]:
+    """Path or hub id, and the commit to load from the hub (None for a directory)."""
     local = _local_copy(checkpoint.name)
-    if local is None:
-        return checkpoint.name, revision
-    logger.info("%s is loaded from %s", checkpoint.name, local)
-    return str(local), None
+    if local is not None:
+        logger.info("%s is loaded from %s", checkpoint.name, local)
+        return str(local), None
+    if revision is None or revision.startswith(_LOCAL):
+        revision = checkpoint.revision
+    return checkpoint.name, _commit(checkpoint, revision)
+
+
+def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
+    """The commit that a branch, or no revision at all, stands for: the one whose files are there now."""
+    if revision is not None and re.fullmatch(r"[0-9a-f]{40}", revision):
+        return revision
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import EntryNotFoundError
+
+    try:
+        found = Path(hf_hub_download(checkpoint.name, "modules.json" if checkpoint.modules else "config.json", revision=revision))
+    except EntryNotFoundError as error:
+        if type(error).__name__ == "LocalEntryNotFoundError":
+            raise
+        return revision
+    return found.parent.name
 
 
 def _remedy(checkpoint: Checkpoint, revision: str | None) -> str:
@@ -188,12 +208,15 @@ def _pooled(model: SentenceTransformer, checkpoint: Checkpoint, device: str | No
     return pooled
 
 
-def _load_weights(checkpoint: Checkpoint, revision: str | None, device: str | None, **options: Any) -> SentenceTransformer:
+def _load_weights(
+    checkpoint: Checkpoint, revision: str | None, device: str | None, **options: Any
+) -> tuple[SentenceTransformer, str | None]:
+    """The model, and what it was loaded from: a commit, or the content of a directory."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.util import is_sentence_transformer_model
 
-    path, pinned = _location(checkpoint, revision)
     try:
+        path, pinned = _location(checkpoint, revision)
         complete = not checkpoint.modules or is_sentence_transformer_model(path, revision=pinned)
         model = SentenceTransformer(path, revision=pinned, device=device, **options) if complete else None
     except Exception as error:  # transformers, huggingface_hub and httpx each have errors of their own for "not there"
@@ -202,7 +225,8 @@ def _load_weights(checkpoint: Checkpoint, revision: str | None, device: str | No
         raise ModelError(
             f"'{checkpoint.name}' has no modules.json at {path}; without it the pooling would be guessed. {_remedy(checkpoint, revision)}"
         )
-    return _checked(model if checkpoint.modules else _pooled(model, checkpoint, device), checkpoint, path)
+    model = _checked(model if checkpoint.modules else _pooled(model, checkpoint, device), checkpoint, path)
+    return model, f"{_LOCAL}{content_revision(Path(path))}" if Path(path).is_dir() and pinned is None else pinned
 
 
 def _checked(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> SentenceTransformer:
@@ -258,14 +282,18 @@ def load_plain(
     embed_dim, _ = options.pop("embed_dim", None), options.pop("digest", None)
     if embed_dim not in (None, checkpoint.dim):
         raise ModelError(f"'{model_name}' has {checkpoint.dim} dimensions; truncate them with the truncation wrapper")
-    model = _load_weights(checkpoint, revision, device, **options)
+    model, loaded = _load_weights(checkpoint, revision, device, **options)
     if layers is not None:
         model = pruned(model, layers)
     encoder: PatentEncoder | EditedInput = PatentEncoder(model, prompts=setting)
+    encoder.loaded_revision = loaded
     encoder.mteb_model_meta = _META_BY_NAME[model_name]
     if checkpoint.tagged:
         encoder = EditedInput(encoder, section_tags, encoder.mteb_model_meta)
-    return note(encoder if input is None else InputVariant(encoder, input))
+    if input is not None:
+        encoder = InputVariant(encoder, input)
+    encoder.loaded_revision = loaded
+    return note(encoder)
 
 
 def _meta(checkpoint: Checkpoint) -> ModelMeta:
@@ -276,7 +304,7 @@ def _meta(checkpoint: Checkpoint) -> ModelMeta:
     return ModelMeta(
         loader=cast("Callable[..., Any]", load_plain),
         name=checkpoint.name,
-        revision=checkpoint.revision if local is None else f"local-{content_revision(local)}",
+        revision=checkpoint.revision if local is None else f"{_LOCAL}{content_revision(local)}",
         release_date=checkpoint.released,
         languages=["eng-Latn"],
         n_parameters=parameters,

@@ -246,8 +246,10 @@ def _checked(row: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
             raise ValueError(f"field '{field_.name}' holds a {type(value).__name__} where {_words(field_.type)} is expected")
         try:
             pa.scalar(value, field_.type)
-        except (pa.ArrowException, TypeError) as error:
+        except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
             raise ValueError(f"field '{field_.name}': {error}") from error
+        if isinstance(value, list) and None in value:
+            raise ValueError(f"field '{field_.name}' holds a null in its list")
     for claim in row.get("claims") or ():
         if not isinstance(claim, dict) or claim.get("text") is None or claim.get("number") is None:
             raise ValueError("a claim lacks its number or its text")
@@ -260,7 +262,7 @@ def _read(path: Path, schema: pa.Schema, make: Callable[[Mapping[str, Any]], _Re
     for number, row in read_rows(path):
         try:
             yield number, make(_checked(row, schema))
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as error:
             raise DataError(
                 f"the record does not fit the schema ({error})", path=path, row=number, remedy="see patent_mteb.patents.records"
             ) from error

@@ -18,8 +18,9 @@ counted and logged.
 from __future__ import annotations
 
 import logging
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
@@ -118,6 +119,13 @@ def _texts(path: Path, what: str, optional: tuple[str, ...] = ()) -> Iterator[tu
     return unique(rows, itemgetter("_id"), path=path, what=f"{what} id", remedy="keep one of the two rows")
 
 
+def _in_another_form(key: str, known: Iterable[str]) -> str:
+    """What to do where an id is known, but written with other code points that look the same; empty where it is not."""
+    composed = unicodedata.normalize("NFC", key)
+    alike = any(unicodedata.normalize("NFC", other) == composed for other in known)
+    return "the id is known in another Unicode form: write all files in one, such as NFC" if alike else ""
+
+
 def _keyed_table(path: Path, known: set[str], counts: dict[str, int]) -> pa.Table | None:
     if not path.exists():
         return None
@@ -159,14 +167,14 @@ def read_beir(folder: Path) -> BeirFolder:
                 f"judgement of the unknown document '{document}'",
                 path=qrels_path,
                 row=number,
-                remedy=f"add the document to {corpus_path.name} or delete the row",
+                remedy=_in_another_form(document, corpus) or f"add the document to {corpus_path.name} or delete the row",
             )
         if query not in queries:
             raise DataError(
                 f"judgement for the unknown query '{query}'",
                 path=qrels_path,
                 row=number,
-                remedy=f"add the query to {queries_path.name} or delete the row",
+                remedy=_in_another_form(query, queries) or f"add the query to {queries_path.name} or delete the row",
             )
     self_judged = [(query, document) for query, document in rows if query == document]
     for query, document in self_judged:

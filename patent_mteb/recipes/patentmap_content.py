@@ -6,18 +6,20 @@ description. Models that were made for them read section tags (``title [SEP] [ab
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.errors import DataError
-from patent_mteb.files import json_lines, unique
+from patent_mteb.errors import DataError, refuse_repeat
+from patent_mteb.files import json_lines, load_json
 from patent_mteb.patents.views import SEPARATOR, join_sections
 
-__all__ = ["SECTION_TAGS", "WORDS", "Content", "cut", "read_content", "title_and_abstract"]
+logger = logging.getLogger(__name__)
+
+__all__ = ["SECTION_TAGS", "WORDS", "Content", "cut", "read_content", "read_gold", "title_and_abstract"]
 
 SECTION_TAGS = {"abstract": "[abstract]", "claim": "[claim]", "invention": "[invention]"}
 """Tag of each section: abstract, claims, description."""
@@ -56,8 +58,8 @@ def title_and_abstract(title: str, abstract: str, tags: bool) -> str:
     return join_sections((title, tagged), SEPARATOR)
 
 
-_CLAIM = re.compile(r"c-en-(\d+)")
-_PARAGRAPH = re.compile(r"p(\d+)")
+_CLAIM = re.compile(r"c-en-(\d{1,18})")
+_PARAGRAPH = re.compile(r"p(\d{1,18})")
 
 
 def cut(text: str) -> str:
@@ -79,8 +81,10 @@ def _numbered(content: Mapping[str, str], pattern: re.Pattern[str], separator: s
 def _patent(record: Mapping[str, Any]) -> tuple[str, Content]:
     """Number and sections of one record; KeyError, TypeError or AttributeError if it is none."""
     key, content = record["dnum"], record["Content"]
+    if isinstance(key, int) and not isinstance(key, bool):
+        key = str(key)
     if not isinstance(key, str) or not key:
-        raise TypeError("dnum is no text")
+        raise TypeError("dnum is no text and no number")
     texts = {name: text for name, text in content.items() if text is not None}
     if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
         raise TypeError(f"'{wrong[0]}' is no text")
@@ -100,8 +104,10 @@ def _patents(path: Path) -> Iterator[tuple[int, tuple[str, Content]]]:
 def read_content(path: Path) -> dict[str, Content]:
     """Read a file of ``content/``.
 
+    A line that occurs twice, as some of the published ones do, is one patent and counted.
+
     Raises:
-        DataError: malformed line, missing or empty ``dnum``, a section that is no text, or a number that occurs twice.
+        DataError: malformed line, missing or empty ``dnum``, a section that is no text, or a number of two patents.
 
     Example:
         >>> from pathlib import Path
@@ -111,8 +117,53 @@ def read_content(path: Path) -> dict[str, Content]:
         >>> read_content(Path("content.jsonl"))["EP1"].section("claim", tags=True)
         '[claim] A pump.'
     """
-    rows = unique(_patents(path), itemgetter(0), path=path, what="", remedy="keep one of the two rows")
-    patents = dict(patent for _, patent in rows)
+    patents: dict[str, Content] = {}
+    rows: dict[str, int] = {}
+    again = 0
+    for row, (key, content) in _patents(path):
+        if patents.setdefault(key, content) != content:
+            refuse_repeat(rows, key, row, path=path, what="", remedy="keep one of the two rows, which differ")
+        again += rows.setdefault(key, row) != row
+    if again:
+        logger.warning("%s: %d lines repeat an earlier one", path, again)
     if not patents:
         raise DataError("the file is empty", path=path, remedy="write at least one patent")
     return patents
+
+
+def read_gold(path: Path) -> list[tuple[str, str, str]]:
+    """The citations of ``mapping/gold.json``: citing number, cited number and category (empty where it is null), in file order.
+
+    Raises:
+        DataError: the file is not of the form ``{citing: [{cited_id, type}]}``; names the citing number.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_json
+        >>> from patent_mteb.recipes.patentmap_content import read_gold
+        >>> write_json(Path("gold.json"), {"EP1": [{"cited_id": "US2", "type": "X"}]})
+        >>> read_gold(Path("gold.json"))
+        [('EP1', 'US2', 'X')]
+    """
+
+    def refused(problem: str) -> DataError:
+        form = "not of the form {citing: [{cited_id, type}]}"
+        return DataError(f"{form} ({problem})", path=path, remedy="mend the file or download it again")
+
+    gold = load_json(path)
+    if not isinstance(gold, dict):
+        raise refused(f"a JSON {type(gold).__name__}")
+    listed = []
+    for query, entries in gold.items():
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise refused(f"'{query}' has no list of objects")
+        for entry in entries:
+            document, category = entry.get("cited_id"), entry.get("type")
+            if isinstance(document, int) and not isinstance(document, bool):
+                document = str(document)
+            if not isinstance(document, str):
+                raise refused(f"cited_id of '{query}' is {document!r}")
+            if "type" not in entry or not isinstance(category, (str, type(None))):
+                raise refused(f"type of '{query}' and '{document}' is {category!r}")
+            listed.append((query, document, category or ""))
+    return listed

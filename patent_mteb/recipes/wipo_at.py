@@ -11,7 +11,8 @@ The data set is unreleased, so the directory is ours: the BEIR folder of :mod:`p
 
 Readings where the paper is silent: citations are edges between families, and every remaining document of a citing family is
 a query for which every remaining document of a cited family is relevant; of documents of one family with identical title,
-abstract and claims the earliest publication is kept; the split is a seeded shuffle of the families.
+abstract and claims the earliest publication is kept; the split is a seeded shuffle of the families, of which those that share a
+document word for word stay together.
 """
 
 from __future__ import annotations
@@ -174,11 +175,30 @@ def _without_duplicates(patents: Sequence[Patent]) -> list[Patent]:
 
 
 def _split(documents: Sequence[Patent], params: Params) -> dict[str, str]:
-    families = sorted({patent.family_id for patent in documents})
-    random.Random(params.seed).shuffle(families)
-    first = round(len(families) * params.train)
-    second = first + round(len(families) * params.validation)
-    return {family: SPLITS[(number >= first) + (number >= second)] for number, family in enumerate(families)}
+    leader = _alike(documents)
+    leaders = sorted(set(leader.values()))
+    random.Random(params.seed).shuffle(leaders)
+    first = round(len(leaders) * params.train)
+    second = first + round(len(leaders) * params.validation)
+    split = {family: SPLITS[(number >= first) + (number >= second)] for number, family in enumerate(leaders)}
+    return {family: split[its] for family, its in leader.items()}
+
+
+def _alike(documents: Sequence[Patent]) -> dict[str, str]:
+    """The first family of those that a family shares a document with, word for word: no two splits may hold the same text."""
+    leader: dict[str, str] = {patent.family_id: patent.family_id for patent in documents}
+
+    def first(family: str) -> str:
+        while leader[family] != family:
+            family = leader[family]
+        return family
+
+    homes: dict[tuple[str, ...], str] = {}
+    for patent, *words in zip(documents, *(column.to_pylist() for column in _fields(documents).columns[1:]), strict=True):
+        if any(words):
+            one, other = sorted((first(patent.family_id), first(homes.setdefault(tuple(words), patent.family_id))))
+            leader[other] = one
+    return {family: first(family) for family in leader}
 
 
 def _qrels(documents: Sequence[Patent], graph: FamilyGraph) -> dict[str, dict[str, int]]:

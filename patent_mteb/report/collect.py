@@ -156,8 +156,8 @@ class _Reader:
             self.note(path, f"no result file of mteb ({error} is missing); left out", _AGAIN)
             return
         except (DataError, OSError, ValueError, TypeError, OverflowError) as error:
-            why = error.problem if isinstance(error, DataError) else f"damaged ({error})"
-            self.note(path, f"{why}: no result file; left out", _AGAIN)
+            why = error.problem.removeprefix("damaged ") if isinstance(error, DataError) else f"({error})"
+            self.note(path, f"damaged result file {why}; left out", _AGAIN)
             return
         if name != path.stem:
             self.note(path, f"holds a result of {name}; left out", "give the file the name of its task")
@@ -211,7 +211,7 @@ class _Reader:
             except DataError as error:
                 self.messages.append(str(error))
                 if isinstance(error, ContradictionError):
-                    self.contradictions[str(result.path), result.subset] = error.problem
+                    self.contradictions[str(result.path), result.subset] = str(error)
         without = sum(result.task.kind == "Retrieval" and result.queries is None for result in results)
         if without:
             self.messages.append(f"{without} retrieval results have no usable per-query scores: no intervals and no significance for them.")
@@ -248,6 +248,8 @@ def _checked_scores(entry: Mapping[str, Any], task: SuiteTask) -> dict[str, floa
     for key, value in scores.items():
         if key.endswith(_COUNTS) and not (0 <= value <= _MOST and value == int(value)):
             raise DataError(f"{key} is {value}, not a count", remedy=remedy)
+        if math.isinf(value) and not key.startswith("nauc_"):
+            raise DataError(f"{key} is {value}, not a score", remedy=remedy)
     if not math.isfinite(scores.get("main_score", math.nan)):
         raise DataError(f"the main score is {entry.get('main_score')!r}, not a number", remedy=remedy)
     if not abs(scores.get(task.main_score, math.nan) - scores["main_score"]) <= TOLERANCE:
@@ -256,7 +258,7 @@ def _checked_scores(entry: Mapping[str, Any], task: SuiteTask) -> dict[str, floa
 
 
 def _label(sources: Sequence[ModelFolder]) -> None:
-    """Give every model folder its label: the model, its settings, and as much of the revision (else the place) as tells two apart."""
+    """Give every model folder its label: the model, its settings, and as much of the revision (else a number) as tells two apart."""
     for source in sources:
         settings = source.settings
         if "kind" in settings or not source.experiment:
@@ -266,11 +268,11 @@ def _label(sources: Sequence[ModelFolder]) -> None:
         else:
             source.label = f"{source.model} ({source.experiment})"
     labels = [visible(source.label) for source in sources]
-    for form in (" @{0.revision:.12}", " @{0.revision}", " @{0.revision} in {0.folder}"):
+    for form in (" @{0.revision:.12}", " @{0.revision}", " @{0.revision} #{1}"):
         counts = Counter(labels)
         labels = [
-            visible(source.label + form.format(source)) if counts[label] > 1 else label
-            for source, label in zip(sources, labels, strict=True)
+            visible(source.label + form.format(source, number)) if counts[label] > 1 else label
+            for number, (source, label) in enumerate(zip(sources, labels, strict=True), start=1)
         ]
     for source, label in zip(sources, labels, strict=True):
         source.label = label

@@ -8,14 +8,16 @@
 ``leaderboard.md``                         made from all summaries that lie there, so that a repository of summaries grows
                                            model by model and needs no server
 
-What nobody else could compare with or repeat is refused, each result with its reason.
+What nobody else could compare with or repeat is refused, each result with its reason. So is what does not hold together: a result that
+contradicts its per-query scores, a description of another model. Files are read, checked and written from what was read; links are
+never followed, so that nothing from elsewhere is published.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +25,13 @@ from typing import Any
 
 import polars as pl
 
-from patent_mteb.files import replacing, write_text
+from patent_mteb.errors import DataError
+from patent_mteb.files import write_text
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
+from patent_mteb.report.folders import META, check_meta, parse, read_document
 from patent_mteb.report.forms import as_markdown
+from patent_mteb.report.names import visible
 from patent_mteb.report.tables import ranking
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
@@ -86,22 +91,31 @@ def prepare(results: Path, out: Path, model: str | None = None) -> Export:
     known_models = _known_models()
     accepted: list[dict[str, Any]] = []
     refused: list[Refusal] = []
+    copies: dict[Path, str] = {}
     for row in rows.iter_rows(named=True):
-        reason = _reason(row, known_models)
+        try:
+            reason = _reason(row, known_models) or collected.contradictions.get((row["path"], row["subset"]), "")
+            copied = {} if reason else _checked(row, results)
+        except (DataError, OSError, ValueError) as error:
+            reason = str(error)
         if reason:
-            refused.append(Refusal(row["run"], row["task"], reason))
+            refused.append(Refusal(visible(row["run"]), row["task"], visible(reason)))
         else:
             accepted.append(row)
-    files = [path for row in accepted for path in _copy(row, results, out)]
+            copies |= copied
+    files = [write_text(out / "results" / path, text) for path, text in copies.items()]
     for (name,), members in _by(accepted, "model").items():
         files.append(write_text(out / "model_cards" / f"{_folder(name)}.md", model_card(name, members)))
     for (name, revision, experiment), members in _by(accepted, "model", "revision", "experiment").items():
         folder = out / "summaries" / _folder(name) / revision
         folder = folder / "experiments" / experiment if experiment else folder
         files.append(write_text(folder / "summary.json", json.dumps(_summary(members), indent=2, ensure_ascii=False) + "\n"))
+    messages = _of_model(collected, model)
     if accepted:
-        files.append(write_text(out / "leaderboard.md", leaderboard(out / "summaries")))
-    return Export(tuple(dict.fromkeys(files)), len(accepted), tuple(refused), _of_model(collected, model))
+        entries, damaged = _entries(out / "summaries")
+        files.append(write_text(out / "leaderboard.md", _boards(entries, damaged)))
+        messages += tuple(f"{visible(str(out / 'summaries' / what))}; not in the leaderboard." for what in damaged)
+    return Export(tuple(dict.fromkeys(files)), len(accepted), tuple(refused), messages)
 
 
 def _by(rows: Iterable[dict[str, Any]], *keys: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
@@ -149,26 +163,53 @@ def _reason(row: dict[str, Any], known: frozenset[str]) -> str:
     return ""
 
 
-def _copy(row: dict[str, Any], results: Path, out: Path) -> list[Path]:
-    """Copy a result with its model's description; of a file with several subsets only the accepted one."""
-    source = Path(row["path"])
+def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
+    """What is to be written for a result, by path below ``results``: the result as it was read now, of a file with several subsets only
+    the accepted one, and the description of its model.
+
+    Raises:
+        DataError: a link, a damaged or missing file, or another content than the report saw.
+    """
+    path = Path(row["path"])
     root = results / "results" if (results / "results").is_dir() else results
-    target = out / "results" / source.relative_to(root)
-    content = json.loads(source.read_text("utf-8"))
+    text = _read_text(path, results)
+    content = parse(text.encode())
     entries = content["scores"][row["split"]]
     kept = [entry for entry in entries if entry.get("hf_subset", "default") == row["subset"]]
-    if len(kept) == len(entries):
-        _copy_file(source, target)
-    else:
-        write_text(target, json.dumps({**content, "scores": {row["split"]: kept}}, indent=2))
-    meta = source.with_name("model_meta.json")
-    return [target, _copy_file(meta, target.with_name(meta.name))] if meta.is_file() else [target]
+    if content["task_name"] != row["task"] or [float(entry["main_score"]) for entry in kept] != [row["value"]]:
+        raise DataError("the file holds another result, or the same one twice", path=path, remedy="run the task again")
+    if len(kept) != len(entries):
+        text = json.dumps({**content, "scores": {row["split"]: kept}}, indent=2)
+    meta = path.with_name(META)
+    described = _read_text(meta, results)
+    try:
+        description = parse(described.encode())
+    except ValueError as error:
+        raise DataError(f"damaged ({error})", path=meta, remedy="restore the file") from None
+    check_meta(description, meta, _folder(row["model"]), row["revision"])
+    if json.dumps(description.get("experiment_kwargs") or {}, sort_keys=True) != row["settings"]:
+        raise DataError("other settings than when the report was made", path=meta, remedy="export again")
+    return {path.relative_to(root): text, meta.relative_to(root): described}
 
 
-def _copy_file(source: Path, target: Path) -> Path:
-    with replacing(target) as partial:
-        shutil.copyfile(source, partial)
-    return target
+def _read_text(path: Path, root: Path) -> str:
+    """The text of a file, by no link below ``root``.
+
+    Raises:
+        DataError: a link, no regular file, or no UTF-8.
+    """
+    for place in (path, *path.parents[: len(path.relative_to(root).parts) - 1]):
+        if place.is_symlink():
+            remedy = "put the file itself there, or export the folder that the link leads to"
+            raise DataError(
+                "a symbolic link, which is not followed, so that nothing from elsewhere is published", path=place, remedy=remedy
+            )
+    if not path.is_file():
+        raise DataError("the file is missing, or no regular file", path=path, remedy="restore the file")
+    try:
+        return path.read_bytes().decode()
+    except ValueError as error:
+        raise DataError(f"damaged ({error})", path=path, remedy="restore the file") from None
 
 
 def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
@@ -214,7 +255,7 @@ def _yaml(value: Any, indent: str = "") -> list[str]:
     for key, item in items:
         head = f"{indent}- " if key is None else f"{indent}{key}: "
         if not isinstance(item, (dict, list)):
-            lines.append(head + json.dumps(item, ensure_ascii=False))
+            lines.append(head + visible(json.dumps(item, ensure_ascii=False)))
         elif key is None:
             nested = _yaml(item, indent + "  ")
             lines += [head + nested[0].removeprefix(indent + "  "), *nested[1:]]
@@ -240,8 +281,7 @@ def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 def leaderboard(summaries: Path) -> str:
     """A markdown leaderboard from all summaries below a folder: one table over the benchmarks and one a benchmark.
 
-    Raises:
-        ReportError: a summary is damaged.
+    A damaged summary is left out, and a note of the first table says so.
 
     Example:
         >>> from pathlib import Path
@@ -250,18 +290,37 @@ def leaderboard(summaries: Path) -> str:
         >>> leaderboard(Path("out/summaries")).splitlines()[0]
         '## Patent embedding leaderboard'
     """
-    entries = [_read(path) for path in sorted(summaries.rglob("summary.json"))]
+    return _boards(*_entries(summaries))
+
+
+def _entries(summaries: Path) -> tuple[list[_Entry], list[str]]:
+    """The summaries below a folder, and one clause for each that cannot be read."""
+    entries: list[_Entry] = []
+    damaged: list[str] = []
+    for path in sorted(summaries.rglob("summary.json")):
+        try:
+            entries.append(_read(path))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError) as error:
+            why = "a symbolic link" if path.is_symlink() else f"no summary of an export ({error!r:.200})"
+            damaged.append(f"{path.relative_to(summaries)} is {why}")
+    return entries, damaged
+
+
+def _boards(entries: Sequence[_Entry], damaged: Sequence[str]) -> str:
     total = catalogue.total()
     measured = [benchmark for benchmark in catalogue.benchmarks() if any(benchmark.name in entry.benchmarks for entry in entries)]
     further = [benchmark for benchmark in measured if benchmark.name not in total.groups]
-    boards = [_board(total, entries, "Patent embedding leaderboard", further)]
+    left_out = [f"Left out: {what}." for what in damaged]
+    boards = [_board(total, entries, "Patent embedding leaderboard", further, left_out)]
     boards += [_board(one, [entry for entry in entries if one.name in entry.benchmarks], one.name) for one in measured]
     return "\n".join(boards)
 
 
-def _board(benchmark: PatentBenchmark, entries: Iterable[_Entry], title: str, further: Sequence[PatentBenchmark] = ()) -> str:
+def _board(
+    benchmark: PatentBenchmark, entries: Iterable[_Entry], title: str, further: Sequence[PatentBenchmark] = (), more: Sequence[str] = ()
+) -> str:
     scores = [(entry.label, entry.scores) for entry in entries]
-    notes = ("A dash is a mean over tasks of which one or more were not measured.",)
+    notes = ("A dash is a mean over tasks of which one or more were not measured.", *more)
     return as_markdown(ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked())
 
 
@@ -275,14 +334,16 @@ class _Entry:
 
 
 def _read(path: Path) -> _Entry:
-    try:
-        summary: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        settings = ", ".join(f"{key}={value}" for key, value in summary["settings"].items() if key not in ("kind", "parts"))
-        label = f"{summary['model']} @{summary['revision'][:12]}" + (f" ({settings})" if settings else "")
-        scores: dict[str, float] = {}
-        for tasks in summary["scores"].values():
-            for task, measures in tasks.items():
-                (scores[task],) = measures.values()
-        return _Entry(label, frozenset(summary["scores"]), scores)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ReportError(f"{path} is no summary of an export ({error!r}). Remedy: delete it and export the model again") from error
+    if path.is_symlink():
+        raise ValueError("a symbolic link")
+    summary = read_document(path)
+    settings = ", ".join(f"{key}={value}" for key, value in summary["settings"].items() if key not in ("kind", "parts"))
+    label = f"{summary['model']} @{summary['revision'][:12]}" + (f" ({settings})" if settings else "")
+    scores: dict[str, float] = {}
+    for tasks in summary["scores"].values():
+        for task, measures in tasks.items():
+            (value,) = measures.values()
+            if not isinstance(value, float | int) or not math.isfinite(value):
+                raise ValueError(f"the score of {task} is {value!r}")
+            scores[task] = float(value)
+    return _Entry(label, frozenset(summary["scores"]), scores)

@@ -199,9 +199,9 @@ def read_meta(path: Path, model: str, revision: str) -> dict[str, Any]:
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb.report.folders import read_meta
-        >>> path = next(Path("results").rglob("patent-mteb__bm25-dapfam/*/model_meta.json"))  # results of 'patent-mteb run'
-        >>> read_meta(path, "patent-mteb__bm25-dapfam", path.parts[-2])["name"]
-        'patent-mteb/bm25-dapfam'
+        >>> path = next(Path("results").rglob("mteb__baseline-random-encoder/*/model_meta.json"))  # results of 'patent-mteb run'
+        >>> read_meta(path, "mteb__baseline-random-encoder", path.parts[-2])["name"]
+        'mteb/baseline-random-encoder'
     """
     try:
         meta = read_document(path)

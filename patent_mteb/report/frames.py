@@ -6,6 +6,7 @@ The column ``model`` holds runs by their short names (:func:`model_names`).
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -77,13 +78,13 @@ def in_out(view: BenchmarkView) -> pl.DataFrame:
     rows = [
         {"model": run, "in": values[name, run, "in"], "out": values[name, run, "out"]}
         for run in view.runs
-        if {(name, run, "in"), (name, run, "out")} <= values.keys()
+        if all(math.isfinite(values.get((name, run, side), math.nan)) for side in ("in", "out"))
     ]
     return _named(pl.DataFrame(rows, schema={"model": pl.String, "in": pl.Float64, "out": pl.Float64}))
 
 
 def _headline_scores(view: BenchmarkView) -> pl.DataFrame:
-    return view.scores.filter(pl.col("task") == (view.headline.name if view.headline else ""))
+    return view.scores.filter((pl.col("task") == (view.headline.name if view.headline else "")) & pl.col("value").is_finite())
 
 
 def _headline_results(view: BenchmarkView) -> pl.DataFrame:
@@ -212,6 +213,10 @@ def _label(system: Mapping[str, Any]) -> str:
     return visible(name + (f" ({', '.join(f'{key}={value}' for key, value in shown.items())})" if shown and "kind" not in shown else ""))
 
 
+def _is_width(dims: Any) -> bool:
+    return isinstance(dims, int) and 0 < dims < 2**31
+
+
 def truncation(view: BenchmarkView) -> pl.DataFrame:
     """``model, dims, value, full`` of truncated embeddings on the headline task; ``dims`` of the full width may be unknown.
 
@@ -227,9 +232,7 @@ def truncation(view: BenchmarkView) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for (model, revision), group in results.group_by("model", "revision", maintain_order=True):
         states = [(json.loads(settings), dims, value) for settings, dims, value in group.select("settings", "dims", "value").iter_rows()]
-        cut = [
-            (settings["dims"], value) for settings, _, value in states if set(settings) == {"dims"} and isinstance(settings["dims"], int)
-        ]
+        cut = [(settings["dims"], value) for settings, _, value in states if set(settings) == {"dims"} and _is_width(settings["dims"])]
         whole = [(dims, value) for settings, dims, value in states if not settings]
         if cut:
             name = visible(str(model))

@@ -145,12 +145,14 @@ class ArraySearch(ABC):
 
     :meth:`rank` is what one system calls on another: it leaves hidden documents out. A subclass that hides them itself (because it
     passes the context on, or never scores them) says so with ``hides``; of any other more documents are asked for, and filtered.
+    One that divides documents itself says so with ``cuts_documents``.
     """
 
     mteb_model_meta: ModelMeta
     corpus: Any = None
     doc_ids: list[str]
     hides = False
+    cuts_documents = False
 
     def index(
         self,
@@ -164,9 +166,13 @@ class ArraySearch(ABC):
         **kwargs: Any,
     ) -> None:
         """Take the corpus; what must be computed from it is computed when it is searched."""
-        self.corpus = corpus
         self.doc_ids = ranked_ids(corpus["id"][:])
-        self.prepare(SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), None, num_proc))
+        self.corpus = corpus
+        try:
+            self.prepare(SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), None, num_proc))
+        except BaseException:
+            self.corpus = None  # what could not be indexed must not be taken for indexed
+            raise
 
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
         """Index a corpus unless it is the one at hand: a system that several wrappers share may have been given another since."""
@@ -183,7 +189,7 @@ class ArraySearch(ABC):
     def rank(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         """The best ``top_k`` documents of every query that it may see."""
         if self.hides or not context.hidden:
-            return self.search_run(queries, top_k, context)
+            return self.search_run(queries, top_k, context).top(top_k)
         return self.search_run(queries, top_k + context.most_hidden, context).without(context.hidden).top(top_k)
 
     def search(

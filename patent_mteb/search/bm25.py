@@ -24,11 +24,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from mteb.models.model_meta import ModelMeta
@@ -234,7 +234,7 @@ class BM25(LiveIdentity, ArraySearch):
         ('my/bm25', 0.9)
     """
 
-    usual_settings = {"token_pattern": TOKEN_PATTERN}
+    usual_settings: ClassVar[Mapping[str, Any]] = {"token_pattern": TOKEN_PATTERN}
 
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
         self.settings = settings

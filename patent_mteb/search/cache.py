@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import zipfile
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ from patent_mteb.files import replacing
 from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import engine
-from patent_mteb.search.run import FirstStage, Run
+from patent_mteb.search.run import FirstStage, Run, ranked_ids
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -48,6 +47,9 @@ def content_of(dataset: Any) -> str:
 
 class RunCache:
     """Runs that were computed, in memory and, with a folder, on disk (one ``.npz`` a run, written whole or not at all).
+
+    A file that is damaged, or that holds no run, is refused with a warning and the run computed again; one that cannot be written is
+    kept in memory.
 
     Args:
         folder: where runs are kept between processes; None for memory only.
@@ -83,17 +85,16 @@ class RunCache:
         """Keep a run that was computed to depth ``asked``."""
         self._remember(key, asked, run)
         if self.folder is not None:
-            self._write(self.folder / f"{key}.npz", asked, run)
+            self._write(key, self.folder / f"{key}.npz", asked, run)
 
     def _remember(self, key: str, asked: int, run: Run) -> None:
         self._runs[key] = (asked, run)
         self._runs.move_to_end(key)
-        while len(self._runs) > 1 and sum(kept.docs.nbytes + kept.scores.nbytes for _, kept in self._runs.values()) > self.memory_mb * 1e6:
+        while len(self._runs) > 1 and sum(kept.nbytes for _, kept in self._runs.values()) > self.memory_mb * 1e6:
             forgotten, _ = self._runs.popitem(last=False)
             logger.info("run %s is no longer held in memory (limit %s MB)", forgotten, self.memory_mb)
 
-    @staticmethod
-    def _write(path: Path, asked: int, run: Run) -> None:
+    def _write(self, key: str, path: Path, asked: int, run: Run) -> None:
         ids = np.frombuffer(json.dumps([run.query_ids, run.doc_ids, run.task]).encode(), np.uint8)
         arrays: dict[str, Any] = {"asked": np.int64(asked), "ids": ids, "docs": run.docs, "scores": run.scores}
         if run.parts is not None:
@@ -101,24 +102,96 @@ class RunCache:
         if run.first_stage is not None:
             first = run.first_stage
             arrays |= {"first_k": np.int64(first.k), "first_docs": first.run.docs, "first_scores": first.run.scores}
-        with replacing(path) as partial, partial.open("wb") as stream:
-            np.savez(stream, **arrays)
+        try:
+            with replacing(path) as partial, partial.open("wb") as stream:
+                np.savez(stream, checksum=np.uint64(_checksum(key, arrays)), **arrays)  # first: what is lost of a list is its end
+        except OSError as error:
+            logger.warning("the run %s cannot be stored (%s); it is kept in memory", path, error)
 
     def _read(self, key: str) -> tuple[int, Run] | None:
         if self.folder is None or not (path := self.folder / f"{key}.npz").is_file():
             return None
         try:
             with np.load(path, allow_pickle=False) as stored:
-                query_ids, doc_ids, task = json.loads(stored["ids"].tobytes())
-                first = None
-                if "first_k" in stored:
-                    found = Run(query_ids, doc_ids, stored["first_docs"], stored["first_scores"], task=task)
-                    first = FirstStage(found, int(stored["first_k"]))
-                parts = stored.get("parts")
-                return int(stored["asked"]), Run(query_ids, doc_ids, stored["docs"], stored["scores"], parts, first, task)
-        except (zipfile.BadZipFile, ValueError, KeyError, OSError) as error:
-            logger.warning("the stored run %s cannot be read (%s); it is computed again", path, error)
+                if "checksum" not in stored.files and any(entry.comment or entry.extra for entry in stored.zip.infolist()):
+                    raise ValueError("its list of arrays is damaged")  # one of the first version; a comment can only be swallowed entries
+                arrays = {name: stored[name] for name in stored.files}
+            return _run_of(key, arrays)
+        except Exception as error:  # whatever damaged bytes make zipfile, zlib, NumPy and json raise; MemoryError is among it
+            logger.warning("the stored run %s cannot be used (%s: %s); it is computed again", path, type(error).__name__, error)
             return None
+
+
+_ALWAYS = frozenset({"asked", "ids", "docs", "scores"})
+_FIRST = frozenset({"first_k", "first_docs", "first_scores"})
+
+
+def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
+    """Of a run's key and of the names, types, shapes and bytes of its arrays."""
+    total = hashlib.blake2b(key.encode(), digest_size=8)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        total.update(f"\0{name} {array.dtype.str} {np.shape(arrays[name])}\0".encode())
+        total.update(array.data.cast("B") if array.size else b"")
+    return int.from_bytes(total.digest(), "little")
+
+
+def _run_of(key: str, arrays: dict[str, Any]) -> tuple[int, Run]:
+    """The run that arrays from a file hold, and the depth that it was computed to.
+
+    Raises:
+        ValueError: they are not what was written (files of the first version have no checksum), or no run.
+        Exception: whatever damaged ids make json raise.
+    """
+    checksum = arrays.pop("checksum", None)
+    if checksum is not None and int(checksum) != _checksum(key, arrays):
+        raise ValueError("wrong checksum")
+    names = set(arrays)
+    if not names >= _ALWAYS or names - _ALWAYS - {"parts"} not in (set(), _FIRST):
+        raise ValueError(f"it holds {', '.join(sorted(names)) or 'nothing'}")
+    query_ids, doc_ids, task = json.loads(arrays["ids"].tobytes())
+    words = [*query_ids, *doc_ids, task]
+    if not all(isinstance(word, str) for word in words) or len(set(query_ids)) < len(query_ids) or ranked_ids(doc_ids) != doc_ids:
+        raise ValueError("its ids are not those of queries and of a ranked corpus")
+    asked = int(arrays["asked"])
+    first = None
+    if "first_k" in arrays:
+        found = _checked(Run(query_ids, doc_ids, arrays["first_docs"], arrays["first_scores"], task=task), "first stage")
+        first = FirstStage(found, int(arrays["first_k"]))
+    run = _checked(Run(query_ids, doc_ids, arrays["docs"], arrays["scores"], arrays.get("parts"), first, task), "run")
+    if asked < 0 or (first is not None and first.k < 0):
+        raise ValueError("a depth below 0")
+    return asked, run
+
+
+def _checked(run: Run, what: str) -> Run:
+    """The run, if it is one.
+
+    Raises:
+        ValueError: wrong shapes or types, a document that is not in the corpus or twice in a row, a score that is no finite number,
+            or a row that is not in the order of a run.
+    """
+    docs, scores, parts = run.docs, run.scores, run.parts
+    if (
+        docs.ndim != 2
+        or docs.shape != scores.shape
+        or len(docs) != len(run.query_ids)
+        or docs.dtype != np.int32
+        or scores.dtype != np.float32
+    ):
+        raise ValueError(f"its {what} has {docs.dtype} documents {docs.shape} and {scores.dtype} scores {scores.shape}")
+    if parts is not None and (parts.shape != docs.shape or parts.dtype != np.int32):
+        raise ValueError(f"its {what} has {parts.dtype} parts {parts.shape}")
+    if ((docs < -1) | (docs >= len(run.doc_ids))).any():
+        raise ValueError(f"its {what} has a document that is not in the corpus")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"its {what} has a score that is no number")
+    if run.ordered() is not run:
+        raise ValueError(f"its {what} is out of order")
+    sorted_docs = np.sort(docs, axis=1)
+    if ((sorted_docs[:, 1:] == sorted_docs[:, :-1]) & (sorted_docs[:, 1:] >= 0)).any():
+        raise ValueError(f"its {what} has a document twice")
+    return run
 
 
 _NO_EFFECT = {"batch_size", "show_progress_bar"}
@@ -175,6 +248,7 @@ class Cached(ArraySearch):
         self.cache = cache or RunCache()
         self.mteb_model_meta = model.mteb_model_meta
         self._system = engine(model)
+        self.cuts_documents = self._system.cuts_documents
 
     def prepare(self, context: SearchContext) -> None:
         self._corpus_content = content_of(self.corpus)

@@ -35,6 +35,7 @@ from patent_mteb.search.colbert import (
 )
 from patent_mteb.search.maxsim import MEMORY_BUDGET, ScoreDtype, Scorer, check_tokens
 from patent_mteb.search.run import Run, TopK
+from patent_mteb.store.settings import LiveIdentity
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -175,17 +176,18 @@ class LateInteraction(LiveIdentity, ArraySearch):
         return other
 
     def _stored_tokens(self, space: Space, texts: list[str], is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]:
-        from patent_mteb.store.keys import distinct, hash_texts
+        from patent_mteb.store.keys import hash_texts
 
         keys = hash_texts(texts, prompt, "query" if is_query else "document")
-        first = distinct(keys)
-        missing = first[~space.contains(keys[first])]
-        step = self._documents_per_chunk()
-        for start in range(0, len(missing), step):
-            chosen = missing[start : start + step]
-            found = self._encoder.encode([texts[i] for i in chosen], is_query=is_query, prompt=prompt, batch_size=batch_size)
-            space.append_ragged(keys[chosen], np.concatenate(found), np.array([len(vectors) for vectors in found]))
-        values, offsets = space.gather_ragged(keys)
+
+        def encode(missing: NDArray[np.int64]) -> None:
+            step = self._documents_per_chunk()
+            for start in range(0, len(missing), step):
+                chosen = missing[start : start + step]
+                found = self._encoder.encode([texts[i] for i in chosen], is_query=is_query, prompt=prompt, batch_size=batch_size)
+                space.append_ragged(keys[chosen], np.concatenate(found), np.array([len(vectors) for vectors in found]))
+
+        values, offsets = space.filled(keys, encode)
         return [np.asarray(values[start:stop], dtype=np.float32) for start, stop in pairwise(offsets)]
 
     def encode(

@@ -191,6 +191,8 @@ class Passages(ArraySearch):
         25
     """
 
+    cuts_documents = True
+
     def __init__(
         self,
         model: EncoderProtocol | BM25,

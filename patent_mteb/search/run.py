@@ -85,6 +85,12 @@ class Run:
     def depth(self) -> int:
         return int(self.docs.shape[1])
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all that the run holds."""
+        own = self.docs.nbytes + self.scores.nbytes + (0 if self.parts is None else self.parts.nbytes)
+        return own if self.first_stage is None else own + self.first_stage.run.nbytes
+
     @classmethod
     def from_dict(
         cls, results: Mapping[str, Mapping[str, float]], query_ids: Sequence[str] | None = None, doc_ids: list[str] | None = None

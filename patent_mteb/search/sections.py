@@ -16,7 +16,7 @@ import numpy as np
 
 from patent_mteb.search.base import ArraySearch, SearchContext, text_dataset
 from patent_mteb.search.engine import engine
-from patent_mteb.search.run import Run
+from patent_mteb.search.run import Run, ranked_ids
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -65,9 +65,8 @@ class BestSection(ArraySearch):
                     self._rows.setdefault(document, []).append(row)
         self._most = max(map(len, self._rows.values()), default=1)
         self._sections = text_dataset({"id": list(texts), "text": list(texts.values())})
-        self._system.ensure_indexed(self._sections, context)
         number = {document: position for position, document in enumerate(self.doc_ids)}
-        found = [owner[row] for row in self._system.doc_ids]
+        found = [owner[row] for row in ranked_ids(texts)]
         self._document = np.array([number[document] for document, _ in found] + [-1], np.int32)
         self._section = np.array([section for _, section in found] + [-1], np.int32)
 

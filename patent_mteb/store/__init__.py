@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from patent_mteb.store.keys import hash_texts
 from patent_mteb.store.shards import Damage
 from patent_mteb.store.space import Space
-from patent_mteb.store.store import EmbeddingStore, PruneReport, SpaceInfo, VerifyReport, default_path
+from patent_mteb.store.store import EmbeddingStore, default_path
+from patent_mteb.store.upkeep import PruneReport, SpaceInfo, VerifyReport
 
 if TYPE_CHECKING:
     from patent_mteb.store.encoder import Stats, StoredEncoder, stored

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
-from patent_mteb.files import read_json, write_json
+from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
 from patent_mteb.store.batches import loader_of, rows_of, texts_of
 from patent_mteb.store.keys import Keys, distinct, hash_texts
@@ -149,7 +149,7 @@ class StoredEncoder(LiveIdentity):
         if self._model is None:
             self._model = note(_as_encoder(self._meta.load_model()))
             facts = facts_of(self._model, self._model.mteb_model_meta)
-            write_json(self._facts_path(), {"model": self._meta.name, "revision": self._meta.revision, **asdict(facts)})
+            self.store.keep(self._facts_path(), {"model": self._meta.name, "revision": self._meta.revision, **asdict(facts)})
         return self._model
 
     @property
@@ -187,11 +187,8 @@ class StoredEncoder(LiveIdentity):
         if not plan.stored.all() and not self.loaded:
             _ = self.model
             plan = self._plan(inputs, texts, where, kwargs)
-        missing = plan.first[~plan.stored]
-        if len(missing):
-            self._encode_missing(inputs, texts, missing, plan, where, kwargs)
+        vectors = plan.space.filled(plan.keys, lambda missing: self._encode_missing(inputs, texts, missing, plan, where, kwargs), "float32")
         self.stats.texts += len(texts)
-        vectors: Any = plan.space.gather(plan.keys, "float32")
         if precision not in (None, "float32"):
             from sentence_transformers import quantize_embeddings
 

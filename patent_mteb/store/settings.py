@@ -16,7 +16,7 @@ import copy
 import json
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from mteb.models.model_meta import ModelMeta
 
@@ -35,6 +35,7 @@ _NOTE = "_patent_mteb_at_load"
 _SETTINGS = "settings"
 _WEIGHTS = "tensors"
 _SAMPLE = 4096
+_Model = TypeVar("_Model")
 _UNDECLARED: Any = SimpleNamespace(loader_kwargs={}, experiment_kwargs={}, max_tokens=None)
 
 
@@ -99,7 +100,7 @@ def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
     return [(model, own), (network, inner)] if network is not model else [(model, own | inner)]
 
 
-def note(model: Any) -> Any:
+def note(model: _Model) -> _Model:
     """Note the settings of a model that was just loaded as those that its name stands for, and return it.
 
     Example:
@@ -133,7 +134,14 @@ def _changes(model: Any) -> dict[str, Any]:
 
 
 def weights_changed(model: Any) -> str:
-    """Fingerprint of a model's weights if they are not those that were loaded, else empty."""
+    """Fingerprint of a model's weights if they are not those that were loaded, else empty.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.store.settings import weights_changed
+        >>> weights_changed(mteb.get_model("mteb/baseline-random-encoder"))
+        ''
+    """
     return str(_changes(model).get(_WEIGHTS) or "")
 
 
@@ -145,7 +153,11 @@ def _leaves(model: Any) -> Iterator[Any]:
         if id(one) in seen:
             return
         seen.add(id(one))
-        parts = [part for value in getattr(one, "__dict__", {}).values() for part in (value if isinstance(value, (list, tuple)) else [value])]
+        if getattr(one, "loaded", True) is False:
+            return  # nothing that could have been changed
+        parts = [
+            part for value in getattr(one, "__dict__", {}).values() for part in (value if isinstance(value, (list, tuple)) else [value])
+        ]
         inside = [part for part in parts if _is_model(part)]
         for part in inside:
             yield from below(part)
@@ -191,9 +203,11 @@ class LiveIdentity:
 
     Attributes:
         usual_settings: see :func:`~patent_mteb.identity.told_apart`.
+        loaded_revision: what the weights were loaded from, whatever the metadata say; None if nobody knows better.
     """
 
     usual_settings: ClassVar[Mapping[str, Any]] = {}
+    loaded_revision: str | None = None
 
     @property
     def mteb_model_meta(self) -> ModelMeta:
@@ -207,7 +221,10 @@ class LiveIdentity:
     @mteb_model_meta.setter
     def mteb_model_meta(self, meta: ModelMeta) -> None:
         apart = told_apart(meta.experiment_kwargs or {}, self.usual_settings)
-        vars(self)["_given_meta"] = meta if apart == (meta.experiment_kwargs or {}) else meta.model_copy(update={"experiment_kwargs": apart})
+        changed: dict[str, Any] = {} if apart == (meta.experiment_kwargs or {}) else {"experiment_kwargs": apart}
+        if self.loaded_revision not in (None, meta.revision):
+            changed["revision"] = self.loaded_revision
+        vars(self)["_given_meta"] = meta.model_copy(update=changed) if changed else meta
 
 
 def _effective(encode_kwargs: Mapping[str, Any] | None) -> str:
@@ -270,7 +287,9 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
     effective = _effective(encode_kwargs)
     if _added(_with_changes(meta, model), [effective] if effective else []) is not meta:
         changed = sorted({name for leaf in _leaves(model) for name in _changes(leaf)})
-        why = f"encode_kwargs {dict(encode_kwargs or {})}" if not changed else f"settings changed since it was loaded ({', '.join(changed)})"
+        why = (
+            f"encode_kwargs {dict(encode_kwargs or {})}" if not changed else f"settings changed since it was loaded ({', '.join(changed)})"
+        )
         raise ModelError(
             f"{meta.name}: its result would be filed among those of other settings, for mteb does not know of {why}. Remedy: evaluate "
             "patent_mteb.store.settings.settled(model, encode_kwargs), which has an identity of its own, or use patent_mteb.evaluate"

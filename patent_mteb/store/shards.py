@@ -347,12 +347,18 @@ class ShardWriter:
         os.fsync(self._index_file)
 
     def in_place(self) -> bool:
-        """Whether both files are still where they were made: another process may have removed them."""
+        """Whether both files are still where they were made, and as long: another process may have removed them, or cut them off."""
         try:
-            here = ((self._rows_file, self._rows_path), (self._index_file, self._index_path))
-            return all(os.path.samestat(os.fstat(file), path.stat()) for file, path in here)
+            for file, path, size in (
+                (self._rows_file, self._rows_path, self.nbytes),
+                (self._index_file, self._index_path, self._index_bytes),
+            ):
+                state = os.fstat(file)
+                if state.st_size != size or not os.path.samestat(state, path.stat()):
+                    return False
         except OSError:
             return False
+        return True
 
     def abandon(self) -> None:
         """Close a shard that could not be written to: what is unfinished at its end goes, or all of it if nothing is finished."""
@@ -360,9 +366,9 @@ class ShardWriter:
             if self.rows:
                 os.ftruncate(self._index_file, self._index_bytes)
                 os.ftruncate(self._rows_file, self.nbytes)
-            elif self.in_place():
-                self._index_path.unlink()
-                self._rows_path.unlink()
+            else:
+                self._index_path.unlink(missing_ok=True)
+                self._rows_path.unlink(missing_ok=True)
         self.close()
 
     def close(self) -> None:

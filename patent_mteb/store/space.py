@@ -15,20 +15,20 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.store.copying import Found, copy_rows
 from patent_mteb.store.holding import Hold
+from patent_mteb.store.home import Home
 from patent_mteb.store.keys import Keys, distinct, halves
 from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter, Unwritten
 from patent_mteb.store.table import Table, pieces
 
-__all__ = ["DTYPES", "Home", "Space"]
+__all__ = ["DTYPES", "Space"]
 
 logger = logging.getLogger(__name__)
 
@@ -40,26 +40,6 @@ _Result = TypeVar("_Result")
 _BLOCK_BYTES = 4 << 20
 _ATTEMPTS = 3
 """How often a read or a write is begun again because another process has removed what it needs."""
-
-
-class Home(Protocol):
-    """The store that a space belongs to."""
-
-    shard_bytes: int
-    memory_limit: int
-
-    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """An array of a shape and a type to be filled."""
-
-    def prepare(self, directory: Path, document: Mapping[str, Any]) -> Hold | None:
-        """Make the space's directory and its description if they are not there, and mark it as used.
-
-        Raises:
-            OSError: they cannot be written.
-        """
-
-    def unwritable(self, error: OSError) -> None:
-        """Say that something cannot be written."""
 
 
 _NOWHERE = Unwritten(np.empty((0, 1), np.float32))
@@ -128,7 +108,9 @@ class Space:
 
     def _width(self) -> int:
         written = (shard.width for shard in self._shards.values() if shard.blocks)
-        return next(written, 0) or next((source.width for source, _ in self._blocks if isinstance(source, Unwritten) and source is not _NOWHERE), 0)
+        return next(written, 0) or next(
+            (source.width for source, _ in self._blocks if isinstance(source, Unwritten) and source is not _NOWHERE), 0
+        )
 
     def use(self) -> None:
         """Make directory and description if they are not there, and mark the space as used; the store says so if it cannot."""
@@ -160,7 +142,7 @@ class Space:
 
     def _index_paths(self) -> list[Path]:
         try:
-            return [self.directory / name for name in sorted(os.listdir(self.directory)) if name.endswith(INDEX_SUFFIX)]
+            return sorted(self.directory.glob(f"*{INDEX_SUFFIX}"))
         except OSError:
             return []
 

@@ -12,14 +12,13 @@ Layout of a store::
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import logging
 import os
-import secrets
-import shutil
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,20 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, read_json, write_json
 from patent_mteb.identity import json_digest
-from patent_mteb.store.keys import Keys, distinct
-from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
+from patent_mteb.store import upkeep
+from patent_mteb.store.holding import Hold, hold
 from patent_mteb.store.space import DTYPES, Space
+from patent_mteb.store.upkeep import PruneReport, SpaceInfo, VerifyReport
 
-__all__ = ["EmbeddingStore", "PruneReport", "SpaceInfo", "VerifyReport", "default_path"]
+__all__ = ["EmbeddingStore", "default_path"]
+
+logger = logging.getLogger(__name__)
 
 _FORMAT = 1
 """Version of the layout and of the shards."""
+_MARKER = "store.json"
+_ELSEWHERE = "name a directory that can be written with --store or PATENT_MTEB_STORE, or go without with --no-store"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def default_path() -> Path:
@@ -54,78 +59,22 @@ def default_path() -> Path:
     return cache_root() / "store"
 
 
-@dataclass(frozen=True)
-class SpaceInfo:
-    """What a space holds.
-
-    Attributes:
-        directory: where it lies.
-        identity: model, revision and settings as they were given.
-        dtype, ragged: element type, and whether a text has many vectors.
-        width: dimensions, 0 while it is empty.
-        texts: distinct texts with usable records (their rows are not read; see ``verify``).
-        rows: vectors, more than texts in ragged spaces.
-        nbytes: size on disk.
-        last_used: when a process last opened it, seconds since the epoch.
-    """
-
-    directory: Path
-    identity: Mapping[str, Any]
-    dtype: str
-    ragged: bool
-    width: int
-    texts: int
-    rows: int
-    nbytes: int
-    last_used: float
-
-    @property
-    def model(self) -> str:
-        return str(self.identity.get("model", ""))
-
-    @property
-    def revision(self) -> str:
-        return str(self.identity.get("revision", ""))
-
-
-@dataclass(frozen=True)
-class VerifyReport:
-    """Result of reading everything in a store.
-
-    Attributes:
-        spaces, texts, nbytes: how much was read.
-        damages: what is wrong; those that are not ``fatal`` are leftovers of stopped or running writers.
-    """
-
-    spaces: int
-    texts: int
-    nbytes: int
-    damages: tuple[Damage, ...]
-
-    @property
-    def ok(self) -> bool:
-        return not any(damage.fatal for damage in self.damages)
-
-
-@dataclass(frozen=True)
-class PruneReport:
-    """What was removed, one line each, and the bytes that it freed."""
-
-    freed_bytes: int
-    removed: tuple[str, ...]
-
-
 class EmbeddingStore:
     """A directory of embeddings, each text encoded once for every model, revision, setting and prompt.
 
+    A store that cannot be written any more (read-only, a full disk) goes on with what it has, and says so once: new vectors stay in
+    memory.
+
     Args:
-        path: the directory; made if it is not there. Default: :func:`default_path`.
+        path: the directory. Default: :func:`default_path`.
+        create: make the store if it is not there.
         shard_bytes: size above which a new shard is begun.
         memory_limit: size above which a result is a mapped temporary file (in the store's file system) instead of an array in
             memory.
 
     Raises:
-        DataError: the directory holds something else, or a store of a later format.
+        DataError: the directory cannot be made, is not there (without ``create``), or holds something else, or a store of a later
+            format.
 
     Example:
         >>> import numpy as np
@@ -136,24 +85,54 @@ class EmbeddingStore:
         ([('my-encoder', 1, 2)], True)
     """
 
-    def __init__(self, path: Path | str | None = None, *, shard_bytes: int = 256 << 20, memory_limit: int = 4 << 30) -> None:
+    def __init__(
+        self, path: Path | str | None = None, *, create: bool = True, shard_bytes: int = 256 << 20, memory_limit: int = 4 << 30
+    ) -> None:
         self.path = (default_path() if path is None else Path(path).expanduser()).absolute()
         self.shard_bytes = shard_bytes
         self.memory_limit = memory_limit
         self._open: dict[str, Space] = {}
-        marker = self.path / "store.json"
-        if not marker.exists():
-            self.path.mkdir(parents=True, exist_ok=True)
-            if any(not entry.name.startswith("store.json") for entry in self.path.iterdir()) and not marker.exists():
-                raise DataError("directory is not empty and no embedding store", path=self.path, remedy="give another directory")
-            write_json(marker, {"format": _FORMAT})
-        description = read_json(marker)
-        if description != {"format": _FORMAT}:
+        self._lock = threading.Lock()
+        self._said = False
+        try:
+            self._check(create)
+        except OSError as error:
             raise DataError(
-                f"embedding store of format {description}, this version writes {_FORMAT}",
+                f"the embedding store cannot be opened or made here ({error.strerror or error})", path=self.path, remedy=_ELSEWHERE
+            ) from error
+
+    def _check(self, create: bool) -> None:
+        """See that the directory is a store of this format, or make it one."""
+        if self.path.exists() and not self.path.is_dir():
+            raise DataError("a file, and no embedding store", path=self.path, remedy=_ELSEWHERE)
+        marker = self.path / _MARKER
+        if not marker.exists():
+            strange = [entry.name for entry in self.path.iterdir() if not _belongs(entry.name)] if self.path.is_dir() else []
+            if strange and not marker.exists():
+                raise DataError("directory is not empty and no embedding store", path=self.path, remedy="give another directory")
+            if not create and not (self.path / "spaces").is_dir():
+                raise DataError("there is no embedding store", path=self.path, remedy="give the directory of one with --store")
+            self.path.mkdir(parents=True, exist_ok=True)
+            try:
+                write_json(marker, {"format": _FORMAT})
+            except OSError as error:
+                if error.errno not in _NO_ROOM:
+                    raise
+                self.unwritable(error)
+            return
+        description = read_json(marker)
+        if description == {"format": _FORMAT}:
+            return
+        later = description.get("format") if isinstance(description, dict) else None
+        if isinstance(later, int) and later > _FORMAT:
+            raise DataError(
+                f"embedding store of format {later}, this version writes {_FORMAT}",
                 path=self.path,
-                remedy="give another directory, or delete this one",
+                remedy=f"use the version of patent-mteb that wrote it, or another directory; if no later version did, delete {marker},"
+                " which says the format and nothing else: the embeddings are kept",
             )
+        logger.warning("%s is damaged and is written anew; it says the format and nothing else, so nothing is lost", marker)
+        self.keep(marker, {"format": _FORMAT})
 
     def space(self, identity: Mapping[str, Any], dtype: str = "float32", ragged: bool = False) -> Space:
         """The space of an identity (anything that JSON can hold), made if it is not there.
@@ -167,161 +146,108 @@ class EmbeddingStore:
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
         document = {"format": _FORMAT, "identity": dict(identity), "dtype": dtype, "ragged": ragged}
         digest = json_digest(document)
-        space = self._open.get(digest)
-        if space is None:
-            space = self._open[digest] = self._make(self.path / "spaces" / digest, dtype, ragged)
-        described = space.directory / "space.json"
+        with self._lock:
+            space = self._open.get(digest)
+            if space is None:
+                space = self._open[digest] = Space(self.path / "spaces" / digest, document, self)
+        space.use()
+        return space
+
+    def prepare(self, directory: Path, document: Mapping[str, Any]) -> Hold | None:
+        """Make the directory of a space and its description if they are not there, mark it as used, and hold it against removal.
+
+        Raises:
+            OSError: they cannot be written.
+        """
+        directory.mkdir(parents=True, exist_ok=True)
+        held = hold(directory)
+        if not (marker := self.path / _MARKER).exists():
+            write_json(marker, {"format": _FORMAT})
+        described = directory / "space.json"
         if read_json(described) != json.loads(json.dumps(document)):
             write_json(described, document)
         else:
             with contextlib.suppress(OSError):
                 os.utime(described)
-        return space
+        return held
 
-    def _make(self, directory: Path, dtype: str, ragged: bool) -> Space:
-        return Space(directory, dtype, ragged, shard_bytes=self.shard_bytes, allocate=self.allocate)
+    def keep(self, path: Path, document: Any) -> None:
+        """Write a JSON document that the store can do without for now."""
+        try:
+            write_json(path, document)
+        except OSError as error:
+            self.unwritable(error)
+
+    def unwritable(self, error: OSError) -> None:
+        """Say, once, that the store cannot be written."""
+        if not self._said:
+            self._said = True
+            logger.warning(
+                "The embedding store %s cannot be written (%s): what is not there is encoded and not kept. This is said once.",
+                self.path,
+                error.strerror or error,
+            )
 
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """An array to fill: in memory, or above ``memory_limit`` a map of a temporary file that goes with it."""
-        if shape[0] * shape[1] * dtype.itemsize <= self.memory_limit:
+        """An array to fill: in memory, or above ``memory_limit`` a map of a temporary file that goes with it.
+
+        The file lies in the store, else (no room, read-only) with the system's temporary files; its room is reserved first, for a
+        map of a file that the disk has no room for ends the process when it is written to.
+        """
+        nbytes = shape[0] * shape[1] * dtype.itemsize
+        if nbytes <= self.memory_limit:
             return np.empty(shape, dtype)
-        folder = self.path / "tmp"
-        folder.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder) as file:
-            return np.memmap(file, dtype, "w+", shape=shape)
+        for folder in (self.path / "tmp", Path(tempfile.gettempdir())):
+            with contextlib.suppress(OSError):
+                folder.mkdir(exist_ok=True)
+                with tempfile.TemporaryFile(dir=folder) as file:
+                    if hasattr(os, "posix_fallocate"):
+                        os.posix_fallocate(file.fileno(), 0, nbytes)
+                    return np.memmap(file, dtype, "w+", shape=shape)
+        return np.empty(shape, dtype)
 
     def info(self) -> list[SpaceInfo]:
         """Every space, the biggest first."""
-        return sorted((self._info(directory) for directory in self._directories()), key=lambda info: -info.nbytes)
+        return upkeep.infos(self.path)
+
+    def leftovers(self) -> list[Path]:
+        """What killed processes left in the store; :meth:`prune` removes it."""
+        return upkeep.leftovers(self.path)
 
     def verify(self) -> VerifyReport:
         """Read everything and compare it with its checksums."""
-        damages: list[Damage] = []
-        texts = nbytes = 0
-        directories = self._directories()
-        for directory in directories:
-            nbytes += _size(directory)
-            document = read_json(directory / "space.json")
-            if document is None or json_digest(document) != directory.name:
-                damages.append(Damage(directory / "space.json", "missing or damaged; the space is unknown until it is used again"))
-                continue
-            for _, whole, wrong in _examine(directory, document):
-                texts += sum(keyed.block.texts for keyed in whole)
-                damages += wrong
-        return VerifyReport(len(directories), texts, nbytes, tuple(damages))
+        return upkeep.read(self.path)
 
     def prune(
-        self, *, model: str | None = None, older_than_days: float | None = None, damaged: bool = False, dry_run: bool = False
+        self,
+        *,
+        model: str | None = None,
+        older_than_days: float | None = None,
+        damaged: bool = False,
+        dry_run: bool = False,
+        force: bool = False,
     ) -> PruneReport:
-        """Remove spaces, or with ``damaged`` only damaged shards after their whole blocks were saved to a new one.
+        """Remove spaces, or with ``damaged`` only damaged shards after their whole blocks were saved to a new one; and leftovers.
+
+        A space that another process has open is left, and named in the report.
 
         Args:
             model: only spaces of this model.
-            older_than_days: only spaces that nobody has opened for so many days.
+            older_than_days: only spaces that nobody has opened for so many days, by the clock of this machine: if that has jumped,
+                so have their ages.
             damaged: remove damaged shards in these spaces (all spaces if none of the above is given) instead of the spaces.
             dry_run: say what would be removed, and leave it.
+            force: remove what another process uses too; it notices, and encodes again what it needs.
 
         Raises:
             ValueError: no criterion at all.
+            DataError: what is whole in damaged shards cannot be saved.
         """
         if model is None and older_than_days is None and not damaged:
             raise ValueError("say what to prune: a model, an age, or damaged shards")
-        removed: list[str] = []
-        freed = 0
-        for info in self.info():
-            if model is not None and info.model != model:
-                continue
-            if older_than_days is not None and time.time() - info.last_used < older_than_days * 86400:
-                continue
-            if damaged:
-                lines, size = self._prune_shards(info.directory, dry_run)
-                removed += lines
-                freed += size
-                continue
-            removed.append(f"{info.model} {info.revision} {info.dtype}: {info.texts} texts, {info.nbytes} bytes ({info.directory})")
-            freed += info.nbytes
-            if not dry_run:
-                self._open.pop(info.directory.name, None)
-                doomed = info.directory.with_name(f"{info.directory.name}.{secrets.token_hex(4)}.pruned")
-                info.directory.rename(doomed)
-                shutil.rmtree(doomed)
-        return PruneReport(freed, tuple(removed))
-
-    def _prune_shards(self, directory: Path, dry_run: bool) -> tuple[list[str], int]:
-        document = read_json(directory / "space.json")
-        if document is None or json_digest(document) != directory.name:
-            return [], 0
-        before = _size(directory)
-        removed: list[str] = []
-        freed = 0
-        space = self._make(directory, document["dtype"], document["ragged"])
-        for shard, whole, damages in _examine(directory, document):
-            fatal = [str(damage) for damage in damages if damage.fatal]
-            if not fatal:
-                continue
-            removed += fatal
-            freed += sum(path.stat().st_size for path in (shard.index_path, shard.rows_path) if path.exists())
-            if dry_run:
-                continue
-            view = shard.map() if whole else None
-            for keyed in whole:
-                assert view is not None
-                rows = view[keyed.block.first_row : keyed.block.first_row + keyed.block.rows]
-                if document["ragged"]:
-                    space.append_ragged(keyed.keys, rows, keyed.lengths)
-                else:
-                    space.append(keyed.keys, rows)
-            shard.index_path.unlink(missing_ok=True)
-            shard.rows_path.unlink(missing_ok=True)
-        space.close()
-        if not dry_run:
-            self._open.pop(directory.name, None)
-            freed = before - _size(directory)
-        return removed, freed
-
-    def _directories(self) -> list[Path]:
-        spaces = self.path / "spaces"
-        return sorted(entry for entry in spaces.iterdir() if len(entry.name) == 32) if spaces.is_dir() else []
-
-    def _info(self, directory: Path) -> SpaceInfo:
-        described = directory / "space.json"
-        document = read_json(described) or {"identity": {}, "dtype": "float32", "ragged": False}
-        texts = rows = width = 0
-        keys: list[Keys] = []
-        for path in sorted(directory.glob(f"*{INDEX_SUFFIX}")):
-            shard = Shard(path, directory.name, np.dtype(document["dtype"]).newbyteorder("<"), document["ragged"])
-            blocks, _ = shard.read_new()
-            keys += [keyed.keys for keyed in blocks]
-            rows += sum(keyed.block.rows for keyed in blocks)
-            width = width or shard.width
-        if keys:
-            texts = len(distinct(np.concatenate(keys)))
-        used = described.stat().st_mtime if described.exists() else directory.stat().st_mtime
-        return SpaceInfo(directory, document["identity"], document["dtype"], document["ragged"], width, texts, rows, _size(directory), used)
+        return upkeep.prune(self.path, self, model=model, older_than_days=older_than_days, damaged=damaged, dry_run=dry_run, force=force)
 
 
-def _examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shard, list[BlockKeys], list[Damage]]]:
-    """Every shard of a space with its whole blocks, read through, and what is wrong with it."""
-    dtype = np.dtype(document["dtype"]).newbyteorder("<")
-    for path in sorted({entry.with_suffix(INDEX_SUFFIX) for entry in directory.iterdir() if entry.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)}):
-        shard = Shard(path, directory.name, dtype, document["ragged"])
-        if not path.exists():
-            yield shard, [], [Damage(shard.rows_path, "rows without an index", fatal=False)]
-            continue
-        blocks, damages = shard.read_new()
-        whole: list[BlockKeys] = []
-        if blocks:
-            view = shard.map()
-            whole = [keyed for keyed in blocks if shard.verify(keyed.block, view)]
-            damages += [shard.wrong_checksum(keyed.block) for keyed in blocks if not keyed.block.verified]
-        if left := shard.uncommitted_bytes():
-            damages.append(Damage(shard.rows_path, f"{left} bytes at its end that no record vouches for", fatal=False))
-        yield shard, whole, damages
-
-
-def _size(directory: Path) -> int:
-    total = 0
-    for entry in directory.iterdir():
-        with contextlib.suppress(FileNotFoundError):
-            total += entry.stat().st_size
-    return total
+def _belongs(name: str) -> bool:
+    """Whether an entry of a directory is one that a store has."""
+    return name in ("spaces", "models", "tmp") or name.startswith((_MARKER, f".{_MARKER}"))

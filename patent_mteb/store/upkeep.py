@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import abandoned, read_json
+from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
+from patent_mteb.store.abandoned import abandoned
 from patent_mteb.store.holding import alone
+from patent_mteb.store.home import Home
 from patent_mteb.store.keys import Keys, distinct
 from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
-from patent_mteb.store.space import Home, Space
+from patent_mteb.store.space import Space
 
 __all__ = ["PruneReport", "SpaceInfo", "VerifyReport", "directories", "infos", "leftovers", "prune", "read", "size_of"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -13,7 +14,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 
 from patent_mteb._mteb import TaskHooks
 from patent_mteb.data import sources
-from patent_mteb.errors import DataError, ModelError
+from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
@@ -92,7 +93,8 @@ class PatentTask(TaskHooks, AbsTask):
 
     def __init__(self, seed: int = 42, source: sources.Source | None = None, **kwargs: Any) -> None:
         kind = type(self)
-        self.source = source or sources.resolve(kind.data, True if kind.force_sample else None)
+        self._unresolved: PatentMTEBError | None = None
+        self.source = source or self._resolved()
         base = kind.metadata.name.removesuffix(".sample")
         languages: Any = ["eng-Latn"] if self.source.subset == "default" else {self.source.subset: ["eng-Latn"]}
         self.metadata = kind.metadata.model_copy(
@@ -103,6 +105,21 @@ class PatentTask(TaskHooks, AbsTask):
             }
         )
         super().__init__(seed, **kwargs)
+
+    def _resolved(self) -> sources.Source:
+        """Where the data are. What keeps them from being found is kept for :meth:`load_data`: other tasks, which mteb creates
+        beside this one, have nothing to do with it."""
+        kind = type(self)
+        try:
+            return sources.resolve(kind.data, True if kind.force_sample else None)
+        except PatentMTEBError as error:
+            self._unresolved = error
+        except (OSError, ValueError) as error:
+            place = os.environ.get(sources.DATA_VARIABLE)
+            self._unresolved = DataError(
+                f"the data of {kind.data.key} cannot be looked for ({error})", path=place, remedy="mend the folder"
+            )
+        return sources.Source(kind.data, "local", "unresolved")
 
     @property
     def split(self) -> str:
@@ -117,6 +134,8 @@ class PatentTask(TaskHooks, AbsTask):
         """
         if self.data_loaded:
             return
+        if self._unresolved is not None:
+            raise self._unresolved
         _log_once(self.source.data.key, self.source.place)
         self.dataset = {self.source.subset: {self.split: self.load_split()}}
         self.data_loaded = True

@@ -65,9 +65,7 @@ def ids_of(table: pa.Table, name: str, path: Path, optional: bool = False) -> li
         kind = kind.value_type
     known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_integer, pa.types.is_null)
     if not any(is_kind(kind) for is_kind in known):
-        raise DataError(
-            f"ids of column '{name}' have type {kind}", path=path, remedy="write the ids as strings, or download the file again"
-        )
+        raise DataError(f"the ids of column '{name}' have type {kind}", path=path, remedy="write strings, or download the file again")
     values = ["" if value is None else str(value) for value in table[name].to_pylist()]
     if not optional and "" in values:
         raise DataError(f"column '{name}' is empty", path=path, row=values.index("") + 1, remedy="give the row an id or delete it")
@@ -192,7 +190,7 @@ def say_leakage(keys: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], path: P
     for word, (trained, tested) in keys.items():
         known = {key for key in trained if any(key)}
         shared = sum(key in known for key in tested)
-        if shared == len(tested):
+        if tested and shared == len(tested):
             problem = f"every test row stands in the training split (compared by {word})"
             raise DataError(problem, path=path, remedy="split the rows again, disjointly")
         if shared:

@@ -7,11 +7,15 @@ judged. Rankings are over the full corpus.
 
 from __future__ import annotations
 
+import logging
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from patent_mteb import files
 from patent_mteb.data.sources import DataSet, Source
@@ -21,7 +25,10 @@ from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.checks import refuse_unscorable, say
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+
+logger = logging.getLogger(__name__)
 
 DATA = DataSet("datalyes/DAPFAM_patent", "dapfam", "780f4011d60297fc6e97a4119b0c516d13afea2d")
 
@@ -104,22 +111,34 @@ class Tables:
     judged: Mapping[str, Mapping[str, tuple[int, str]]]
 
 
+def _without_text(column: pa.ChunkedArray) -> int:
+    """Rows that are null or empty, counted without making Python strings of the others."""
+    empty = pc.equal(pc.binary_length(column), 0) if _is_text(column.type) and not pa.types.is_null(column.type) else None
+    return int(column.null_count + ((empty is not None and pc.sum(empty).as_py()) or 0))
+
+
 @lru_cache(maxsize=1)
 def read_tables(source: Source) -> Tables:
     """Read and check the tables of one source.
 
     Raises:
-        DataError: missing columns, duplicate ids, a relation with an unknown document or query or an unknown ``domain_rel``.
+        DataError: missing columns, duplicate ids, a relation with an unknown document or query or an unknown ``domain_rel``, without
+            a score, or given twice with different values.
     """
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
     corpus = files.read_keyed(paths["corpus"], _TEXT_COLUMNS, key="relevant_id")
     queries = files.read_keyed(paths["queries"], _TEXT_COLUMNS, key="query_id")
+    counts: Counter[str] = Counter()
+    for name, table in (("corpus", corpus), ("queries", queries)):
+        for column in _TEXT_COLUMNS:
+            counts[f"rows of {name} have no {column}"] = _without_text(table[column])
     relations = files.read_parquet(
         paths["qrels_all"],
         {"query_id": pa.string(), "relevant_id": pa.string(), "relevance_score": None, "domain_rel": pa.string()},
     )
     documents, known_queries = set(corpus["relevant_id"].to_pylist()), set(queries["query_id"].to_pylist())
     judged: dict[str, dict[str, tuple[int, str]]] = {}
+    row_of: dict[tuple[str, str], int] = {}
     columns = (relations[name].to_pylist() for name in ("query_id", "relevant_id", "relevance_score", "domain_rel"))
     for row, (query, document, score, domain) in enumerate(zip(*columns, strict=True), start=1):
         problem = (
@@ -129,11 +148,20 @@ def read_tables(source: Source) -> Tables:
             if document not in documents
             else f"domain_rel is '{domain}', not IN, OUT or NC"
             if domain not in ("IN", "OUT", "NC")
+            else f"relevance_score is {score!r}, not a number"
+            if not isinstance(score, (int, float)) or math.isnan(score)
             else ""
         )
+        relation = (0 if problem else int(score > 0), domain)
+        if not problem:
+            known = judged.setdefault(query, {}).setdefault(document, relation)
+            first = row_of.setdefault((query, document), row)
+            counts["relations are given twice, alike"] += first != row
+            if known != relation:
+                problem = f"the relation of '{query}' and '{document}' has other values in row {first}"
         if problem:
             raise DataError(problem, path=paths["qrels_all"], row=row, remedy="correct the row, or download the file again")
-        judged.setdefault(query, {})[document] = (int(score > 0), domain)
+    say(paths["qrels_all"].parent, counts)
     return Tables(corpus, queries, judged)
 
 
@@ -150,11 +178,18 @@ def texts(table: pa.Table, view: str) -> list[str]:
                 f"no keyword column among: {', '.join(table.column_names)}",
                 remedy=f"name it {_KEYWORD_COLUMNS[0]} in a local copy",
             )
+        kind = table.schema.field(column).type
+        listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        if not _is_text(kind.value_type if listed else kind):
+            raise DataError(f"column '{column}' has type {kind}", remedy="write it as strings, or lists of strings, in a local copy")
         values = table[column].to_pylist()
-        return [", ".join(value) if isinstance(value, list) else value or "" for value in values]
+        return [", ".join(word for word in value if word) if isinstance(value, list) else value or "" for value in values]
     if view == "Claim1":
         return [first_independent_claim(split_claims(text or "")) for text in table["claims_text"].to_pylist()]
-    return [views.join_sections(parts) for parts in zip(*(table[name].to_pylist() for name in SECTIONS[view]), strict=True)]
+    return [
+        views.join_sections(part or "" for part in parts)
+        for parts in zip(*(table[name].to_pylist() for name in SECTIONS[view]), strict=True)
+    ]
 
 
 class DAPFAMRetrieval(PatentRetrieval):
@@ -179,6 +214,8 @@ class DAPFAMRetrieval(PatentRetrieval):
         }
         parts = slices.by_judgement(positive, lambda query, document: tables.judged[query][document][1].lower())
         qrels = positive if not self.pair.domain else parts.get(self.pair.domain.lower(), {})
+        which = f" {self.pair.domain.upper()}" if self.pair.domain else ""
+        refuse_unscorable(qrels, self.source.path("qrels_all.parquet"), f"no{which} relation is positive")
         return RetrievalTables(
             corpus=corpus,
             queries=dict(zip(asking, texts(tables.queries, self.pair.query), strict=True)),
@@ -190,8 +227,17 @@ class DAPFAMRetrieval(PatentRetrieval):
         )
 
 
+def _is_text(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null))
+
+
 def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
+    """IPC codes by id; none where they are not written as text, which is said: only InScope reads them."""
     if "ipcr_codes_str" not in table.column_names:
+        return {}
+    kind = table.schema.field("ipcr_codes_str").type
+    if not _is_text(kind.value_type if pa.types.is_dictionary(kind) else kind):
+        logger.warning("DAPFAM: column 'ipcr_codes_str' has type %s, not string: no IPC codes are known", kind)
         return {}
     return {
         key: [code for part in (value or "").split(";") if (code := part.strip())]

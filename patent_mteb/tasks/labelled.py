@@ -95,5 +95,6 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
         if not part:
             raise DataError(f"split '{split}' is empty", path=path, remedy="the protocol needs train, validation and test documents")
     refuse_constant([", ".join(sorted(found)) for found in labels["train"]], path, "training documents")
-    say_unseen(*({label for found in labels[split] for label in found} for split in ("test", "train")), path)
+    tested, trained = ({label for found in labels[split] for label in found} for split in ("test", "train"))
+    say_unseen(tested, trained, path)
     return LabelledTexts(texts, labels, tuple(sorted({label for part in labels.values() for found in part for label in found})))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from datasets import Dataset
 from mteb.abstasks.sts import AbsTaskSTS
 
@@ -27,6 +29,17 @@ from patent_mteb.protocols.clustering import minibatch_cluster
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.checks import (
+    ids_of,
+    label_names,
+    refuse_constant,
+    refuse_trivial_clusters,
+    refuse_unscorable,
+    say,
+    say_leakage,
+    say_unseen,
+    texts_of,
+)
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
@@ -112,24 +125,17 @@ class ClusterSpec(Spec):
     """Clustering into as many clusters as there are labels."""
 
 
-def _rows(source: Source, split: str, required: Iterable[str]) -> dict[str, list[Any]]:
+def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, pa.Table]:
+    """Path and table of a split.
+
+    Raises:
+        DataError: missing file or column, or no row.
+    """
     path = source.path(f"{split}/data.parquet")
     table = files.read_parquet(path, list(required))
     if table.num_rows == 0:
         raise DataError("the table is empty", path=path, remedy="download the file again")
-    columns = {name: table[name].to_pylist() for name in table.column_names}
-    for name in required:
-        for row, value in enumerate(columns[name], start=1):
-            if value is None or value == "":
-                raise DataError(f"column '{name}' is empty", path=path, row=row, remedy="complete the row or download the file again")
-    return columns
-
-
-def _strings(columns: Mapping[str, Sequence[Any]], names: Iterable[str], path: Any) -> None:
-    for name in names:
-        wrong = next((row for row, value in enumerate(columns[name], start=1) if not isinstance(value, str)), None)
-        if wrong is not None:
-            raise DataError(f"column '{name}' does not hold strings", path=path, row=wrong, remedy="write the column as strings")
+    return path, table
 
 
 class CitationRetrieval(PatentRetrieval):
@@ -144,19 +150,23 @@ class CitationRetrieval(PatentRetrieval):
     slice_measures = ("ndcg@10",)
 
     def load_tables(self) -> RetrievalTables:
-        path = self.source.path("test/data.parquet")
-        rows = _rows(self.source, "test", ("q", "pos", "neg", "q_text", "pos_text", "neg_text"))
-        _strings(rows, ("q_text", "pos_text", "neg_text"), path)
+        path, table = _table(self.source, "test", ("q", "pos", "neg", "q_text", "pos_text", "neg_text"))
+        ids = {role: ids_of(table, role, path, optional=role == "neg") for role in ("q", "pos", "neg")}
+        say(path, {f"of {table.num_rows} rows have no negative": ids["neg"].count("")})
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
         qrels: slices.Qrels = {}
         changed: Counter[str] = Counter()
         for role, target in (("q", queries), ("pos", corpus), ("neg", corpus)):
-            for key, text in zip(rows[role], rows[f"{role}_text"], strict=True):
-                changed[role] += target.setdefault(str(key), text) != text
-        for query, document in zip(rows["q"], rows["pos"], strict=True):
-            if str(query) != str(document):
-                qrels.setdefault(str(query), {})[str(document)] = 1
+            texts = texts_of(table, f"{role}_text", path) if any(ids[role]) else []
+            for key, text in zip(ids[role], texts, strict=False):
+                if key and not target.get(key):
+                    target[key] = text
+                changed[role] += bool(key and text and target[key] != text)
+        for query, document in zip(ids["q"], ids["pos"], strict=True):
+            if query != document:
+                qrels.setdefault(query, {})[document] = 1
+        refuse_unscorable(qrels, path, "every row has the query itself as its positive")
         for role, number in changed.items():
             if number:
                 logger.warning("%s: %d rows give another text for a known id in column %s; the first is kept", path, number, role)
@@ -182,18 +192,18 @@ class FragmentRetrieval(PatentRetrieval):
 
     def load_tables(self) -> RetrievalTables:
         spec = self.spec
-        path = self.source.path("test/data.parquet")
-        rows = _rows(self.source, "test", ("q", spec.query, spec.document))
-        _strings(rows, (spec.query, spec.document), path)
+        path, table = _table(self.source, "test", ("q", spec.query, spec.document))
+        keys = ids_of(table, "q", path)
+        fragments, documents = texts_of(table, spec.query, path), texts_of(table, spec.document, path)
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
         qrels: slices.Qrels = {}
         ipc3: dict[str, str] = {}
-        first = rows.get("first_ipcr3") or [""] * len(rows["q"])
-        for key, fragment, text, code in zip(rows["q"], rows[spec.query], rows[spec.document], first, strict=True):
-            query = _enter(queries, str(key), fragment)
-            qrels.setdefault(query, {})[_enter(corpus, str(key), text)] = 1
-            ipc3[query] = str(code or "").lower()
+        first = _ipc3_of(table) or [""] * len(keys)
+        for key, fragment, text, code in zip(keys, fragments, documents, first, strict=True):
+            query = _enter(queries, key, fragment)
+            qrels.setdefault(query, {})[_enter(corpus, key, text)] = 1
+            ipc3[query] = code
         repeated = len(corpus) - len(set(corpus.values()))
         if repeated:
             logger.warning("%s: %d of %d documents repeat the text of another one", path, repeated, len(corpus))
@@ -220,8 +230,10 @@ class LabelledRows:
     ipc3: tuple[str, ...] = ()
 
 
-def _ipc3_of(columns: Mapping[str, Sequence[Any]]) -> tuple[str, ...]:
-    return tuple(str(code or "").lower() for code in columns.get("first_ipcr3") or ())
+def _ipc3_of(table: pa.Table) -> tuple[str, ...]:
+    if "first_ipcr3" not in table.column_names:
+        return ()
+    return tuple(str(code or "").lower() for code in table["first_ipcr3"].to_pylist())
 
 
 class Classification(FrozenTask):
@@ -239,15 +251,21 @@ class Classification(FrozenTask):
         labels: dict[str, list[str]] = {}
         roles: dict[str, str] = {}
         ipc3: tuple[str, ...] = ()
+        ids: dict[str, list[tuple[str, ...]]] = {}
         for split in ("train", "test"):
-            rows = _rows(self.source, split, ("label", *self.spec.texts))
-            _strings(rows, self.spec.texts, self.source.path(f"{split}/data.parquet"))
-            labels[split] = [str(label) for label in rows["label"]]
+            path, table = _table(self.source, split, ("label", *self.spec.texts))
+            labels[split] = label_names(table["label"].to_pylist(), "label", path)
+            refuse_constant(labels[split], path, f"rows of the {split} split")
+            keys = [ids_of(table, name, path) for name in ("q", "t")[: len(self.spec.texts)] if name in table.column_names]
+            ids[split] = list(zip(*keys, strict=True))
             for column, role in zip(self.spec.texts, ("query", "document"), strict=False):
-                texts[f"{split} {column}"] = rows[column]
+                texts[f"{split} {column}"] = texts_of(table, column, path)
                 if len(self.spec.texts) > 1:
                     roles[f"{split} {column}"] = role
-            ipc3 = _ipc3_of(rows)
+            ipc3 = _ipc3_of(table)
+        rows = {split: list(zip(*(texts[f"{split} {column}"] for column in self.spec.texts), strict=True)) for split in labels}
+        say_leakage({"id": (ids["train"], ids["test"]), "text": (rows["train"], rows["test"])}, path)
+        say_unseen(set(labels["test"]), set(labels["train"]), path)
         return LabelledRows(texts, labels, roles, ipc3)
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
@@ -285,16 +303,15 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
     max_score = 1
 
     def load_split(self) -> Dataset:
-        path = self.source.path("test/data.parquet")
-        rows = _rows(self.source, "test", ("text1", "text2", "label"))
-        _strings(rows, ("text1", "text2"), path)
-        for row, label in enumerate(rows["label"], start=1):
-            if str(label) not in ("0", "1"):
+        path, table = _table(self.source, "test", ("text1", "text2", "label"))
+        labels = label_names(table["label"].to_pylist(), "label", path)
+        for row, label in enumerate(labels, start=1):
+            if label not in ("0", "1"):
                 raise DataError(f"label '{label}' is neither 0 nor 1", path=path, row=row, remedy="correct the label")
-        self._ipc3 = np.array(_ipc3_of(rows))
-        return Dataset.from_dict(
-            {"sentence1": rows["text1"], "sentence2": rows["text2"], "score": [float(label) for label in rows["label"]]}
-        )
+        refuse_constant(labels, path, "pairs")
+        first, second = texts_of(table, "text1", path), texts_of(table, "text2", path)
+        self._ipc3 = np.array(_ipc3_of(table))
+        return Dataset.from_dict({"sentence1": first, "sentence2": second, "score": [float(label) for label in labels]})
 
     def score_pairs(self, scores: Any, labels: list[float]) -> Any:
         found: dict[str, Any] = dict(super().score_pairs(scores, labels))
@@ -314,9 +331,10 @@ class Clustering(FrozenTask):
     spec: ClusterSpec
 
     def load_split(self) -> LabelledRows:
-        rows = _rows(self.source, "test", ("text", "cluster_id"))
-        _strings(rows, ("text",), self.source.path("test/data.parquet"))
-        return LabelledRows({"test": rows["text"]}, {"test": [str(label) for label in rows["cluster_id"]]})
+        path, table = _table(self.source, "test", ("text", "cluster_id"))
+        labels = label_names(table["cluster_id"].to_pylist(), "cluster_id", path)
+        refuse_trivial_clusters(labels, path)
+        return LabelledRows({"test": texts_of(table, "text", path)}, {"test": labels})
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
         found = minibatch_cluster(embeddings["test"], data.labels["test"])

@@ -25,20 +25,19 @@ from numpy.typing import NDArray
 from patent_mteb import files
 from patent_mteb.data.sources import DataSet, Source
 from patent_mteb.errors import AccessError, DataError
-from patent_mteb.files import load_json
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
 from patent_mteb.protocols import multi_hot, precision_at
-from patent_mteb.recipes.patentmap_content import Content, cut, read_content, title_and_abstract
+from patent_mteb.recipes.patentmap_content import Content, cut, read_content, read_gold, title_and_abstract
 from patent_mteb.search.base import ArraySearch
-from patent_mteb.search.passages import Passages
 from patent_mteb.search.run import Run
 from patent_mteb.search.sections import BestSection
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.checks import refuse_constant, say_leakage, say_unseen
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
@@ -88,25 +87,19 @@ def read_search(source: Source) -> Search:
     """Read and check the tables of one source.
 
     Raises:
-        DataError: what :func:`read_content` says, a malformed gold file, or judgements for a query that is not there.
+        DataError: what :func:`read_content` and :func:`read_gold` say, or no query with a relevant document.
     """
     documents = read_content(source.path(f"{PERF}/content/documents.json"))
     queries = read_content(source.path(f"{PERF}/content/queries.json"))
     path = source.path(f"{PERF}/mapping/gold.json")
     counts: Counter[str] = Counter()
     degrees: dict[str, dict[str, str]] = {}
-    try:
-        gold: dict[str, list[dict[str, str]]] = load_json(path)
-        listed = [(query, entry["cited_id"], entry["type"]) for query, entries in gold.items() for entry in entries]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"not of the form {{citing: [{{cited_id, type}}]}} ({error})", path=path, remedy="mend the file or download it again"
-        ) from error
-    for query, document, category in listed:
+    for query, document, category in read_gold(path):
         if query not in queries:
-            raise DataError(f"judgements for the unknown query '{query}'", path=path, remedy="add it to queries.json or delete them")
+            counts["citations of patents that are no queries (left out)"] += 1
+            continue
         try:
-            relevance = degree(category or "")
+            relevance = degree(category)
         except ValueError:
             counts["citations with a category that no search report uses (not relevant)"] += 1
             continue
@@ -199,7 +192,7 @@ class PatentMapRetrieval(_Tagged, PatentRetrieval):
 
     def system(self, model: MTEBModels) -> ArraySearch:
         """Documents of several sections are searched section by section, unless the model reads them so by itself."""
-        several = len(self.document_sections) > 1 and not isinstance(model, Passages)
+        several = len(self.document_sections) > 1 and not getattr(model, "cuts_documents", False)
         return BestSection(model) if several else super().system(model)
 
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
@@ -256,6 +249,8 @@ def read_classification(source: Source) -> dict[str, pa.Table]:
             ) from error
         tables[part] = files.read_parquet(path, columns)
         for row, key in enumerate(tables[part]["dnum"].to_pylist(), start=1):
+            if not key:
+                raise DataError("dnum is empty", path=path, row=row, remedy="name the patent")
             if key in seen:
                 raise DataError(f"'{key}' occurs twice (first in the {seen[key]} part)", path=path, row=row, remedy="keep one row a patent")
             seen[key] = part
@@ -294,14 +289,16 @@ class IPCClassification(_Tagged, FrozenTask):
         classes = tuple(sorted({label for labels in parts["train"][1] for label in labels}))
         known = set(classes)
         unseen = sum(label not in known for labels in parts["test"][1] for label in labels)
-        if unseen:
-            logger.warning("%s: %d labels of test patents occur in no training patent", self.metadata.name, unseen)
         if len(texts["train"]) <= self.neighbours or not texts["test"]:
             raise DataError(
                 f"{len(texts['train'])} training and {len(texts['test'])} test patents are too few",
                 path=self.source.path(self.known_file),
                 remedy=f"a neighbourhood of {self.neighbours} needs more",
             )
+        path = self.source.path(self.known_file)
+        refuse_constant(classes, path, "training patents")
+        say_unseen({label for labels in parts["test"][1] for label in labels}, known, path)
+        say_leakage({"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path)
         return ClassificationData(
             texts,
             classes,
@@ -313,7 +310,7 @@ class IPCClassification(_Tagged, FrozenTask):
         texts, labels = [], []
         unread = empty = 0
         for row in table.select(["title", "abstract", "ipc"]).to_pylist():
-            codes, unusable = ipc.codes_at(row["ipc"] or (), "subclass", errors="skip")
+            codes, unusable = ipc.codes_at([code or "" for code in row["ipc"] or ()], "subclass", errors="skip")
             unread += len(unusable)
             text = title_and_abstract(cut(row["title"] or ""), cut(row["abstract"] or ""), tags)
             if not codes or not text:

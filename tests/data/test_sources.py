@@ -1,5 +1,6 @@
 """Where data comes from, and that different data never share an identity."""
 
+import hashlib
 import importlib
 import re
 import shutil
@@ -62,9 +63,10 @@ def test_a_local_copy_wins_and_its_content_is_its_identity(root):
 def test_a_download_of_the_pinned_commit_counts_as_the_hub(root):
     notes = place(root, RELEASED) / ".cache" / "huggingface" / "download"
     notes.mkdir(parents=True)
-    (notes / "file.metadata").write_text("a" * 40 + "\netag\n0\n")
+    etag = hashlib.sha1(b"blob 1\0x").hexdigest()
+    (notes / "file.metadata").write_text("a" * 40 + f"\n{etag}\n0\n")
     assert sources.resolve(RELEASED).subset == "default"
-    (notes / "file.metadata").write_text("b" * 40 + "\netag\n0\n")
+    (notes / "file.metadata").write_text("b" * 40 + f"\n{etag}\n0\n")
     assert sources.resolve(RELEASED).subset.startswith("local-")
 
 

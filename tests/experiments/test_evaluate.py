@@ -245,7 +245,7 @@ class Cross:
         (lambda: patent_mteb.evaluate(bm25(), "PatentDAPFAMTAToTACRetrival"), DataError, "PatentDAPFAMTAToTACRetrival.*patent-mteb list"),
         (lambda: patent_mteb.evaluate("./nowhere", TASK), ModelError, "no directory ./nowhere"),
         (lambda: patent_mteb.evaluate(bm25(), TASK, "test/words"), ModelError, "baseline is not one of the models.*patent-mteb/bm25-bm25s"),
-        (lambda: patent_mteb.evaluate(bm25(), TASK, bm25()), ModelError, "baseline is not one of the models"),
+        (lambda: patent_mteb.evaluate(bm25(), TASK, bm25("dapfam")), ModelError, "baseline is not one of the models"),
         (lambda: patent_mteb.evaluate(bm25(), TASK, measures=["err_at_3"]), ValueError, "unknown measure 'err@3'"),
         (lambda: patent_mteb.rank("./nowhere", TASK), ModelError, "no directory ./nowhere"),
         (lambda: patent_mteb.rank(bm25(), "NoSuchTask"), DataError, "NoSuchTask"),

@@ -199,5 +199,4 @@ def test_one_model_of_several(tmp_path):
 def test_a_damaged_summary_is_named(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "summary.json").write_text('{"model": 1}')
-    with pytest.raises(ReportError, match=r"summary\.json is no summary"):
-        leaderboard(tmp_path)
+    assert "Left out: a/summary.json is no summary of an export" in leaderboard(tmp_path).replace("\\", "")

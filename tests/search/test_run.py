@@ -271,4 +271,4 @@ def test_a_run_of_another_form_in_the_cache_is_computed_again(tmp_path, caplog):
     np.savez(tmp_path / "key.npz", docs=np.zeros((1, 1)), ids=np.frombuffer(b'[["q"],["d"]]', np.uint8))
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         assert RunCache(tmp_path).get("key", 1) is None
-    assert "cannot be read" in caplog.text
+    assert f"the stored run {tmp_path / 'key.npz'} cannot be" in caplog.text

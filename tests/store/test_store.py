@@ -116,10 +116,11 @@ def test_token_vectors_of_any_number(tmp_path):
 
 
 def test_big_blocks_and_results_are_cut(tmp_path, monkeypatch):
+    from patent_mteb.store import copying
     from patent_mteb.store import space as module
 
     monkeypatch.setattr(module, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(module, "_SLICE_BYTES", 150)
+    monkeypatch.setattr(copying, "_SLICE_BYTES", 150)
     vectors = some_vectors(50)
     store = EmbeddingStore(tmp_path, shard_bytes=700, memory_limit=100)
     space = store.space(IDENTITY)

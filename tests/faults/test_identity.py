@@ -1,0 +1,459 @@
+"""Two different settings, data revisions or models never share a result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+
+import mteb
+import numpy as np
+import polars as pl
+import pytest
+import standins
+from mteb.cache import ResultCache
+from sentence_transformers import SentenceTransformer
+from worlds import HashEncoder
+
+import patent_mteb
+from patent_mteb import identity
+from patent_mteb.data import sources
+from patent_mteb.errors import DataError, ModelError
+from patent_mteb.experiments import run, sweep
+from patent_mteb.models import Hybrid, Passages, Truncated, bm25, load, stored
+from patent_mteb.models.robustness import with_settings
+from patent_mteb.search.bm25 import BM25, BM25Settings
+from patent_mteb.store import settings
+
+TASK = "PatentMapAbsToAbsRetrieval.sample"
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def settled_at_once(monkeypatch):
+    """Hashes are remembered although the files were written a moment ago."""
+    monkeypatch.setattr(identity, "_SETTLED_NS", 0)
+
+
+class TestContent:
+    """Hashes of folders, which are remembered."""
+
+    @pytest.fixture
+    def folder(self, tmp_path, cache, settled_at_once):
+        folder = tmp_path / "checkpoint"
+        folder.mkdir()
+        (folder / "weights").write_text("aaaa")
+        return folder
+
+    @pytest.mark.parametrize("way", ["written", "replaced"])
+    def test_the_same_size_and_time_is_not_the_same_content(self, folder, way):
+        before, stat = identity.content_hash(folder), (folder / "weights").stat()
+        assert list((folder.parent / "cache" / "hashes").iterdir())
+        if way == "written":
+            (folder / "weights").write_text("bbbb")
+        else:
+            (folder / "other").write_text("bbbb")
+            (folder / "other").replace(folder / "weights")
+        os.utime(folder / "weights", ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        assert identity.content_hash(folder) != before
+
+    def test_what_changes_while_it_is_hashed_is_not_remembered(self, folder, monkeypatch):
+        monkeypatch.setattr(identity, "_SETTLED_NS", 10**12)
+        identity.content_hash(folder)
+        assert not (folder.parent / "cache").exists()
+
+    def test_linked_folders_belong_to_it(self, folder, tmp_path):
+        (tmp_path / "elsewhere").mkdir()
+        (tmp_path / "elsewhere" / "weights").write_text("one")
+        (folder / "module").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+        before = identity.content_hash(folder)
+        (tmp_path / "elsewhere" / "weights").write_text("two")
+        assert identity.content_hash(folder) != before
+
+    def test_a_link_into_itself_ends(self, folder):
+        before = identity.content_hash(folder)
+        (folder / "again").symlink_to(folder, target_is_directory=True)
+        assert identity.content_hash(folder) == before
+
+    @pytest.mark.parametrize("where", [".pooling", "../outside"])
+    def test_what_modules_json_points_to_belongs_to_it(self, folder, where):
+        (folder / "modules.json").write_text(json.dumps([{"idx": 0, "path": ""}, {"idx": 1, "path": where}]))
+        (folder / where).mkdir()
+        (folder / where / "weights").write_text("one")
+        before = identity.content_hash(folder)
+        (folder / where / "weights").write_text("two")
+        assert identity.content_hash(folder) != before
+
+    @pytest.mark.parametrize("damage", ["flipped", "high", "slashes", "empty", "half"])
+    def test_a_damaged_memo_is_made_again(self, folder, damage):
+        known = identity.content_hash(folder)
+        (memo,) = (folder.parent / "cache" / "hashes").iterdir()
+        whole = memo.read_bytes()
+        left = {
+            "flipped": bytes([whole[0] ^ 1]) + whole[1:],
+            "high": bytes([whole[0] | 0x80]) + whole[1:],
+            "slashes": b"/" * 32,
+            "empty": b"",
+            "half": whole[: len(whole) // 2],
+        }
+        memo.write_bytes(left[damage])
+        assert identity.content_hash(folder) == known
+        assert memo.read_bytes() == whole
+
+    def test_a_file_that_cannot_be_read_is_named(self, folder, monkeypatch):
+        def refuse(files):
+            raise PermissionError(13, "Permission denied", str(folder / "weights"))
+
+        monkeypatch.setattr(identity, "_digest", refuse)
+        with pytest.raises(DataError, match=r"weights: a file cannot be read"):
+            identity.content_hash(folder)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    return standins.checkpoint(tmp_path_factory.mktemp("models") / "tiny", 16, "mean")
+
+
+def longer(model, length=8):
+    model.model.max_seq_length = length
+
+
+def halved(model):
+    model.model.bfloat16()
+
+
+def trained(model):
+    for weight in model.model.parameters():
+        weight.data.mul_(1.5)
+
+
+def cut(model):
+    model.model.truncate_dim = 4
+
+
+def prompted(model):
+    model.model_prompts = {"query": "q "}
+
+
+CHANGES = [longer, halved, trained, cut, prompted]
+
+
+def scored(model, folder, **options):
+    report = run.run(model, [mteb.get_task(TASK)], folder, show_progress=False, **options)
+    (outcome,) = report.outcomes
+    assert outcome.status == "scored", outcome.reason
+    return outcome.main
+
+
+def kwargs_of(model):
+    return model.mteb_model_meta.experiment_kwargs or {}
+
+
+class TestSettings:
+    """Settings of a loaded model that its name does not tell."""
+
+    def test_a_model_as_it_was_loaded_keeps_its_identity(self, checkpoint, tmp_path):
+        for wrap in (lambda model: model, lambda model: stored(model, tmp_path), lambda model: settings.settled(model, {"batch_size": 4})):
+            assert kwargs_of(wrap(load(str(checkpoint)))) == {}
+        model = load(str(checkpoint))
+        patent_mteb.rank(model, TASK)
+        assert kwargs_of(model) == {}
+        longer(model)
+        assert set(kwargs_of(model)) == {"settings"}
+        longer(model, 512)
+        assert kwargs_of(model) == {}
+
+    @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+    @pytest.mark.parametrize(
+        "wrap",
+        [
+            lambda model, folder: model,
+            lambda model, folder: stored(model, folder),
+            lambda model, folder: Truncated(model, 8),
+            lambda model, folder: Truncated(stored(model, folder), 8),
+            lambda model, folder: Passages(stored(model, folder), 64),
+            lambda model, folder: Hybrid(bm25("dapfam"), model),
+        ],
+        ids=["plain", "stored", "truncated", "stored and truncated", "passages", "hybrid"],
+    )
+    def test_a_changed_setting_is_another_identity(self, checkpoint, tmp_path, change, wrap):
+        before = wrap(load(str(checkpoint)), tmp_path).mteb_model_meta
+        model = load(str(checkpoint))
+        change(model)
+        after = wrap(model, tmp_path).mteb_model_meta
+        assert before.name == after.name
+        assert (before.revision, before.experiment_name) != (after.revision, after.experiment_name)
+        assert '"settings"' in json.dumps(after.experiment_kwargs)
+
+    @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+    def test_it_gets_its_own_score(self, checkpoint, tmp_path, change):
+        plain = scored(load(str(checkpoint)), tmp_path / "results")
+        model = stored(load(str(checkpoint)), tmp_path / "store")
+        scored(model, tmp_path / "results")
+        change(model.model)
+        found = scored(model, tmp_path / "results")
+        other = load(str(checkpoint))
+        change(other)
+        assert found == scored(other, tmp_path / "apart")
+        assert scored(load(str(checkpoint)), tmp_path / "results") == plain
+        assert len(list((tmp_path / "results").rglob(f"{TASK}.json"))) == 2
+
+    def test_plain_mteb_files_it_apart(self, checkpoint, tmp_path):
+        task, results = mteb.get_task(TASK), ResultCache(tmp_path)
+        scores = []
+        for length in (512, 2):
+            model = load(str(checkpoint))
+            longer(model, length)
+            found = mteb.evaluate(model, task, cache=results, co2_tracker=False, show_progress_bar=False)
+            scores.append(found.task_results[0].get_score())
+        assert scores[0] != scores[1]
+
+    def test_a_model_changed_after_it_was_wrapped(self, checkpoint, tmp_path):
+        model = load(str(checkpoint))
+        system = Passages(model, 64)
+        longer(model, 2)
+        assert scored(system, tmp_path / "one") == scored(Passages(model, 64), tmp_path / "two")
+        with pytest.raises(ModelError, match=r"max_seq_length.*Remedy"):
+            mteb.evaluate(system, mteb.get_task(TASK), cache=None, co2_tracker=False, show_progress_bar=False)
+
+    def test_vectors_of_changed_weights_are_stored_apart(self, checkpoint, tmp_path):
+        model = load(str(checkpoint))
+        kept = stored(model, tmp_path)
+        before = patent_mteb.rank(kept, TASK)
+        encoded = kept.stats.encoded
+        trained(model)
+        after = patent_mteb.rank(kept, TASK)
+        assert kept.stats.encoded == 2 * encoded
+        assert not np.array_equal(before.scores, after.scores)
+
+    def test_arguments_of_encode_are_settings(self, checkpoint, tmp_path):
+        whole = scored(load(str(checkpoint)), tmp_path)
+        found = scored(load(str(checkpoint)), tmp_path, encode_kwargs={"truncate_dim": 2})
+        assert found != whole
+        assert scored(load(str(checkpoint)), tmp_path, encode_kwargs={"batch_size": 4}) == pytest.approx(whole)
+        with pytest.raises(ModelError, match=r"encode_kwargs .*truncate_dim.*Remedy"):
+            mteb.evaluate(
+                load(str(checkpoint)),
+                mteb.get_task(TASK),
+                cache=None,
+                co2_tracker=False,
+                encode_kwargs={"truncate_dim": 2, "batch_size": 8},
+            )
+        scores = patent_mteb.evaluate(load(str(checkpoint)), TASK, encode_kwargs={"truncate_dim": 2})
+        assert scores.filter(pl.col("slice") == "")["value"].to_list() == [pytest.approx(found, abs=1e-4)]
+
+    def test_a_model_without_a_name_is_refused(self, checkpoint, tmp_path):
+        nameless = HashEncoder()
+        nameless.mteb_model_meta = mteb.models.model_meta.ModelMeta.create_empty()
+        for model in (nameless, SentenceTransformer(str(checkpoint), device="cpu")):
+            with pytest.raises(ModelError, match="has no name"):
+                mteb.evaluate(model, mteb.get_task(TASK), cache=ResultCache(tmp_path), co2_tracker=False, show_progress_bar=False)
+        assert not list(tmp_path.rglob(f"{TASK}.json"))
+
+
+class TestPaths:
+    """mteb replaces characters in a path before it hashes it."""
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [(r"\w\w*", r"\w\w?"), (r"[^ .]*", r"[^ .]?"), (r"\w\w+", "_w_w+")],
+    )
+    def test_settings_of_bm25(self, first, second):
+        metas = [BM25(BM25Settings(token_pattern=pattern), "my/bm25").mteb_model_meta for pattern in (first, second)]
+        assert len({meta.experiment_name for meta in metas}) == 2
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [({"prompt": "query: "}, {"prompt": "query? "}), ({"a": "1__b_2"}, {"a": "1", "b": "2"}), ({"p": {"q": "a:"}}, {"p": {"q": "a?"}})],
+    )
+    def test_settings_of_a_model(self, first, second):
+        base = bm25("dapfam").mteb_model_meta.model_copy(update={"experiment_kwargs": None})
+        assert len({with_settings(base, **pair).experiment_name for pair in (first, second)}) == 2
+
+    def test_plain_settings_keep_their_path(self):
+        kept = bm25("dapfam").mteb_model_meta
+        assert kept.experiment_name == "b_0.75__k1_1.2__method_lucene__stemmer_english__stopwords_en__token_pattern__w_w+"
+        assert with_settings(kept.model_copy(update={"experiment_kwargs": None}), input="noSEP+trim[1,-1]").experiment_kwargs == {
+            "input": "noSEP+trim[1,-1]"
+        }
+
+    def test_such_a_model_is_loaded_again_from_its_metadata(self):
+        model = BM25(BM25Settings(token_pattern=r"\w\w*"), "my/bm25")
+        again = model.mteb_model_meta.load_model()
+        assert again.settings == model.settings and again.mteb_model_meta.experiment_name == model.mteb_model_meta.experiment_name
+
+
+class TestSweep:
+    MATRIX = sweep.Matrix(("dense",), queries=("TA",), corpora=("TA",))
+
+    def one(self, model, out):
+        return sweep.sweep(self.MATRIX, model, bm25("dapfam"), out)["ndcg_at_100"].to_list()
+
+    @pytest.fixture(autouse=True)
+    def on_the_sample(self, monkeypatch):
+        monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
+
+    def test_two_widths_share_no_table(self, tmp_path):
+        self.one(Truncated(HashEncoder(), 8), tmp_path / "t.csv")
+        with pytest.raises(DataError, match="other models"):
+            self.one(Truncated(HashEncoder(), 64), tmp_path / "t.csv")
+
+    def test_rankings_that_are_kept_are_those_of_the_settings(self, checkpoint, tmp_path):
+        first = load(str(checkpoint))
+        self.one(first, tmp_path / "t.csv")
+        (tmp_path / "t.csv").unlink()
+        longer(first, 2)
+        assert self.one(first, tmp_path / "t.csv") == self.one(first, tmp_path / "apart.csv")
+
+    def test_weights_of_a_fusion_in_full(self):
+        matrix = sweep.Matrix(("hybrid",), rrf=(60,), alphas=(0.1234567, 0.1234568, 0.5))
+        (group, *_) = matrix.groups()
+        assert [setting.fusion for setting in group] == ["rrf-60", "linear-0.1234567", "linear-0.1234568", "linear-0.5"]
+
+
+def git_hash(content):
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+class TestCopies:
+    """What counts as the hub's data."""
+
+    DATA = sources.DataSet("org/data", "dapfam", "a" * 40)
+
+    @pytest.fixture
+    def copy(self, tmp_path, cache, monkeypatch):
+        monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+        folder = tmp_path / "org" / "data"
+        for name, content in (("corpus.parquet", b"corpus"), ("sub/queries.parquet", b"queries")):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        self.noted(folder, "corpus.parquet", hashlib.sha256(b"corpus").hexdigest())
+        self.noted(folder, "sub/queries.parquet", git_hash(b"queries"))
+        return folder
+
+    def noted(self, folder, name, etag, commit="a" * 40):
+        note = folder / ".cache/huggingface/download" / f"{name}.metadata"
+        note.parent.mkdir(parents=True, exist_ok=True)
+        note.write_text(f"{commit}\n{etag}\n1700000000.0\n")
+        return note
+
+    def revision(self):
+        return sources.resolve(self.DATA).revision
+
+    def test_a_whole_download_is_the_hub(self, copy):
+        assert self.revision() == "a" * 40
+        assert self.revision() == "a" * 40
+
+    def test_other_bytes_are_not(self, copy):
+        assert self.revision() == "a" * 40
+        (copy / "corpus.parquet").write_bytes(b"c0rpus")
+        assert self.revision().startswith("local-")
+
+    def test_a_note_of_another_file_says_nothing_of_these(self, copy):
+        shutil.rmtree(copy / ".cache")
+        self.noted(copy, "README.md", git_hash(b"readme"))
+        assert self.revision().startswith("local-")
+
+    def test_every_file_needs_its_note(self, copy):
+        (copy / "metadata.parquet").write_bytes(b"mine")
+        assert self.revision().startswith("local-")
+        self.noted(copy, "metadata.parquet", git_hash(b"mine"), "b" * 40)
+        assert self.revision().startswith("local-")
+
+    @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"a" * 40], ids=["empty", "binary", "half"])
+    def test_a_damaged_note_is_no_note(self, copy, content):
+        (copy / ".cache/huggingface/download/corpus.parquet.metadata").write_bytes(content)
+        assert self.revision().startswith("local-")
+
+
+@pytest.mark.parametrize("damage", ["deleted", "cut"])
+def test_damaged_sample_tables_are_built_anew(cache, caplog, damage):
+    sources.sample_root.cache_clear()
+    root = sources.sample_root("dapfam")
+    table = root / "datalyes" / "DAPFAM_patent" / "queries.parquet"
+    whole = table.read_bytes()
+    if damage == "deleted":
+        table.unlink()
+    else:
+        table.write_bytes(whole[:-8])
+    sources.sample_root.cache_clear()
+    with caplog.at_level("WARNING", logger="patent_mteb"):
+        assert sources.sample_root("dapfam") == root
+    assert table.read_bytes() == whole
+    assert len([record for record in caplog.records if "built anew" in record.message]) == 1
+    assert [path.name for path in root.parent.iterdir()] == ["dapfam"]
+    sources.sample_root.cache_clear()
+
+
+class TestCheckpoints:
+    """Models by name: what was loaded is what is filed."""
+
+    NAME = "datalyes/patembed-nano"
+
+    @pytest.fixture(scope="class")
+    def weights(self, tmp_path_factory):
+        return [standins.checkpoint(tmp_path_factory.mktemp("nano") / "nano", 128, "mean", layers=1, seed=seed) for seed in (0, 1)]
+
+    @pytest.fixture
+    def hub(self, tmp_path, monkeypatch, weights):
+        """A cache of the hub whose main is the first of two commits; gives a function that moves it."""
+        from huggingface_hub import constants
+
+        monkeypatch.delenv("PATENT_MTEB_MODELS", raising=False)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+        for module in ("huggingface_hub.file_download", "transformers.utils.hub"):
+            monkeypatch.setattr(f"{module}.constants.HF_HUB_CACHE", str(tmp_path / "hub"), raising=False)
+        place = tmp_path / "hub" / "models--datalyes--patembed-nano"
+        commits = ["c" * 40, "d" * 40]
+        for commit, folder in zip(commits, weights, strict=True):
+            shutil.copytree(folder, place / "snapshots" / commit)
+        (place / "refs").mkdir()
+
+        def move(number):
+            (place / "refs" / "main").write_text(commits[number])
+            return commits[number]
+
+        move(0)
+        return move
+
+    def test_the_commit_that_was_loaded_is_filed(self, hub, tmp_path):
+        found = {}
+        for number in (0, 1):
+            commit = hub(number)
+            model = load(self.NAME, device="cpu")
+            assert model.mteb_model_meta.revision == commit
+            found[commit] = scored(model, tmp_path / "results")
+            assert list((tmp_path / "results").rglob(f"{commit}/{TASK}.json"))
+        assert len(set(found.values())) == 2
+        assert load(self.NAME, "c" * 40, device="cpu").mteb_model_meta.revision == "c" * 40
+        assert mteb.get_model(self.NAME, device="cpu").mteb_model_meta.revision == "d" * 40
+
+    def test_the_command_runs(self, hub, tmp_path):
+        from patent_mteb.cli import main
+
+        options = ["--output-folder", str(tmp_path / "results"), "--store", str(tmp_path / "store"), "--device", "cpu"]
+        assert main(["run", "-m", self.NAME, "-t", TASK, *options]) == 0
+        (result,) = (tmp_path / "results").rglob(f"{TASK}.json")
+        assert result.parent.name == "c" * 40
+
+    def test_a_local_copy_never_answers_for_the_hub(self, monkeypatch, tmp_path, weights):
+        monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
+        place, revisions = tmp_path / self.NAME, []
+        for folder in weights:
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.copytree(folder, place)
+            revisions.append(load(self.NAME, device="cpu").mteb_model_meta.revision)
+        assert len(set(revisions)) == 2 and all(revision.startswith("local-") for revision in revisions)
+
+    def test_a_revision_of_a_directory_is_refused(self, checkpoint):
+        with pytest.raises(ModelError, match="has no revision"):
+            load(str(checkpoint), "a" * 40)
+
+    def test_a_directory_of_other_letters_has_a_name(self, tmp_path):
+        assert len({identity.local_name(tmp_path / name) for name in ("模型", "型模")} - {"local/"}) == 2

@@ -1,0 +1,147 @@
+"""Damaged files of the run cache: refused with a warning, never used, never a traceback."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from patent_mteb.search.cache import RunCache
+from patent_mteb.search.run import FirstStage, Run
+
+LONG = bool(os.environ.get("PATENT_MTEB_LONG"))
+DEPTH = 12
+DOCS = [f"document {number:03d}" for number in range(40)]
+
+
+def some_run(seed=0):
+    random = np.random.default_rng(seed)
+    scores = {
+        f"q{query}": {DOCS[number]: float(random.integers(0, 50)) / 7 for number in random.permutation(40)[:DEPTH]} for query in range(6)
+    }
+    run = Run.from_dict(scores, doc_ids=sorted(DOCS, reverse=True))
+    return replace(run, parts=np.abs(run.docs) % 3, task="T", first_stage=FirstStage(replace(run, task="T"), DEPTH))
+
+
+def same(got, whole):
+    assert (got.query_ids, got.doc_ids, got.task) == (whole.query_ids, whole.doc_ids, whole.task)
+    for one, other in ((got, whole), (got.first_stage.run, whole.first_stage.run)):
+        np.testing.assert_array_equal(one.docs, other.docs)
+        np.testing.assert_array_equal(one.scores, other.scores)
+    np.testing.assert_array_equal(got.parts, whole.parts)
+    assert got.first_stage.k == whole.first_stage.k
+
+
+def as_the_first_version_wrote(path):
+    with np.load(path) as stored:
+        arrays = {name: stored[name] for name in stored.files if name != "checksum"}
+    with path.open("wb") as stream:
+        np.savez(stream, **arrays)
+
+
+@pytest.mark.parametrize("first_version", [False, True])
+def test_no_flipped_bit_is_used_or_raises(tmp_path, caplog, first_version):
+    whole = some_run()
+    RunCache(tmp_path).put("key", DEPTH, whole)
+    path = tmp_path / "key.npz"
+    if first_version:
+        as_the_first_version_wrote(path)
+    same(RunCache(tmp_path).get("key", DEPTH), whole)
+    content = path.read_bytes()
+    random = np.random.default_rng(1)
+    directory = content.rindex(b"PK\x01\x02")  # zip's own records are a small part of the file: they get half of the flips
+    refused = used = 0
+    for turn in range(2000 if LONG else 300):
+        at = int(random.integers(0, len(content)) if turn % 2 else random.integers(directory - 600, len(content)))
+        path.write_bytes(content[:at] + bytes([content[at] ^ (1 << int(random.integers(8)))]) + content[at + 1 :])
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            got = RunCache(tmp_path).get("key", DEPTH)
+        if got is None:
+            refused += 1
+            assert "computed again" in caplog.text
+        else:
+            used += 1
+            same(got, whole)
+    print(f"{refused + used} flips, {refused} refused, {used} without effect")
+    assert refused > 100
+
+
+@pytest.mark.parametrize("length", [0, 1, 10, 500, -1])
+def test_a_file_that_was_cut_off_is_refused(tmp_path, caplog, length):
+    RunCache(tmp_path).put("key", DEPTH, some_run())
+    path = tmp_path / "key.npz"
+    path.write_bytes(path.read_bytes()[:length])
+    with caplog.at_level(logging.WARNING):
+        assert RunCache(tmp_path).get("key", DEPTH) is None
+    assert "computed again" in caplog.text
+
+
+def nan(run):
+    run.scores[1, 2] = np.nan
+
+
+def infinite(run):
+    run.scores[1, 0] = np.inf
+
+
+def beyond(run):
+    run.docs[0, 0] = 40
+
+
+def negative(run):
+    run.docs[0, 0] = -2
+
+
+def swapped(run):
+    run.scores[0, :2], run.docs[0, :2] = run.scores[0, 1::-1].copy(), run.docs[0, 1::-1].copy()
+    run.scores[0, 0] -= 1
+
+
+def twice(run):
+    run.docs[3, 1] = run.docs[3, 0]
+    run.scores[3, 1] = run.scores[3, 0] - np.float32(0.01)
+
+
+def other_ids(run):
+    run.doc_ids.reverse()
+
+
+@pytest.mark.parametrize("spoil", [nan, infinite, beyond, negative, swapped, twice, other_ids])
+@pytest.mark.parametrize("where", ["run", "first stage"])
+@pytest.mark.parametrize("first_version", [False, True])
+def test_what_is_no_run_is_refused(tmp_path, caplog, spoil, where, first_version):
+    run = some_run()
+    first = replace(run.first_stage.run, docs=run.docs.copy(), scores=run.scores.copy())
+    run = replace(run, first_stage=FirstStage(first, DEPTH))
+    spoil(run if where == "run" else first)
+    RunCache(tmp_path).put("key", DEPTH, run)
+    if first_version:
+        as_the_first_version_wrote(tmp_path / "key.npz")
+    with caplog.at_level(logging.WARNING):
+        assert RunCache(tmp_path).get("key", DEPTH) is None
+    assert "computed again" in caplog.text
+
+
+def test_a_file_under_another_key_is_refused(tmp_path):
+    RunCache(tmp_path).put("key", DEPTH, some_run())
+    shutil.copy(tmp_path / "key.npz", tmp_path / "other.npz")
+    assert RunCache(tmp_path).get("other", DEPTH) is None
+
+
+def test_a_pickle_is_not_opened(tmp_path):
+    np.savez(tmp_path / "key.npz", asked=1, ids=np.array([object()]), docs=1, scores=1)
+    assert RunCache(tmp_path).get("key", DEPTH) is None
+
+
+def test_a_folder_that_cannot_be_written_costs_the_file_only(tmp_path, caplog):
+    (tmp_path / "file").write_text("x")
+    cache = RunCache(tmp_path / "file")
+    with caplog.at_level(logging.WARNING):
+        cache.put("key", DEPTH, some_run())
+    assert "kept in memory" in caplog.text
+    same(cache.get("key", DEPTH), some_run())

@@ -1,0 +1,466 @@
+"""The store with many threads, with another process that prunes, with places that cannot be written, and with leftovers.
+
+PATENT_MTEB_LONG=1 repeats the attacks at the sizes of the review.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import json
+import logging
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import mteb
+import numpy as np
+import pytest
+from datasets import Dataset
+from torch.utils.data import DataLoader
+from worlds import HashEncoder
+
+from patent_mteb import cli
+from patent_mteb.errors import DataError
+from patent_mteb.store import EmbeddingStore, hash_texts, stored
+
+LONG = bool(os.environ.get("PATENT_MTEB_LONG"))
+IDENTITY = {"model": "test/model", "revision": "1"}
+TASK = mteb.get_task("PatentMapAbsToAbsRetrieval.sample").metadata
+WIDTH = 16
+
+
+def keys_of(numbers):
+    return hash_texts([str(number) for number in numbers])
+
+
+def vectors_of(numbers):
+    """Vectors that tell which number they belong to."""
+    return ((np.asarray(numbers)[:, None] * 31 + np.arange(WIDTH) * 7) % 100_003).astype(np.float32)
+
+
+def encode(model, texts):
+    loader = DataLoader(Dataset.from_dict({"text": texts}), batch_size=4)
+    return model.encode(loader, task_metadata=TASK, hf_split="test", hf_subset="default", show_progress_bar=False)
+
+
+# ---------------------------------------------------------------- threads
+
+
+def read_while_writing(store, reads, *, ragged):
+    """One writer and four readers on one space: (reads, wrong ones, what was raised)."""
+    space = store.space(IDENTITY, ragged=ragged)
+    written, stop = [0], threading.Event()
+    counts, wrong, raised = [0] * 4, [0] * 4, []
+
+    def write():
+        while not stop.is_set():
+            numbers = np.arange(written[0], written[0] + 16)
+            if ragged:
+                lengths = numbers % 3
+                space.append_ragged(keys_of(numbers), np.repeat(vectors_of(numbers), lengths, axis=0), lengths)
+            else:
+                space.append(keys_of(numbers), vectors_of(numbers))
+            written[0] += 16
+            time.sleep(0.0002 if written[0] < 5000 else 0.02)
+
+    def read(reader):
+        random = np.random.default_rng(reader)
+        while sum(counts) < reads:
+            if not written[0]:
+                continue
+            numbers = random.integers(0, written[0], 8)
+            if ragged:
+                got, offsets = space.gather_ragged(keys_of(numbers))
+                right = np.repeat(vectors_of(numbers), numbers % 3, axis=0)
+                wrong[reader] += not (np.array_equal(np.diff(offsets), numbers % 3) and np.array_equal(got, right))
+            else:
+                wrong[reader] += not np.array_equal(space.gather(keys_of(numbers)), vectors_of(numbers))
+            counts[reader] += 1
+
+    def guarded(function, *arguments):
+        try:
+            function(*arguments)
+        except Exception as error:
+            raised.append(repr(error))
+            counts[0] += reads
+
+    readers = [threading.Thread(target=guarded, args=(read, reader)) for reader in range(4)]
+    writer = threading.Thread(target=guarded, args=(write,))
+    for thread in (writer, *readers):
+        thread.start()
+    for thread in readers:
+        thread.join()
+    stop.set()
+    writer.join()
+    return sum(counts), sum(wrong), raised
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize("interval", [1e-6, 0.005])
+def test_threads_share_a_space(tmp_path, monkeypatch, interval, ragged):
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(interval)
+    try:
+        reads, wrong, raised = read_while_writing(EmbeddingStore(tmp_path, shard_bytes=20_000), 30_000 if LONG else 1_500, ragged=ragged)
+    finally:
+        sys.setswitchinterval(before)
+    print(f"{reads} reads, {wrong} wrong, {len(raised)} raised")
+    assert (wrong, raised) == (0, [])
+
+
+def test_what_one_thread_found_stays_true_when_another_takes_in_more(tmp_path):
+    """The moment between finding keys and copying their vectors, without chance: another thread's rows come in just then."""
+    store = EmbeddingStore(tmp_path)
+    space = store.space(IDENTITY)
+    space.append(keys_of(range(50)), vectors_of(range(50)))
+    allocate = store.allocate
+
+    def between(shape, dtype):
+        store.allocate = allocate
+        other = threading.Thread(
+            target=lambda: (space.append(keys_of(range(50, 150)), vectors_of(range(50, 150))), space.contains(keys_of([60])))
+        )
+        other.start()
+        other.join(20)
+        assert not other.is_alive(), "readers that copy do not keep others waiting"
+        return allocate(shape, dtype)
+
+    store.allocate = between
+    numbers = np.arange(49, -1, -1)
+    np.testing.assert_array_equal(space.gather(keys_of(numbers)), vectors_of(numbers))
+
+
+# ---------------------------------------------------------------- another process prunes
+
+PRUNE = """
+import sys
+from patent_mteb.store import EmbeddingStore
+report = EmbeddingStore(sys.argv[1]).prune(model="test/model", force="--force" in sys.argv)
+print(len(report.removed), len(report.kept))
+"""
+
+
+def prune_elsewhere(store, *options):
+    done = subprocess.run([sys.executable, "-c", PRUNE, str(store.path), *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_prune_leaves_what_a_running_process_uses(tmp_path):
+    store = EmbeddingStore(tmp_path)
+    space = store.space(IDENTITY)
+    space.append(keys_of(range(5)), vectors_of(range(5)))
+    assert prune_elsewhere(store) == ["0", "1"]
+    np.testing.assert_array_equal(space.gather(keys_of(range(5))), vectors_of(range(5)))
+    del space, store
+    gc.collect()
+    assert prune_elsewhere(EmbeddingStore(tmp_path)) == ["1", "0"]
+    assert EmbeddingStore(tmp_path).info() == []
+
+
+def test_pruned_by_another_process(tmp_path, caplog):
+    store = EmbeddingStore(tmp_path)
+    space = store.space(IDENTITY)
+    space.append(keys_of(range(5)), vectors_of(range(5)))
+    assert space.contains(keys_of(range(5))).all()
+    with caplog.at_level(logging.WARNING):
+        assert prune_elsewhere(store, "--force") == ["1", "0"]
+        assert not space.contains(keys_of(range(5))).any()
+    assert caplog.text.count("were removed from") == 1
+    with pytest.raises(KeyError, match="5 of 5"):
+        space.gather(keys_of(range(5)))
+    space.append(keys_of(range(3)), vectors_of(range(3)))
+    for reader in (space, EmbeddingStore(tmp_path).space(IDENTITY)):
+        assert reader.contains(keys_of(range(5))).tolist() == [True] * 3 + [False] * 2
+        np.testing.assert_array_equal(reader.gather(keys_of(range(3))), vectors_of(range(3)))
+    assert EmbeddingStore(tmp_path).verify().damages == ()
+    assert EmbeddingStore(tmp_path).info()[0].model == "test/model"
+
+
+@pytest.mark.parametrize("suffix", [".rows", ".index"])
+@pytest.mark.parametrize("how", ["removed", "cut off", "emptied"])
+def test_files_that_vanish_are_noticed(tmp_path, suffix, how):
+    space = EmbeddingStore(tmp_path).space(IDENTITY)
+    space.append(keys_of(range(5)), vectors_of(range(5)))
+    space.gather(keys_of(range(5)))
+    (path,) = space.directory.glob(f"*{suffix}")
+    if how == "removed":
+        path.unlink()
+    else:
+        os.truncate(path, 0 if how == "emptied" else path.stat().st_size // 2)
+    assert not space.contains(keys_of(range(5))).any()
+    made = []
+
+    def encode_again(missing):
+        made.extend(missing.tolist())
+        space.append(keys_of(missing), vectors_of(missing))
+
+    np.testing.assert_array_equal(space.filled(keys_of(range(5)), encode_again), vectors_of(range(5)))
+    assert made == list(range(5))
+
+
+def test_a_prune_between_encoding_and_reading_costs_encoding_again(tmp_path):
+    store = EmbeddingStore(tmp_path)
+    space = store.space(IDENTITY)
+    calls = []
+
+    def encode_again(missing):
+        calls.append(len(missing))
+        space.append(keys_of(missing), vectors_of(missing))
+        if len(calls) == 1:
+            EmbeddingStore(tmp_path).prune(model="test/model", force=True)
+
+    np.testing.assert_array_equal(space.filled(keys_of(range(5)), encode_again), vectors_of(range(5)))
+    assert calls == [5, 5]
+
+
+def test_an_encoder_goes_on_when_its_space_is_pruned(tmp_path):
+    plain, model = HashEncoder(), stored(HashEncoder(), tmp_path)
+    texts = ["a pump", "a valve", "a pump of cooling"]
+    for _ in range(3):
+        np.testing.assert_array_equal(encode(model, texts), encode(plain, texts))
+        EmbeddingStore(tmp_path).prune(older_than_days=0, force=True)
+        assert EmbeddingStore(tmp_path).info() == []
+    assert model.stats.encoded == 9
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_reads_and_writes_although_a_thread_of_its_parent_was_at_it(tmp_path):
+    space = EmbeddingStore(tmp_path).space(IDENTITY)
+    space.append(keys_of(range(5)), vectors_of(range(5)))
+    ready, go = threading.Event(), threading.Event()
+
+    def holding():
+        with space._alone():
+            ready.set()
+            go.wait(30)
+
+    thread = threading.Thread(target=holding)
+    thread.start()
+    ready.wait(30)
+    child = os.fork()
+    if child == 0:
+        space.append(keys_of([7]), vectors_of([7]))
+        os._exit(0 if np.array_equal(space.gather(keys_of([1, 7])), vectors_of([1, 7])) else 3)
+    deadline = time.monotonic() + 30
+    done, status = 0, -1
+    while not done and time.monotonic() < deadline:
+        done, status = os.waitpid(child, os.WNOHANG)
+        time.sleep(0.01)
+    if not done:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    go.set()
+    thread.join()
+    assert status == 0
+    assert space.contains(keys_of([7])).all()
+
+
+# ---------------------------------------------------------------- places that cannot be written
+
+
+def failing(monkeypatch, number, *, room=0):
+    """From now on writing below a store fails, after ``room`` bytes."""
+    left = [room]
+    write, opened = os.write, os.open
+
+    def limited(descriptor, data):
+        if descriptor <= 2:
+            return write(descriptor, data)
+        if not left[0]:
+            raise OSError(number, os.strerror(number))
+        done = write(descriptor, bytes(data)[: left[0]])
+        left[0] -= done
+        return done
+
+    def refused(path, flags, *rest, **named):
+        if number == errno.EROFS and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
+            raise OSError(number, os.strerror(number), str(path))
+        return opened(path, flags, *rest, **named)
+
+    monkeypatch.setattr(os, "write", limited)
+    monkeypatch.setattr(os, "open", refused)
+    for method in ("write_text", "mkdir"):
+        whole = getattr(Path, method)
+
+        def blocked(self, *rest, _whole=whole, **named):
+            if str(self).startswith(str(ROOT[0])) and not (self.is_dir() and named.get("exist_ok")):
+                raise OSError(number, os.strerror(number), str(self))
+            return _whole(self, *rest, **named)
+
+        monkeypatch.setattr(Path, method, blocked)
+
+
+ROOT = [Path("/nowhere")]
+
+
+@pytest.mark.parametrize(("number", "room"), [(errno.EROFS, 0), (errno.ENOSPC, 0), (errno.ENOSPC, 300), (errno.ENOSPC, 700)])
+def test_a_store_that_cannot_be_written_costs_one_warning(tmp_path, monkeypatch, caplog, number, room):
+    plain, model = HashEncoder(), stored(HashEncoder(), tmp_path)
+    old, new = ["a pump", "a valve"], ["a gear", "a wheel", "a lens"]
+    encode(model, old)
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING):
+        ROOT[0] = tmp_path
+        failing(patched, number, room=room)
+        again = stored(HashEncoder(), tmp_path)
+        for texts in (old, old + new, ["another one"], new):
+            np.testing.assert_array_equal(encode(again, texts), encode(plain, texts))
+        assert again.stats.encoded == 4, "what cannot be kept is not encoded twice in one process"
+    assert [record.levelname for record in caplog.records].count("WARNING") == 1, caplog.text
+    assert "cannot be written" in caplog.text
+    assert EmbeddingStore(tmp_path).verify().ok
+    later = stored(HashEncoder(), tmp_path)
+    np.testing.assert_array_equal(encode(later, old + new), encode(plain, old + new))
+    assert later.stats.encoded <= 3
+    assert EmbeddingStore(tmp_path).verify().damages == ()
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from patent_mteb.store import EmbeddingStore, hash_texts
+space = EmbeddingStore(sys.argv[1], shard_bytes=1 << 20).space({"model": "test/model", "revision": "1"})
+resource.setrlimit(resource.RLIMIT_FSIZE, (3000, resource.RLIM_INFINITY))
+numbers = np.arange(200)
+vectors = np.repeat(numbers[:, None], 16, axis=1).astype(np.float32)
+keys = hash_texts(map(str, numbers))
+for start in range(0, 200, 20):
+    space.append(keys[start : start + 20], vectors[start : start + 20])
+assert (space.gather(keys) == vectors).all()
+assert space.unwritten_bytes
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+space.append(hash_texts(["room again"]), vectors[:1])
+"""
+
+
+def test_files_that_the_system_cuts_short_are_taken_back(tmp_path):
+    """The limit on the size of files is real: writes fail in their middle."""
+    pytest.importorskip("resource")
+    done = subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("cannot be written") == 1
+    store = EmbeddingStore(tmp_path)
+    assert store.verify().damages == ()
+    assert store.space(IDENTITY).contains(hash_texts(["room again", "0"])).all()
+
+
+def test_vectors_that_cannot_be_kept_do_not_fill_the_memory(tmp_path, monkeypatch):
+    space = EmbeddingStore(tmp_path, memory_limit=1000).space(IDENTITY)
+    monkeypatch.setattr(os, "write", lambda descriptor, data: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+    for start in range(0, 100, 10):
+        numbers = np.arange(start, start + 10)
+        got = space.filled(
+            keys_of(numbers), lambda missing, numbers=numbers: space.append(keys_of(numbers[missing]), vectors_of(numbers[missing]))
+        )
+        np.testing.assert_array_equal(got, vectors_of(numbers))
+        assert space.unwritten_bytes <= 1000 + 10 * WIDTH * 4
+
+
+def test_a_result_that_the_disk_has_no_room_for_lies_elsewhere(tmp_path, monkeypatch):
+    store = EmbeddingStore(tmp_path, memory_limit=100)
+    space = store.space(IDENTITY)
+    space.append(keys_of(range(50)), vectors_of(range(50)))
+
+    def full(descriptor, offset, length):
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    np.testing.assert_array_equal(space.gather(keys_of(range(50))), vectors_of(range(50)))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "store.json"))
+    np.testing.assert_array_equal(space.gather(keys_of(range(50))), vectors_of(range(50)))
+
+
+@pytest.mark.parametrize("below", ["", "deeper"])
+def test_a_store_path_that_is_a_file_gives_one_message(tmp_path, capsys, below):
+    (tmp_path / "file").write_text("x")
+    path = tmp_path / "file" / below
+    with pytest.raises(DataError, match="--no-store"):
+        EmbeddingStore(path)
+    for action in ("info", "verify", "prune"):
+        assert cli.main(["store", action, "--store", str(path), *(["--damaged"] if action == "prune" else [])]) == 2
+        assert "Traceback" not in (error := capsys.readouterr().err) and "store" in error
+    assert (tmp_path / "file").read_text() == "x"
+
+
+def test_an_unwritable_place_gives_one_message(tmp_path, monkeypatch):
+    ROOT[0] = tmp_path
+    failing(monkeypatch, errno.EACCES)
+    with pytest.raises(DataError, match=r"Permission denied.*--no-store"):
+        EmbeddingStore(tmp_path / "store")
+
+
+def test_looking_at_a_store_that_is_not_there_does_not_make_it(tmp_path, capsys):
+    for action in ("info", "verify", "prune"):
+        options = ["--damaged"] if action == "prune" else []
+        assert cli.main(["store", action, "--store", str(tmp_path / "typo"), *options]) == 2
+        assert "there is no embedding store" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- leftovers, the marker
+
+
+def test_a_prune_that_was_killed_leaves_nothing_for_ever(tmp_path, monkeypatch, capsys):
+    store = EmbeddingStore(tmp_path)
+    store.space(IDENTITY).append(keys_of(range(5)), vectors_of(range(5)))
+    store.space({"model": "other", "revision": "1"}).append(keys_of(range(5)), vectors_of(range(5)))
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("patent_mteb.store.upkeep.shutil.rmtree", lambda path: (_ for _ in ()).throw(KeyboardInterrupt))
+        store.prune(model="test/model")
+    (left,) = (tmp_path / "spaces").glob("*.pruned")
+    partial = tmp_path / ".store.json.4194305.0123abcd.partial"
+    partial.write_text("{")
+    os.utime(partial, (0, 0))
+    where = ("--store", str(tmp_path))
+    for action in ("info", "verify"):
+        assert cli.main(["store", action, *where]) == 0
+        out = capsys.readouterr().out
+        assert left.name in out and partial.name in out
+    assert EmbeddingStore(tmp_path).prune(model="nobody", dry_run=True).freed_bytes > 0 and left.exists()
+    assert cli.main(["store", "prune", *where, "--model", "nobody"]) == 0
+    assert left.name in capsys.readouterr().out
+    assert not left.exists() and not partial.exists()
+    assert [info.model for info in EmbeddingStore(tmp_path).info()] == ["other"]
+
+
+def test_a_marker_with_a_flipped_bit(tmp_path):
+    store = EmbeddingStore(tmp_path)
+    store.space(IDENTITY).append(keys_of(range(5)), vectors_of(range(5)))
+    marker = tmp_path / "store.json"
+    whole = marker.read_bytes()
+    mended = refused = 0
+    for at in range(len(whole)):
+        for bit in range(8):
+            marker.write_bytes(whole[:at] + bytes([whole[at] ^ (1 << bit)]) + whole[at + 1 :])
+            try:
+                space = EmbeddingStore(tmp_path).space(IDENTITY)
+                mended += 1
+            except DataError as error:
+                assert "delete this" not in str(error) and f"delete {marker}, which says the format and nothing else" in str(error)
+                refused += 1
+                marker.unlink()
+                space = EmbeddingStore(tmp_path).space(IDENTITY)
+            np.testing.assert_array_equal(space.gather(keys_of(range(5))), vectors_of(range(5)))
+            assert json.loads(marker.read_text()) == {"format": 1}
+    assert mended > 100 and 0 < refused < 10
+
+
+def test_whole_blocks_of_a_damaged_shard_are_not_removed_before_they_are_saved(tmp_path, monkeypatch):
+    store = EmbeddingStore(tmp_path)
+    space = store.space(IDENTITY)
+    for start in (0, 5):
+        space.append(keys_of(range(start, start + 5)), vectors_of(range(start, start + 5)))
+    (path,) = space.directory.glob("*.rows")
+    content = bytearray(path.read_bytes())
+    content[3] ^= 1
+    path.write_bytes(content)
+    with monkeypatch.context() as patched, pytest.raises(DataError, match="nothing was removed"):
+        patched.setattr(os, "write", lambda descriptor, data: (_ for _ in ()).throw(OSError(errno.ENOSPC, "full")))
+        EmbeddingStore(tmp_path).prune(damaged=True)
+    assert EmbeddingStore(tmp_path).space(IDENTITY).contains(keys_of(range(5, 10))).all()
