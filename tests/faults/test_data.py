@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import shutil
 
 import mteb
 import pyarrow as pa
@@ -545,3 +546,13 @@ def test_the_last_door(wipo, monkeypatch, capsys):
         said = capsys.readouterr().err
         assert "build failed (ZeroDivisionError: nobody foresaw this" in said and "--debug" in said
         assert said.count("\n") == 1
+
+
+def test_sophia_says_that_the_own_family_stays(tmp_path, monkeypatch, caplog):
+    folder = tmp_path / "Sophia"
+    shutil.copytree(sources.sample_root("sophia") / "Sophia", folder)
+    (folder / "metadata.parquet").unlink()
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+    with caplog.at_level(logging.WARNING, "patent_mteb"):
+        mteb.get_task("SophiaClmsRetrieval").load_data()
+    assert "own family is not removed: no family_id in Sophia/metadata.parquet" in caplog.text
