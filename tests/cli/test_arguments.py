@@ -62,6 +62,7 @@ REQUIRED = {
     "store": ["info"],
     "build": ["WIPO-AT", "p", "c", "r"],
     "validate": ["d"],
+    "doctor": [],
 }
 
 
