@@ -29,8 +29,9 @@ def test_import_paths_of_the_readme_work():
 
 def test_the_records_of_the_first_version_are_still_found_under_their_old_path():
     import patent_mteb.records
-    from patent_mteb.patents import records
     from patent_mteb.records import Patent, read_patents
+
+    from patent_mteb.patents import records
 
     assert Patent is records.Patent and read_patents is records.read_patents
     assert patent_mteb.records.PATENT_SCHEMA is records.PATENT_SCHEMA

@@ -158,9 +158,15 @@ def add_verbosity(parser: argparse.ArgumentParser) -> None:
 
 
 def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """``-m`` and ``--model-revision``."""
+    """``-m``, ``--model-revision`` and ``--precision``."""
     parser.add_argument("-m", "--model", required=required, help="hub id, a name that mteb knows, or a checkpoint directory")
     parser.add_argument("--model-revision", metavar="REVISION", help="commit, tag or branch of a model on the hub")
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "bfloat16", "float16"),
+        default="float32",
+        help="of an encoder's weights; another than float32 is filed apart",
+    )
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
@@ -232,7 +238,7 @@ def load_encoder(args: argparse.Namespace) -> EncoderProtocol:
     from patent_mteb.models.loading import load
     from patent_mteb.store import stored
 
-    model = load(args.model, args.model_revision, args.device)
+    model = load(args.model, args.model_revision, args.device, precision=args.precision)
     if not isinstance(model, EncoderProtocol):
         raise ModelError(f"{model.mteb_model_meta.name} does not embed texts. Remedy: name an encoder with -m")
     folder = store_folder(args)

@@ -111,7 +111,7 @@ def _model(args: argparse.Namespace) -> Any:
 
     try:
         return compose(
-            load(args.model, args.model_revision, args.device, prompts=not args.no_prompts),
+            load(args.model, args.model_revision, args.device, prompts=not args.no_prompts, precision=args.precision),
             store=common.store_folder(args),
             section_tags=args.section_tags,
             dims=args.dims,

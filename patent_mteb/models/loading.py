@@ -18,7 +18,9 @@ from patent_mteb.models.registry import without_prompts
 from patent_mteb.search.colbert import is_late_interaction
 from patent_mteb.store.settings import LiveIdentity, note
 
-__all__ = ["find_meta", "kind_of_checkpoint", "load"]
+__all__ = ["PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
+
+PRECISIONS = ("float32", "bfloat16", "float16")
 
 _SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
@@ -134,11 +136,20 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
         ) from error
 
 
-def load(name: str, revision: str | None = None, device: str | None = None, *, prompts: bool = True, **kwargs: Any) -> Any:
+def load(
+    name: str,
+    revision: str | None = None,
+    device: str | None = None,
+    *,
+    prompts: bool = True,
+    precision: str | None = None,
+    **kwargs: Any,
+) -> Any:
     """Load a model by what :func:`find_meta` accepts.
 
     Args:
         prompts: False loads a patent model of the suite without its prompts, as an identity of its own.
+        precision: of an encoder's weights, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
 
     Raises:
         ModelError: the model cannot be found or loaded; says what to do.
@@ -153,6 +164,13 @@ def load(name: str, revision: str | None = None, device: str | None = None, *, p
         if meta.name not in CHECKPOINTS:
             raise ModelError(f"'{name}' is no patent model of the suite, whose prompts could be left out. Remedy: leave out --no-prompts")
         meta = without_prompts(meta)
+    if precision not in (None, "float32"):
+        if precision not in PRECISIONS or "dense" not in meta.model_type:
+            problem = (
+                f"precision '{precision}' is none of {', '.join(PRECISIONS)}" if precision not in PRECISIONS else f"'{name}' is no encoder"
+            )
+            raise ModelError(f"{problem}, so its weights cannot be loaded so. Remedy: leave out --precision")
+        kwargs["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "dtype": precision}
     try:
         model = meta.load_model(device=device, **kwargs)
     except ModelError:

@@ -18,6 +18,7 @@ from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import FirstStage, Run, ranked_ids
+from patent_mteb.store.settings import live_meta
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -254,7 +255,7 @@ class Cached(ArraySearch):
         self._corpus_content = content_of(self.corpus)
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        key = search_key(self.mteb_model_meta, self._corpus_content, queries, context)
+        key = search_key(live_meta(self.model), self._corpus_content, queries, context)
         if (known := self.cache.get(key, top_k)) is not None:
             return known
         self._system.ensure_indexed(self.corpus, context)

@@ -1,0 +1,34 @@
+"""What a user names is found and loaded, in the precision that was asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from mteb.mocks.mock_tasks.retrieval import MockRetrievalTask
+from torch.utils.data import DataLoader
+
+from patent_mteb.errors import ModelError
+from patent_mteb.models import load
+
+
+def vectors(model):
+    loader = DataLoader(Dataset.from_dict({"text": ["a pump with a rotor", "a loom"]}), batch_size=2)
+    found = model.encode(loader, task_metadata=MockRetrievalTask.metadata, hf_split="test", hf_subset="default")
+    return np.asarray(found, np.float32)
+
+
+def test_precision_is_another_identity_and_nearly_the_same_vectors(minilm_dir):
+    full, half, plain = (load(str(minilm_dir), precision=precision) for precision in ("float32", "bfloat16", None))
+    assert full.mteb_model_meta.experiment_kwargs == plain.mteb_model_meta.experiment_kwargs
+    assert half.mteb_model_meta.experiment_kwargs != full.mteb_model_meta.experiment_kwargs
+    assert half.mteb_model_meta.experiment_name != full.mteb_model_meta.experiment_name
+    assert str(next(half.model.parameters()).dtype) == "torch.bfloat16"
+    cosines = (vectors(full) * vectors(half)).sum(axis=1) / np.linalg.norm(vectors(half), axis=1)
+    assert (cosines > 0.99).all() and not np.array_equal(vectors(full), vectors(half))
+
+
+@pytest.mark.parametrize(("name", "precision", "message"), [("bm25", "bfloat16", "is no encoder"), ("bm25", "int4", "is none of float32")])
+def test_a_precision_that_cannot_be_had_is_refused(name, precision, message):
+    with pytest.raises(ModelError, match=message):
+        load(name, precision=precision)
