@@ -117,7 +117,8 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, debug: bool)
         else:
             good.append(task.metadata.name)
         finally:
-            task.unload_data()
+            if task.data_loaded:
+                task.unload_data()
     if good:
         shown = ", ".join(good[:4]) + (f" and {len(good) - 4} more" if len(good) > 4 else "")
         yield Finding(f"{folder}: {len(good)} tasks load ({shown})")
