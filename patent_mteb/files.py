@@ -29,6 +29,7 @@ __all__ = [
     "check_columns",
     "json_lines",
     "load_json",
+    "process_runs",
     "read_json",
     "read_jsonl",
     "read_keyed",
@@ -83,7 +84,7 @@ def replacing_folders(root: Path, what: str) -> Iterator[Path]:
     """
     root.mkdir(parents=True, exist_ok=True)
     for leftover in root.glob(f".{_BUILDING}-*"):
-        if not _alive(leftover.name.split("-")[1]):
+        if not ((number := leftover.name.split("-")[1]).isdigit() and process_runs(int(number))):
             shutil.rmtree(leftover, ignore_errors=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{_BUILDING}-{os.getpid()}-{what}-", dir=root))
     new, old = partial / "new", partial / "old"
@@ -106,12 +107,13 @@ def _data_sets(root: Path) -> list[Path]:
     return [one for folder in folders for one in ([folder] if any(map(Path.is_file, folder.iterdir())) else sorted(folder.iterdir()))]
 
 
-def _alive(process: str) -> bool:
+def process_runs(process: int) -> bool:
+    """Whether there is a process of this number on this machine."""
     try:
-        os.kill(int(process), 0)
+        os.kill(process, 0)
     except PermissionError:
         return True
-    except (ValueError, OSError):
+    except (OverflowError, OSError):
         return False
     return True
 

@@ -18,7 +18,7 @@ from patent_mteb.patents.records import Citation, Claim, ExpertSummary, Label, P
 MOBILITY, VISION = Label("Emerging", "Mobility", "Walking"), Label("Emerging", "Vision", "Readers")
 
 
-def _publication(number, family, *, labels=(), ipc=("A61H 3/00",), year=2010, text="", filed=""):
+def publication(number, family, *, labels=(), ipc=("A61H 3/00",), year=2010, text="", filed=""):
     return Patent(
         publication_number=number,
         family_id=family,
@@ -35,16 +35,16 @@ def _publication(number, family, *, labels=(), ipc=("A61H 3/00",), year=2010, te
 
 
 TEN_PATENTS = [
-    _publication("US1A", "F1", labels=(MOBILITY,)),
-    _publication("JP1A", "F1", labels=(MOBILITY,), filed="US"),
-    _publication("US2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2012),
-    _publication("WO2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2011),
-    _publication("CN3A", "F3", labels=(VISION,)),
-    _publication("DE4A", "F4", ipc=("G06F 3/01",)),
-    _publication("FR5A", "F5", ipc=("G06F 3/16", "A61H 3/00")),
-    _publication("RU6A", "F6", ipc=()),
-    _publication("BR7A", "F7", labels=(VISION,)),
-    _publication("ES8A", "F8", labels=(Label("Conventional", "Vision"),)),
+    publication("US1A", "F1", labels=(MOBILITY,)),
+    publication("JP1A", "F1", labels=(MOBILITY,), filed="US"),
+    publication("US2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2012),
+    publication("WO2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2011),
+    publication("CN3A", "F3", labels=(VISION,)),
+    publication("DE4A", "F4", ipc=("G06F 3/01",)),
+    publication("FR5A", "F5", ipc=("G06F 3/16", "A61H 3/00")),
+    publication("RU6A", "F6", ipc=()),
+    publication("BR7A", "F7", labels=(VISION,)),
+    publication("ES8A", "F8", labels=(Label("Conventional", "Vision"),)),
 ]
 TEN_CITATIONS = [
     Citation("US1A", "US2A"),

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from patent_mteb.files import process_runs
+
 __all__ = ["abandoned", "quiet"]
 
 _PARTIAL = re.compile(r"\..+?\.(\d+)(\.[0-9a-f]{8})?\.partial")
@@ -35,7 +37,7 @@ def _abandoned(root: Path) -> Iterator[Path]:
                 if match := pattern.fullmatch(name):
                     names.remove(name)
                     path = Path(place) / name
-                    if not _running(int(match[1])) and quiet(path):
+                    if not process_runs(int(match[1])) and quiet(path):
                         yield path
 
 
@@ -57,13 +59,3 @@ def quiet(path: Path) -> bool:
     except OSError:
         return False
     return abs(time.time() - newest) > _QUIET_SECONDS
-
-
-def _running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True

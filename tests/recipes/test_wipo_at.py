@@ -1,62 +1,19 @@
 """The nine steps of the WIPO-AT recipe on a hand-made world of ten publications, and what its quality check catches."""
 
-import datetime as dt
 import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from worlds import TEN_CITATIONS as CITATIONS
+from worlds import TEN_PATENTS as PATENTS
 
 from patent_mteb import sample
 from patent_mteb.errors import DataError
 from patent_mteb.files import table_rows
-from patent_mteb.patents.records import Citation, Claim, ExpertSummary, Label, Patent
+from patent_mteb.patents.records import Citation, ExpertSummary
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import read_beir
-
-MOBILITY, VISION = Label("Emerging", "Mobility", "Walking"), Label("Emerging", "Vision", "Readers")
-
-
-def patent(number, family, *, labels=(), ipc=("A61H 3/00",), year=2010, text="", filed=""):
-    return Patent(
-        publication_number=number,
-        family_id=family,
-        title=f"<b>Title</b> {text or number}",
-        abstract=f"Abstract {text or number}.",
-        claims=(Claim(1, f"A device {text or number}."), Claim(2, "The device of claim 1, smaller.", (1,))),
-        publication_date=dt.date(year, 1, 1),
-        filing_jurisdiction=filed,
-        ipc=ipc,
-        labels=labels,
-        keywords=("walking", "frames"),
-        expert=ExpertSummary(f"Expert title {number}", "detail", "novelty", "use", "advantage", "focus"),
-    )
-
-
-PATENTS = [
-    patent("US1A", "F1", labels=(MOBILITY,)),
-    patent("JP1A", "F1", labels=(MOBILITY,), filed="US"),
-    patent("US2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2012),
-    patent("WO2A", "F2", labels=(MOBILITY, VISION, MOBILITY), text="two", year=2011),
-    patent("CN3A", "F3", labels=(VISION,)),
-    patent("DE4A", "F4", ipc=("G06F 3/01",)),
-    patent("FR5A", "F5", ipc=("G06F 3/16", "A61H 3/00")),
-    patent("RU6A", "F6", ipc=()),
-    patent("BR7A", "F7", labels=(VISION,)),
-    patent("ES8A", "F8", labels=(Label("Conventional", "Vision"),)),
-]
-CITATIONS = [
-    Citation("US1A", "US2A"),
-    Citation("JP1A", "WO2A"),
-    Citation("US1A", "CN3A"),
-    Citation("US1A", "JP1A"),
-    Citation("US2A", "US9Z"),
-    Citation("DE4A", "FR5A"),
-    Citation("DE4A", "US1A"),
-    Citation("CN3A", "RU6A"),
-    Citation("CN3A", "BR7A"),
-    Citation("BR7A", "ES8A"),
-]
 
 
 @pytest.fixture(scope="module")
