@@ -33,7 +33,7 @@ def main(args: argparse.Namespace) -> int:
         rows = [(setting.name, setting.type, setting.default, setting.description) for setting in recipes.settings(args.benchmark)]
         common.show(("setting", "type", "default", "description"), rows)
         return 0
-    recipes.find(args.benchmark)  # an unknown name shall not wait for the records
+    recipes.check_settings(args.benchmark, args.set)  # a wrong word shall not wait for the records
     root = common.folder_of(args).resolve()
     patents, citations = records.read_patents(args.patents), records.read_citations(args.citations)
     log = recipes.run(args.benchmark, patents, citations, root, args.set)

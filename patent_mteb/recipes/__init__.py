@@ -27,7 +27,7 @@ from patent_mteb.files import replacing_folders
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of
 
-__all__ = ["RECIPES", "BuildLog", "Setting", "Step", "find", "run", "settings", "source_file"]
+__all__ = ["RECIPES", "BuildLog", "Setting", "Step", "check_settings", "find", "run", "settings", "source_file"]
 
 logger = logging.getLogger(__name__)
 
@@ -141,6 +141,25 @@ def settings(recipe: str) -> list[Setting]:
     return [] if params is None else settings_of(params)
 
 
+def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
+    """The settings of a recipe as its ``build`` takes them, before any record is read: its ``Params``, or nothing if it has none.
+
+    Raises:
+        DataError: an unknown recipe or setting, or a value that is none.
+
+    Example:
+        >>> from patent_mteb import recipes
+        >>> recipes.check_settings("dapfam", ["min_citations=3"])[0].min_citations
+        3
+    """
+    module = find(recipe)
+    if hasattr(module, "Params"):
+        return (read_params(module.Params, settings, recipe),)
+    if settings:
+        raise DataError(f"recipe {recipe} has no settings", remedy="leave them out, or give its module a dataclass Params")
+    return ()
+
+
 def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, settings: Sequence[str] = ()) -> BuildLog:
     """Run a recipe by name. Its tables are built beside their place and swapped in whole: a recipe that refuses its input, or that is
     killed, leaves what was there, and nothing of an older build stays behind.
@@ -162,11 +181,7 @@ def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], r
         >>> log.files[0]
         'ZoeYou/downstream/IPC-Classification/test.parquet'
     """
-    module = find(recipe)
-    has_params = hasattr(module, "Params")
-    if settings and not has_params:
-        raise DataError(f"recipe {recipe} has no settings", remedy="leave them out, or give its module a dataclass Params")
-    params = (read_params(module.Params, settings, recipe),) if has_params else ()
+    module, params = find(recipe), check_settings(recipe, settings)
     with replacing_folders(root, module.__name__.rpartition(".")[2]) as folder:
         try:
             log: BuildLog = module.build(patents, citations, folder, *params)
