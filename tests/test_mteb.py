@@ -194,7 +194,7 @@ PUBLIC = (
     "patent_mteb.experiments.run",
     "patent_mteb.models",
     "patent_mteb.search.fusion",
-    "patent_mteb.store.encoder",
+    "patent_mteb.store.settings",
     "patent_mteb.tasks.base",
     "patent_mteb.report.collect",
 )

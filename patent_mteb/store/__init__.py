@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import mteb  # noqa: F401  (first: the registration that follows its import must not meet half-imported modules of this room)
+
 from patent_mteb.store.keys import hash_texts
 from patent_mteb.store.shards import Damage
 from patent_mteb.store.space import Space
@@ -33,7 +35,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The encoder needs mteb, the store does not."""
+    """What wraps encoders is imported when it is first used."""
     if name in ("Stats", "StoredEncoder", "stored"):
         from patent_mteb.store import encoder
 
