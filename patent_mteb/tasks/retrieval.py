@@ -119,12 +119,12 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         candidates = data_split["top_ranked"]
         system, data_split = self.system(model), {**self.texts_for(model, data_split), "top_ranked": candidates}
         if candidates is None and self._on_arrays(arguments.get("prediction_folder")):
-            run, scores = self._evaluate(system, data_split, self._context(arguments), arguments["timer"])
+            run, judged, scores = self._evaluate(system, data_split, self._context(arguments), arguments["timer"])
         else:
             listening = AsMteb(system, self.tables.hidden)
             scores = super().evaluate_split(listening, data_split, **arguments)
-            run = listening.run or Run.from_dict({})
-        evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta)
+            run, judged = listening.run or Run.from_dict({}), None
+        evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
         hand_on(evaluation)
         return {**scores, **evaluation.scores}
 
@@ -143,7 +143,9 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             self.tables.hidden,
         )
 
-    def _evaluate(self, system: ArraySearch, data_split: Any, context: SearchContext, timer: Any) -> tuple[Run, dict[str, Any]]:
+    def _evaluate(
+        self, system: ArraySearch, data_split: Any, context: SearchContext, timer: Any
+    ) -> tuple[Run, Judged | None, dict[str, Any]]:
         """Ranking and scores on arrays, with the phases of mteb's timer."""
         queries, depth = data_split["queries"], max(self.k_values)
         if isinstance(system, DenseSearch):
@@ -161,17 +163,18 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
             scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all(), self.k_values)
         logger.info("Running retrieval task - Finished.")
-        return replace(run, task=self.metadata.name), scores
+        return replace(run, task=self.metadata.name), judged, scores
 
-    def judge(self, run: Run, qrels: Qrels, model_meta: Any) -> Evaluation:
+    def judge(self, run: Run, qrels: Qrels, model_meta: Any, judged: Judged | None = None) -> Evaluation:
         """Everything that is read off a run beside mteb's scores: those of slices and of the benchmark's own kind, and per query.
 
         Args:
             run: rankings of the task's queries.
             qrels: the judgements of all of them.
             model_meta: identity of the model that ranked.
+            judged: the judged documents of this run, where they were found already.
         """
-        judged = Judged(run.docs, qrels, run.query_ids, run.doc_ids)
+        judged = judged or Judged(run.docs, qrels, run.query_ids, run.doc_ids)
         scores: dict[str, float] = {"n_queries": len(qrels)}
         members: dict[str, Set[str]] = {}
         for name, part in self.tables.slices.items():
