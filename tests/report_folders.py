@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.data.sources import sample_revision
+from patent_mteb.data.sources import REGISTERED, plain_name, sample_revision
 from patent_mteb.report import tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.statistics import Statistics, statistics
@@ -20,9 +20,11 @@ DATE = 1_760_000_000.0
 
 
 def data_revision(task, kind):
-    data = suite_tasks()[task.removesuffix(".sample")].data
+    data = suite_tasks()[plain_name(task)].data
     if kind == "sample":
         return sample_revision(data.recipe)
+    if kind == "real" and not data.released:
+        REGISTERED[data.key] = frozenset({"aaaaaaaaaaaa"})
     return "local-bbbbbbbbbbbb" if kind == "local" else data.revision or "local-aaaaaaaaaaaa"
 
 
@@ -41,10 +43,12 @@ def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, m
     """Write one result, and per-query scores whose mean is its main score if ``queries`` are given ({slice: members} in ``slices``
     is turned into slice scores). Returns the path of the result."""
     meta = json.loads((folder / "model_meta.json").read_text())
-    spec = suite_tasks()[task.removesuffix(".sample")]
+    spec = suite_tasks()[plain_name(task)]
     if kind == "sample" and not task.endswith(".sample"):
         task += ".sample"
     revision = revision or data_revision(task, kind)
+    if kind == "local" and "local-" not in task:
+        task += f".{revision}"
     subset = "default" if revision == spec.data.revision else revision
     scores = dict(more or {})
     if queries is not None:
@@ -74,7 +78,7 @@ def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, m
 
 
 def write_queries(folder, task, queries, revision, subset, meta, /, **changed):
-    spec = suite_tasks()[task.removesuffix(".sample")]
+    spec = suite_tasks()[plain_name(task)]
     experiment = folder.name if folder.parent.name == "experiments" else None
     identity = {
         "task": task,

@@ -142,6 +142,8 @@ def _show(report: Report, folder: Path) -> None:
         common.show(("task", "main score", *numbers), rows, right=numbers)
         if any(outcome.task.endswith(".sample") for outcome in scored):
             common.say("Tasks named .sample ran on the built-in sample: their scores say nothing about the published benchmark.")
+        if any(".local-" in outcome.task for outcome in scored):
+            common.say("Tasks named .local-<content> ran on local data: their scores say nothing about the published benchmark.")
         common.say(f"results in {folder.resolve()}")
     unscored = [outcome for outcome in report.outcomes if outcome.status != "scored"]
     if unscored:

@@ -5,14 +5,17 @@ Resolution order (design of the suite): ``$PATENT_MTEB_DATA/<key>`` if that dire
 
 What a task was resolved to decides its identity, so that different data never share a result file or a cached score:
 
-========  ==================  =====================  ====================================================
-source    task name           data set revision      mteb subset
-========  ==================  =====================  ====================================================
-hub       ``<Task>``          the pinned commit      ``default``
-local     ``<Task>``          ``local-<content>``    the same as the revision (mteb reuses a cached score
-                                                     of the same subset without looking at its revision)
-sample    ``<Task>.sample``   ``sample-<version>``   the same as the revision
-========  ==================  =====================  ====================================================
+==========  ==========================  =====================  ====================================================
+source      task name                   data set revision      mteb subset
+==========  ==========================  =====================  ====================================================
+hub         ``<Task>``                  the pinned commit      ``default``
+local       ``<Task>.local-<content>``  ``local-<content>``    the same as the revision (mteb reuses a cached score
+                                                               of the same subset without looking at its revision)
+registered  ``<Task>``                  ``local-<content>``    the same as the revision
+sample      ``<Task>.sample``           ``sample-<version>``   the same as the revision
+==========  ==========================  =====================  ====================================================
+
+A local directory of a data set that nobody has released is the published data only if its content is in :data:`REGISTERED`.
 
 The sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
 
@@ -26,6 +29,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -40,11 +44,27 @@ from patent_mteb.identity import content_hash, digest
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["DATA_VARIABLE", "SAMPLE_VARIABLE", "DataSet", "Source", "resolve", "sample_revision", "sample_root"]
+__all__ = [
+    "DATA_VARIABLE",
+    "REGISTERED",
+    "SAMPLE_VARIABLE",
+    "DataSet",
+    "Source",
+    "plain_name",
+    "resolve",
+    "sample_revision",
+    "sample_root",
+]
 
 DATA_VARIABLE = "PATENT_MTEB_DATA"
 SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
+REGISTERED: dict[str, frozenset[str]] = {}
+"""By data set: the contents of local directories that are known to be the authors' data (the hash of ``local-<hash>``).
+
+Nobody has confirmed any yet. Who holds a licensed copy enters its hash here before a run, or asks for it to be shipped.
+"""
 _NOTES = Path(".cache", "huggingface", "download")
+_STATE = re.compile(r"\.(sample|local-[0-9a-f]+)$")
 
 
 @dataclass(frozen=True)
@@ -80,7 +100,11 @@ class Source:
 
     @property
     def task_suffix(self) -> str:
-        return ".sample" if self.kind == "sample" else ""
+        """What the name of a task on these data ends with."""
+        if self.kind == "sample":
+            return ".sample"
+        own = self.revision.startswith("local-") and self.revision.removeprefix("local-") not in REGISTERED.get(self.data.key, ())
+        return f".{self.revision}" if own else ""
 
     @property
     def subset(self) -> str:
@@ -105,6 +129,17 @@ class Source:
         if self.folder is not None:
             return self.folder / name
         return _download(self.data, self.revision, name)
+
+
+def plain_name(task: str) -> str:
+    """A task's name without the state of its data.
+
+    Example:
+        >>> from patent_mteb.data.sources import plain_name
+        >>> [plain_name(f"PatenTEBBloom{state}") for state in ("", ".sample", ".local-0123456789ab")]
+        ['PatenTEBBloom', 'PatenTEBBloom', 'PatenTEBBloom']
+    """
+    return _STATE.sub("", task)
 
 
 def resolve(data: DataSet, sample: bool | None = None) -> Source:

@@ -1,18 +1,21 @@
 """Worlds: which results may stand in one table, one plot, one mean. Results of different worlds never do.
 
-``real``    the published data at the pinned revision; for a data set that nobody has released, a local directory
+``real``    the published data: the pinned revision, or a local directory of registered content for a data set that nobody has released
+``own``     any other local directory for a data set that nobody has released: the data of whoever ran it
 ``local``   a local copy of a released data set that does not carry the pinned revision
 ``sample``  the built-in sample
+
+A world holds one state of a data set. Results on the states before it form worlds of their own, ``own-2`` the one before the newest.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from patent_mteb.data.sources import DataSet, sample_revision
+from patent_mteb.data.sources import REGISTERED, DataSet, sample_revision
 from patent_mteb.errors import DataError
 
-__all__ = ["WORLDS", "World", "world_of"]
+__all__ = ["WORLDS", "World", "world", "world_of"]
 
 
 @dataclass(frozen=True)
@@ -22,22 +25,54 @@ class World:
     name: str
     banner: str = ""
     suffix: str = ""
+    order: int = 0
+    """Place among the worlds in a report."""
 
     def titled(self, title: str) -> str:
         """A title that says which world it is about."""
         return f"{title}{self.suffix}"
 
+    def earlier(self, states: int) -> World:
+        """The world of results on data that newer data of the same kind have replaced ``states`` times."""
+        if not states:
+            return self
+        banner = f"{self.banner} Measured on an earlier state of the data than the results without this note."
+        suffix = f"{self.suffix.removesuffix(')') or ' ('}{', ' if self.suffix else ''}earlier data {states + 1})"
+        return replace(self, name=f"{self.name}-{states + 1}", banner=banner.strip(), suffix=suffix, order=self.order + states)
 
-_REAL = World("real")
-_LOCAL = World(
-    "local",
-    "Local copies of released data sets that do not carry the pinned revision: not comparable with published scores.",
-    " (local copy)",
-)
-_SAMPLE = World("sample", "Built-in sample: these scores say nothing about the published benchmark.", " (sample)")
 
-WORLDS: dict[str, World] = {world.name: world for world in (_REAL, _LOCAL, _SAMPLE)}
+WORLDS: dict[str, World] = {
+    kind.name: kind
+    for kind in (
+        World("real"),
+        World("own", "Own data: these scores say nothing about the published benchmark.", " (own data)", 1000),
+        World(
+            "local",
+            "Local copies of released data sets that do not carry the pinned revision: not comparable with published scores.",
+            " (local copy)",
+            2000,
+        ),
+        World("sample", "Built-in sample: these scores say nothing about the published benchmark.", " (sample)", 3000),
+    )
+}
 """The worlds by name, in the order in which reports show them."""
+
+
+def world(name: str) -> World:
+    """The world of this name.
+
+    Raises:
+        DataError: there is none.
+
+    Example:
+        >>> from patent_mteb.data.worlds import world
+        >>> world("own").titled("DAPFAM"), world("own-2").titled("DAPFAM"), world("real-2").titled("DAPFAM")
+        ('DAPFAM (own data)', 'DAPFAM (own data, earlier data 2)', 'DAPFAM (earlier data 2)')
+    """
+    kind, _, state = name.partition("-")
+    if kind not in WORLDS or (state and not state.isdecimal()):
+        raise DataError(f"there is no world '{name}'", remedy=f"choose among {', '.join(WORLDS)}")
+    return WORLDS[kind].earlier(int(state) - 1 if state else 0)
 
 
 def world_of(data: DataSet, revision: str, *, sample: bool) -> World:
@@ -59,17 +94,18 @@ def world_of(data: DataSet, revision: str, *, sample: bool) -> World:
         >>> [world_of(data, revision, sample=False).name for revision in ("780f401", "local-0123456789ab")]
         ['real', 'local']
     """
+    content = revision.removeprefix("local-")
     if sample:
         present = sample_revision(data.recipe) if data.recipe else None
         if revision == present:
-            return _SAMPLE
+            return WORLDS["sample"]
         problem = f"measured on data revision {revision}, but the present sample is {present or 'none'}"
     elif revision.startswith("sample-"):
         problem = "measured on the built-in sample under the name of the real task"
-    elif data.released and revision == data.revision:
-        return _REAL
-    elif revision.startswith("local-"):
-        return _LOCAL if data.released else _REAL
+    elif (data.released and revision == data.revision) or (content != revision and content in REGISTERED.get(data.key, ())):
+        return WORLDS["real"]
+    elif content != revision:
+        return WORLDS["local" if data.released else "own"]
     else:
         pinned = data.revision or "a local directory"
         problem = f"measured on data revision {revision}, but the task now stands for {pinned} (an older task version)"

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from mteb.types import EncodeKwargs
 
+from patent_mteb.data.sources import DATA_VARIABLE, plain_name
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments.run import unable
 from patent_mteb.metrics.measures import QueryScores
@@ -139,10 +140,15 @@ def _baseline(baseline: MTEBModels | str | None, named: Mapping[str, MTEBModels]
 def _task(task: AbsTask | str) -> AbsTask:
     if not isinstance(task, str):
         return task
+    state = task.rpartition(".")[2]
+    local = state.startswith("local-")
     try:
-        return mteb.get_task(task)
+        found = mteb.get_task(plain_name(task) if local else task)
     except KeyError as error:
         raise DataError(str(error.args[0]), remedy="see 'patent-mteb list' for the names") from error
+    if local and found.metadata.name != task:
+        raise DataError(f"{task} is on data that {DATA_VARIABLE} does not hold now", remedy=f"set {DATA_VARIABLE} to the data of {state}")
+    return found
 
 
 def _by_slice(evaluation: Evaluation, measures: Sequence[str]) -> dict[str, QueryScores]:

@@ -20,6 +20,7 @@ from mteb.types import EncodeKwargs
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.experiments import torn
+from patent_mteb.experiments.kept import keep_other_revision
 from patent_mteb.files import write_text
 from patent_mteb.store.settings import settled
 from patent_mteb.tasks import perquery
@@ -112,6 +113,7 @@ def run(
                     outcomes.append(Outcome(name, "skipped", reason=reason))
                     continue
                 _set_aside_if_torn(Path(cache.cache_path) / "results", meta, name)
+                keep_other_revision(Path(cache.cache_path) / "results", beside, meta, task)
                 result = mteb.evaluate(
                     model,
                     task,

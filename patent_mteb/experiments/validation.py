@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from patent_mteb.data.sources import DataSet, Source
+from patent_mteb.data.sources import DataSet, Source, plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.identity import content_hash
 from patent_mteb.tasks import catalogue
@@ -112,10 +112,10 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, debug: bool)
         except Exception as error:
             if debug and not isinstance(error, PatentMTEBError):
                 raise
-            told[kind.metadata.type] = _problem(error, task.metadata.name, folder)
+            told[kind.metadata.type] = _problem(error, plain_name(task.metadata.name), folder)
             yield Finding(told[kind.metadata.type], fatal=True)
         else:
-            good.append(task.metadata.name)
+            good.append(plain_name(task.metadata.name))
         finally:
             if task.data_loaded:
                 task.unload_data()

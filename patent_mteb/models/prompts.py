@@ -103,7 +103,7 @@ _ROWS: dict[str, str] = {
 }
 """Pattern of task names -> row of Table 11: the patent tasks that mteb ships, and what the benchmarks of the suite add."""
 
-_VARIANT = re.compile(r"(\.sample|\.v\d+)+$")
+_VARIANT = re.compile(r"(\.sample|\.local-[0-9a-f]+|\.v\d+)+$")
 
 
 def add_rows(rows: Iterable[tuple[str, str]]) -> None:
@@ -127,7 +127,7 @@ def add_rows(rows: Iterable[tuple[str, str]]) -> None:
 def prompt_for(task_name: str) -> TaskPrompt | None:
     """The row of Table 11 that a task uses, or None for a task that has nothing to do with patents.
 
-    A version (``.v2``) or the sample (``.sample``) of a task uses the prompt of the task.
+    A version (``.v2``) or another state of the data (``.sample``) uses the prompt of the task.
 
     Example:
         >>> from patent_mteb.models.prompts import prompt_for

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from patent_mteb.data.sources import plain_name
+
 if TYPE_CHECKING:
     from patent_mteb.tasks.benchmark import Facts
 
@@ -119,7 +121,7 @@ def short(task: str, facts: Facts) -> str:
         >>> short("PatentDAPFAMTAToTACInRetrieval.sample", find("DAPFAM").facts)
         'TA→TAC IN'
     """
-    plain = task.removesuffix(".sample")
+    plain = plain_name(task)
     if plain in facts.short_names:
         return facts.short_names[plain]
     rest = plain.removeprefix(facts.prefix)

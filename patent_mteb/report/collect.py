@@ -3,9 +3,9 @@
 Read are mteb's result files (``<folder>/[results/]<org>__<model>/<revision>/[experiments/<settings>/]<Task>.json``), the
 ``model_meta.json`` and ``run_settings.jsonl`` beside them, and the per-query scores of :mod:`patent_mteb.tasks.perquery`.
 
-Every result belongs to one world (:mod:`patent_mteb.data.worlds`). Within a world a data set counts in one state only: where
-results were measured on several local states of one data set, the state of the newest result counts. Whatever is left out is
-named in ``messages``, one sentence each.
+Every result belongs to one world (:mod:`patent_mteb.data.worlds`). A world holds a data set in one state only: where results were
+measured on several states of one data set, that of the newest result is the world's, and those before it have worlds of their own.
+Whatever is left out is named in ``messages``, one sentence each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 
 import polars as pl
 
-from patent_mteb.data.worlds import WORLDS, world_of
+from patent_mteb.data import worlds
+from patent_mteb.data.sources import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.report.folders import META, Place, Survey, read_document, read_meta, survey
 from patent_mteb.report.names import visible
@@ -50,8 +51,8 @@ class Collected:
     Attributes:
         folder: the folder.
         results: one row a result. ``run`` is the label of model, settings and (where needed) revision; ``world``, ``benchmark``,
-            ``group``, ``task`` (as in the result), ``plain`` (without ``.sample``), ``kind`` (mteb's type), ``main_score`` (name),
-            ``value``, ``n_queries``, ``model``, ``revision``, ``experiment``, ``settings`` (JSON), ``data``, ``data_revision``,
+            ``group``, ``task`` (as in the result), ``plain`` (without the state of the data), ``kind`` (mteb's type), ``main_score``
+            (name), ``value``, ``n_queries``, ``model``, ``revision``, ``experiment``, ``settings`` (JSON), ``data``, ``data_revision``,
             ``subset``, ``split``, ``prompt``, ``versions``, ``date`` (ISO, UTC), ``parameters``, ``dims``, ``path``, ``queries`` (path
             of usable per-query scores).
         scores: one row a number: ``run``, ``world``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice`` (empty for all
@@ -69,11 +70,13 @@ class Collected:
     @cached_property
     def worlds(self) -> dict[str, WorldView]:
         """The worlds that have results, by name, in the order of reports."""
-        views = {
-            name: WorldView(world, self.results.filter(pl.col("world") == name), self.scores.filter(pl.col("world") == name))
-            for name, world in WORLDS.items()
+        found = sorted(map(worlds.world, self.results["world"].unique()), key=lambda world: world.order)
+        return {
+            world.name: WorldView(
+                world, self.results.filter(pl.col("world") == world.name), self.scores.filter(pl.col("world") == world.name)
+            )
+            for world in found
         }
-        return {name: view for name, view in views.items() if len(view.results)}
 
     @cached_property
     def runs(self) -> tuple[str, ...]:
@@ -103,11 +106,10 @@ def collect(folder: Path) -> Collected:
         problem = "; ".join(["no results (no folder <organisation>__<model>/<revision>)", *map(visible, reader.messages)])
         raise DataError(problem.rstrip("."), path=folder, remedy="name the folder of 'patent-mteb run'")
     reader.count_unknown()
-    results = reader.one_state(results)
     reader.attach_queries(results)
+    reader.part_states(results)
     _label(list({id(result.source): result.source for result in results}.values()))
-    worlds = list(WORLDS)
-    results.sort(key=lambda result: (worlds.index(result.world.name), result.task.order, result.source.label))
+    results.sort(key=lambda result: (result.world.order, result.task.order, result.source.label))
     return Collected(
         folder,
         pl.DataFrame([result_row(result) for result in results], schema=RESULT_SCHEMA),
@@ -162,7 +164,7 @@ class _Reader:
         if name != path.stem:
             self.note(path, f"holds a result of {name}; left out", "give the file the name of its task")
             return
-        task = self.tasks.get(name.removesuffix(".sample"))
+        task = self.tasks.get(plain_name(name))
         if task is None:
             self.unknown[name] += 1
             return
@@ -173,7 +175,7 @@ class _Reader:
             subset = str(entry.get("hf_subset", "default"))
             data_revision = revision if subset == "default" else subset
             try:
-                world = world_of(task.data, data_revision, sample=name.endswith(".sample"))
+                world = worlds.world_of(task.data, data_revision, sample=name.endswith(".sample"))
                 scores = _checked_scores(entry, task)
             except DataError as error:
                 self.note(path, f"{error.problem}; left out", error.remedy)
@@ -186,22 +188,22 @@ class _Reader:
         for task, count in sorted(self.unknown.items()):
             self.messages.append(f"{count} result{'s' * (count > 1)} of {task} left out: the suite has no task of this name.")
 
-    def one_state(self, results: list[Result]) -> list[Result]:
-        """Of several local states of one data set, only the one with the newest result."""
-        newest: dict[tuple[str, str], Result] = {}
+    def part_states(self, results: Sequence[Result]) -> None:
+        """Give each state of a data set its own world: the state of the newest result the plain one."""
+        dates: dict[tuple[str, str], dict[str, float]] = {}
         for result in results:
-            key = (result.world.name, result.task.data.key)
-            if key not in newest or result.date > newest[key].date:
-                newest[key] = result
-        kept: list[Result] = []
+            states = dates.setdefault((result.world.name, result.task.data.key), {})
+            states[result.data_revision] = max(result.date, states.get(result.data_revision, 0))
+        ranks = {key: sorted(states, key=lambda state: (-states[state], state)) for key, states in dates.items()}
+        for (world, data), states in ranks.items():
+            if len(states) > 1:
+                others = ", ".join(f"'{worlds.world(world).earlier(n).name}' shows {state}" for n, state in enumerate(states) if n)
+                self.messages.append(
+                    f"Results on {len(states)} states of {data} stand side by side: '{world}' shows {states[0]}, {others}."
+                )
         for result in results:
-            state = newest[result.world.name, result.task.data.key].data_revision
-            if result.data_revision == state:
-                kept.append(result)
-            else:
-                problem = f"measured on {result.data_revision}, but newer results of {result.task.data.key} are on {state}; left out"
-                self.note(result.path, problem, "run the task again on the present data, or report the results apart")
-        return kept
+            states = ranks[result.world.name, result.task.data.key]
+            result.world = result.world.earlier(states.index(result.data_revision))
 
     def attach_queries(self, results: Sequence[Result]) -> None:
         """Find the per-query scores of each result."""

@@ -144,12 +144,12 @@ def _reason(row: dict[str, Any], known: frozenset[str]) -> str:
     """Why a result is not fit for publication, empty if it is."""
     if row["world"] == "sample":
         return "measured on the built-in sample, which is no benchmark. Remedy: run the task on the published data"
-    if row["data_revision"].startswith("local-"):
+    if not row["world"].startswith("real"):
         return (
             f"measured on local data ({row['data_revision']}), which others do not have. "
             "Remedy: run the task on the published data at its pinned revision"
         )
-    if not _COMMIT.fullmatch(row["data_revision"]):
+    if not (_COMMIT.fullmatch(row["data_revision"]) or row["data_revision"].startswith("local-")):
         return (
             f"measured on the moving branch '{row['data_revision']}' of its data set, so nobody can tell which state that was. "
             "Remedy: wait until the suite pins a commit"

@@ -83,8 +83,8 @@ def _log_once(task_key: str, place: str) -> None:
 class PatentTask(TaskHooks, AbsTask):
     """Resolves the task's data when it is created; the data itself is read when it is first needed.
 
-    A task that was resolved to the sample is named ``<Task>.sample``; its data set revision and subset say which data it was
-    (see :mod:`patent_mteb.data.sources`).
+    A task that was resolved to the sample is named ``<Task>.sample``, one on local data ``<Task>.local-<content>``; its data set
+    revision and subset say which data it was (see :mod:`patent_mteb.data.sources`).
     """
 
     data: ClassVar[sources.DataSet]
@@ -95,7 +95,7 @@ class PatentTask(TaskHooks, AbsTask):
         kind = type(self)
         self._unresolved: PatentMTEBError | None = None
         self.source = source or self._resolved()
-        base = kind.metadata.name.removesuffix(".sample")
+        base = sources.plain_name(kind.metadata.name)
         languages: Any = ["eng-Latn"] if self.source.subset == "default" else {self.source.subset: ["eng-Latn"]}
         self.metadata = kind.metadata.model_copy(
             update={

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
 
-from patent_mteb.data.sources import DATA_VARIABLE, SAMPLE_VARIABLE, DataSet
+from patent_mteb.data.sources import DATA_VARIABLE, SAMPLE_VARIABLE, DataSet, plain_name
 
 if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
@@ -171,7 +171,7 @@ def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict
     """Mean main score of each group of a benchmark.
 
     Args:
-        scores: main score by task name, with or without the suffix ``.sample``.
+        scores: main score by task name, with or without the state of the data (``.sample``).
 
     Returns:
         one mean a group; None where a task of the group is missing (a missing task makes the mean missing, not smaller).
@@ -183,7 +183,7 @@ def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict
         >>> group_means(find("PatentMap"), scores)
         {'Retrieval': 0.5, 'Classification': None}
     """
-    plain = {name.removesuffix(".sample"): score for name, score in scores.items()}
+    plain = {plain_name(name): score for name, score in scores.items()}
     means: dict[str, float | None] = {}
     for label, tasks in benchmark.groups.items():
         names = [task.metadata.name for task in tasks]
@@ -205,7 +205,7 @@ def summary(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str
         >>> summary(benchmark, {task.metadata.name: 0.5 for task in benchmark.task_classes})
         {'Overall': 0.5}
     """
-    plain = {name.removesuffix(".sample"): score for name, score in scores.items()}
+    plain = {plain_name(name): score for name, score in scores.items()}
     names = [task.metadata.name for task in benchmark.task_classes]
     complete = all(name in plain for name in names)
     values = list(group_means(benchmark, scores).values()) if benchmark.macro else [plain.get(name) for name in names]

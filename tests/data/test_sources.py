@@ -51,13 +51,21 @@ def test_sample_variable_and_forced_sample(monkeypatch, root):
 def test_a_local_copy_wins_and_its_content_is_its_identity(root):
     folder = place(root, RELEASED)
     first = sources.resolve(RELEASED)
-    assert (first.kind, first.task_suffix) == ("local", "")
+    assert (first.kind, first.task_suffix) == ("local", f".{first.revision}")
     assert first.revision.startswith("local-") and first.subset == first.revision
     assert first.path("file") == folder / "file"
     place(root, RELEASED, "changed")
     assert sources.resolve(RELEASED).revision != first.revision
     place(root, RELEASED, "x")
     assert sources.resolve(RELEASED).revision == first.revision
+
+
+def test_registered_content_is_the_published_data(root, monkeypatch):
+    place(root, UNRELEASED)
+    source = sources.resolve(UNRELEASED)
+    assert source.task_suffix == f".{source.revision}"
+    monkeypatch.setitem(sources.REGISTERED, UNRELEASED.key, frozenset({source.revision.removeprefix("local-")}))
+    assert (source.task_suffix, source.subset) == ("", source.revision)
 
 
 def test_a_download_of_the_pinned_commit_counts_as_the_hub(root):

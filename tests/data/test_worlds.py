@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from patent_mteb.data.sources import DataSet, resolve, sample_revision
-from patent_mteb.data.worlds import WORLDS, world_of
+from patent_mteb.data.sources import REGISTERED, DataSet, resolve, sample_revision
+from patent_mteb.data.worlds import WORLDS, world, world_of
 from patent_mteb.errors import DataError
 from patent_mteb.sample import SAMPLE_VERSION
 
@@ -28,17 +28,32 @@ def recipe(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("data", "revision", "sample", "world"),
+    ("data", "revision", "sample", "name"),
     [
         (RELEASED, RELEASED.revision, False, "real"),
         (RELEASED, "local-aaaaaaaaaaaa", False, "local"),
         (RELEASED, PRESENT, True, "sample"),
-        (UNRELEASED, "local-aaaaaaaaaaaa", False, "real"),  # a local directory is all there is
+        (UNRELEASED, "local-bbbbbbbbbbbb", False, "own"),  # anybody's tables in the layout of the benchmark
+        (UNRELEASED, "local-aaaaaaaaaaaa", False, "real"),  # the content of a licensed copy that is registered
+        (RELEASED, "local-cccccccccccc", False, "real"),
         (UNRELEASED, PRESENT, True, "sample"),
     ],
 )
-def test_worlds_go_by_the_data(data, revision, sample, world):
-    assert world_of(data, revision, sample=sample).name == world
+def test_worlds_go_by_the_data(data, revision, sample, name, monkeypatch):
+    monkeypatch.setitem(REGISTERED, UNRELEASED.key, frozenset({"aaaaaaaaaaaa"}))
+    monkeypatch.setitem(REGISTERED, RELEASED.key, frozenset({"cccccccccccc"}))
+    assert world_of(data, revision, sample=sample) is WORLDS[name]
+
+
+def test_earlier_states_of_the_data_are_worlds_of_their_own():
+    assert [WORLDS["local"].earlier(states).name for states in range(3)] == ["local", "local-2", "local-3"]
+    assert world("local-3") == WORLDS["local"].earlier(2) != WORLDS["local"]
+    orders = [kind.earlier(states).order for kind in WORLDS.values() for states in range(3)]
+    assert orders == sorted(set(orders))
+    assert all("earlier" in kind.earlier(1).banner and "earlier" in kind.earlier(1).titled("Title") for kind in WORLDS.values())
+    for name in ("", "reall", "local-x", "-2"):
+        with pytest.raises(DataError, match="there is no world"):
+            world(name)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +83,11 @@ def test_every_source_of_a_data_set_has_a_world(tmp_path, monkeypatch):
     (tmp_path / RELEASED.key / "corpus.jsonl").write_text("{}")
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
     sources["local"] = resolve(RELEASED)
-    for world, source in sources.items():
-        assert world_of(source.data, source.revision, sample=source.kind == "sample") is WORLDS[world]
+    (tmp_path / UNRELEASED.key).mkdir()
+    (tmp_path / UNRELEASED.key / "corpus.jsonl").write_text("{}")
+    sources["own"] = resolve(UNRELEASED)
+    for name, source in sources.items():
+        assert world_of(source.data, source.revision, sample=source.kind == "sample") is WORLDS[name]
 
 
 def test_the_sample_of_a_recipe_outside_the_package_goes_by_its_own_revision(recipe):
@@ -87,6 +105,7 @@ def test_a_recipe_that_is_gone_leaves_its_results_without_a_world():
 
 
 def test_only_the_real_world_needs_no_warning():
-    assert list(WORLDS) == ["real", "local", "sample"]
-    assert [name for name, world in WORLDS.items() if not world.banner] == ["real"]
-    assert [world.titled("Title") for world in WORLDS.values()] == ["Title", "Title (local copy)", "Title (sample)"]
+    assert list(WORLDS) == ["real", "own", "local", "sample"]
+    assert [name for name, kind in WORLDS.items() if not kind.banner] == ["real"]
+    titles = ["Title", "Title (own data)", "Title (local copy)", "Title (sample)"]
+    assert [kind.titled("Title") for kind in WORLDS.values()] == titles

@@ -125,7 +125,7 @@ def test_models_without_geometry(root):
         def vector(self, text):
             return np.zeros(8, np.float32)
 
-    with pytest.raises(ModelError, match=r"geometry of test/words on SophiaAbRetrieval cannot be measured: .*rows of zeros"):
+    with pytest.raises(ModelError, match=r"geometry of test/words on SophiaAbRetrieval.local-.* cannot be measured: .*rows of zeros"):
         geometry(Nothing(), ABSTRACTS())
     with pytest.raises(ModelError, match="object does not embed texts"):
         geometry(object(), ABSTRACTS())

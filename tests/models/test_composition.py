@@ -345,19 +345,19 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
         words = [str(checkpoints.get(word, word)) for word in line.split()]
         kept = [] if "--no-store" in words else ["--store", str(store)]
         assert run("-m", str(checkpoints["MODEL"]), "--output-folder", str(folder), *kept, *words) == 0, capsys.readouterr().err
-        paths = set(folder.rglob(f"{TASK}.json")) - seen.keys()
+        paths = set(folder.rglob(f"{TASK}.local-*[0-9a-f].json")) - seen.keys()
         if line == "--no-store":
             assert not paths, "the store is no part of the identity"
             continue
         (path,) = paths
         seen[path] = json.loads(path.read_text())["scores"]["train"][0]
-        assert path.with_name(f"{TASK}.queries.parquet").exists()
+        assert path.with_suffix(".queries.parquet").exists()
     assert len({scores["ndcg_at_100"] for scores in seen.values()}) == len(seen) == len(COMMANDS) - 1
     model = load(str(checkpoints["MODEL"]))
     settings = {"dims": 4, "passages": 20, "aggregate": "avgP", "fuse": bm25("dapfam"), "rrf_k": 30, "rerank_depth": 7}
     composed = compose(model, store=store, rerank=load(str(checkpoints["CROSS"])), **settings)
     *_, last = seen.items()
-    assert ResultCache(folder).get_task_result_path(TASK, composed.mteb_model_meta) == last[0]
+    assert ResultCache(folder).get_task_result_path(last[0].stem, composed.mteb_model_meta) == last[0]
     for name, value in scores_of(task, composed).items():
         if name not in ("hf_subset", "languages", "mteb_version") and isinstance(value, float) and not np.isnan(value):
             assert last[1][name] == pytest.approx(value, abs=1e-5), name
@@ -383,7 +383,7 @@ def test_the_command_refuses_what_does_not_go_together(task, tmp_path, store, ch
     streams = capsys.readouterr()
     assert message in streams.err.replace("\n", " ")
     assert "Traceback" not in streams.err
-    assert not list(tmp_path.rglob(f"{TASK}.json"))
+    assert not list(tmp_path.rglob(f"{TASK}.local-*[0-9a-f].json"))
 
 
 def test_store_and_no_store_exclude_each_other(checkpoints, tmp_path, capsys):

@@ -75,16 +75,18 @@ def test_worlds_by_the_data_that_a_result_was_measured_on(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
     add(folder, HEADLINE, 0.1, kind="sample")
     add(folder, HEADLINE, 0.2, kind="real")
+    add(folder, HEADLINE, 0.25, kind="local")
     add(folder, DAPFAM, 0.3, kind="real")
     add(folder, "PatentDAPFAMTAToTARetrieval", 0.4, kind="local")
     collected = collect(tmp_path)
     assert dict(collected.results.select("task", "world").iter_rows()) == {
         f"{HEADLINE}.sample": "sample",
-        HEADLINE: "real",  # nobody has released WIPO-AT: a local directory is all there is
+        HEADLINE: "real",  # the content of a licensed copy that is registered
+        f"{HEADLINE}.local-bbbbbbbbbbbb": "own",
         DAPFAM: "real",
-        "PatentDAPFAMTAToTARetrieval": "local",
+        "PatentDAPFAMTAToTARetrieval.local-bbbbbbbbbbbb": "local",
     }
-    assert list(collected.worlds) == ["real", "local", "sample"]
+    assert list(collected.worlds) == ["real", "own", "local", "sample"]
     assert collected.worlds["local"].results["value"].to_list() == [0.4]
     assert [view.name for view in collected.worlds["real"].benchmarks] == ["WIPO-AT", "DAPFAM"]
 
@@ -158,16 +160,17 @@ def test_a_main_score_that_is_no_number(tmp_path, value):
     assert collected.results["value"].to_list() == [0.2]
 
 
-def test_of_several_local_states_the_newest_counts(tmp_path):
-    old, new = model_folder(tmp_path, "acme/old"), model_folder(tmp_path, "acme/new")
-    left_out = add(old, HEADLINE, 0.9, kind="real", revision="local-111111111111", date=DATE)
-    also_out = add(old, "WIPOATTAToTARetrieval", 0.8, kind="real", revision="local-111111111111", date=DATE + 1)
-    add(new, HEADLINE, 0.5, kind="real", revision="local-222222222222", date=DATE + 2)
-    add(old, DAPFAM, 0.3, kind="real")
+def test_several_local_states_stand_side_by_side_and_never_in_one_world(tmp_path):
+    model, other = model_folder(tmp_path, "acme/model"), model_folder(tmp_path, "acme/other")
+    add(model, HEADLINE, 0.9, kind="local", revision="local-111111111111", date=DATE)
+    add(other, "WIPOATTAToTARetrieval", 0.8, kind="local", revision="local-111111111111", date=DATE + 1)
+    add(model, HEADLINE, 0.5, kind="local", revision="local-222222222222", date=DATE + 2)
+    add(model, HEADLINE, 0.7, kind="local", revision="local-333333333333", date=DATE - 1)
+    add(model, DAPFAM, 0.3, kind="real")
     collected = collect(tmp_path)
-    one_message(collected, str(left_out), "local-111111111111", "local-222222222222")
-    one_message(collected, str(also_out), "local-111111111111", "local-222222222222")
-    assert sorted(collected.results["value"]) == [0.3, 0.5]
+    worlds = {name: sorted(view.results["value"]) for name, view in collected.worlds.items()}
+    assert worlds == {"real": [0.3], "own": [0.5], "own-2": [0.8, 0.9], "own-3": [0.7]}
+    one_message(collected, "WIPO-AT", "'own' shows local-222222222222", "'own-2' shows local-1", "'own-3' shows local-3")
 
 
 def test_several_subsets_in_one_file_are_several_results(tmp_path):

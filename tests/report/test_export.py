@@ -133,12 +133,17 @@ def test_sample_results_are_refused(tmp_path):
     assert refused.startswith(f"{HEADLINE}.sample of {MINILM}: measured on the built-in sample")
 
 
-@pytest.mark.parametrize(("task", "kind"), [(HEADLINE, "real"), (DAPFAM, "local")])
-def test_local_data_is_refused(tmp_path, task, kind):
-    add(model_folder(tmp_path / "in", MINILM, REVISION), task, 0.5, kind=kind)
+@pytest.mark.parametrize("task", [HEADLINE, DAPFAM])
+def test_local_data_is_refused(tmp_path, task):
+    add(model_folder(tmp_path / "in", MINILM, REVISION), task, 0.5, kind="local")
     (refused,) = refusals(tmp_path)
     assert "local-" in refused
     assert "others do not have" in refused
+
+
+def test_a_registered_copy_of_unreleased_data_is_real(tmp_path):
+    add(model_folder(tmp_path / "in", MINILM, REVISION), HEADLINE, 0.5, kind="real")
+    assert refusals(tmp_path) == ()
 
 
 @pytest.mark.parametrize(

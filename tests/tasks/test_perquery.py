@@ -36,8 +36,9 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv(perquery.RUNS_VARIABLE, str(tmp_path / "runs"))
 
     def evaluate(model, name="PatentDAPFAMTACToTARetrieval"):
-        result = mteb.evaluate(model, mteb.get_task(name), cache=None, show_progress_bar=False).task_results[0]
-        place = f"{model.mteb_model_meta.model_name_as_path()}/{model.mteb_model_meta.revision}/{name}"
+        task = mteb.get_task(name)
+        result = mteb.evaluate(model, task, cache=None, show_progress_bar=False).task_results[0]
+        place = f"{model.mteb_model_meta.model_name_as_path()}/{model.mteb_model_meta.revision}/{task.metadata.name}"
         return result, {
             kind: tmp_path / folder / f"{place}{kind}"
             for folder, kind in (("scores", ".queries.parquet"), ("runs", ".run"), ("runs", ".qrels"))
@@ -71,7 +72,7 @@ def test_slices_and_identity_are_kept_with_the_scores(run):
     for name in ("in", "out"):
         assert sum(table[f"slice:{name}"].to_pylist()) == scores[f"{name}_n_queries"]
     identity = json.loads(table.schema.metadata[b"patent_mteb"])
-    assert identity["task"] == "PatentDAPFAMTACToTARetrieval"
+    assert identity["task"] == f"PatentDAPFAMTACToTARetrieval.{result.dataset_revision}"
     assert identity["model"] == "tests/hash-encoder"
     assert identity["dataset_revision"] == identity["subset"] == result.dataset_revision
 
@@ -116,7 +117,7 @@ def test_an_evaluation_is_given_to_whoever_receives_it_and_saved_where_nobody_do
     ]
     ((scores,),) = result.scores.values()
     assert evaluation.scores.items() <= scores.items()
-    assert evaluation.run.task == evaluation.task.name == "PatentDAPFAMTACToTARetrieval"
+    assert evaluation.run.task == evaluation.task.name == f"PatentDAPFAMTACToTARetrieval.{result.dataset_revision}"
     assert evaluation.model.name == "tests/hash-encoder"
     assert evaluation.subset == result.dataset_revision
     assert evaluation.members.keys() == evaluation.slices.keys() == {"in", "out"}

@@ -92,6 +92,11 @@ def test_other_data_never_answers_with_a_cached_score(local, tmp_path, monkeypat
     second = run(FixedSearch({}))
     assert second.dataset_revision != first.dataset_revision
     assert second.scores["test"][0]["main_score"] == 0
+    names = [f"PatentCitationRetrieval.{result.dataset_revision}" for result in (first, second)]
+    assert sorted(path.stem for path in cache.cache_path.rglob("Patent*.json")) == sorted(names), "nothing was overwritten"
+    loaded = {result.task_name: result.get_score() for model in cache.load_results().model_results for result in model.task_results}
+    assert loaded == {name: result.get_score() for name, result in zip(names, (first, second), strict=True)}
+    assert len(cache.load_results(tasks=names[:1]).model_results[0].task_results) == 1
 
 
 def test_sample_results_load_again_and_are_filed_apart(tmp_path, monkeypatch):
