@@ -195,15 +195,15 @@ class _Reader:
             states = dates.setdefault((result.world.name, result.task.data.key), {})
             states[result.data_revision] = max(result.date, states.get(result.data_revision, 0))
         ranks = {key: sorted(states, key=lambda state: (-states[state], state)) for key, states in dates.items()}
-        for (world, data), states in ranks.items():
-            if len(states) > 1:
-                others = ", ".join(f"'{worlds.world(world).earlier(n).name}' shows {state}" for n, state in enumerate(states) if n)
+        for (world, data), (newest, *older) in ranks.items():
+            if older:
+                others = ", ".join(f"'{worlds.world(world).earlier(n).name}' shows {state}" for n, state in enumerate(older, start=1))
                 self.messages.append(
-                    f"Results on {len(states)} states of {data} stand side by side: '{world}' shows {states[0]}, {others}."
+                    f"Results on {len(older) + 1} states of {data} stand side by side: '{world}' shows {newest}, {others}."
                 )
         for result in results:
-            states = ranks[result.world.name, result.task.data.key]
-            result.world = result.world.earlier(states.index(result.data_revision))
+            ranked = ranks[result.world.name, result.task.data.key]
+            result.world = result.world.earlier(ranked.index(result.data_revision))
 
     def attach_queries(self, results: Sequence[Result]) -> None:
         """Find the per-query scores of each result."""
