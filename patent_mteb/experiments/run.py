@@ -22,6 +22,7 @@ from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.experiments import torn
 from patent_mteb.experiments.kept import keep_other_revision
 from patent_mteb.files import write_text
+from patent_mteb.protocols.zero_shot import LabelScorer
 from patent_mteb.store.settings import settled
 from patent_mteb.tasks import perquery
 
@@ -168,6 +169,8 @@ def _set_aside_if_torn(results: Path, meta: ModelMeta, task_name: str) -> None:
 
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:
     """Why a model cannot do a task, empty if it can."""
+    if isinstance(model, LabelScorer):
+        return "" if hasattr(task, "zero_shot") else f"{model.mteb_model_meta.name} scores label names, for multi-label classification only"
     retrieval = task.metadata.type in ("Retrieval", "Reranking")
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
     if isinstance(model, ModelMeta):

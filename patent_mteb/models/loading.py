@@ -15,6 +15,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.registry import without_prompts
+from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import is_late_interaction
 from patent_mteb.store.settings import LiveIdentity, note
 
@@ -26,7 +27,8 @@ _SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm
 
 
 def kind_of_checkpoint(folder: Path) -> str:
-    """What a checkpoint directory holds: ``encoder``, ``late-interaction`` or ``cross-encoder``.
+    """What a checkpoint directory holds: ``encoder``, ``late-interaction``, ``cross-encoder``, or ``nli`` for a cross-encoder that has a
+    class named *entailment*.
 
     Raises:
         ModelError: the directory holds no checkpoint.
@@ -49,11 +51,13 @@ def kind_of_checkpoint(folder: Path) -> str:
         settings = folder / "config_sentence_transformers.json"
         model_type = json.loads(settings.read_text("utf-8")).get("model_type", "") if settings.is_file() else ""
         types = [module.get("type", "") for module in json.loads(modules.read_text("utf-8"))] if modules.is_file() else []
-        architectures = (json.loads(config.read_text("utf-8")).get("architectures") or [""]) if config.is_file() else [""]
+        configured = json.loads(config.read_text("utf-8")) if config.is_file() else {}
+        architectures = configured.get("architectures") or [""]
+        classes = {str(name).lower() for name in configured.get("label2id") or ()}
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"the configuration of the checkpoint {folder} cannot be read ({error}). Remedy: copy it again") from error
     if model_type == "CrossEncoder" or (not types and "ForSequenceClassification" in architectures[0]):
-        return "cross-encoder"
+        return "nli" if "entailment" in classes else "cross-encoder"
     return "encoder"
 
 
@@ -87,6 +91,8 @@ def local_meta(folder: Path) -> ModelMeta:
 
         meta: ModelMeta = late_interaction(str(folder)).mteb_model_meta
         return meta
+    if kind == "nli":
+        return local_nli_meta(folder)
     if kind == "cross-encoder":
         from mteb.models.sentence_transformer_wrapper import CrossEncoderWrapper
 

@@ -9,17 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.protocols import Labels, f1_per_label, label_matrix
 
-__all__ = ["HYPOTHESIS", "Scorer", "ZeroShot", "best_threshold", "cross_encoder_scorer", "nli_scorer", "tagger_scorer", "zero_shot"]
+__all__ = [
+    "HYPOTHESIS",
+    "LabelScorer",
+    "Scorer",
+    "ZeroShot",
+    "best_threshold",
+    "cross_encoder_scorer",
+    "nli_scorer",
+    "tagger_scorer",
+    "zero_shot",
+]
 
 Scorer = Callable[[Sequence[str], Sequence[str]], ArrayLike]
 HYPOTHESIS = "This text is about {}."
+
+
+@runtime_checkable
+class LabelScorer(Protocol):
+    """A model that scores label names.
+
+    Example:
+        >>> from patent_mteb.protocols.zero_shot import LabelScorer
+        >>> isinstance("a model", LabelScorer)
+        False
+    """
+
+    @property
+    def score_labels(self) -> Scorer:
+        """``score(texts, labels) -> [n texts, n labels]``."""
 
 
 def best_threshold(scores: ArrayLike, labels: ArrayLike) -> tuple[float, float]:

@@ -27,7 +27,7 @@ from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import cluster, single_label
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
-from patent_mteb.protocols.zero_shot import Scorer, zero_shot
+from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.label_sets import SPLITS
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, LabelSet, check
@@ -269,17 +269,26 @@ class LabelClassification(LabelTask):
             **{f"f1_{label}": value for label, value in probe.f1.items()},
         }
 
-    def zero_shot(self, scorer: Scorer) -> dict[str, Any]:
+    def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
+        if isinstance(model, LabelScorer):
+            return self.zero_shot(model.score_labels, data_split)
+        return super().evaluate_split(model, data_split, **arguments)
+
+    def zero_shot(self, scorer: Scorer, data: LabelledTexts) -> dict[str, Any]:
         """Zero-shot labels (§4.4): label names as hypotheses, the threshold tuned on validation, macro F1 on test.
 
         Args:
             scorer: any callable ``score(texts, label names) -> [texts, labels]``; :mod:`patent_mteb.protocols.zero_shot` makes one of an
                 NLI cross-encoder or of a tagger.
         """
-        data = self.load_split()
         splits = {name: (data.texts[name], multi_hot(data.labels[name], data.classes)) for name in ("validation", "test")}
         found = zero_shot(scorer, splits["validation"], splits["test"], data.classes)
-        return {"macro_f1": found.macro_f1, "threshold": found.threshold, **{f"f1_{label}": value for label, value in found.f1.items()}}
+        return {
+            "macro_f1": found.macro_f1,
+            "threshold": found.threshold,
+            "validation_macro_f1": found.validation_f1,
+            **{f"f1_{label}": value for label, value in found.f1.items()},
+        }
 
 
 class LabelClustering(LabelTask):

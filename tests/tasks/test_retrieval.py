@@ -313,7 +313,7 @@ def test_rank_gives_the_run_that_the_scores_are_computed_on(monkeypatch, tmp_pat
         for name, depth in TASKS.items():
             _, evaluation, task = three_ways(monkeypatch, tmp_path / composition, name, COMPOSITIONS[composition])["on arrays"]
             run = task.rank(COMPOSITIONS[composition](tmp_path))
-            assert run.task == name
+            assert plain_name(run.task) == name
             assert run.depth <= depth
             np.testing.assert_array_equal(run.docs, evaluation.run.docs)
             np.testing.assert_array_equal(run.scores, evaluation.run.scores)
@@ -482,7 +482,7 @@ def test_a_broken_model_is_named(dapfam):
             return np.full(8, math.nan)
 
     task = mteb.get_task(dapfam)
-    with pytest.raises(ModelError, match="test/words on task PatentDAPFAMTAToTACRetrieval gave NaN"):
+    with pytest.raises(ModelError, match=r"test/words on task PatentDAPFAMTAToTACRetrieval.local-\w+ gave NaN"):
         task.evaluate(Broken(), task.split, encode_kwargs={})
 
 

@@ -229,7 +229,7 @@ def test_zero_shot_labels_use_the_label_names():
     def scorer(texts, labels):
         return np.array([[text.lower().count(label.lower()[:4]) for label in labels] for text in texts], dtype=float)
 
-    found = task.zero_shot(scorer)
+    found = task.zero_shot(scorer, data)
     hot = np.array([[label in labels for label in data.classes] for labels in data.labels["test"]])
     predicted = scorer(data.texts["test"], data.classes) >= found["threshold"]
     assert found["macro_f1"] == pytest.approx(f1_score(hot, predicted, average="macro", zero_division=0))
