@@ -70,8 +70,8 @@ class TaskHooks:
         """Push the task's data to the hub."""
         super()._push_dataset_to_hub(*args, **arguments)  # type: ignore[misc]
 
-    def checked(self, scores: Any) -> Any:
-        """The scores, if they may be filed."""
+    def checked(self, scores: Any, model: Any) -> Any:
+        """The scores of a model, if they may be filed."""
         return scores
 
     def admit(self, model: Any, **arguments: Any) -> None:
@@ -79,7 +79,7 @@ class TaskHooks:
 
     def _evaluate_subset(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         self.admit(model, **arguments)
-        return self.checked(self.evaluate_split(model, data_split, **arguments))
+        return self.checked(self.evaluate_split(model, data_split, **arguments), model)
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **arguments: Any) -> Any:
         return self.describe_split(split, **arguments)

@@ -65,6 +65,8 @@ Nobody has confirmed any yet. Who holds a licensed copy enters its hash here bef
 """
 _NOTES = Path(".cache", "huggingface", "download")
 _STATE = re.compile(r"\.(sample|local-[0-9a-f]+)$")
+_MIXED: set[tuple[Path, str]] = set()
+"""Folders and revisions that were changed while this process read them: what it remembers of them may be of two states."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,42 @@ class Source:
         if self.folder is not None:
             return self.folder / name
         return _download(self.data, self.revision, name)
+
+    def verify(self, reading: bool = False) -> None:
+        """Stop if the files are no longer those that the source was resolved to; costs a look at their times.
+
+        Args:
+            reading: they have just been read.
+
+        Raises:
+            DataError: they were changed, or they were while this process read them, so that it may remember a part of each state.
+        """
+        folder = self._folder_of_its_own()
+        mixed = (folder, self.revision) in _MIXED
+        if folder is None or (self._unchanged(folder) and not mixed):
+            return
+        if reading:
+            _MIXED.add((folder, self.revision))
+        when = "while they were read" if reading or mixed else "after the task was made"
+        raise DataError(
+            f"the files were changed {when}: they are not those of {self.revision}, under which the score would be filed",
+            path=folder,
+            remedy="start anew and leave the folder alone meanwhile" if reading or mixed else "make the task again",
+        )
+
+    def _folder_of_its_own(self) -> Path | None:
+        """What could be changed by others: neither the hub's cache nor a folder that is not there."""
+        if self.kind == "sample":
+            return sample_root(self.data.recipe)
+        known = self.revision == self.data.revision or self.revision.startswith("local-")
+        return self.folder if known else None
+
+    def _unchanged(self, folder: Path) -> bool:
+        if self.kind == "sample":
+            return _whole(folder)
+        if self.revision == self.data.revision:
+            return _is_download(folder, self.revision)
+        return self.revision == f"local-{content_hash(folder)}"
 
 
 def plain_name(task: str) -> str:

@@ -24,9 +24,10 @@ import polars as pl
 from patent_mteb.data import worlds
 from patent_mteb.data.sources import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
+from patent_mteb.report.evidence import ContradictionError, check_evidence, disagreements, evidence_of
 from patent_mteb.report.folders import META, Place, Survey, read_document, read_meta, survey
 from patent_mteb.report.names import visible
-from patent_mteb.report.queries import TOLERANCE, ContradictionError, usable_queries
+from patent_mteb.report.queries import TOLERANCE, usable_queries
 from patent_mteb.report.records import RESULT_SCHEMA, SCORE_SCHEMA, ModelFolder, Result, result_row, score_rows
 from patent_mteb.report.suite import SuiteTask, suite_tasks
 from patent_mteb.report.view import WorldView
@@ -58,7 +59,7 @@ class Collected:
         scores: one row a number: ``run``, ``world``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice`` (empty for all
             judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is the task's main score).
         messages: what was left out or looks wrong, one line each.
-        contradictions: what per-query scores say against a result, by path and subset of the result.
+        contradictions: what its evidence (then it is left out) or its per-query scores say against a result, by its path and subset.
     """
 
     folder: Path
@@ -108,6 +109,7 @@ def collect(folder: Path) -> Collected:
     reader.count_unknown()
     reader.attach_queries(results)
     reader.part_states(results)
+    reader.compare_evidence(results)
     _label(list({id(result.source): result.source for result in results}.values()))
     results.sort(key=lambda result: (result.world.order, result.task.order, result.source.label))
     return Collected(
@@ -181,7 +183,28 @@ class _Reader:
                 self.note(path, f"{error.problem}; left out", error.remedy)
                 continue
             version = str(content.get("mteb_version") or "")
-            yield Result(source, task, name, world, data_revision, subset, scores, date, version, path)
+            result = Result(source, task, name, world, data_revision, subset, scores, date, version, path, evidence_of(entry))
+            try:
+                check_evidence(entry, result)
+            except ContradictionError as error:
+                self.contradict(result, error)
+                continue
+            yield result
+
+    def contradict(self, result: Result, error: ContradictionError) -> None:
+        """Name a result that is contradicted."""
+        self.messages.append(str(error))
+        self.contradictions[str(result.path), result.subset] = str(error)
+
+    def compare_evidence(self, results: Sequence[Result]) -> None:
+        """Name the results that contradict each other, and count those that have no evidence."""
+        self.messages += disagreements(results)
+        without = sum(not result.evidence for result in results)
+        if without:
+            self.messages.append(
+                f"{without} of {len(results)} results hold no evidence of what they were computed from: they are of an older version, or "
+                "were not made by a task of the suite. Run the tasks again to have them checked."
+            )
 
     def count_unknown(self) -> None:
         """A message for each task that no benchmark has."""
@@ -211,9 +234,10 @@ class _Reader:
             try:
                 result.queries = usable_queries(result)
             except DataError as error:
-                self.messages.append(str(error))
                 if isinstance(error, ContradictionError):
-                    self.contradictions[str(result.path), result.subset] = str(error)
+                    self.contradict(result, error)
+                else:
+                    self.messages.append(str(error))
         without = sum(result.task.kind == "Retrieval" and result.queries is None for result in results)
         if without:
             self.messages.append(f"{without} retrieval results have no usable per-query scores: no intervals and no significance for them.")

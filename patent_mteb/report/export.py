@@ -85,12 +85,13 @@ def prepare(results: Path, out: Path, model: str | None = None) -> Export:
     """
     collected = collect(results)
     rows = collected.results if model is None else collected.results.filter(pl.col("model") == model)
-    if rows.is_empty():
+    contradicted = _contradicted(collected, model)
+    if rows.is_empty() and not contradicted:
         known = "; ".join(sorted(set(collected.results["model"]))) or "none"
         raise ReportError(f"no results of '{model}' to export; there are: {known}. Remedy: name one of these")
     known_models = _known_models()
     accepted: list[dict[str, Any]] = []
-    refused: list[Refusal] = []
+    refused: list[Refusal] = list(contradicted)
     copies: dict[Path, str] = {}
     for row in rows.iter_rows(named=True):
         try:
@@ -116,6 +117,14 @@ def prepare(results: Path, out: Path, model: str | None = None) -> Export:
         files.append(write_text(out / "leaderboard.md", _boards(entries, damaged)))
         messages += tuple(f"{visible(str(out / 'summaries' / what))}; not in the leaderboard." for what in damaged)
     return Export(tuple(dict.fromkeys(files)), len(accepted), tuple(refused), messages)
+
+
+def _contradicted(collected: Collected, model: str | None) -> list[Refusal]:
+    """The results that their own evidence contradicts, which no report shows."""
+    shown = set(zip(collected.results["path"], collected.results["subset"], strict=True))
+    hidden = {place: reason for place, reason in collected.contradictions.items() if place not in shown}
+    mine = {(path, subset): reason for (path, subset), reason in hidden.items() if model is None or _folder(model) in Path(path).parts}
+    return [Refusal(visible(Path(path).parent.name), Path(path).stem, visible(reason)) for (path, _), reason in mine.items()]
 
 
 def _by(rows: Iterable[dict[str, Any]], *keys: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:

@@ -13,16 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from patent_mteb.errors import DataError
+from patent_mteb.report.evidence import ContradictionError
 from patent_mteb.report.records import Result
 
-__all__ = ["TOLERANCE", "ContradictionError", "per_query_measure", "read_queries", "usable_queries"]
+__all__ = ["TOLERANCE", "per_query_measure", "read_queries", "usable_queries"]
 
 TOLERANCE = 1e-5
 """mteb rounds its scores to five decimals."""
-
-
-class ContradictionError(DataError):
-    """Per-query scores that are the result's own, and do not give its main score."""
 
 
 def per_query_measure(main_score: str) -> str:
@@ -57,7 +54,7 @@ def usable_queries(result: Result) -> Path | None:
 
     Raises:
         DataError: the file is damaged or another result's.
-        ContradictionError: it is incomplete, or its mean is not the result's main score.
+        ContradictionError: it is incomplete, its mean is not the result's main score, or it was read off another ranking.
 
     Example:
         >>> from pathlib import Path
@@ -91,7 +88,7 @@ def usable_queries(result: Result) -> Path | None:
     remedy = "delete result and per-query scores and run the task again"
     if problem := _not_its_own(result, identity):
         raise DataError(f"{problem}; not used", path=path, remedy=remedy)
-    if problem := _incomplete(result, queries) or _other_mean(result, measure, mean):
+    if problem := _incomplete(result, queries) or _other_mean(result, measure, mean) or _other_ranking(result, identity):
         raise ContradictionError(f"{problem}; not used", path=path, remedy=remedy)
     return path
 
@@ -127,3 +124,11 @@ def _incomplete(result: Result, queries: list[str]) -> str:
 def _other_mean(result: Result, measure: str, mean: float) -> str:
     main = result.scores["main_score"]
     return "" if abs(mean - main) <= TOLERANCE else f"the mean of {measure} is {mean:.6f}, but the result's main score is {main:.6f}"
+
+
+def _other_ranking(result: Result, identity: dict[str, Any]) -> str:
+    ranking = result.evidence.get("ranking")
+    ours, theirs = ranking.get("digest") if isinstance(ranking, dict) else None, identity.get("ranking")
+    if ours == theirs or None in (ours, theirs):
+        return ""
+    return f"per-query scores of another ranking ({theirs} instead of {ours})"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -100,6 +100,7 @@ class Result:
         date: seconds since 1970, 0 if unknown.
         mteb_version: as noted in the file, or empty.
         path: the file.
+        evidence: what the scores were computed from and with (:mod:`patent_mteb.tasks.evidence`); empty for older results.
         queries: its per-query scores, if they are there and are its own.
     """
 
@@ -113,6 +114,7 @@ class Result:
     date: float
     mteb_version: str
     path: Path
+    evidence: Mapping[str, Any] = field(default_factory=dict)
     queries: Path | None = None
 
 

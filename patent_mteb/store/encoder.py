@@ -31,7 +31,7 @@ from patent_mteb.identity import json_digest
 from patent_mteb.store.batches import loader_of, rows_of, texts_of
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, plain, resolve, weightless
-from patent_mteb.store.settings import NEUTRAL, LiveIdentity, note, weights_changed
+from patent_mteb.store.settings import NEUTRAL, LiveIdentity, model_facts, note, weights_changed
 from patent_mteb.store.space import DTYPES, Space
 from patent_mteb.store.store import EmbeddingStore
 
@@ -148,8 +148,9 @@ class StoredEncoder(LiveIdentity):
         """
         if self._model is None:
             self._model = note(_as_encoder(self._meta.load_model()))
-            facts = facts_of(self._model, self._model.mteb_model_meta)
-            self.store.keep(self._facts_path(), {"model": self._meta.name, "revision": self._meta.revision, **asdict(facts)})
+            facts, weights = facts_of(self._model, self._model.mteb_model_meta), model_facts(self._model)["weights"]
+            known = {"model": self._meta.name, "revision": self._meta.revision, "weights": weights}
+            self.store.keep(self._facts_path(), {**known, **asdict(facts)})
         return self._model
 
     @property
@@ -179,7 +180,7 @@ class StoredEncoder(LiveIdentity):
         where = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset, "prompt_type": prompt_type}
         precision = kwargs.get("precision")
         texts = texts_of(inputs)
-        if texts is None or (precision not in (None, "float32") and self._facts().core is None):
+        if texts is None or (precision not in (None, "float32") and self.facts().core is None):
             self.stats.passed_through += 1
             logger.info("%s on %s bypasses the store", self._meta.name, task_metadata.name)
             return self.model.encode(inputs, **where, **kwargs)
@@ -208,7 +209,7 @@ class StoredEncoder(LiveIdentity):
         return self._comparer().similarity_pairwise(embeddings1, embeddings2)
 
     def _comparer(self) -> Any:
-        double = None if self.loaded else self._double(self._facts())
+        double = None if self.loaded else self._double(self.facts())
         return self.model if double is None else double
 
     def _double(self, facts: Facts) -> Any | None:
@@ -217,12 +218,16 @@ class StoredEncoder(LiveIdentity):
             self._doubles[digest] = weightless(self._meta, facts)
         return self._doubles[digest]
 
-    def _facts(self) -> Facts:
+    def facts(self) -> Facts:
         """Of the model as it stands now if it is loaded, else as it described itself when it last was."""
         if self.loaded:
             return facts_of(self._model, self._model.mteb_model_meta)
         written = read_json(self._facts_path())
         return Facts.read(written) or facts_of(self.model, self.model.mteb_model_meta)
+
+    def weights(self) -> str:
+        """Fingerprint of the weights, as they were when a model of these facts was last loaded; empty if nobody knows."""
+        return str((read_json(self._facts_path()) or {}).get("weights") or "")
 
     def _facts_path(self) -> Path:
         meta = self._meta
@@ -230,7 +235,7 @@ class StoredEncoder(LiveIdentity):
         return self.store.path / "models" / f"{json_digest([declared, _versions()])}.json"
 
     def _plan(self, inputs: DataLoader[Any], texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> _Plan:
-        facts = self._facts()
+        facts = self.facts()
         resolver = self._model if self.loaded else self._double(facts)
         if resolver is None and facts.kind != "unknown":
             resolver = self.model

@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
 
@@ -24,7 +25,18 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest, told_apart
 from patent_mteb.store.resolve import facts_of, plain
 
-__all__ = ["NEUTRAL", "LiveIdentity", "check_identity", "fingerprint", "live_meta", "note", "settled", "weights_changed"]
+__all__ = [
+    "NEUTRAL",
+    "LiveIdentity",
+    "check_identity",
+    "fingerprint",
+    "live_meta",
+    "model_facts",
+    "note",
+    "parts_of",
+    "settled",
+    "weights_changed",
+]
 
 NEUTRAL = frozenset(
     {"batch_size", "show_progress_bar", "precision", "device", "convert_to_numpy", "convert_to_tensor", "pool", "chunk_size"}
@@ -145,20 +157,33 @@ def weights_changed(model: Any) -> str:
     return str(_changes(model).get(_WEIGHTS) or "")
 
 
-def _leaves(model: Any) -> Iterator[Any]:
-    """The models that a model is made of, and that are made of none."""
+def parts_of(model: Any) -> list[Any]:
+    """The models that a model is directly made of.
+
+    Example:
+        >>> from patent_mteb.models import Hybrid, bm25
+        >>> from patent_mteb.store.settings import parts_of
+        >>> one, other = bm25("dapfam"), bm25("bm25s")
+        >>> parts_of(Hybrid(one, other)) == [one, other]
+        True
+    """
+    held = [part for value in getattr(model, "__dict__", {}).values() for part in (value if isinstance(value, (list, tuple)) else [value])]
+    return [part for part in held if _is_model(part)]
+
+
+def _leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
+    """The models that a model is made of, and that are made of none; also those whose weights were not read yet if asked for."""
     seen: set[int] = set()
 
     def below(one: Any) -> Iterator[Any]:
         if id(one) in seen:
             return
         seen.add(id(one))
-        if getattr(one, "loaded", True) is False:
-            return  # nothing that could have been changed
-        parts = [
-            part for value in getattr(one, "__dict__", {}).values() for part in (value if isinstance(value, (list, tuple)) else [value])
-        ]
-        inside = [part for part in parts if _is_model(part)]
+        if getattr(one, "loaded", True) is False:  # nothing that could have been changed
+            if unloaded:
+                yield one
+            return
+        inside = parts_of(one)
         for part in inside:
             yield from below(part)
         if not inside:
@@ -294,3 +319,47 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
             f"{meta.name}: its result would be filed among those of other settings, for mteb does not know of {why}. Remedy: evaluate "
             "patent_mteb.store.settings.settled(model, encode_kwargs), which has an identity of its own, or use patent_mteb.evaluate"
         )
+
+
+def model_facts(model: Any) -> dict[str, Any]:
+    """Who a model is, with what its scores depend on, and what it computes on.
+
+    Returns:
+        ``name`` and ``revision``; ``settings``, a digest of all settings of the model and of those that it is made of; ``weights``, a
+        fingerprint of their weights, and ``device`` and ``dtype`` of these. The last three are empty for a model without weights, and the
+        last two where all vectors came from the store.
+
+    Example:
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.store.settings import model_facts
+        >>> {name: value for name, value in model_facts(bm25("dapfam")).items() if name != "settings"}
+        {'name': 'patent-mteb/bm25-dapfam', 'revision': '1', 'weights': '', 'device': '', 'dtype': ''}
+    """
+    meta: ModelMeta = model.mteb_model_meta
+    found = [_leaf_facts(leaf) for leaf in _leaves(model, unloaded=True)]
+    weights = [one["weights"] for one in found if one["weights"] is not None]
+    return {
+        "name": meta.name,
+        "revision": meta.revision,
+        "settings": digest([plain(dict(meta.experiment_kwargs or {})), [one["settings"] for one in found]], 32),
+        "weights": weights[0] if len(weights) == 1 else digest(weights, 32) if weights and all(weights) else "",
+        **{what: ", ".join(dict.fromkeys(filter(None, (one[what] for one in found)))) for what in ("device", "dtype")},
+    }
+
+
+def _leaf_facts(leaf: Any) -> dict[str, Any]:
+    """Settings, weights (None without any, empty if nobody knows), device and type of a model that is made of no other."""
+    if getattr(leaf, "loaded", True) is False:
+        return {"settings": asdict(leaf.facts()), "weights": leaf.weights(), "device": "", "dtype": ""}
+    settings, network = asdict(facts_of(leaf, leaf.mteb_model_meta)), _network(leaf)
+    weight = None if network is None else next(network.parameters(), None)
+    if network is None or weight is None:
+        return {"settings": settings, "weights": None, "device": "", "dtype": ""}
+    return {"settings": settings, "weights": fingerprint(network), "device": _device(weight), "dtype": str(weight.dtype)}
+
+
+def _device(weight: Any) -> str:
+    """Where a tensor lies, with the name of the card."""
+    import torch
+
+    return f"{weight.device} ({torch.cuda.get_device_name(weight.device)})" if weight.device.type == "cuda" else str(weight.device)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -18,6 +19,7 @@ from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
+from patent_mteb.tasks.evidence import data_digest, sealed, texts_record
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -90,6 +92,8 @@ class PatentTask(TaskHooks, AbsTask):
     data: ClassVar[sources.DataSet]
     facts: ClassVar[Facts]
     force_sample: ClassVar[bool] = False
+    _data_digest: str | None = None
+    _texts_seen: dict[str, Any] | None = None
 
     def __init__(self, seed: int = 42, source: sources.Source | None = None, **kwargs: Any) -> None:
         kind = type(self)
@@ -137,7 +141,10 @@ class PatentTask(TaskHooks, AbsTask):
         if self._unresolved is not None:
             raise self._unresolved
         _log_once(self.source.data.key, self.source.place)
-        self.dataset = {self.source.subset: {self.split: self.load_split()}}
+        self.source.verify()
+        read = self.load_split()
+        self.source.verify(reading=True)
+        self.dataset = {self.source.subset: {self.split: read}}
         self.data_loaded = True
 
     def unload_data(self) -> None:
@@ -145,6 +152,7 @@ class PatentTask(TaskHooks, AbsTask):
         score on the sample under the name of the real task."""
         resolved = self.metadata
         super().unload_data()
+        self._data_digest = self._texts_seen = None
         self.metadata = resolved
 
     def load_split(self) -> Any:
@@ -158,8 +166,24 @@ class PatentTask(TaskHooks, AbsTask):
     def admit(self, model: MTEBModels, **arguments: Any) -> None:
         check_identity(model, arguments.get("encode_kwargs"))
 
-    def checked(self, scores: Any) -> Any:
-        """The scores, if the main one is a number: a NaN is no score.
+    def read(self) -> Any:
+        """What was read, for its digest; the same for all models."""
+        return (self.dataset or {})[self.source.subset][self.split]
+
+    def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
+        """The texts of a split that a model is given, by role."""
+        return {}
+
+    def texts_seen(self, data_split: Any) -> dict[str, Any]:
+        """Digests of the texts of a split; those of the split that was loaded are computed once."""
+        if data_split is not PatentTask.read(self):
+            return texts_record(self.texts_by_role(data_split))
+        if self._texts_seen is None:
+            self._texts_seen = texts_record(self.texts_by_role(data_split))
+        return self._texts_seen
+
+    def checked(self, scores: Any, model: MTEBModels) -> Any:
+        """The scores with their evidence, if the main one is a number: a NaN is no score.
 
         Raises:
             ModelError: it is not.
@@ -170,7 +194,10 @@ class PatentTask(TaskHooks, AbsTask):
                 f"{name} of task {self.metadata.name} is {scores[name]}, not a number. Remedy: look at the model's vectors (all equal?) "
                 "and at the data (labels that do not vary?)"
             )
-        return scores
+        if self._data_digest is None:
+            self._data_digest = data_digest(self.read())
+        data = {"task": self.metadata.name, "revision": self.metadata.revision, "digest": self._data_digest}
+        return sealed(scores, model, data)
 
     def upload(self, *args: Any, **arguments: Any) -> None:
         raise DataError("the suite does not upload data sets", remedy="publish data under their own licence, by hand")

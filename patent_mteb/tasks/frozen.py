@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mteb.types import PromptType
 
 from patent_mteb.errors import ModelError
 from patent_mteb.tasks.base import PatentTask, check_embeddings
+from patent_mteb.tasks.evidence import KEY, vectors_record
 
 __all__ = ["FrozenTask", "encode_texts"]
 
@@ -75,6 +77,7 @@ class FrozenTask(PatentTask):
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         hf_split, hf_subset, timer = arguments["hf_split"], arguments["hf_subset"], arguments["timer"]
         data_split = self.texts_for(model, data_split)
+        texts = self.texts_seen(data_split)
         parts: dict[str, list[str]] = dict(data_split.texts)
         roles: dict[str, str] = getattr(data_split, "roles", {})
         embeddings: dict[str, np.ndarray] = {}
@@ -93,7 +96,14 @@ class FrozenTask(PatentTask):
                 ends = np.cumsum([len(parts[name]) for name in ours])
                 embeddings |= dict(zip(ours, np.split(matrix, ends[:-1]), strict=True))
         with timer("Scoring", split=hf_split, subset=hf_subset):
-            return self.score(embeddings, data_split)
+            return {**self.score(embeddings, data_split), KEY: {"texts": texts, "embeddings": vectors_record(embeddings)}}
+
+    def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
+        roles: dict[str, str] = getattr(data_split, "roles", {})
+        found: dict[str, list[Sequence[str]]] = {}
+        for name, texts in data_split.texts.items():
+            found.setdefault(roles.get(name, "text"), []).append(texts)
+        return {role: chain.from_iterable(parts) for role, parts in found.items()}
 
     def describe_split(self, split: str, **arguments: Any) -> Any:
         ((data,),) = [list(splits.values()) for splits in (self.dataset or {}).values()]

@@ -20,7 +20,6 @@ from datasets import Dataset
 from mteb.abstasks.sts import AbsTaskSTS
 
 from patent_mteb import files
-from patent_mteb._mteb import PairHooks
 from patent_mteb.data.sources import DataSet, Source
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
@@ -41,6 +40,7 @@ from patent_mteb.tasks.checks import (
     texts_of,
 )
 from patent_mteb.tasks.frozen import FrozenTask
+from patent_mteb.tasks.pairs import PairTask
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
@@ -291,7 +291,7 @@ class Classification(FrozenTask):
         return scores
 
 
-class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
+class Paraphrase(PairTask, AbsTaskSTS):
     """Pearson correlation of cosine similarity and the binary label (eq. 9), computed by mteb's STS evaluation.
 
     Where a first IPC3 class has pairs of both labels, ``ipc3_<class>_cosine_pearson`` is the correlation within it.

@@ -3,7 +3,7 @@
 One parquet file a result, in mteb's own folder structure
 (``<folder>/<org>__<model>/<revision>/[experiments/<settings>/]<Task>.queries.parquet``): columns ``query``, the measures of
 ``MEASURES``, and one boolean column ``slice:<name>`` for each slice of the task; the file's metadata names task, model, revision,
-data set revision and subset, so that a report can refuse what does not belong to a result.
+data set revision and subset, and holds the digest of the ranking, so that a report can refuse what does not belong to a result.
 
 A task hands every evaluation on (:func:`hand_on`) to whoever receives it: a run of ``patent-mteb`` saves it beside its results,
 :func:`patent_mteb.evaluate` keeps it. Where nobody asked (the plain ``mteb`` command does not tell a task where it writes) it is
@@ -31,6 +31,7 @@ from patent_mteb.metrics.measures import Judged, QueryScores
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.search import trec
 from patent_mteb.search.run import Run
+from patent_mteb.tasks.evidence import ranking_digest
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -75,6 +76,11 @@ class Evaluation:
         """:data:`MEASURES` of every query that has a relevant document."""
         return self.judged.scores(MEASURES)
 
+    @cached_property
+    def ranking(self) -> str:
+        """Digest of the ranking."""
+        return ranking_digest(self.run)
+
     def table(self) -> pa.Table:
         """The per-query scores as the file holds them."""
         values = self.per_query
@@ -88,6 +94,7 @@ class Evaluation:
             "experiment": self.model.experiment_name,
             "dataset_revision": self.task.revision,
             "subset": self.subset,
+            "ranking": self.ranking,
         }
         return pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,11 +22,12 @@ from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import Judged, retrieval_scores
 from patent_mteb.metrics.slices import Qrels
-from patent_mteb.search.base import ArraySearch, SearchContext, text_dataset
+from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, text_dataset
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
 from patent_mteb.tasks.perquery import Evaluation, hand_on
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
         """mteb's scores of the task, and ours; the evaluation is handed on for per-query scores (:mod:`.perquery`)."""
         candidates = data_split["top_ranked"]
-        system, data_split = self.system(model), {**self.texts_for(model, data_split), "top_ranked": candidates}
+        system, data_split = self.system(model), self.texts_for(model, data_split)
+        texts, data_split = self.texts_seen(data_split), {**data_split, "top_ranked": candidates}
         if candidates is None and self._on_arrays(arguments.get("prediction_folder")):
             run, judged, scores = self._evaluate(system, data_split, self._context(arguments), arguments["timer"])
         else:
@@ -126,7 +128,21 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             run, judged = listening.run or Run.from_dict({}), None
         evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
         hand_on(evaluation)
-        return {**scores, **evaluation.scores}
+        ranking = ranking_record(evaluation.run, evaluation.ranking)
+        return {**scores, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking}}
+
+    def read(self) -> Any:
+        split, tables = super().read(), self.tables
+        judged = {"": split["relevant_docs"], **tables.slices}
+        return {
+            "corpus": split["corpus"],
+            "queries": split["queries"],
+            "judged": {name: [[query, sorted(part[query].items())] for query in sorted(part)] for name, part in judged.items()},
+            "hidden": [[query, sorted(tables.hidden[query])] for query in sorted(tables.hidden)],
+        }
+
+    def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
+        return {"query": query_texts(data_split["queries"]), "document": document_texts(data_split["corpus"])}
 
     def _on_arrays(self, prediction_folder: Path | None) -> bool:
         plain = not (self.skip_first_result or self.ignore_identical_ids) and 1 in self.k_values

@@ -1,0 +1,300 @@
+"""What a score was computed from and with: a record beside the scores of every result, which reports check by arithmetic.
+
+Every entry of scores that a task of the suite gives holds, under :data:`KEY`,
+
+===============  =======================================================================================================
+``version``      of patent-mteb
+``data``         task, revision and digest of what was read: texts with their ids, judgements, labels
+``texts``        for each role the number of distinct texts that were encoded or searched, and a digest of their set
+``ranking``      retrieval: the number of queries, the depth, and a digest of the documents in their order
+``embeddings``   other tasks: number, width and digest of the vectors, their mean length, and the length of their mean
+``predictions``  tasks on pairs: number and digest of the similarities
+``model``        name, revision, digest of its settings, fingerprint of its weights, device and type of number
+``seal``         digest of all numbers of the entry and of this record
+===============  =======================================================================================================
+
+Digests are no signatures: who wants to forge a result can compute them. They find what was edited, mixed up or overwritten by hand or by
+accident, and what two runs of the same should have in common and have not. They hash with XXH3 (128 bits); of sets, in any order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from patent_mteb.identity import __version__
+from patent_mteb.search.base import document_text
+from patent_mteb.store.settings import model_facts
+
+if TYPE_CHECKING:
+    from patent_mteb.search.run import Run
+
+__all__ = [
+    "KEY",
+    "StringSet",
+    "data_digest",
+    "document_texts",
+    "predictions_record",
+    "ranking_digest",
+    "ranking_record",
+    "seal",
+    "sealed",
+    "texts_record",
+    "vectors_record",
+]
+
+KEY = "evidence"
+"""Where the record stands among the scores."""
+_SEAL = "seal"
+_OUTSIDE = frozenset({"main_score", "hf_subset", "languages", "mteb_version"})
+"""What mteb adds to an entry after the task is done."""
+_DIGITS = 6
+"""Decimals of a score that mteb writes."""
+_ROWS_AT_ONCE = 1000
+_Item = TypeVar("_Item")
+
+
+def _blocks(values: Iterable[_Item]) -> Iterator[list[_Item]]:
+    rest = iter(values)
+    while block := list(islice(rest, _ROWS_AT_ONCE)):
+        yield block
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+class StringSet:
+    """A set of strings as the digest of their hashes, whatever their order: 16 bytes of memory a string.
+
+    Example:
+        >>> from patent_mteb.tasks.evidence import StringSet
+        >>> one, other = StringSet(), StringSet()
+        >>> one.add(["a pump", "a valve", "a pump"])
+        >>> other.add(["a valve", "a pump"])
+        >>> one.record() == other.record(), one.record()["n"]
+        (True, 2)
+    """
+
+    def __init__(self) -> None:
+        self._hashes: list[NDArray[np.void]] = []
+
+    def add(self, strings: Iterable[str]) -> None:
+        """Add strings, which are not kept."""
+        for some in _blocks(strings):
+            hashes = b"".join(xxhash.xxh3_128_digest(_bytes(string)) for string in some)
+            self._hashes.append(np.frombuffer(hashes, "V16"))
+
+    def record(self) -> dict[str, Any]:
+        """Number and digest of the distinct strings."""
+        distinct = np.unique(np.concatenate(self._hashes)) if self._hashes else np.empty(0, "V16")
+        return {"n": len(distinct), "digest": xxhash.xxh3_128_hexdigest(distinct.tobytes())}
+
+
+def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    """Number and digest of the distinct texts of each role.
+
+    Example:
+        >>> from patent_mteb.tasks.evidence import texts_record
+        >>> texts_record({"query": ["a pump", "a pump"], "document": []})["query"]["n"]
+        1
+    """
+    record = {}
+    for role, texts in roles.items():
+        found = StringSet()
+        found.add(texts)
+        record[role] = found.record()
+    return record
+
+
+def data_digest(value: Any) -> str:
+    """Digest of what was read: records, tables (in the order of their rows), mappings (in no order), sequences, arrays and strings.
+
+    Example:
+        >>> from patent_mteb.tasks.evidence import data_digest
+        >>> data_digest({"a": [1, 2], "b": {"x"}}) == data_digest({"b": {"x"}, "a": [1, 2]}), data_digest([1, 2]) == data_digest([2, 1])
+        (True, False)
+    """
+    state = xxhash.xxh3_128()
+    for part in _parts(value):
+        state.update(len(part).to_bytes(8, "little") + part)
+    return state.hexdigest()
+
+
+def _parts(value: Any) -> Iterator[bytes]:
+    """The value as bytes, some at a time."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(value, "column_names"):
+        yield from _rows(value)
+    elif isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        yield f"{value.dtype.str}{value.shape}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, Mapping):
+        for key in sorted(value, key=str):
+            yield _bytes(str(key))
+            yield from _parts(value[key])
+    elif isinstance(value, Set):
+        yield from _parts(sorted(value, key=str))
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        yield str(len(value)).encode()
+        for some in _blocks(value):
+            yield _plain(some)
+    else:
+        yield _plain(value)
+
+
+def _rows(table: Any) -> Iterator[bytes]:
+    names = sorted(table.column_names)
+    for some in table.select_columns(names).iter(_ROWS_AT_ONCE):
+        yield _plain([some[name] for name in names])
+
+
+def _plain(value: Any) -> bytes:
+    def other(item: Any) -> Any:
+        if isinstance(item, (np.ndarray, np.generic)):
+            return item.tolist()
+        if dataclasses.is_dataclass(item) and not isinstance(item, type):
+            return dataclasses.asdict(item)
+        return sorted(item, key=str) if isinstance(item, Set) else f"{type(item).__module__}.{type(item).__qualname__}"
+
+    return json.dumps(value, sort_keys=True, default=other).encode()
+
+
+def ranking_digest(run: Run) -> str:
+    """Digest of a run: its queries, in any order, with the ids of their documents in the order of the ranking.
+
+    Example:
+        >>> from patent_mteb.search.run import Run
+        >>> from patent_mteb.tasks.evidence import ranking_digest
+        >>> near, far = Run.from_dict({"q": {"d1": 0.5, "d2": 0.25}}), Run.from_dict({"q": {"d1": 0.5, "d2": 0.75}})
+        >>> ranking_digest(near) == ranking_digest(near.top(2)), ranking_digest(near) == ranking_digest(far)
+        (True, False)
+    """
+    names = np.fromiter((xxhash.xxh3_64_intdigest(_bytes(document)) for document in run.doc_ids), "<u8", len(run.doc_ids))
+    state = xxhash.xxh3_128()
+    for row in sorted(range(len(run.query_ids)), key=run.query_ids.__getitem__):
+        found = run.docs[row][run.docs[row] >= 0]
+        query = _bytes(run.query_ids[row])
+        state.update(len(query).to_bytes(8, "little") + query + len(found).to_bytes(8, "little"))
+        state.update(names[found].tobytes())
+    return state.hexdigest()
+
+
+def ranking_record(run: Run, digest: str) -> dict[str, Any]:
+    """Size of a run, and its :func:`ranking_digest`.
+
+    Example:
+        >>> from patent_mteb.search.run import Run
+        >>> from patent_mteb.tasks.evidence import ranking_record
+        >>> ranking_record(Run.from_dict({"q": {"d1": 0.5, "d2": 0.25}}), "0123")
+        {'queries': 1, 'depth': 2, 'digest': '0123'}
+    """
+    return {"queries": len(run.query_ids), "depth": run.depth, "digest": digest}
+
+
+def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The vectors of all parts of a task, in the order of the parts' names: a digest of their bits, and two figures that rounding hardly
+    changes.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.tasks.evidence import vectors_record
+        >>> record = vectors_record({"test": np.array([[3.0, 4.0], [-3.0, 4.0]], np.float32)})
+        >>> record["n"], record["width"], record["length"], record["mean"]
+        (2, 2, 5.0, 4.0)
+    """
+    state = xxhash.xxh3_128()
+    lengths: list[NDArray[Any]] = []
+    total: Any = 0.0
+    for name in sorted(embeddings):
+        for start in range(0, len(embeddings[name]), _ROWS_AT_ONCE):
+            block = np.ascontiguousarray(embeddings[name][start : start + _ROWS_AT_ONCE])
+            state.update(block.tobytes())
+            lengths.append(np.linalg.norm(block.astype(np.float64), axis=1))
+            total = total + block.sum(axis=0, dtype=np.float64)
+    n = sum(map(len, lengths))
+    return {
+        "n": n,
+        "width": max((matrix.shape[1] for matrix in embeddings.values()), default=0),
+        "digest": state.hexdigest(),
+        "length": round(float(np.concatenate(lengths).mean()), _DIGITS) if n else 0.0,
+        "mean": round(float(np.linalg.norm(total / n)), _DIGITS) if n else 0.0,
+    }
+
+
+def predictions_record(values: Sequence[float]) -> dict[str, Any]:
+    """Number and digest of what a model predicted, to six decimals.
+
+    Example:
+        >>> from patent_mteb.tasks.evidence import predictions_record
+        >>> predictions_record([0.25, 0.5]) == predictions_record([0.2500001, 0.5])
+        True
+    """
+    return {"n": len(values), "digest": data_digest([_stable(float(value)) for value in values])}
+
+
+def seal(scores: Mapping[str, Any]) -> str:
+    """Digest of an entry of scores with its record: the same before mteb writes it and after it was read.
+
+    Example:
+        >>> from patent_mteb.tasks.evidence import seal
+        >>> scores = {"ndcg_at_10": 0.12345678, "evidence": {"version": "0.1.0"}}
+        >>> written, edited = {**scores, "ndcg_at_10": 0.123457, "main_score": 0.123457}, {**scores, "ndcg_at_10": 0.2}
+        >>> seal(scores) == seal(written), seal(scores) == seal(edited)
+        (True, False)
+    """
+    record = {name: value for name, value in scores[KEY].items() if name != _SEAL}
+    return data_digest(_stable({**{name: value for name, value in scores.items() if name not in _OUTSIDE}, KEY: record}))
+
+
+def _stable(value: Any) -> Any:
+    """Numbers as they are after mteb has written and read them."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"{float(value):.{_DIGITS}f}"
+    if isinstance(value, Mapping):
+        return {name: _stable(item) for name, item in value.items()}
+    return [_stable(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def sealed(scores: Mapping[str, Any], model: Any, data: Mapping[str, str]) -> dict[str, Any]:
+    """An entry of scores with its whole record, after what the task has noted in it while it scored.
+
+    Args:
+        model: who was scored, as it is now.
+        data: task, revision and digest of what was read.
+
+    Example:
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.tasks.evidence import seal, sealed
+        >>> entry = sealed({"ndcg_at_10": 0.5}, bm25("dapfam"), {"task": "Mine", "revision": "1", "digest": "0123"})
+        >>> list(entry["evidence"]), entry["evidence"]["seal"] == seal(entry)
+        (['version', 'data', 'model', 'seal'], True)
+    """
+    record = {"version": __version__, "data": dict(data), **scores.get(KEY, {}), "model": model_facts(model)}
+    entry = {**scores, KEY: record}
+    return {**entry, KEY: {**record, _SEAL: seal(entry)}}
+
+
+def document_texts(corpus: Any) -> Iterator[str]:
+    """The texts of a corpus as search systems read them: documents, or their sections where they are searched by section.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from patent_mteb.tasks.evidence import document_texts
+        >>> list(document_texts(Dataset.from_dict({"id": ["d"], "title": ["Pump"], "text": ["A pump is shown."]})))
+        ['Pump A pump is shown.']
+    """
+    for some in corpus.iter(_ROWS_AT_ONCE):
+        if "sections" in some:
+            yield from chain.from_iterable(some["sections"])
+        else:
+            columns = {name: some[name] for name in ("title", "text") if name in some}
+            yield from (document_text(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))

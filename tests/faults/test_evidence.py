@@ -1,0 +1,182 @@
+"""Scores edited by hand, results in the wrong place, data that change under a task: found by arithmetic, never reported or exported."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import mteb
+import pyarrow.parquet as pq
+import pytest
+from worlds import HashEncoder, dapfam_tables
+
+from patent_mteb.data import sources
+from patent_mteb.errors import DataError
+from patent_mteb.experiments import run
+from patent_mteb.models import bm25
+from patent_mteb.report.collect import collect
+from patent_mteb.report.export import prepare
+
+RETRIEVAL, CLASSES = "PatentMapAbsToAbsRetrieval.sample", "PatenTEBBloom.sample"
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Two results of one model by a run: a retrieval and a classification."""
+    root = tmp_path_factory.mktemp("measured")
+    report = run.run(HashEncoder(), [mteb.get_task(name) for name in (RETRIEVAL, CLASSES)], root, show_progress=False)
+    assert report.exit_status == 0
+    assert collect(root).messages == ()
+    return root
+
+
+@pytest.fixture
+def results(measured, tmp_path):
+    return shutil.copytree(measured, tmp_path / "results")
+
+
+def edit(root, task, change):
+    """Change the entry of a result by hand, and give its path."""
+    (path,) = root.rglob(f"{task}.json")
+    document = json.loads(path.read_text())
+    ((entry,),) = document["scores"].values()
+    change(entry)
+    path.write_text(json.dumps(document))
+    return path
+
+
+def better(*names):
+    return lambda entry: entry.update({name: entry[name] + 0.01 for name in names})
+
+
+EDITS = {
+    "main score": (CLASSES, better("macro_f1", "main_score")),
+    "main score of a retrieval": (RETRIEVAL, better("recall_at_100", "main_score")),
+    "another score": (CLASSES, better("accuracy")),
+    "score of a slice": (RETRIEVAL, better("xy_ndcg_at_10")),
+    "in the sixth decimal": (CLASSES, lambda entry: entry.update(accuracy=entry["accuracy"] + 1e-6)),
+    "a score more": (CLASSES, lambda entry: entry.update(f1_mine=0.5)),
+    "a score less": (RETRIEVAL, lambda entry: entry.pop("recall_at_10")),
+    "the evidence itself": (CLASSES, lambda entry: entry["evidence"]["model"].update(dtype="torch.float32")),
+    "no seal": (CLASSES, lambda entry: entry["evidence"].pop("seal")),
+}
+
+
+@pytest.mark.parametrize("kind", EDITS)
+def test_an_edited_result_is_left_out_and_not_exported(results, tmp_path, kind):
+    task, change = EDITS[kind]
+    path = edit(results, task, change)
+    found = collect(results)
+    assert task not in set(found.results["task"]) and len(found.results) == 1
+    (message,) = [message for message in found.messages if str(path) in message]
+    assert "the scores are not those that were measured" in message and "Remedy" in message
+    refused = {one.task: one.reason for one in prepare(results, tmp_path / "out").refused}
+    assert "not those that were measured" in refused[task]
+
+
+def test_only_edited_results_are_an_export_that_refuses(results, tmp_path):
+    for task in (RETRIEVAL, CLASSES):
+        edit(results, task, better("main_score", "recall_at_100" if task == RETRIEVAL else "macro_f1"))
+    export = prepare(results, tmp_path / "out", "tests/hash-encoder")
+    assert export.exported == 0 and len(export.refused) == 2
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_result_moved_to_another_model_is_left_out(results):
+    (path,) = results.rglob(f"{CLASSES}.json")
+    other = path.parents[1].with_name("acme__large") / "r1"
+    other.mkdir(parents=True)
+    shutil.move(path, other / path.name)
+    found = collect(results)
+    assert set(found.results["task"]) == {RETRIEVAL}
+    assert any("a result of another place (model 'tests__hash-encoder'" in message for message in found.messages)
+
+
+def test_per_query_scores_of_another_ranking_contradict(results, tmp_path):
+    """Their mean may be the same."""
+    (path,) = results.rglob("*.queries.parquet")
+    table = pq.read_table(path)
+    identity = json.loads(table.schema.metadata[b"patent_mteb"])
+    pq.write_table(table.replace_schema_metadata({"patent_mteb": json.dumps(identity | {"ranking": "0" * 32})}), path)
+    found = collect(results)
+    (message,) = [message for message in found.messages if str(path) in message]
+    assert "per-query scores of another ranking" in message
+    assert found.results.filter(task=RETRIEVAL)["queries"].to_list() == [None]
+    assert list(found.contradictions)
+
+
+def test_an_older_result_is_reported_with_a_note(results):
+    edit(results, CLASSES, lambda entry: entry.pop("evidence"))
+    found = collect(results)
+    assert len(found.results) == 2 and not found.contradictions
+    (message,) = found.messages
+    assert message.startswith("1 of 2 results hold no evidence")
+
+
+def test_no_table_takes_the_evidence_for_a_measure(measured):
+    scores = collect(measured).scores
+    assert not [name for name in scores["measure"] if "evidence" in name or "seal" in name]
+
+
+class TestDataThatChange:
+    """A score is filed under the content that was read, or not at all."""
+
+    TASK = "PatentDAPFAMTACToTACRetrieval"
+
+    @pytest.fixture
+    def folder(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+        monkeypatch.setattr(sources, "_MIXED", set())
+        dapfam_tables(tmp_path / "data")
+        return tmp_path / "data" / "datalyes" / "DAPFAM_patent"
+
+    def judged_otherwise(self, folder):
+        path = folder / "qrels_all.parquet"
+        table = pq.read_table(path)
+        pq.write_table(table.set_column(2, "relevance_score", [[1.0 - score for score in table["relevance_score"].to_pylist()]]), path)
+
+    def test_before_they_are_read(self, folder, tmp_path):
+        task, other = mteb.get_task(self.TASK), mteb.get_task("PatentDAPFAMTAToTARetrieval")
+        task.load_data()
+        self.judged_otherwise(folder)
+        report = run.run(bm25("dapfam"), [other], tmp_path / "results", show_progress=False)
+        (outcome,) = report.outcomes
+        assert outcome.status == "skipped"
+        assert f"{folder}: the files were changed after the task was made" in outcome.reason
+        assert other.source.revision in outcome.reason and "Remedy: make the task again" in outcome.reason
+        assert not list((tmp_path / "results").rglob("*.json"))
+        again = mteb.get_task(self.TASK)
+        assert again.source.revision != other.source.revision
+        again.load_data()
+
+    def test_while_they_are_read(self, folder, monkeypatch):
+        task = mteb.get_task(self.TASK)
+        load, whole = type(task).load_split, (folder / "qrels_all.parquet").read_bytes()
+
+        def then_changed(one):
+            found = load(one)
+            self.judged_otherwise(folder)
+            return found
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(task), "load_split", then_changed)
+            with pytest.raises(DataError, match="changed while they were read"):
+                task.load_data()
+        assert not task.data_loaded and not task.dataset
+        (folder / "qrels_all.parquet").write_bytes(whole)
+        with pytest.raises(DataError, match="start anew"):  # what this process remembers may be of either state
+            mteb.get_task(self.TASK).load_data()
+
+    def test_a_folder_that_is_gone(self, folder):
+        task = mteb.get_task(self.TASK)
+        shutil.rmtree(folder)
+        with pytest.raises(DataError, match="cannot be read"):
+            task.load_data()
+
+    def test_a_sample_that_was_edited(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(sources, "sample_root", lambda recipe: tmp_path / "sample" / recipe)
+        (tmp_path / "sample" / "patentmap").mkdir(parents=True)
+        task = mteb.get_task(RETRIEVAL)
+        with pytest.raises(DataError, match="they are not those of sample-1"):
+            task.load_data()
