@@ -145,6 +145,8 @@ def _show(report: Report, folder: Path) -> None:
         if any(".local-" in outcome.task for outcome in scored):
             common.say("Tasks named .local-<content> ran on local data: their scores say nothing about the published benchmark.")
         common.say(f"results in {folder.resolve()}")
+    if report.doubt:
+        common.warn(Text("The scores of this run cannot be trusted:", style="bold red"), report.doubt)
     unscored = [outcome for outcome in report.outcomes if outcome.status != "scored"]
     if unscored:
         common.warn(Text(f"{len(unscored)} of {len(report.outcomes)} tasks have no score:", style="bold red"))

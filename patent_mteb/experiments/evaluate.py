@@ -13,6 +13,7 @@ from mteb.types import EncodeKwargs
 
 from patent_mteb.data.sources import DATA_VARIABLE, plain_name
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.experiments.canaries import Canaries
 from patent_mteb.experiments.run import unable
 from patent_mteb.metrics.measures import QueryScores
 from patent_mteb.metrics.significance import bootstrap
@@ -67,7 +68,8 @@ def evaluate(
 
     Raises:
         DataError: an unknown task, or data that cannot be used.
-        ModelError: a model that cannot be loaded or cannot do a task, or a baseline that is not among the models.
+        ModelError: a model that cannot be loaded or cannot do a task, or a baseline that is not among the models; a model whose vectors
+            are not those of its store, or changed on the way (:mod:`patent_mteb.experiments.canaries`).
 
     Example:
         >>> import patent_mteb
@@ -82,6 +84,9 @@ def evaluate(
     given: list[Any] = [models] if isinstance(models, str) or hasattr(models, "mteb_model_meta") else list(cast("Iterable[Any]", models))
     named = _named([settled(load(model) if isinstance(model, str) else model, encode_kwargs) for model in given])
     against = _baseline(baseline if isinstance(baseline, str) or baseline is None else settled(baseline, encode_kwargs), named)
+    canaries = [Canaries(model, encode_kwargs) for model in named.values()]
+    for one in canaries:
+        one.look()
     rows: list[dict[str, Any]] = []
     for task in map(_task, [tasks] if isinstance(tasks, str) or hasattr(tasks, "metadata") else cast("Iterable[Any]", tasks)):
         wanted = tuple(dict.fromkeys((task.metadata.main_score, *measures)))
@@ -100,6 +105,8 @@ def evaluate(
         rows += _compared(task, found, wanted, against)
         if task.data_loaded:
             task.unload_data()
+    for one in canaries:
+        one.look()
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 

@@ -20,6 +20,7 @@ from mteb.types import EncodeKwargs
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.experiments import torn
+from patent_mteb.experiments.canaries import Canaries
 from patent_mteb.experiments.kept import keep_other_revision
 from patent_mteb.files import write_text
 from patent_mteb.protocols.zero_shot import LabelScorer
@@ -50,17 +51,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcomes of a run, in the order of the tasks; ``interrupted`` if the user stopped it."""
+    """The outcomes of a run, in the order of the tasks; ``interrupted`` if the user stopped it; ``doubt`` says why its scores cannot be
+    trusted: the model changed while it ran (:mod:`patent_mteb.experiments.canaries`)."""
 
     model: str
     outcomes: tuple[Outcome, ...]
     interrupted: bool = False
+    doubt: str = ""
 
     @property
     def exit_status(self) -> int:
         if self.interrupted:
             return 130
-        return 0 if self.outcomes and all(outcome.status == "scored" for outcome in self.outcomes) else 1
+        return 0 if self.outcomes and all(outcome.status == "scored" for outcome in self.outcomes) and not self.doubt else 1
 
 
 def run(
@@ -86,7 +89,7 @@ def run(
         ``failed``; both carry their reason.
 
     Raises:
-        ModelError: the model's name or revision cannot be the name of a folder.
+        ModelError: the model's name or revision cannot be the name of a folder, or its vectors are not those of its store.
 
     Example:
         >>> from pathlib import Path
@@ -101,6 +104,8 @@ def run(
     model = settled(model, encode_kwargs)
     meta: ModelMeta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
     _check_names(meta)
+    canaries = Canaries(model, encode_kwargs)
+    canaries.look()
     outcomes: list[Outcome] = []
     interrupted = False
     beside = Path(os.environ.get(perquery.VARIABLE) or Path(cache.cache_path) / "results")
@@ -142,7 +147,15 @@ def run(
                     task.unload_data()
     if interrupted:
         outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
-    return Report(meta.name or "", tuple(outcomes), interrupted)
+    return Report(meta.name or "", tuple(outcomes), interrupted, "" if interrupted else _doubt(canaries))
+
+
+def _doubt(canaries: Canaries) -> str:
+    try:
+        canaries.look()
+    except ModelError as error:
+        return str(error)
+    return ""
 
 
 def _check_names(meta: ModelMeta) -> None:

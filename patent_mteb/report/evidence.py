@@ -55,7 +55,7 @@ def check_evidence(entry: Mapping[str, Any], result: Result) -> None:
         >>> result = Result(source, task, task.name, WORLDS["sample"], "sample-1", "sample-1", {}, 0, "", Path("my.json"))
         >>> check_evidence({"ndcg_at_10": 0.99, "evidence": {"seal": "of 0.5"}}, result)
         Traceback (most recent call last):
-        patent_mteb.report.evidence.ContradictionError: my.json: the scores are not those that were measured ...
+        patent_mteb.report.evidence.ContradictionError: my.json: the scores are not those that were measured: ...
     """
     found = evidence_of(entry)
     if not found:

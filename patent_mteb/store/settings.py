@@ -332,8 +332,9 @@ def model_facts(model: Any) -> dict[str, Any]:
     Example:
         >>> from patent_mteb.models import bm25
         >>> from patent_mteb.store.settings import model_facts
-        >>> {name: value for name, value in model_facts(bm25("dapfam")).items() if name != "settings"}
-        {'name': 'patent-mteb/bm25-dapfam', 'revision': '1', 'weights': '', 'device': '', 'dtype': ''}
+        >>> facts = model_facts(bm25("dapfam"))
+        >>> facts["name"], len(facts["settings"]), facts["weights"]
+        ('patent-mteb/bm25-dapfam', 32, '')
     """
     meta: ModelMeta = model.mteb_model_meta
     found = [_leaf_facts(leaf) for leaf in _leaves(model, unloaded=True)]
