@@ -139,6 +139,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             "queries": split["queries"],
             "judged": {name: [[query, sorted(part[query].items())] for query in sorted(part)] for name, part in judged.items()},
             "hidden": [[query, sorted(tables.hidden[query])] for query in sorted(tables.hidden)],
+            "candidates": split["top_ranked"],
         }
 
     def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:

@@ -238,6 +238,8 @@ def assert_alike(ours, theirs):
     for key, value in theirs.items():
         if key in rounded:
             assert ours[key] == value, key
+        elif key == "evidence":  # the seal is over all digits that mteb writes
+            assert {**ours[key], "seal": ""} == {**value, "seal": ""}
         else:
             assert ours[key] == pytest.approx(value, abs=1e-9, nan_ok=True), key
 
@@ -382,6 +384,9 @@ def test_both_ways_with_ties_and_short_corpora(monkeypatch, on_arrays, tmp_path,
     (reference, *_, run, _), (scores, *_, own_run, _) = both_ways(monkeypatch, on_arrays, tmp_path, dapfam, make())
     assert list(scores) == list(reference)
     for key, value in reference.items():
+        if key == "evidence":
+            assert scores[key]["texts"] == value["texts"] and scores[key]["data"] == value["data"]
+            continue
         if "_std" in key and isinstance(make(), Coarse):
             continue  # which of two deviations is greater depends there on the order of a sum
         assert scores[key] == pytest.approx(value, abs=1e-6, nan_ok=True), key
