@@ -14,9 +14,9 @@ from patent_mteb.data import sources
 
 
 @contextmanager
-def running(cache):
+def running(cache, patch):
     """A hub, and the client with a fresh cache, a token that opens the gates, and no patience."""
-    with Hub() as made, pytest.MonkeyPatch.context() as patch:
+    with Hub() as made:
         patch.setattr(constants, "ENDPOINT", made.address)
         patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{made.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}")
         patch.setattr(constants, "HF_HUB_CACHE", str(cache))
@@ -30,13 +30,13 @@ def running(cache):
 
 
 @pytest.fixture
-def hub(tmp_path):
-    with running(tmp_path / "hub") as made:
+def hub(tmp_path, monkeypatch):
+    with running(tmp_path / "hub", monkeypatch) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def one_hub(tmp_path_factory):
     """The same for all tests of a file."""
-    with running(tmp_path_factory.mktemp("hub")) as made:
+    with pytest.MonkeyPatch.context() as patch, running(tmp_path_factory.mktemp("hub"), patch) as made:
         yield made

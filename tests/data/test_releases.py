@@ -40,7 +40,7 @@ def scored(folder, names=TASKS, model=None):
     """Runs tasks and returns task -> its result as the file in the folder has it."""
     report = run(model or mteb.get_model(RANDOM), mteb.get_tasks(tasks=list(names)), folder, show_progress=False)
     assert {outcome.task: outcome.reason for outcome in report.outcomes if outcome.status != "scored"} == {}
-    return {path.stem: json.loads(path.read_text()) for path in folder.rglob("Paten*.json")}
+    return {path.stem: json.loads(path.read_text()) for path in folder.rglob("Paten*.json") if "data_revision" not in str(path)}
 
 
 def main_scores(results):
@@ -160,7 +160,8 @@ class TestASetThatMoves:
         new = scored(tmp_path, [MOVING])[MOVING]
         assert [old["dataset_revision"], new["dataset_revision"]] == [first, second]
         assert main_scores({MOVING: old}) != main_scores({MOVING: new})
-        assert collect(tmp_path).results["data_revision"].to_list() == [second]
+        states = collect(tmp_path).results.select("world", "data_revision").rows()
+        assert states == [("real", second), ("real-2", first)]
 
     def test_plain_mteb_sees_it_too(self, moving, tmp_path):
         first, move = moving
@@ -182,16 +183,24 @@ class TestASetThatMoves:
         assert "is taken from the hub client's cache" in caplog.text
 
     def test_models_of_one_results_folder_are_compared_on_one_state(self, moving, tmp_path):
-        _, move = moving
-        names = ["PatenTEBNLIOldNew"]
-        scored(tmp_path, names)
+        first, move = moving
+        scored(tmp_path, [MOVING])
         second = move()
         other = mteb.get_model(RANDOM)
         other.mteb_model_meta = other.mteb_model_meta.model_copy(update={"name": "tests/other"})
-        scored(tmp_path, names, other)
-        collected = collect(tmp_path)
-        assert collected.results["data_revision"].to_list() == [second]
-        assert any("newer results of datalyes/class_nli_oldnew are on" in message for message in collected.messages)
+        scored(tmp_path, [MOVING], other)
+        found = collect(tmp_path).results.select("world", "model", "data_revision").rows()
+        assert found == [("real", "tests/other", second), ("real-2", RANDOM, first)]
+
+    def test_a_result_is_left_where_it_is_while_nobody_can_say_the_commit(self, hub, moving, tmp_path, monkeypatch):
+        releases.publish(hub, "datalyes/effect2full")
+        scored(tmp_path, [MOVING, "PatenTEBEffect2Full"])
+        before = sorted(path for path in tmp_path.rglob("Paten*.json"))
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "empty"))
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+        report = run(mteb.get_model(RANDOM), mteb.get_tasks(tasks=[MOVING, "PatenTEBEffect2Full"]), tmp_path, show_progress=False)
+        assert [outcome.status for outcome in report.outcomes] == ["skipped", "scored"]  # a short hash is one commit, a branch may be any
+        assert sorted(path for path in tmp_path.rglob("Paten*.json")) == before
 
 
 def test_ninety_tasks_of_a_gated_set_ask_once(hub, monkeypatch, tmp_path):
