@@ -70,6 +70,15 @@ class TaskHooks:
         """Push the task's data to the hub."""
         super()._push_dataset_to_hub(*args, **arguments)  # type: ignore[misc]
 
+    def before_lookup(self) -> None:
+        """Find out what must be known before mteb looks for a stored score."""
+
+    @property
+    def eval_splits(self) -> Any:
+        """mteb's own; it asks for them, and then for the subsets, when it looks for a stored score."""
+        self.before_lookup()
+        return super().eval_splits  # type: ignore[misc]
+
     def checked(self, scores: Any, model: Any) -> Any:
         """The scores of a model, if they may be filed."""
         return scores

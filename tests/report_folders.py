@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.data.sources import REGISTERED, plain_name, sample_revision
+from patent_mteb.data import hub
+from patent_mteb.data.sources import REGISTERED, Source, plain_name, sample_revision
 from patent_mteb.report import tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.statistics import Statistics, statistics
@@ -25,7 +26,14 @@ def data_revision(task, kind):
         return sample_revision(data.recipe)
     if kind == "real" and not data.released:
         REGISTERED[data.key] = frozenset({"aaaaaaaaaaaa"})
-    return "local-bbbbbbbbbbbb" if kind == "local" else data.revision or "local-aaaaaaaaaaaa"
+    if kind == "local" or not data.released:
+        return "local-bbbbbbbbbbbb" if kind == "local" else "local-aaaaaaaaaaaa"
+    return commit(data)
+
+
+def commit(data):
+    """A full commit that the pin of a released data set stands for."""
+    return (data.revision if hub.is_short(data.revision) or hub.is_commit(data.revision) else "").ljust(40, "c")
 
 
 def model_folder(root, model, revision="r1", settings=None, **meta):
@@ -49,7 +57,7 @@ def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, m
     revision = revision or data_revision(task, kind)
     if kind == "local" and "local-" not in task:
         task += f".{revision}"
-    subset = "default" if revision == spec.data.revision else revision
+    subset = Source(spec.data, "hub", revision).subset
     scores = dict(more or {})
     if queries is not None:
         value = round(float(np.mean(queries)), 5)

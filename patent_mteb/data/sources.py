@@ -5,22 +5,14 @@ Resolution order (design of the suite): ``$PATENT_MTEB_DATA/<key>`` if that dire
 
 What a task was resolved to decides its identity, so that different data never share a result file or a cached score:
 
-==========  ==========================  =====================  ====================================================
-source      task name                   data set revision      mteb subset
-==========  ==========================  =====================  ====================================================
-hub         ``<Task>``                  the pinned commit      ``default``
-local       ``<Task>.local-<content>``  ``local-<content>``    the same as the revision (mteb reuses a cached score
-                                                               of the same subset without looking at its revision)
-registered  ``<Task>``                  ``local-<content>``    the same as the revision
-sample      ``<Task>.sample``           ``sample-<version>``   the same as the revision
-==========  ==========================  =====================  ====================================================
-
-A local directory of a data set that nobody has released is the published data only if its content is in :data:`REGISTERED`.
-
+==========  ==========================  =====================  =============================================
 The sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
 
-A local copy that the hub's own client downloaded (``hf download --local-dir``) counts as the hub if every file of it carries the pinned
-commit and is, by its bytes, the one that the hub's client noted.
+A local copy that the hub's own client downloaded (``hf download --local-dir``) counts as the hub if all files of it carry one commit that
+the pin stands for (:mod:`patent_mteb.data.hub`) and are, by their bytes, those that the hub's client noted.
+
+Resolving asks nobody. The commit of a set that is pinned to a branch or a short hash is taken from the hub client's cache, else
+:func:`settled` asks the hub for it.
 """
 
 from __future__ import annotations
@@ -32,12 +24,14 @@ import os
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from patent_mteb import recipes
+from patent_mteb.data import hub
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.files import cache_root, write_text
 from patent_mteb.identity import content_hash, digest
@@ -54,6 +48,7 @@ __all__ = [
     "resolve",
     "sample_revision",
     "sample_root",
+    "settled",
 ]
 
 DATA_VARIABLE = "PATENT_MTEB_DATA"
@@ -77,18 +72,24 @@ class DataSet:
         key: the hub repository id, or the benchmark's name where nothing is released.
         recipe: what makes the sample: a recipe of the package (``dapfam``), or the dotted name of any module that can be imported
             (``__main__`` too) and offers ``build(patents, citations, root, params)`` and ``SAMPLE``; empty for no sample.
-        revision: the pinned hub commit, empty for an unreleased data set.
+        revision: what it is pinned to on the hub, a commit wherever one is known; empty for an unreleased data set.
         gated: whether the hub asks for consent.
+        file: a file that it surely has, by which the hub is asked for a commit.
     """
 
     key: str
     recipe: str
     revision: str = ""
     gated: bool = False
+    file: str = "README.md"
 
     @property
     def released(self) -> bool:
         return bool(self.revision)
+
+    def holds(self, revision: str) -> bool:
+        """Whether a state of the data is the published one."""
+        return hub.stands_for(self.revision, revision)
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ class Source:
     @property
     def subset(self) -> str:
         """Name of the mteb subset that results of this source are filed under."""
-        return "default" if self.revision == self.data.revision else self.revision
+        fixed = hub.is_commit(self.data.revision) or hub.is_short(self.data.revision)
+        return "default" if fixed and self.data.holds(self.revision) else self.revision
 
     @property
     def place(self) -> str:
@@ -124,13 +126,15 @@ class Source:
         """Local path of a file of the data set; fetches it from the hub, or builds the sample, where needed.
 
         Raises:
-            AccessError: the hub cannot be reached, or the repository is gated and no token grants access.
+            AccessError: the file cannot be had from the hub (:func:`patent_mteb.data.hub.fetch`).
         """
         if self.kind == "sample":
             return sample_root(self.data.recipe) / self.data.key / name
         if self.folder is not None:
             return self.folder / name
-        return _download(self.data, self.revision, name)
+        commit = self.revision if hub.is_commit(self.revision) else settled(self).revision
+        with _or_instead(self.data):
+            return hub.fetch(self.data.key, commit, name, gated=self.data.gated)
 
     def verify(self, reading: bool = False) -> None:
         """Stop if the files are no longer those that the source was resolved to; costs a look at their times.
@@ -200,14 +204,45 @@ def resolve(data: DataSet, sample: bool | None = None) -> Source:
             raise DataError(f"{DATA_VARIABLE} is not a directory", path=root, remedy="correct or unset the variable")
         folder = Path(root) / data.key
         if folder.is_dir():
-            if data.released and _is_download(folder, data.revision):
-                return Source(data, "local", data.revision, folder)
+            if data.released and (commit := _downloaded(folder)) and data.holds(commit):
+                return Source(data, "local", commit, folder)
             return Source(data, "local", f"local-{content_hash(folder)}", folder)
     if not data.released and not data.recipe:
         return Source(data, "local", "missing", Path(root or f"${DATA_VARIABLE}") / data.key)
     if data.recipe and (sample or not data.released or _flag(SAMPLE_VARIABLE)):
         return Source(data, "sample", sample_revision(data.recipe))
-    return Source(data, "hub", data.revision)
+    return Source(data, "hub", hub.cached_commit(data.key, data.revision) or data.revision)
+
+
+def settled(source: Source) -> Source:
+    """The source with the full commit of its data: of a set that is pinned to a branch the one that the hub names today.
+
+    Raises:
+        AccessError: the hub cannot be asked, and its client's cache holds no commit of the set.
+
+    Example:
+        >>> from patent_mteb.data.sources import DataSet, resolve, settled
+        >>> settled(resolve(DataSet("datalyes/DAPFAM_patent", "dapfam"))).kind
+        'sample'
+    """
+    data = source.data
+    if source.kind != "hub":
+        return source
+    with _or_instead(data):
+        commit = hub.commit_of(data.key, data.revision, data.file, gated=data.gated)
+    return replace(source, revision=commit)
+
+
+@contextlib.contextmanager
+def _or_instead(data: DataSet) -> Iterator[None]:
+    """What can be done without the hub, behind the remedy of what the hub refuses."""
+    try:
+        yield
+    except AccessError as error:
+        instead = f"put a copy in ${DATA_VARIABLE}/{data.key}"
+        if data.recipe:
+            instead += f", or set {SAMPLE_VARIABLE}=1 to run on the built-in sample (its scores are filed apart)"
+        raise AccessError(error.problem, path=error.path, remedy=f"{error.remedy}; or {instead}") from error
 
 
 def _flag(variable: str) -> bool:
@@ -219,25 +254,28 @@ def _flag(variable: str) -> bool:
     raise DataError(f"{variable}={value} is neither yes nor no", remedy=f"set {variable} to 1 or 0")
 
 
-def _is_download(folder: Path, commit: str) -> bool:
-    """Whether every file is the one of that commit: the hub's client noted the commit and the etag (SHA-256, or git's hash) of each."""
+def _downloaded(folder: Path) -> str:
+    """The commit that every file of a local copy is of, empty for none: the hub's client noted the commit and the etag (SHA-256, or
+    git's hash) of each."""
     notes: dict[str, str] = {}
+    commits: set[str] = set()
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         if any(part.startswith(".") for part in name.parts):
             continue
         if path.is_dir():
             if path.is_symlink():
-                return False
+                return ""
             continue
         try:
             noted, etag, *_ = (folder / _NOTES / f"{name}.metadata").read_text("ascii").split()
         except (OSError, ValueError):
-            return False
-        if noted != commit:
-            return False
+            return ""
+        commits.add(noted)
         notes[name.as_posix()] = etag.strip('"')
-    return bool(notes) and _as_noted(folder, tuple(notes.items()), content_hash(folder, 32))
+    if len(commits) != 1 or not _as_noted(folder, tuple(notes.items()), content_hash(folder, 32)):
+        return ""
+    return commits.pop()
 
 
 @lru_cache(maxsize=64)
@@ -257,37 +295,6 @@ def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) ->
     with contextlib.suppress(OSError):  # a read-only cache costs time only
         write_text(memo, "")
     return True
-
-
-@lru_cache(maxsize=256)
-def _download(data: DataSet, revision: str, name: str) -> Path:
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
-
-    instead = (
-        f"put a copy in ${DATA_VARIABLE}/{data.key}, or set {SAMPLE_VARIABLE}=1 to run on the built-in sample (its scores are filed apart)"
-    )
-    try:
-        return Path(hf_hub_download(data.key, name, repo_type="dataset", revision=revision))
-    except (GatedRepoError, RepositoryNotFoundError) as error:
-        raise AccessError(
-            f"access to the data set {data.key} is not granted",
-            path=name,
-            remedy=f"accept its conditions at https://huggingface.co/datasets/{data.key} and log in with 'hf auth login' "
-            f"or set HF_TOKEN; or {instead}",
-        ) from error
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        gate = (
-            f"accept its conditions at https://huggingface.co/datasets/{data.key} and set HF_TOKEN, connect to the network "
-            "(unset HF_HUB_OFFLINE)"
-            if data.gated
-            else "connect to the network (unset HF_HUB_OFFLINE)"
-        )
-        raise AccessError(
-            f"the data set {data.key} at revision {revision[:12]} is not in the local cache and the hub cannot be reached",
-            path=name,
-            remedy=f"{gate}; or {instead}",
-        ) from error
 
 
 @lru_cache(maxsize=64)

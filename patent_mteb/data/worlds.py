@@ -1,6 +1,7 @@
 """Worlds: which results may stand in one table, one plot, one mean. Results of different worlds never do.
 
-``real``    the published data: the pinned revision, or a local directory of registered content for a data set that nobody has released
+``real``    the published data: the pinned revision, any commit of it where the pin is a branch; for a data set that nobody has released a
+            local directory of registered content
 ``own``     any other local directory for a data set that nobody has released: the data of whoever ran it
 ``local``   a local copy of a released data set that does not carry the pinned revision
 ``sample``  the built-in sample
@@ -102,11 +103,12 @@ def world_of(data: DataSet, revision: str, *, sample: bool) -> World:
         problem = f"measured on data revision {revision}, but the present sample is {present or 'none'}"
     elif revision.startswith("sample-"):
         problem = "measured on the built-in sample under the name of the real task"
-    elif (data.released and revision == data.revision) or (content != revision and content in REGISTERED.get(data.key, ())):
+    elif (data.released and data.holds(revision)) or (content != revision and content in REGISTERED.get(data.key, ())):
         return WORLDS["real"]
     elif content != revision:
         return WORLDS["local" if data.released else "own"]
     else:
         pinned = data.revision or "a local directory"
-        problem = f"measured on data revision {revision}, but the task now stands for {pinned} (an older task version)"
+        why = "which says no commit" if revision == pinned else f"but the task now stands for {pinned} (an older task version)"
+        problem = f"measured on data revision {revision}, {why}"
     raise DataError(problem, remedy="run the task again with the present version of patent-mteb")

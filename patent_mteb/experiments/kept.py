@@ -6,6 +6,7 @@ another commit: its result, and the per-query scores beside it, move to the fold
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from pathlib import Path
@@ -14,9 +15,12 @@ import pyarrow.parquet as pq
 from mteb.abstasks import AbsTask
 from mteb.models.model_meta import ModelMeta
 
+from patent_mteb.data import hub
+from patent_mteb.errors import PatentMTEBError
 from patent_mteb.experiments import torn
 from patent_mteb.files import write_parquet, write_text
 from patent_mteb.tasks import perquery
+from patent_mteb.tasks.base import PatentTask
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +53,7 @@ def keep_other_revision(results: Path, query_scores: Path, meta: ModelMeta, task
     if not path.exists():
         return None
     revision = json.loads(path.read_text("utf-8")).get("dataset_revision")
-    if revision == task.metadata.revision:
+    if revision == _revision(task, str(revision)):
         return None
     settings = {**(meta.experiment_kwargs or {}), "data_revision": str(revision)}
     kept_meta = meta.model_copy(update={"experiment_kwargs": settings})
@@ -69,3 +73,13 @@ def keep_other_revision(results: Path, query_scores: Path, meta: ModelMeta, task
     queries.unlink(missing_ok=True)
     logger.warning("%s was measured on data revision %s; that result is kept as %s", name, revision, kept)
     return kept
+
+
+def _revision(task: AbsTask, filed: str) -> str:
+    """The revision of a task's data; where nobody can say it today, the one that was filed, if it may be."""
+    if isinstance(task, PatentTask):
+        with contextlib.suppress(PatentMTEBError):  # loading the data says it
+            task.settle()
+        if not hub.is_commit(task.metadata.revision) and task.data.holds(filed):
+            return filed
+    return task.metadata.revision

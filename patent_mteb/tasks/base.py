@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Iterable, Mapping
@@ -83,7 +84,7 @@ def _log_once(task_key: str, place: str) -> None:
 
 
 class PatentTask(TaskHooks, AbsTask):
-    """Resolves the task's data when it is created; the data itself is read when it is first needed.
+    """Resolves the task's data when it is created, without asking the hub; the data itself is read when it is first needed.
 
     A task that was resolved to the sample is named ``<Task>.sample``, one on local data ``<Task>.local-<content>``; its data set
     revision and subset say which data it was (see :mod:`patent_mteb.data.sources`).
@@ -96,19 +97,23 @@ class PatentTask(TaskHooks, AbsTask):
     _texts_seen: dict[str, Any] | None = None
 
     def __init__(self, seed: int = 42, source: sources.Source | None = None, **kwargs: Any) -> None:
-        kind = type(self)
         self._unresolved: PatentMTEBError | None = None
-        self.source = source or self._resolved()
-        base = sources.plain_name(kind.metadata.name)
-        languages: Any = ["eng-Latn"] if self.source.subset == "default" else {self.source.subset: ["eng-Latn"]}
-        self.metadata = kind.metadata.model_copy(
+        self._stand_on(source or self._resolved())
+        super().__init__(seed, **kwargs)
+
+    def _stand_on(self, source: sources.Source) -> None:
+        """Take the data of a source; name, revision and subset say which."""
+        known = type(self).metadata
+        base = sources.plain_name(known.name)
+        languages: Any = ["eng-Latn"] if source.subset == "default" else {source.subset: ["eng-Latn"]}
+        self.source = source
+        self.metadata = known.model_copy(
             update={
-                "name": base + self.source.task_suffix,
-                "dataset": {**kind.metadata.dataset, "revision": self.source.revision},
+                "name": base + source.task_suffix,
+                "dataset": {**known.dataset, "revision": source.revision},
                 "eval_langs": languages,
             }
         )
-        super().__init__(seed, **kwargs)
 
     def _resolved(self) -> sources.Source:
         """Where the data are. What keeps them from being found is kept for :meth:`load_data`: other tasks, which mteb creates
@@ -125,6 +130,24 @@ class PatentTask(TaskHooks, AbsTask):
             )
         return sources.Source(kind.data, "local", "unresolved")
 
+    def settle(self) -> None:
+        """Let the task stand on the commit that its data set has today, if the hub must be asked for it.
+
+        Raises:
+            DataError: the data cannot be found, or their commit cannot be had.
+        """
+        if self._unresolved is not None:
+            raise self._unresolved
+        if self.data_loaded or (source := sources.settled(self.source)) == self.source:
+            return
+        self._stand_on(source)
+        self.hf_subsets = [source.subset]
+
+    def before_lookup(self) -> None:
+        """A set that is pinned to a branch may have moved: a score of another commit is not a score of this one."""
+        with contextlib.suppress(PatentMTEBError):  # load_data raises it
+            self.settle()
+
     @property
     def split(self) -> str:
         """The one split this task is scored on."""
@@ -138,8 +161,7 @@ class PatentTask(TaskHooks, AbsTask):
         """
         if self.data_loaded:
             return
-        if self._unresolved is not None:
-            raise self._unresolved
+        self.settle()
         _log_once(self.source.data.key, self.source.place)
         self.source.verify()
         read = self.load_split()

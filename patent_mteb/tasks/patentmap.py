@@ -1,7 +1,7 @@
 """PatentMap: prior-art retrieval and IPC classification ("Patent Representation Learning via Self-supervision", §6.1, appendix C).
 
 Data: the folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream`` (see :mod:`patent_mteb.recipes.patentmap` for their
-files). No commit of it is known to us, so the hub's ``main`` is taken and the commit that was fetched is recorded as the data
+files). No commit of it is known to us, so the hub's ``main`` is taken and its commit (:mod:`patent_mteb.data.hub`) is recorded as the data
 set revision of each result; the schema of ``IPC-Classification`` is ours until the published one can be looked at.
 
 Texts: see :mod:`patent_mteb.recipes.patentmap_content`; which models read section tags: :mod:`patent_mteb.models.section_tags`.
@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-DATA = DataSet("ZoeYou/downstream", "patentmap", "main")
+DATA = DataSet("ZoeYou/downstream", "patentmap", "main", file="perf200/mapping/gold.json")
 
 FACTS = Facts(
     name="PatentMap",
@@ -123,16 +122,9 @@ def read_search(source: Source) -> Search:
 
 
 class _Tagged(PatentTask):
-    """A task whose texts carry section tags for the models that read them, and that records the commit of the hub."""
+    """A task whose texts carry section tags for the models that read them."""
 
     known_file: str
-
-    def load_data(self, num_proc: int | None = None, **kwargs: Any) -> None:
-        super().load_data(num_proc, **kwargs)
-        if self.source.kind == "hub":
-            path = self.source.path(self.known_file)
-            commit = path.parents[len(Path(self.known_file).parts) - 1].name
-            self.metadata = self.metadata.model_copy(update={"dataset": {**self.metadata.dataset, "revision": commit}})
 
     def tagged_split(self) -> Any:
         """The data of the split with section tags in its texts."""

@@ -10,6 +10,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.sample import SAMPLE_VERSION
 
 RELEASED = DataSet("org/data", "dapfam", "0123456789abcdef")
+BRANCH = DataSet("org/moving", "patentmap", "main")
 UNRELEASED = DataSet("WIPO-AT", "wipo_at")
 OUTSIDE = DataSet("org/outside", "small_recipe")
 WITHOUT = DataSet("org/without", "")
@@ -31,6 +32,8 @@ def recipe(tmp_path, monkeypatch):
     ("data", "revision", "sample", "name"),
     [
         (RELEASED, RELEASED.revision, False, "real"),
+        (RELEASED, RELEASED.revision.ljust(40, "0"), False, "real"),  # the full commit of a short hash
+        (BRANCH, "d" * 40, False, "real"),
         (RELEASED, "local-aaaaaaaaaaaa", False, "local"),
         (RELEASED, PRESENT, True, "sample"),
         (UNRELEASED, "local-bbbbbbbbbbbb", False, "own"),  # anybody's tables in the layout of the benchmark
@@ -60,6 +63,8 @@ def test_earlier_states_of_the_data_are_worlds_of_their_own():
     ("data", "revision", "sample", "problem"),
     [
         (RELEASED, "fedcba9876543210", False, "stands for 0123456789abcdef .an older task version"),
+        (RELEASED, "d" * 40, False, "stands for 0123456789abcdef .an older task version"),
+        (BRANCH, "main", False, "data revision main, which says no commit"),
         (UNRELEASED, "fedcba9876543210", False, "stands for a local directory"),
         (UNRELEASED, "", False, "stands for a local directory"),  # no revision is not the pinned one of a set without a pin
         (RELEASED, PRESENT, False, "built-in sample under the name of the real task"),

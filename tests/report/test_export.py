@@ -1,13 +1,11 @@
 """What is exported, what is refused and why, and the files that come out."""
 
 import json
-import re
 
 import pytest
-from report_folders import HEADLINE, add, model_folder
+from report_folders import HEADLINE, add, commit, model_folder
 
 from patent_mteb.errors import DataError
-from patent_mteb.report import export
 from patent_mteb.report.collect import ReportError
 from patent_mteb.report.export import leaderboard, prepare
 from patent_mteb.report.suite import suite_tasks
@@ -17,23 +15,18 @@ REVISION = "8b3219a92973c328a8e22fadcfa821b5dc75636a"
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
 
-@pytest.fixture
-def as_if_pinned(monkeypatch):
-    """Four sets of PatenTEB have no known commit, so no complete result of the benchmark is fit for publication yet."""
-    monkeypatch.setattr(export, "_COMMIT", re.compile(".*"))
-
-
-def test_results_on_a_moving_branch_are_refused(tmp_path):
-    complete(tmp_path / "in")
+def test_a_result_that_names_a_branch_is_left_out_and_one_that_names_its_commit_is_exported(tmp_path):
+    folder, _ = complete(tmp_path / "in")
+    add(folder, "PatenTEBNLIOldNew", 0.5, kind="real", revision="main")
     outcome = prepare(tmp_path / "in", tmp_path / "out")
-    assert outcome.exported == 11
-    assert {refusal.task for refusal in outcome.refused} == {
-        "PatenTEBProblem2Solution",
-        "PatenTEBEffect2Substance",
-        "PatenTEBNLIOldNew",
-        "PatenTEBInventorClustering",
-    }
-    assert all("moving branch 'main'" in refusal.reason for refusal in outcome.refused)
+    assert (outcome.exported, outcome.refused) == (14, ())
+    (message,) = [message for message in outcome.messages if "PatenTEBNLIOldNew" in message]
+    assert "measured on data revision main, which says no commit; left out. Remedy: run the task again" in message
+    add(folder, "PatenTEBNLIOldNew", 0.5, kind="real", revision="d" * 40)
+    outcome = prepare(tmp_path / "in", tmp_path / "out")
+    assert (outcome.exported, outcome.refused) == (15, ())
+    card = (tmp_path / "out" / "model_cards" / "sentence-transformers__all-MiniLM-L6-v2.md").read_text()
+    assert "d" * 40 in card
 
 
 def complete(root, model=MINILM, revision=REVISION, base=0.5):
@@ -44,7 +37,7 @@ def complete(root, model=MINILM, revision=REVISION, base=0.5):
     return folder, tasks
 
 
-def test_results_in_mtebs_structure_that_mteb_reads(tmp_path, as_if_pinned):
+def test_results_in_mtebs_structure_that_mteb_reads(tmp_path):
     from mteb.results import TaskResult
 
     folder, tasks = complete(tmp_path / "in")
@@ -62,7 +55,7 @@ def test_results_in_mtebs_structure_that_mteb_reads(tmp_path, as_if_pinned):
     assert all(path.is_file() for path in outcome.files)
 
 
-def test_model_card_has_a_model_index_that_the_hub_reads(as_if_pinned, tmp_path):
+def test_model_card_has_a_model_index_that_the_hub_reads(tmp_path):
     import yaml
     from huggingface_hub.repocard_data import model_index_to_eval_results
 
@@ -82,7 +75,7 @@ def test_model_card_has_a_model_index_that_the_hub_reads(as_if_pinned, tmp_path)
         )
         assert (result.dataset_type, result.dataset_revision, result.dataset_split, result.task_type) == (
             spec.data.key,
-            spec.data.revision,
+            commit(spec.data),
             "test",
             spec.kind,
         )
@@ -90,7 +83,7 @@ def test_model_card_has_a_model_index_that_the_hub_reads(as_if_pinned, tmp_path)
     assert REVISION in body
 
 
-def test_summary_and_leaderboard_grow_model_by_model(as_if_pinned, tmp_path):
+def test_summary_and_leaderboard_grow_model_by_model(tmp_path):
     out = tmp_path / "out"
     complete(tmp_path / "first")
     prepare(tmp_path / "first", out)
@@ -103,7 +96,7 @@ def test_summary_and_leaderboard_grow_model_by_model(as_if_pinned, tmp_path):
         "model": "intfloat/multilingual-e5-large",
         "revision": "abc",
         "settings": {},
-        "data_revisions": {suite_tasks()[task].data.key: suite_tasks()[task].data.revision for task in (DAPFAM, "PatenTEBTitle2Full")},
+        "data_revisions": {suite_tasks()[task].data.key: commit(suite_tasks()[task].data) for task in (DAPFAM, "PatenTEBTitle2Full")},
         "scores": {"DAPFAM": {DAPFAM: {"ndcg_at_100": 0.25}}, "PatenTEB": {"PatenTEBTitle2Full": {"ndcg_at_10": 0.9}}},
     }
     board = (out / "leaderboard.md").read_text()

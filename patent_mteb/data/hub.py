@@ -1,0 +1,257 @@
+"""What is asked of the hub: which commit a revision stands for, and the files of a commit.
+
+A data set is pinned in one of three ways:
+
+==========  =============================  ==================================================================
+pin         example                        stands for
+==========  =============================  ==================================================================
+commit      40 hexadecimal digits          itself; nothing is asked
+short hash  ``6ce1198``                    the one commit that begins so
+branch      ``main`` (or a tag)            the commit that the hub names when it is first asked in a process
+==========  =============================  ==================================================================
+
+Files are fetched by commit only, so that all files of a data set are of one state. The commit of a branch is noted where the client
+notes it (``refs``), and taken from there where the hub cannot be asked.
+
+What went wrong is remembered for the process, by data set (a missing file by its name): many tasks share a data set, and each would
+wait for the same answer. Another token, endpoint or offline setting asks anew, and so does :func:`forget`.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from patent_mteb.errors import AccessError
+from patent_mteb.files import write_text
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["cached_commit", "commit_of", "fetch", "forget", "is_commit", "is_short", "stands_for"]
+
+_SHORT = re.compile(r"[0-9a-f]{7,39}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_FULL_DISK = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
+
+_commits: dict[tuple[object, ...], str] = {}
+_failures: dict[tuple[object, ...], AccessError] = {}
+
+
+def is_commit(revision: str) -> bool:
+    """Whether a revision is the full hash of a commit.
+
+    Example:
+        >>> from patent_mteb.data.hub import is_commit
+        >>> is_commit("780f4011d60297fc6e97a4119b0c516d13afea2d"), is_commit("main")
+        (True, False)
+    """
+    return bool(_COMMIT.fullmatch(revision))
+
+
+def is_short(revision: str) -> bool:
+    """Whether a revision is the beginning of a commit's hash.
+
+    Example:
+        >>> from patent_mteb.data.hub import is_short
+        >>> is_short("6ce1198"), is_short("main")
+        (True, False)
+    """
+    return bool(_SHORT.fullmatch(revision))
+
+
+def stands_for(pinned: str, revision: str) -> bool:
+    """Whether a revision is a state of the data that a pin allows: the commit, one that begins so, or any commit of a branch.
+
+    Example:
+        >>> from patent_mteb.data.hub import stands_for
+        >>> commit = "6ce1198" + 33 * "0"
+        >>> [stands_for(pinned, commit) for pinned in (commit, "6ce1198", "main", "8610033", "")]
+        [True, True, True, False, False]
+        >>> stands_for("main", "main")
+        False
+    """
+    if is_commit(pinned):
+        return revision == pinned
+    if is_short(pinned):
+        return revision == pinned or (is_commit(revision) and revision.startswith(pinned))
+    return bool(pinned) and is_commit(revision)
+
+
+def cached_commit(key: str, revision: str) -> str:
+    """The commit that the client's cache holds for a revision of a data set, empty for none. Asks nobody.
+
+    Example:
+        >>> from patent_mteb.data.hub import cached_commit
+        >>> cached_commit("org/never-fetched", "main")
+        ''
+    """
+    if is_commit(revision):
+        return revision
+    folder = _cache_of(key)
+    try:
+        if is_short(revision):
+            found = [path.name for path in (folder / "snapshots").glob(f"{revision}*") if is_commit(path.name)]
+        else:
+            found = [(folder / "refs" / revision).read_text("ascii").strip()]
+    except (OSError, ValueError):
+        return ""
+    return found[0] if len(found) == 1 and is_commit(found[0]) else ""
+
+
+def commit_of(key: str, revision: str, file: str, *, gated: bool = False) -> str:
+    """The commit that a revision of a data set stands for; a branch is asked for once a process.
+
+    Args:
+        file: a file of the data set, whose head the hub is asked for.
+        gated: whether the hub asks for consent; for the message.
+
+    Raises:
+        AccessError: the hub cannot tell, and the client's cache holds no commit of the revision.
+
+    Example:
+        >>> from patent_mteb.data.hub import commit_of
+        >>> commit_of("datalyes/DAPFAM_patent", "780f4011d60297fc6e97a4119b0c516d13afea2d", "corpus.parquet")[:7]
+        '780f401'
+    """
+    held = cached_commit(key, revision)
+    if is_commit(revision) or (held and is_short(revision)):
+        return held
+    known = (*_state(), key, revision)
+    if known not in _commits:
+        try:
+            with _told(key, revision, file, gated):
+                _commits[known] = _asked(key, revision, file)
+            if not is_short(revision):
+                with suppress(OSError):  # a read-only cache
+                    write_text(_cache_of(key) / "refs" / revision, _commits[known])
+        except AccessError as error:
+            if not held:
+                raise
+            logger.warning("%s; commit %s of %s is taken from the hub client's cache", error.problem, held[:12], key)
+            _commits[known] = held
+    return _commits[known]
+
+
+def fetch(key: str, commit: str, file: str, *, gated: bool = False) -> Path:
+    """Local path of a file of a commit, from the client's cache or from the hub.
+
+    Raises:
+        AccessError: it is not in the cache and cannot be fetched; says what happened and what to do.
+
+    Example:
+        >>> from patent_mteb.data.hub import fetch
+        >>> fetch("org/data", 40 * "0", "corpus.parquet")  # offline
+        Traceback (most recent call last):
+        patent_mteb.errors.AccessError: corpus.parquet: the data set org/data at revision 000000000000 is not in the local cache, ...
+    """
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+
+    held = try_to_load_from_cache(key, file, revision=commit, repo_type="dataset")
+    if isinstance(held, str):
+        return Path(held)
+    with _told(key, commit, file, gated):
+        return Path(hf_hub_download(key, file, repo_type="dataset", revision=commit))
+
+
+def forget() -> None:
+    """Ask the hub anew: for branches that may have moved, and for what it refused.
+
+    Example:
+        >>> from patent_mteb.data.hub import forget
+        >>> forget()
+    """
+    _commits.clear()
+    _failures.clear()
+
+
+def _cache_of(key: str) -> Path:
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=key, repo_type="dataset")
+
+
+def _state() -> tuple[object, ...]:
+    """What an answer of the hub depends on beside the question."""
+    from huggingface_hub import constants, get_token
+
+    return constants.ENDPOINT, constants.HF_HUB_CACHE, constants.HF_HUB_OFFLINE, get_token()
+
+
+def _asked(key: str, revision: str, file: str) -> str:
+    """The commit as the hub names it in the head of a file; a short hash that it does not take is looked for among its commits."""
+    from huggingface_hub import HfApi, get_hf_file_metadata, hf_hub_url
+    from huggingface_hub.errors import FileMetadataError, RemoteEntryNotFoundError, RevisionNotFoundError
+
+    commit: str | None
+    try:
+        commit = get_hf_file_metadata(hf_hub_url(key, file, repo_type="dataset", revision=revision)).commit_hash
+    except RemoteEntryNotFoundError as error:
+        commit = error.response.headers.get("X-Repo-Commit")
+        if commit is None:
+            raise
+    except RevisionNotFoundError:
+        commits = HfApi().list_repo_commits(key, repo_type="dataset") if is_short(revision) else []
+        found = [one.commit_id for one in commits if one.commit_id.startswith(revision)]
+        if len(found) != 1:
+            raise
+        commit = found[0]
+    if commit is None or not is_commit(commit):
+        raise FileMetadataError("no commit was named")
+    return commit
+
+
+@contextmanager
+def _told(key: str, revision: str, file: str, gated: bool) -> Iterator[None]:
+    """What the hub's client raises, as one message that is remembered."""
+    from huggingface_hub.errors import EntryNotFoundError, HTTPError, LocalEntryNotFoundError  # type: ignore[attr-defined]
+
+    whole, part = (*_state(), key, revision), (*_state(), key, revision, file)
+    if known := _failures.get(whole) or _failures.get(part):
+        raise AccessError(known.problem, path=known.path, remedy=known.remedy)
+    try:
+        yield
+    except (HTTPError, OSError, EntryNotFoundError) as error:
+        cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, Exception) else error
+        problem, remedy = _diagnosis(cause, key, revision, file, gated)
+        told = AccessError(problem, path=file, remedy=remedy)
+        _failures[part if isinstance(cause, EntryNotFoundError) else whole] = told
+        raise told from error
+
+
+def _diagnosis(error: Exception, key: str, revision: str, file: str, gated: bool) -> tuple[str, str]:
+    """What happened, and what to do about it."""
+    from huggingface_hub import constants, errors
+
+    consent = f"accept its conditions at https://huggingface.co/datasets/{key} and log in with 'hf auth login' or set HF_TOKEN"
+    newer = "upgrade patent-mteb, the data set may have been published anew"
+    again = "try again later"
+    if isinstance(error, errors.GatedRepoError):
+        return f"access to the data set {key} is not granted, it is gated", consent
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return f"the hub has no data set {key}, or does not show it without a token that may see it", f"{consent}; {newer}"
+    if isinstance(error, errors.RevisionNotFoundError):
+        return f"the hub has no revision {revision} of the data set {key}", newer
+    if isinstance(error, errors.RemoteEntryNotFoundError):
+        return f"the data set {key} has no file {file} at revision {revision[:12]}", newer
+    if isinstance(error, errors.HfHubHTTPError):
+        status = error.response.status_code
+        if status in (401, 403):
+            return f"the hub refuses access to the data set {key} (HTTP {status})", f"look at the token that HF_TOKEN holds; {consent}"
+        if status == 429:
+            return f"the hub has had too many requests for the data set {key} (HTTP 429)", f"{again}, or log in with 'hf auth login'"
+        return f"the hub failed at the data set {key} (HTTP {status})", again
+    missing = f"the data set {key} at revision {revision[:12]} is not in the local cache"
+    first = f"{consent}, " if gated else ""
+    if isinstance(error, errors.OfflineModeIsEnabled):
+        return f"{missing}, and the hub is not asked in offline mode", f"{first}connect to the network and unset HF_HUB_OFFLINE"
+    if isinstance(error, errors.FileMetadataError):
+        return f"{constants.ENDPOINT} does not answer as the hub does ({error})", "correct or unset HF_ENDPOINT, look at proxy and firewall"
+    if isinstance(error, OSError) and error.errno in _FULL_DISK:
+        return f"the data set {key} cannot be written to {constants.HF_HUB_CACHE} ({error.strerror})", "mend it, or set HF_HOME elsewhere"
+    told = f"{missing} and the hub at {constants.ENDPOINT} cannot be reached ({type(error).__name__})"
+    return told, f"{first}connect to the network, or look at proxy, firewall and HF_ENDPOINT"
