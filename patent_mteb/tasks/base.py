@@ -27,6 +27,14 @@ logger = logging.getLogger(__name__)
 __all__ = ["PatentTask", "PatentTaskMetadata", "check_embeddings", "class_name", "make_task", "sample_twin", "task_metadata"]
 
 
+_INSTRUCTIONS = {
+    "Classification": "Given a patent, find its class",
+    "MultilabelClassification": "Given a patent, find all categories that it belongs to",
+    "Clustering": "Identify the technology that the given patent belongs to",
+}
+"""What an instruction model is told by a task that says nothing of its own, where mteb would tell it nothing."""
+
+
 class PatentTaskMetadata(TaskMetadata):
     """mteb's metadata, with descriptive statistics kept in the user cache (mteb would write them into its own installation)."""
 
@@ -42,7 +50,8 @@ def task_metadata(
 
     Args:
         kind: mteb's task type, such as ``Retrieval``.
-        more: fields of mteb's ``TaskMetadata`` that differ from the benchmark's, such as ``task_subtypes`` or ``adapted_from``.
+        more: fields of mteb's ``TaskMetadata`` that differ from the benchmark's, such as ``task_subtypes`` or ``adapted_from``;
+            ``prompt`` is the instruction for instruction models: ``{"query": ...}`` for retrieval, a sentence elsewhere.
 
     Example:
         >>> from patent_mteb.tasks.base import task_metadata
@@ -58,6 +67,7 @@ def task_metadata(
         "reference": facts.reference,
         "dataset": {"path": data.key, "revision": data.revision or "unreleased"},
         "type": kind,
+        "prompt": _INSTRUCTIONS.get(kind),
         "category": "t2t" if kind in ("Retrieval", "STS") else "t2c",
         "modalities": ["text"],
         "eval_splits": [facts.split],

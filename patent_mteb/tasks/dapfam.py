@@ -2,7 +2,8 @@
 
 Documents, queries and relations are the published tables; a pair is relevant iff its ``relevance_score`` is positive
 (WIPO-AT §3.8, the same as DAPFAM §3.4); sampled negatives (``domain_rel`` = ``NC``) are not relevant like everything that is not
-judged. Rankings are over the full corpus.
+judged. Rankings are over the full corpus. An instruction model is told what mteb's own DAPFAM tasks tell it: they name no
+instruction, and so it is mteb's general one for retrieval.
 """
 
 from __future__ import annotations

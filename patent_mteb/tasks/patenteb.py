@@ -21,7 +21,7 @@ from mteb.abstasks.sts import AbsTaskSTS
 
 from patent_mteb import files
 from patent_mteb._mteb import PairHooks
-from patent_mteb.data.sources import DataSet, Source
+from patent_mteb.data.sources import Source
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.models.prompts import TASK_PROMPTS
@@ -41,6 +41,18 @@ from patent_mteb.tasks.checks import (
     texts_of,
 )
 from patent_mteb.tasks.frozen import FrozenTask
+from patent_mteb.tasks.patenteb_specs import (
+    CLASSES,
+    CLUSTERS,
+    PARAPHRASES,
+    RETRIEVAL,
+    CitationSpec,
+    ClassSpec,
+    ClusterSpec,
+    FragmentSpec,
+    ParaphraseSpec,
+    Spec,
+)
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
@@ -58,71 +70,13 @@ FACTS = Facts(
   year = {2025},
 }""",
     license="cc-by-nc-sa-4.0",
-    date=("1964-01-01", "2023-12-31"),
+    date=("1980-01-01", "2023-06-20"),
     prefix="PatenTEB",
     headline="PatenTEBRetrievalMIXED",
     domain_tasks={"PatenTEBRetrievalMIXED": {"in": "PatenTEBRetrievalIN", "out": "PatenTEBRetrievalOUT"}},
     prompt_rows=tuple(TASK_PROMPTS.items()),
     paper="patenteb",
 )
-
-REVISIONS = {
-    "retrieval_IN": "161c119f15561d9b6adcde2a759cdf76a17b0a62",
-    "retrieval_MIXED": "cabb81aa342a192678062832dad877e82c1b47ed",
-    "retrieval_OUT": "d156b1ec2d307af32a366c9c44fedc56808ed49b",
-    "title2full": "6ce1198",
-    "problem2full": "8610033",
-    "effect2full": "7159382",
-    "class_text2ipc3": "5a30106",
-    "class_bloom": "62c95f3",
-    "para_problem": "4247eb8",
-    "para_solution": "93112dc",
-    "clusters_ext_full_ipc": "6bbeebd",
-}
-"""Pinned commits as far as they are known; the other sets are read from the branch ``main``."""
-
-
-@dataclass(frozen=True)
-class Spec:
-    """One task: its name in the suite and in the paper, and the columns it reads."""
-
-    name: str
-    table: str
-    description: str
-
-    @property
-    def data(self) -> DataSet:
-        return DataSet(f"datalyes/{self.table}", "patenteb", REVISIONS.get(self.table, "main"), gated=True)
-
-
-@dataclass(frozen=True)
-class CitationSpec(Spec):
-    """Symmetric retrieval from (query, positive, negative) rows."""
-
-
-@dataclass(frozen=True)
-class FragmentSpec(Spec):
-    """Asymmetric retrieval: a fragment of each row asks for another text of the same row."""
-
-    query: str = ""
-    document: str = ""
-
-
-@dataclass(frozen=True)
-class ClassSpec(Spec):
-    """Classification of the text in ``texts``, or of the concatenated embeddings of two texts."""
-
-    texts: tuple[str, ...] = ("text",)
-
-
-@dataclass(frozen=True)
-class ParaphraseSpec(Spec):
-    """Correlation of cosine similarity and a binary label."""
-
-
-@dataclass(frozen=True)
-class ClusterSpec(Spec):
-    """Clustering into as many clusters as there are labels."""
 
 
 def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, pa.Table]:
@@ -341,32 +295,6 @@ class Clustering(FrozenTask):
         return {"v_measure": found.v_measure, "ari": found.ari, "nmi": found.nmi, "n_clusters": found.clusters}
 
 
-RETRIEVAL: tuple[Spec, ...] = (
-    CitationSpec("PatenTEBRetrievalIN", "retrieval_IN", "Given a patent, retrieve cited patents of the same IPC3 classes."),
-    CitationSpec("PatenTEBRetrievalMIXED", "retrieval_MIXED", "Given a patent, retrieve cited patents whose IPC3 classes partly differ."),
-    CitationSpec("PatenTEBRetrievalOUT", "retrieval_OUT", "Given a patent, retrieve cited patents without a common IPC3 class."),
-    FragmentSpec("PatenTEBTitle2Full", "title2full", "Given a title, retrieve the patent without it.", "title", "full_text"),
-    FragmentSpec("PatenTEBProblem2Full", "problem2full", "Given a problem, retrieve the patent that solves it.", "problem", "full_text"),
-    FragmentSpec("PatenTEBProblem2Solution", "problem2solution", "Given a problem, retrieve its solution.", "problem", "solution"),
-    FragmentSpec("PatenTEBEffect2Full", "effect2full", "Given an effect, retrieve the patent that has it.", "effect", "full_text"),
-    FragmentSpec(
-        "PatenTEBEffect2Substance", "effect2substance", "Given an effect, retrieve the substance behind it.", "effect", "substance"
-    ),
-)
-CLASSES: tuple[Spec, ...] = (
-    ClassSpec("PatenTEBText2IPC3", "class_text2ipc3", "Classify a patent by its dominant IPC3 class."),
-    ClassSpec("PatenTEBBloom", "class_bloom", "Classify a patent by when its citations come: early, normal or late in its class."),
-    ClassSpec("PatenTEBNLIOldNew", "class_nli_oldnew", "Tell which of two linked patents is the newer one.", ("q_text", "t_text")),
-)
-PARAPHRASES: tuple[Spec, ...] = (
-    ParaphraseSpec("PatenTEBParaProblem", "para_problem", "Tell whether two problem statements belong to the same invention."),
-    ParaphraseSpec("PatenTEBParaSolution", "para_solution", "Tell whether two solution statements belong to the same invention."),
-)
-CLUSTERS: tuple[Spec, ...] = (
-    ClusterSpec("PatenTEBFullIPCClustering", "clusters_ext_full_ipc", "Group patents with the same full list of IPC codes."),
-    ClusterSpec("PatenTEBInventorClustering", "clusters_inventor", "Group patents of the same inventors."),
-)
-
 _KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {
     CitationSpec: (CitationRetrieval, "Retrieval", "ndcg_at_10"),
     FragmentSpec: (FragmentRetrieval, "Retrieval", "ndcg_at_10"),
@@ -378,7 +306,8 @@ _KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {
 
 def _task(spec: Spec) -> type[PatentTask]:
     base, kind, main_score = _KINDS[type(spec)]
-    metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score)
+    prompt = {"query": spec.instruction} if kind == "Retrieval" else spec.instruction
+    metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score, prompt=prompt)
     return make_task(base, __name__, metadata, data=spec.data, spec=spec)
 
 

@@ -290,6 +290,7 @@ def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:
                 "Retrieval",
                 f"Given a patent by its {text}, retrieve the patents that it cites or that cite it as X, Y or A.",
                 "ndcg_at_10",
+                prompt={"query": f"Given a patent ({text}), retrieve patents that it cites or that cite it"},
             ),
             representation=name,
         )

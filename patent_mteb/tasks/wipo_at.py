@@ -207,11 +207,13 @@ def _view(tables: beir.BeirFolder, name: str, keys: Mapping[str, Any], folder: P
     return view
 
 
+INSTRUCTION = "Given a patent, retrieve patents that it cites"
+
 RETRIEVAL_TASKS = tuple(
     make_task(
         CitationRetrieval,
         __name__,
-        task_metadata(FACTS, DATA, cell.name, "Retrieval", cell.description, "ndcg_at_10"),
+        task_metadata(FACTS, DATA, cell.name, "Retrieval", cell.description, "ndcg_at_10", prompt={"query": INSTRUCTION}),
         cell=cell,
     )
     for cell in CELLS
@@ -327,7 +329,10 @@ def _label_task(
     within = f"fine categories of {label_set.coarse}" if label_set.coarse else "coarse categories"
     description = f"{what} of {label_set.landscape} assistive-technology patents by the {within} (text: {', '.join(fields)})."
     name = f"WIPOAT{label_set.name}{short}{suffix}"
-    return make_task(base, __name__, task_metadata(FACTS, DATA, name, kind, description, main_score), label_set=label_set, fields=fields)
+    what_it_has = "assistive-technology categories" + (f" within {label_set.coarse}" if label_set.coarse else "")
+    instruction = f"Given a patent, find {'its' if kind == 'Clustering' else 'all its'} {what_it_has}"
+    metadata = task_metadata(FACTS, DATA, name, kind, description, main_score, prompt=instruction)
+    return make_task(base, __name__, metadata, label_set=label_set, fields=fields)
 
 
 CLASSIFICATION_TASKS = tuple(
