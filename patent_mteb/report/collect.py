@@ -181,7 +181,7 @@ class _Reader:
                 self.note(path, f"{error.problem}; left out", error.remedy)
                 continue
             version = str(content.get("mteb_version") or "")
-            yield Result(source, task, name, world, data_revision, subset, scores, date, version, path)
+            yield Result(source, task, name, world, data_revision, subset, scores, date, version, path, prompts=entry.get("prompts"))
 
     def count_unknown(self) -> None:
         """A message for each task that no benchmark has."""

@@ -101,6 +101,7 @@ class Result:
         mteb_version: as noted in the file, or empty.
         path: the file.
         queries: its per-query scores, if they are there and are its own.
+        prompts: what was put before its texts, as the result has it; None in results of before that was recorded.
     """
 
     source: ModelFolder
@@ -114,6 +115,7 @@ class Result:
     mteb_version: str
     path: Path
     queries: Path | None = None
+    prompts: Any = None
 
 
 def result_row(result: Result) -> dict[str, Any]:
@@ -151,7 +153,7 @@ def result_row(result: Result) -> dict[str, Any]:
         "data_revision": result.data_revision,
         "subset": result.subset,
         "split": task.split,
-        "prompt": visible(prompt_used(source.model, source.settings, source.meta, result.name)),
+        "prompt": visible(prompt_used(result.prompts, source.meta, result.name)),
         "versions": visible(versions),
         "date": datetime.fromtimestamp(result.date, UTC).isoformat(timespec="seconds") if result.date else "",
         "parameters": float(parameters) if isinstance(parameters, (int, float)) and 0 < parameters < _MOST else None,

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from mteb.abstasks import AbsTask
 from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.types import PromptType
 
 from patent_mteb._mteb import TaskHooks
 from patent_mteb.data import sources
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root
+from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 
@@ -167,6 +169,17 @@ class PatentTask(TaskHooks, AbsTask):
 
     def admit(self, model: MTEBModels, **arguments: Any) -> None:
         check_identity(model, arguments.get("encode_kwargs"))
+
+    def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
+        """The roles that the texts of the split are encoded in."""
+        return (None,)
+
+    def prompts(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
+        """What the model puts before the texts of each role (:func:`~patent_mteb.models.prompt_record.prompts_put`)."""
+        return prompts_put(model, self.metadata, self.roles(data_split), arguments["hf_split"], arguments["hf_subset"])
+
+    def told(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
+        return {**scores, "prompts": self.prompts(model, data_split, **arguments)}
 
     def checked(self, scores: Any) -> Any:
         """The scores, if the main one is a number: a NaN is no score.

@@ -95,6 +95,10 @@ class FrozenTask(PatentTask):
         with timer("Scoring", split=hf_split, subset=hf_subset):
             return self.score(embeddings, data_split)
 
+    def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
+        roles: dict[str, str] = getattr(data_split, "roles", {})
+        return tuple(None if role is None else PromptType(role) for role in dict.fromkeys(roles.get(name) for name in data_split.texts))
+
     def describe_split(self, split: str, **arguments: Any) -> Any:
         ((data,),) = [list(splits.values()) for splits in (self.dataset or {}).values()]
         return {

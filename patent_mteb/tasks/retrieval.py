@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+from mteb.types import PromptType
 
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import Judged, retrieval_scores
@@ -125,8 +126,11 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             scores = super().evaluate_split(listening, data_split, **arguments)
             run, judged = listening.run or Run.from_dict({}), None
         evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
-        hand_on(evaluation)
+        hand_on(replace(evaluation, prompts=self.prompts(model, data_split, **arguments)))
         return {**scores, **evaluation.scores}
+
+    def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
+        return (PromptType.query, PromptType.document)
 
     def _on_arrays(self, prediction_folder: Path | None) -> bool:
         plain = not (self.skip_first_result or self.ignore_identical_ids) and 1 in self.k_values
