@@ -18,7 +18,7 @@ from patent_mteb.report.suite import SuiteTask
 
 __all__ = ["RESULT_SCHEMA", "SCORE_SCHEMA", "ModelFolder", "Result", "ScoreRow", "result_row", "score_rows"]
 
-_NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries")
+_NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries", "n_queries_in_corpus")
 _MOST = 2**63
 _COUNTS = ("_n_queries", "_n_pairs")
 

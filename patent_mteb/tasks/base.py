@@ -38,7 +38,14 @@ _INSTRUCTIONS = {
 
 
 class PatentTaskMetadata(TaskMetadata):
-    """mteb's metadata, with descriptive statistics kept in the user cache (mteb would write them into its own installation)."""
+    """mteb's metadata, with descriptive statistics kept in the user cache (mteb would write them into its own installation).
+
+    Attributes:
+        text_parts: the sections of the texts of a role (``query``, ``document`` or ``text``), in order, where they can be told apart: a
+            text of one section, or of several with ``[SEP]`` between them. Section tags and input variants read them.
+    """
+
+    text_parts: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  (pydantic gives each its own)
 
     @property
     def descriptive_stat_path(self) -> Path:

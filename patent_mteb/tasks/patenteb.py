@@ -33,7 +33,9 @@ from patent_mteb.tasks.checks import (
     ids_of,
     label_names,
     refuse_constant,
+    refuse_contradictions,
     refuse_trivial_clusters,
+    refuse_truncated,
     refuse_unscorable,
     say,
     say_leakage,
@@ -89,6 +91,7 @@ def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, p
     table = files.read_parquet(path, list(required))
     if table.num_rows == 0:
         raise DataError("the table is empty", path=path, remedy="download the file again")
+    refuse_truncated(source, f"{split}/data.parquet", table.num_rows)
     return path, table
 
 
@@ -106,7 +109,8 @@ class CitationRetrieval(PatentRetrieval):
     def load_tables(self) -> RetrievalTables:
         path, table = _table(self.source, "test", ("q", "pos", "neg", "q_text", "pos_text", "neg_text"))
         ids = {role: ids_of(table, role, path, optional=role == "neg") for role in ("q", "pos", "neg")}
-        say(path, {f"of {table.num_rows} rows have no negative": ids["neg"].count("")})
+        alone = sum(query == document for query, document in zip(ids["q"], ids["pos"], strict=True))
+        say(path, {f"of {table.num_rows} rows have no negative": ids["neg"].count(""), "rows judge a query by itself (ignored)": alone})
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
         qrels: slices.Qrels = {}
@@ -263,6 +267,9 @@ class Paraphrase(PairHooks, PatentTask, AbsTaskSTS):
             if label not in ("0", "1"):
                 raise DataError(f"label '{label}' is neither 0 nor 1", path=path, row=row, remedy="correct the label")
         refuse_constant(labels, path, "pairs")
+        if {"q", "t"} <= set(table.column_names):
+            pairs = list(zip(ids_of(table, "q", path), ids_of(table, "t", path), strict=True))
+            refuse_contradictions(pairs, labels, path, "pair")
         first, second = texts_of(table, "text1", path), texts_of(table, "text2", path)
         self._ipc3 = np.array(_ipc3_of(table))
         return Dataset.from_dict({"sentence1": first, "sentence2": second, "score": [float(label) for label in labels]})
@@ -307,7 +314,7 @@ _KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {
 def _task(spec: Spec) -> type[PatentTask]:
     base, kind, main_score = _KINDS[type(spec)]
     prompt = {"query": spec.instruction} if kind == "Retrieval" else spec.instruction
-    metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score, prompt=prompt)
+    metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score, prompt=prompt, text_parts=spec.parts)
     return make_task(base, __name__, metadata, data=spec.data, spec=spec)
 
 

@@ -179,7 +179,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             judged: the judged documents of this run, where they were found already.
         """
         judged = judged or Judged(run.docs, qrels, run.query_ids, run.doc_ids)
-        scores: dict[str, float] = {"n_queries": len(qrels)}
+        overlap = sum(query in self.tables.corpus for query in qrels)
+        scores: dict[str, float] = {"n_queries": len(qrels), "n_queries_in_corpus": overlap}
         members: dict[str, Set[str]] = {}
         for name, part in self.tables.slices.items():
             found = judged.scores(self.slice_measures, part)

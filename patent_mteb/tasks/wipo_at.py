@@ -42,6 +42,7 @@ logger = logging.getLogger(__name__)
 
 DATA = DataSet("WIPO-AT", "wipo_at")
 
+PARTS_OF_VIEW = {"Abstract": ("abstract",), "Claim1": ("claim",), "Claims": ("claim",)}
 QUERY_VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims")
 CORPUS_VIEWS = ("TA", "TAC", "Claim1", "Abstract", "DWPIFull", "DWPITA")
 
@@ -58,6 +59,12 @@ class Cell:
         if self.query == self.corpus == "TAC":
             return "PatentCitationRetrieval"
         return f"WIPOAT{self.query}To{self.corpus}Retrieval"
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The views that are one section."""
+        views = {"query": self.query, "document": self.corpus}
+        return {role: PARTS_OF_VIEW[view] for role, view in views.items() if view in PARTS_OF_VIEW}
 
     @property
     def description(self) -> str:
@@ -213,7 +220,9 @@ RETRIEVAL_TASKS = tuple(
     make_task(
         CitationRetrieval,
         __name__,
-        task_metadata(FACTS, DATA, cell.name, "Retrieval", cell.description, "ndcg_at_10", prompt={"query": INSTRUCTION}),
+        task_metadata(
+            FACTS, DATA, cell.name, "Retrieval", cell.description, "ndcg_at_10", prompt={"query": INSTRUCTION}, text_parts=cell.parts
+        ),
         cell=cell,
     )
     for cell in CELLS
