@@ -1,0 +1,31 @@
+"""Section tags in texts whose sections are joined by a blank, for PatentMap's models: known sections say where they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from patent_mteb.models.registry import section_tags
+from patent_mteb.patents import views
+
+__all__ = ["tagged_by_ends"]
+
+
+def tagged_by_ends(text: str, sections: Mapping[str, str]) -> str:
+    """A text with ``[SEP]`` and a tag before each section that it ends with; what is left before them (the title) carries none.
+
+    Args:
+        text: sections joined by blanks, the title first.
+        sections: name -> text of the sections behind the title, in their order; one that the text does not hold there is passed over.
+
+    Example:
+        >>> from patent_mteb.tasks.tagged import tagged_by_ends
+        >>> tagged_by_ends("Pump It pumps. 1. A pump.", {"abstract": "It pumps.", "claim": "1. A pump."})
+        'Pump [SEP] [abstract] It pumps. [SEP] [claim] 1. A pump.'
+    """
+    rest, tagged = text.strip(), []
+    for name, section in reversed(sections.items()):
+        known = section.strip()
+        if known and rest.endswith(known):
+            rest = rest.removesuffix(known).rstrip()
+            tagged.append(section_tags(known, (name,)))
+    return views.join_sections((rest, *reversed(tagged)), views.SEPARATOR)
