@@ -53,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     wrap.add_argument("--layers", type=int, metavar="N", help="keep the first N transformer layers (PatenTEB Table 9)")
     wrap.add_argument("--input", metavar="VARIANT", help="edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)")
-    wrap.add_argument("--section-tags", action="store_true", help="PatentMap: put section tags into the texts")
+    wrap.add_argument("--section-tags", action="store_true", help="put PatentMap's section tags before the known sections of a text")
     wrap.add_argument("--dims", type=int, metavar="D", help="keep the first D dimensions, renormalised")
     wrap.add_argument("--passages", type=int, metavar="TOKENS", help="search windows of so many tokens")
     wrap.add_argument("--stride", type=int, metavar="TOKENS", help="tokens between the starts of two windows; without it no overlap")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
 from patent_mteb.errors import ModelError
+from patent_mteb.models.registry import section_tags
+from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.tasks.base import PatentTask, check_embeddings
 
 __all__ = ["FrozenTask", "encode_texts"]
@@ -94,6 +97,15 @@ class FrozenTask(PatentTask):
                 embeddings |= dict(zip(ours, np.split(matrix, ends[:-1]), strict=True))
         with timer("Scoring", split=hf_split, subset=hf_subset):
             return self.score(embeddings, data_split)
+
+    def texts_for(self, model: Any, data_split: Any) -> Any:
+        """The data of the split, with section tags for the models that read them where the sections can be told apart."""
+        parts = getattr(self.metadata, "text_parts", {})
+        if not parts or not reads_section_tags(model.mteb_model_meta):
+            return data_split
+        of_part = {name: parts[getattr(data_split, "roles", {}).get(name, "text")] for name in data_split.texts}
+        texts = {name: [section_tags(text, of_part[name]) for text in part] for name, part in data_split.texts.items()}
+        return replace(data_split, texts=texts)
 
     def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
         roles: dict[str, str] = getattr(data_split, "roles", {})

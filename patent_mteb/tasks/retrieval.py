@@ -23,12 +23,14 @@ from mteb.types import PromptType
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import Judged, retrieval_scores
 from patent_mteb.metrics.slices import Qrels
+from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.search.base import ArraySearch, SearchContext, text_dataset
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.perquery import Evaluation, hand_on
+from patent_mteb.tasks.tagged import tagged_texts
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -128,6 +130,14 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
         hand_on(replace(evaluation, prompts=self.prompts(model, data_split, **arguments)))
         return {**scores, **evaluation.scores}
+
+    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
+        """The data of the split, with section tags for the models that read them where the sections can be told apart."""
+        parts = getattr(self.metadata, "text_parts", {})
+        if not parts or not reads_section_tags(model.mteb_model_meta):
+            return data_split
+        corpus, queries = (tagged_texts(self.tables.corpus, parts.get("document")), tagged_texts(self.tables.queries, parts.get("query")))
+        return replace(self.tables, corpus=corpus, queries=queries).split()
 
     def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
         return (PromptType.query, PromptType.document)

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from patent_mteb.models.registry import section_tags
 from patent_mteb.patents import views
 
-__all__ = ["tagged_by_ends"]
+__all__ = ["tagged_by_ends", "tagged_texts"]
 
 
-def tagged_by_ends(text: str, sections: Mapping[str, str]) -> str:
+def tagged_texts(texts: Mapping[str, str], parts: Sequence[str] | None) -> dict[str, str]:
+    """Texts by id with the tags of their sections, as :func:`~patent_mteb.models.registry.section_tags` puts them; unchanged without parts.
+
+    Example:
+        >>> from patent_mteb.tasks.tagged import tagged_texts
+        >>> tagged_texts({"EP1": "Pump [SEP] It pumps."}, ("title", "abstract"))
+        {'EP1': 'Pump [SEP] [abstract] It pumps.'}
+    """
+    return dict(texts) if parts is None else {key: section_tags(text, parts) for key, text in texts.items()}
+
+
+def tagged_by_ends(text: str, sections: dict[str, str]) -> str:
     """A text with ``[SEP]`` and a tag before each section that it ends with; what is left before them (the title) carries none.
 
     Args:

@@ -22,7 +22,6 @@ from patent_mteb import files
 from patent_mteb.data.sources import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
-from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents import views
 from patent_mteb.protocols import multi_hot
@@ -39,7 +38,7 @@ from patent_mteb.tasks.checks import refuse_trivial_clusters, say
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.labelled import LabelledTexts, labelled_texts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
-from patent_mteb.tasks.tagged import tagged_by_ends
+from patent_mteb.tasks.tagged import tagged_by_ends, tagged_texts
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -212,7 +211,7 @@ class CitationRetrieval(PatentRetrieval):
 
     def _tagged(self, texts: Mapping[str, str], view: str) -> dict[str, str]:
         if view in PARTS_OF_VIEW:
-            return {key: section_tags(text, PARTS_OF_VIEW[view]) for key, text in texts.items()}
+            return tagged_texts(texts, PARTS_OF_VIEW[view])
         folder = self.source.path()
         tables = read_folder(folder, self.source.revision).tables
         known = {

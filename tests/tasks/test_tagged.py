@@ -47,3 +47,34 @@ def test_every_wipo_at_text_of_the_sample_carries_its_tags():
             assert bare.replace(" [SEP] ", " ") == plain[key]
             checked += len(held)
     assert checked > 1000
+
+
+@pytest.mark.parametrize("name", ["PatenTEBTitle2Full.sample", "SophiaClmsRetrieval.sample"])
+def test_the_setting_reaches_retrieval_texts_of_any_model(name):
+    task, model = mteb.get_task(name), HashEncoder()
+    task.load_data()
+    ((split,),) = [list(parts.values()) for parts in task.dataset.values()]
+    assert task.texts_for(model, split) is split
+    model.mteb_model_meta = model.mteb_model_meta.model_copy(update={"experiment_kwargs": {"section_tags": True}})
+    found = task.texts_for(model, split)
+    if name.startswith("Sophia"):
+        assert [*found["queries"]["text"]] == [f"[claim] {text}" for text in split["queries"]["text"]]
+        assert [*found["corpus"]["text"]] == [*split["corpus"]["text"]]
+    else:
+        assert [*found["queries"]["text"]] == [*split["queries"]["text"]]
+        pairs = list(zip(found["corpus"]["text"], split["corpus"]["text"], strict=True))
+        assert all(
+            tagged == "[abstract] " + plain.replace(" [SEP] ", " [SEP] [claim] ", 1) for tagged, plain in pairs if plain.count("[SEP]") == 1
+        )
+        assert sum(plain.count("[SEP]") == 1 for _, plain in pairs) > 100
+
+
+def test_the_setting_reaches_classified_texts_of_any_model():
+    task, model = mteb.get_task("PatenTEBText2IPC3.sample"), HashEncoder()
+    model.mteb_model_meta = model.mteb_model_meta.model_copy(update={"experiment_kwargs": {"section_tags": True}})
+    data = task.load_split()
+    found = task.texts_for(model, data)
+    assert found.labels == data.labels
+    for tagged, plain in zip(found.texts["test text"], data.texts["test text"], strict=True):
+        title, *rest = plain.split(" [SEP] ")
+        assert tagged == " [SEP] ".join([title, *(f"{tag} {part}" for tag, part in zip(("[abstract]", "[claim]"), rest, strict=False))])
