@@ -83,12 +83,17 @@ class TaskHooks:
         """The scores of a model, if they may be filed."""
         return scores
 
+    def told(self, scores: Any, model: Any, data_split: Any, **arguments: Any) -> Any:
+        """The scores with what the model was told, to be filed beside them."""
+        return scores
+
     def admit(self, model: Any, **arguments: Any) -> None:
         """Refuse a model whose scores could not be told from another's."""
 
     def _evaluate_subset(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         self.admit(model, **arguments)
-        return self.checked(self.evaluate_split(model, data_split, **arguments), model)
+        scores = self.told(self.evaluate_split(model, data_split, **arguments), model, data_split, **arguments)
+        return self.checked(scores, model)
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **arguments: Any) -> Any:
         return self.describe_split(split, **arguments)

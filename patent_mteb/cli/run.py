@@ -48,7 +48,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--prediction-folder", type=Path, metavar="DIR", help="keep the rankings or predictions there")
     wrap = parser.add_argument_group("composition", "applied in this order; each setting is part of the identity of the results")
     wrap.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
-    wrap.add_argument("--section-tags", action="store_true", help="PatentMap: put section tags into the texts")
+    wrap.add_argument(
+        "--max-tokens", type=int, metavar="N", help="read no more tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)"
+    )
+    wrap.add_argument("--layers", type=int, metavar="N", help="keep the first N transformer layers (PatenTEB Table 9)")
+    wrap.add_argument("--input", metavar="VARIANT", help="edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)")
+    wrap.add_argument("--section-tags", action="store_true", help="put PatentMap's section tags before the known sections of a text")
     wrap.add_argument("--dims", type=int, metavar="D", help="keep the first D dimensions, renormalised")
     wrap.add_argument("--passages", type=int, metavar="TOKENS", help="search windows of so many tokens")
     wrap.add_argument("--stride", type=int, metavar="TOKENS", help="tokens between the starts of two windows; without it no overlap")
@@ -111,7 +116,16 @@ def _model(args: argparse.Namespace) -> Any:
 
     try:
         return compose(
-            load(args.model, args.model_revision, args.device, prompts=not args.no_prompts, precision=args.precision),
+            load(
+                args.model,
+                args.model_revision,
+                args.device,
+                prompts=not args.no_prompts,
+                precision=args.precision,
+                max_tokens=args.max_tokens,
+                layers=args.layers,
+                input=args.input,
+            ),
             store=common.store_folder(args),
             section_tags=args.section_tags,
             dims=args.dims,

@@ -162,14 +162,14 @@ class Source:
         """What could be changed by others: neither the hub's cache nor a folder that is not there."""
         if self.kind == "sample":
             return sample_root(self.data.recipe)
-        known = self.revision == self.data.revision or self.revision.startswith("local-")
+        known = self.data.holds(self.revision) or self.revision.startswith("local-")
         return self.folder if known else None
 
     def _unchanged(self, folder: Path) -> bool:
         if self.kind == "sample":
             return _whole(folder)
-        if self.revision == self.data.revision:
-            return _is_download(folder, self.revision)
+        if self.data.holds(self.revision):
+            return _downloaded(folder) == self.revision
         return self.revision == f"local-{content_hash(folder)}"
 
 

@@ -1,8 +1,9 @@
 """InScope@k: how many of the first k retrieved patents share an IPC code with the query (Sophia-Bench, section 4.32, eq. 1).
 
 Codes are compared after truncation to a level. The paper measures section, subclass and subgroup at k in 1, 5, 10, 20, 50, 100.
-The denominator is always k, as in the equation: places that a short ranking leaves empty count as out of scope, and so does
-every place of a query without codes.
+The denominator is always k, as in the equation: places that a short ranking leaves empty count as out of scope. The mean is over
+the queries that have a code at the level; the equation divides by all of them, which is the same where each has one, as in the paper
+(:func:`inscope_scores` gives both numbers of queries).
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
+from patent_mteb.models.adjusted import adjusted
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.registry import without_prompts
 from patent_mteb.models.zero_shot import local_nli_meta
@@ -149,12 +150,16 @@ def load(
     *,
     prompts: bool = True,
     precision: str | None = None,
+    max_tokens: int | None = None,
+    layers: int | None = None,
+    input: str | None = None,
     **kwargs: Any,
 ) -> Any:
     """Load a model by what :func:`find_meta` accepts.
 
     Args:
         prompts: False loads a patent model of the suite without its prompts, as an identity of its own.
+        max_tokens, layers, input: see :func:`~patent_mteb.models.adjusted.adjusted`.
         precision: of an encoder's weights, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
 
     Raises:
@@ -185,4 +190,4 @@ def load(
         raise ModelError(
             f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local directory"
         ) from error
-    return note(model)
+    return adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input)

@@ -27,7 +27,7 @@ import importlib
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -38,8 +38,9 @@ from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
-from patent_mteb.models.robustness import EditedInput, InputVariant, pruned, with_settings
+from patent_mteb.models.robustness import PARTS, EditedInput, InputVariant, named_sections, pruned, with_settings
 from patent_mteb.patents.views import SEPARATOR
+from patent_mteb.recipes.patentmap_content import SECTION_TAGS
 from patent_mteb.store.settings import LiveIdentity, note
 
 if TYPE_CHECKING:
@@ -57,22 +58,27 @@ _LOCAL = "local-"
 _TASK_OF_ROW = {row: task for task, row in TASK_PROMPTS.items()}
 
 
-def section_tags(text: str) -> str:
+def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
     """Put PatentMap's section tags into a text of the suite.
 
-    ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``. A text that carries a
-    tag already, or has no separator, is left as it is.
+    ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``; the title, and any section that
+    PatentMap has no tag for, carries none. A text that carries a tag already is left as it is.
+
+    Args:
+        parts: the sections that the text may have, in order, as its task says.
 
     Example:
         >>> from patent_mteb.models.registry import section_tags
         >>> section_tags("Pump [SEP] A pump is shown. [SEP] 1. A pump.")
         'Pump [SEP] [abstract] A pump is shown. [SEP] [claim] 1. A pump.'
+        >>> section_tags("1. A pump.", ("claim",))
+        '[claim] 1. A pump.'
     """
-    sections = text.split(SEPARATOR)
-    if len(sections) == 1 or any(tag in text for tag in ("[abstract]", "[claim]", "[invention]")):
+    if not text or any(tag in text for tag in SECTION_TAGS.values()):
         return text
-    tagged = [sections[0], f"[abstract] {sections[1]}", *(f"[claim] {section}" for section in sections[2:])]
-    return SEPARATOR.join(tagged)
+    sections = text.split(SEPARATOR)
+    tags = (SECTION_TAGS.get(name, "") for name in named_sections(sections, parts))
+    return SEPARATOR.join(f"{tag} {section}".strip() for tag, section in zip(tags, sections, strict=True))
 
 
 class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ignore[misc]

@@ -4,8 +4,11 @@ A text of PatenTEB is ``title [SEP] abstract [SEP] first claim``. Table 10 chang
 separators away, ``trim[...]`` drops sections by their position, counted as in Python (``1`` the abstract, ``-1`` the claim).
 Trimming comes first, since it needs the separators.
 
-Readings, where the paper is silent: a position that a text does not have is ignored; the first section is never dropped, so a
-text without separators (a fragment, a title) stays as it is; a removed separator leaves one blank.
+Which sections a text has says the task (``text_parts`` of its metadata): ``trim[1]`` drops the abstract wherever it stands, also where
+it comes first because the title was taken away (Title2Full). A text of a task that does not say it is read as title, abstract, claim.
+
+Readings, where the paper is silent: a section that a text does not have is ignored; a text without separators (a fragment, a title)
+stays as it is, and so does one that would lose everything; a removed separator leaves one blank.
 
 Dimension truncation, the other post-training setting of §7.3, works on embeddings and is a wrapper of its own.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +34,10 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from torch.utils.data import DataLoader
 
-__all__ = ["TABLE_10", "EditedInput", "InputVariant", "Variant", "pruned", "with_settings"]
+__all__ = ["PARTS", "TABLE_10", "EditedInput", "InputVariant", "Variant", "named_sections", "pruned", "with_settings"]
+
+PARTS = ("title", "abstract", "claim")
+"""The sections of a text whose task does not say which it has."""
 
 TABLE_10 = ("noSEP", "trim[1]", "trim[-1]", "trim[1,-1]", "noSEP+trim[1]", "noSEP+trim[-1]", "noSEP+trim[1,-1]")
 """The input variants of Table 10 by name."""
@@ -62,11 +69,24 @@ class Variant:
         parts = ([] if self.keep_separators else ["noSEP"]) + ([f"trim[{','.join(map(str, self.trim))}]"] if self.trim else [])
         return "+".join(parts)
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str, parts: Sequence[str] = PARTS) -> str:
+        """The text as the variant leaves it; ``parts`` are the sections that it may have, in order."""
+        dropped = {PARTS[at] for at in self.trim if -len(PARTS) <= at < len(PARTS)}
         sections = text.split(SEPARATOR)
-        dropped = {at % len(sections) for at in self.trim if -len(sections) <= at < len(sections)} - {0}
-        kept = [section for position, section in enumerate(sections) if position not in dropped]
-        return (SEPARATOR if self.keep_separators else " ").join(kept)
+        kept = [section for name, section in zip(named_sections(sections, parts), sections, strict=True) if name not in dropped]
+        return (SEPARATOR if self.keep_separators else " ").join(kept or sections)
+
+
+def named_sections(sections: Sequence[str], parts: Sequence[str]) -> list[str]:
+    """The name of each section of a text: those of ``parts`` in order; of fewer sections the last are missing, of more the rest is the
+    last one's.
+
+    Example:
+        >>> from patent_mteb.models.robustness import named_sections
+        >>> named_sections(["the abstract", "1. a claim", "2. a claim"], ("abstract", "claim"))
+        ['abstract', 'claim', 'claim']
+    """
+    return [parts[min(position, len(parts) - 1)] for position in range(len(sections))]
 
 
 def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
@@ -84,6 +104,8 @@ def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
 class EditedInput(LiveIdentity):
     """An encoder whose texts are edited before they are encoded; prompts are added to the edited text.
 
+    ``edit(text, parts)`` gets the sections that the task says its texts of this role have (:data:`PARTS` if it says nothing).
+
     Only the ``text`` of a batch is passed on: a model that reads other columns fails instead of seeing unedited text.
     Everything else is the wrapped model's.
 
@@ -91,7 +113,7 @@ class EditedInput(LiveIdentity):
         >>> import mteb
         >>> from patent_mteb.models.robustness import EditedInput, with_settings
         >>> model = mteb.get_model("mteb/baseline-random-encoder")
-        >>> shouting = EditedInput(model, str.upper, with_settings(model.mteb_model_meta, input="upper"))
+        >>> shouting = EditedInput(model, lambda text, parts: text.upper(), with_settings(model.mteb_model_meta, input="upper"))
         >>> shouting.mteb_model_meta.experiment_kwargs
         {'input': 'upper'}
     """
@@ -115,11 +137,13 @@ class EditedInput(LiveIdentity):
         from datasets import Dataset
         from torch.utils.data import DataLoader
 
+        known: Mapping[str, Sequence[str]] = getattr(task_metadata, "text_parts", {})
+        parts = known.get(prompt_type.value if prompt_type else "text", PARTS)
         texts: list[str] = []
         for batch in inputs:
             if "text" not in batch:
                 raise ModelError(f"task '{task_metadata.name}' has no text column: {type(self).__name__} edits texts only")
-            texts += [self.edit(text) for text in batch["text"]]
+            texts += [self.edit(text, parts) for text in batch["text"]]
         edited: Any = DataLoader(Dataset.from_dict({"text": texts}), batch_size=inputs.batch_size or 32)
         return self.model.encode(
             edited, task_metadata=task_metadata, hf_split=hf_split, hf_subset=hf_subset, prompt_type=prompt_type, **kwargs

@@ -183,7 +183,20 @@ class _Reader:
                 self.note(path, f"{error.problem}; left out", error.remedy)
                 continue
             version = str(content.get("mteb_version") or "")
-            result = Result(source, task, name, world, data_revision, subset, scores, date, version, path, evidence_of(entry))
+            result = Result(
+                source,
+                task,
+                name,
+                world,
+                data_revision,
+                subset,
+                scores,
+                date,
+                version,
+                path,
+                evidence_of(entry),
+                prompts=entry.get("prompts"),
+            )
             try:
                 check_evidence(entry, result)
             except ContradictionError as error:

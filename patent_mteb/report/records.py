@@ -18,7 +18,7 @@ from patent_mteb.report.suite import SuiteTask
 
 __all__ = ["RESULT_SCHEMA", "SCORE_SCHEMA", "ModelFolder", "Result", "ScoreRow", "result_row", "score_rows"]
 
-_NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries")
+_NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries", "n_queries_in_corpus")
 _MOST = 2**63
 _COUNTS = ("_n_queries", "_n_pairs")
 
@@ -102,6 +102,7 @@ class Result:
         path: the file.
         evidence: what the scores were computed from and with (:mod:`patent_mteb.tasks.evidence`); empty for older results.
         queries: its per-query scores, if they are there and are its own.
+        prompts: what was put before its texts, as the result has it; None in results of before that was recorded.
     """
 
     source: ModelFolder
@@ -116,6 +117,7 @@ class Result:
     path: Path
     evidence: Mapping[str, Any] = field(default_factory=dict)
     queries: Path | None = None
+    prompts: Any = None
 
 
 def result_row(result: Result) -> dict[str, Any]:
@@ -153,7 +155,7 @@ def result_row(result: Result) -> dict[str, Any]:
         "data_revision": result.data_revision,
         "subset": result.subset,
         "split": task.split,
-        "prompt": visible(prompt_used(source.model, source.settings, source.meta, result.name)),
+        "prompt": visible(prompt_used(result.prompts, source.meta, result.name)),
         "versions": visible(versions),
         "date": datetime.fromtimestamp(result.date, UTC).isoformat(timespec="seconds") if result.date else "",
         "parameters": float(parameters) if isinstance(parameters, (int, float)) and 0 < parameters < _MOST else None,

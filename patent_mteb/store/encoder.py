@@ -126,6 +126,7 @@ class StoredEncoder(LiveIdentity):
         self.store = store
         self.dtype = dtype
         self.stats = Stats()
+        self.prompts_used: dict[tuple[str, str | None], str] = {}
         self._chunk_texts = chunk_texts
         self._model: Any = None
         meta = model
@@ -240,6 +241,9 @@ class StoredEncoder(LiveIdentity):
         if resolver is None and facts.kind != "unknown":
             resolver = self.model
         prompt = resolve(resolver, facts, where["task_metadata"], where["prompt_type"], where["hf_split"], where["hf_subset"])
+        if facts.kind != "unknown":
+            role = where["prompt_type"]
+            self.prompts_used[where["task_metadata"].name, role and role.value] = prompt.text
         identity = {
             "model": self._meta.name,
             "revision": self._meta.revision,

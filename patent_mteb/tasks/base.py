@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 from mteb.abstasks import AbsTask
 from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.types import PromptType
 
 from patent_mteb._mteb import TaskHooks
 from patent_mteb.data import sources
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root
+from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 from patent_mteb.tasks.evidence import data_digest, sealed, texts_record
@@ -30,8 +32,23 @@ logger = logging.getLogger(__name__)
 __all__ = ["PatentTask", "PatentTaskMetadata", "check_embeddings", "class_name", "make_task", "sample_twin", "task_metadata"]
 
 
+_INSTRUCTIONS = {
+    "Classification": "Given a patent, find its class",
+    "MultilabelClassification": "Given a patent, find all categories that it belongs to",
+    "Clustering": "Identify the technology that the given patent belongs to",
+}
+"""What an instruction model is told by a task that says nothing of its own, where mteb would tell it nothing."""
+
+
 class PatentTaskMetadata(TaskMetadata):
-    """mteb's metadata, with descriptive statistics kept in the user cache (mteb would write them into its own installation)."""
+    """mteb's metadata, with descriptive statistics kept in the user cache (mteb would write them into its own installation).
+
+    Attributes:
+        text_parts: the sections of the texts of a role (``query``, ``document`` or ``text``), in order, where they can be told apart: a
+            text of one section, or of several with ``[SEP]`` between them. Section tags and input variants read them.
+    """
+
+    text_parts: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  (pydantic gives each its own)
 
     @property
     def descriptive_stat_path(self) -> Path:
@@ -45,7 +62,8 @@ def task_metadata(
 
     Args:
         kind: mteb's task type, such as ``Retrieval``.
-        more: fields of mteb's ``TaskMetadata`` that differ from the benchmark's, such as ``task_subtypes`` or ``adapted_from``.
+        more: fields of mteb's ``TaskMetadata`` that differ from the benchmark's, such as ``task_subtypes`` or ``adapted_from``;
+            ``prompt`` is the instruction for instruction models: ``{"query": ...}`` for retrieval, a sentence elsewhere.
 
     Example:
         >>> from patent_mteb.tasks.base import task_metadata
@@ -61,6 +79,7 @@ def task_metadata(
         "reference": facts.reference,
         "dataset": {"path": data.key, "revision": data.revision or "unreleased"},
         "type": kind,
+        "prompt": _INSTRUCTIONS.get(kind),
         "category": "t2t" if kind in ("Retrieval", "STS") else "t2c",
         "modalities": ["text"],
         "eval_splits": [facts.split],
@@ -187,6 +206,17 @@ class PatentTask(TaskHooks, AbsTask):
 
     def admit(self, model: MTEBModels, **arguments: Any) -> None:
         check_identity(model, arguments.get("encode_kwargs"))
+
+    def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
+        """The roles that the texts of the split are encoded in."""
+        return (None,)
+
+    def prompts(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
+        """What the model puts before the texts of each role (:func:`~patent_mteb.models.prompt_record.prompts_put`)."""
+        return prompts_put(model, self.metadata, self.roles(data_split), arguments["hf_split"], arguments["hf_subset"])
+
+    def told(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
+        return {**scores, "prompts": self.prompts(model, data_split, **arguments)}
 
     def read(self) -> Any:
         """What was read, for its digest; the same for all models."""

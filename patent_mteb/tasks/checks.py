@@ -8,27 +8,119 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from patent_mteb import files
+from patent_mteb.data.releases import rows_of
+from patent_mteb.data.sources import Source
 from patent_mteb.errors import DataError
 
 logger = logging.getLogger(__name__)
 
 __all__ = [
+    "TRUNCATED_VARIABLE",
     "ids_of",
     "label_names",
+    "read_once",
     "refuse_constant",
+    "refuse_contradictions",
     "refuse_trivial_clusters",
+    "refuse_truncated",
     "refuse_unscorable",
     "say",
     "say_leakage",
     "say_unseen",
     "texts_of",
 ]
+
+
+TRUNCATED_VARIABLE = "PATENT_MTEB_TRUNCATED"
+
+
+def refuse_truncated(source: Source, name: str, rows: int) -> None:
+    """Stop at a released file that has fewer rows than its release; more are said. Local copies and samples may have any number.
+
+    ``PATENT_MTEB_TRUNCATED=1`` says it only, for a release that has shrunk since.
+
+    Raises:
+        DataError: rows are missing.
+
+    Example:
+        >>> from patent_mteb.data.sources import DataSet, Source
+        >>> from patent_mteb.tasks.checks import refuse_truncated
+        >>> data = DataSet("datalyes/class_bloom", "patenteb", "62c95f3")
+        >>> refuse_truncated(Source(data, "local", "local-0123456789ab", Path("mine")), "test/data.parquet", 40)
+        >>> refuse_truncated(Source(data, "hub", "62c95f3", Path("copy")), "test/data.parquet", 40)
+        Traceback (most recent call last):
+        patent_mteb.errors.DataError: copy/test/data.parquet: the file has 40 rows, its release 7347. Remedy: ...
+    """
+    released = rows_of(source.data.key, name)
+    if released is None or source.kind == "sample" or source.revision.startswith("local-") or rows == released:
+        return
+    problem = f"the file has {rows} rows, its release {released}"
+    if rows > released or os.environ.get(TRUNCATED_VARIABLE) == "1":
+        logger.warning("%s: %s", source.path(name), problem)
+        return
+    remedy = f"download it again, or set {TRUNCATED_VARIABLE}=1 if the release itself has changed"
+    raise DataError(problem, path=source.path(name), remedy=remedy)
+
+
+def refuse_contradictions(keys: Sequence[tuple[str, ...]], values: Sequence[str], path: Path, what: str) -> None:
+    """Stop at a key that has two values; one that is given twice alike is counted.
+
+    Raises:
+        DataError: such a key; names both rows.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.tasks.checks import refuse_contradictions
+        >>> refuse_contradictions([("a", "b"), ("a", "c")], ["1", "0"], Path("data.parquet"), "pair")
+    """
+    first: dict[tuple[str, ...], int] = {}
+    for row, (key, value) in enumerate(zip(keys, values, strict=True)):
+        known = first.setdefault(key, row)
+        if values[known] != value:
+            problem = f"the {what} '{', '.join(key)}' is '{value}' here and '{values[known]}' in row {known + 1}"
+            raise DataError(problem, path=path, row=row + 1, remedy="correct one of the two rows, or download the file again")
+    say(path, {f"rows give a {what} again, alike": len(values) - len(first)})
+
+
+def read_once(path: Path, columns: Mapping[str, pa.DataType], key: str) -> tuple[pa.Table, int]:
+    """Read a parquet file with one row a key, whatever type the key is written in; a row that is there twice is taken once.
+
+    Returns:
+        the table, its keys as strings, and how many rows were there again.
+
+    Raises:
+        DataError: what :func:`patent_mteb.files.read_parquet` and :func:`ids_of` say, or two different rows with one key.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import pyarrow as pa
+        >>> from patent_mteb.files import write_parquet
+        >>> from patent_mteb.tasks.checks import read_once
+        >>> write_parquet(Path("corpus.parquet"), pa.table({"id": [7, 8, 7], "text": ["a", "b", "a"]}))
+        >>> table, again = read_once(Path("corpus.parquet"), {"text": pa.string()}, "id")
+        >>> table["id"].to_pylist(), again
+        (['7', '8'], 1)
+    """
+    table = files.read_parquet(path, {key: None, **columns})
+    names = ids_of(table, key, path)
+    table = table.set_column(table.column_names.index(key), key, pa.array(names, pa.string()))
+    first: dict[str, int] = {}
+    for row, name in enumerate(names):
+        known = first.setdefault(name, row)
+        if known != row and table.slice(known, 1).to_pylist() != table.slice(row, 1).to_pylist():
+            problem = f"{key} '{name}' occurs twice (first in row {known + 1}), with other content"
+            raise DataError(problem, path=path, row=row + 1, remedy="keep one row an id")
+    if len(first) == len(names):
+        return table, 0
+    return table.filter(pa.array([first[name] == row for row, name in enumerate(names)])), len(names) - len(first)
 
 
 def say(place: Path, counts: Mapping[str, int]) -> None:

@@ -2,7 +2,8 @@
 
 Documents, queries and relations are the published tables; a pair is relevant iff its ``relevance_score`` is positive
 (WIPO-AT §3.8, the same as DAPFAM §3.4); sampled negatives (``domain_rel`` = ``NC``) are not relevant like everything that is not
-judged. Rankings are over the full corpus.
+judged. Rankings are over the full corpus. An instruction model is told what mteb's own DAPFAM tasks tell it: they name no
+instruction, and so it is mteb's general one for retrieval.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import logging
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,12 +23,17 @@ from patent_mteb import files
 from patent_mteb.data.sources import DataSet, Source
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
+from patent_mteb.models.registry import section_tags
+from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import refuse_unscorable, say
+from patent_mteb.tasks.checks import ids_of, read_once, refuse_truncated, refuse_unscorable, say
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+
+if TYPE_CHECKING:
+    from mteb.models import MTEBModels
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +71,10 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 """Columns of each text view, joined by one blank. mteb's own DAPFAM tasks join the parts of a query, and those behind the
 title of a document, with line breaks. ``Claim1`` and ``Keywords`` are worked out from ``claims_text`` and the keyword column."""
 
+PARTS_OF_VIEW = {"Title": ("title",), "Abstract": ("abstract",), "Claim1": ("claim",), "Description": ("invention",)}
+
+SECTION_OF_COLUMN = {"title_en": "title", "abstract_en": "abstract", "claims_text": "claim", "description_en": "invention"}
+
 _KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
 
 
@@ -78,6 +89,12 @@ class Pair:
     @property
     def name(self) -> str:
         return f"PatentDAPFAM{self.query}To{self.corpus}{self.domain}Retrieval"
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The views that are one section."""
+        views = {"query": self.query, "document": self.corpus}
+        return {role: PARTS_OF_VIEW[view] for role, view in views.items() if view in PARTS_OF_VIEW}
 
     @property
     def description(self) -> str:
@@ -122,24 +139,27 @@ def read_tables(source: Source) -> Tables:
     """Read and check the tables of one source.
 
     Raises:
-        DataError: missing columns, duplicate ids, a relation with an unknown document or query or an unknown ``domain_rel``, without
-            a score, or given twice with different values.
+        DataError: missing columns or rows, an id of two different rows, a relation with an unknown document or query or an unknown
+            ``domain_rel``, without a score, positive and not in a domain, or given twice with different values.
     """
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
-    corpus = files.read_keyed(paths["corpus"], _TEXT_COLUMNS, key="relevant_id")
-    queries = files.read_keyed(paths["queries"], _TEXT_COLUMNS, key="query_id")
-    counts: Counter[str] = Counter()
-    for name, table in (("corpus", corpus), ("queries", queries)):
+    corpus, documents_again = read_once(paths["corpus"], _TEXT_COLUMNS, "relevant_id")
+    queries, queries_again = read_once(paths["queries"], _TEXT_COLUMNS, "query_id")
+    counts = Counter({"documents are given twice, alike": documents_again, "queries are given twice, alike": queries_again})
+    for name, table, again in (("corpus", corpus, documents_again), ("queries", queries, queries_again)):
+        refuse_truncated(source, f"{name}.parquet", table.num_rows + again)
         for column in _TEXT_COLUMNS:
             counts[f"rows of {name} have no {column}"] = _without_text(table[column])
     relations = files.read_parquet(
         paths["qrels_all"],
-        {"query_id": pa.string(), "relevant_id": pa.string(), "relevance_score": None, "domain_rel": pa.string()},
+        {"query_id": None, "relevant_id": None, "relevance_score": None, "domain_rel": pa.string()},
     )
+    refuse_truncated(source, "qrels_all.parquet", relations.num_rows)
     documents, known_queries = set(corpus["relevant_id"].to_pylist()), set(queries["query_id"].to_pylist())
     judged: dict[str, dict[str, tuple[int, str]]] = {}
     row_of: dict[tuple[str, str], int] = {}
-    columns = (relations[name].to_pylist() for name in ("query_id", "relevant_id", "relevance_score", "domain_rel"))
+    pairs = (ids_of(relations, name, paths["qrels_all"]) for name in ("query_id", "relevant_id"))
+    columns = (*pairs, *(relations[name].to_pylist() for name in ("relevance_score", "domain_rel")))
     for row, (query, document, score, domain) in enumerate(zip(*columns, strict=True), start=1):
         problem = (
             f"unknown query '{query}'"
@@ -150,6 +170,8 @@ def read_tables(source: Source) -> Tables:
             if domain not in ("IN", "OUT", "NC")
             else f"relevance_score is {score!r}, not a number"
             if not isinstance(score, (int, float)) or math.isnan(score)
+            else "the relation is positive, and its domain_rel NC"
+            if score > 0 and domain == "NC"
             else ""
         )
         relation = (0 if problem else int(score > 0), domain)
@@ -157,12 +179,26 @@ def read_tables(source: Source) -> Tables:
             known = judged.setdefault(query, {}).setdefault(document, relation)
             first = row_of.setdefault((query, document), row)
             counts["relations are given twice, alike"] += first != row
+            counts["relations of a query to itself (not relevant)"] += query == document
             if known != relation:
                 problem = f"the relation of '{query}' and '{document}' has other values in row {first}"
         if problem:
             raise DataError(problem, path=paths["qrels_all"], row=row, remedy="correct the row, or download the file again")
     say(paths["qrels_all"].parent, counts)
     return Tables(corpus, queries, judged)
+
+
+def tagged_texts(table: pa.Table, view: str) -> list[str]:
+    """The texts of one view as PatentMap's models read them: ``[SEP]`` between the sections, and a tag before each but the title."""
+    sections = SECTIONS.get(view)
+    if sections is None:
+        return [section_tags(text, PARTS_OF_VIEW.get(view, ("",))) for text in texts(table, view)]
+    names = [SECTION_OF_COLUMN[column] for column in sections]
+    rows = zip(*(table[column].to_pylist() for column in sections), strict=True)
+    return [
+        views.join_sections((section_tags(part or "", (name,)) for name, part in zip(names, parts, strict=True)), views.SEPARATOR)
+        for parts in rows
+    ]
 
 
 def texts(table: pa.Table, view: str) -> list[str]:
@@ -226,6 +262,15 @@ class DAPFAMRetrieval(PatentRetrieval):
             query_codes=_codes(tables.queries, asking),
         )
 
+    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
+        """The data of the split, with section tags for the models that read them."""
+        if not reads_section_tags(model.mteb_model_meta):
+            return data_split
+        tables = read_tables(self.source)
+        corpus = dict(zip(tables.corpus["relevant_id"].to_pylist(), tagged_texts(tables.corpus, self.pair.corpus), strict=True))
+        queries = dict(zip(tables.queries["query_id"].to_pylist(), tagged_texts(tables.queries, self.pair.query), strict=True))
+        return replace(self.tables, corpus=corpus, queries=queries).split()
+
 
 def _is_text(kind: pa.DataType) -> bool:
     return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null))
@@ -252,7 +297,7 @@ BENCHMARK = PatentBenchmark(
             make_task(
                 DAPFAMRetrieval,
                 __name__,
-                task_metadata(FACTS, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100"),
+                task_metadata(FACTS, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100", text_parts=spec.parts),
                 pair=spec,
             )
             for spec in SPECS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -13,6 +14,8 @@ from mteb.models import EncoderProtocol
 from mteb.types import PromptType
 
 from patent_mteb.errors import ModelError
+from patent_mteb.models.registry import section_tags
+from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.tasks.base import PatentTask, check_embeddings
 from patent_mteb.tasks.evidence import KEY, vectors_record
 
@@ -104,6 +107,19 @@ class FrozenTask(PatentTask):
         for name, texts in data_split.texts.items():
             found.setdefault(roles.get(name, "text"), []).append(texts)
         return {role: chain.from_iterable(parts) for role, parts in found.items()}
+
+    def texts_for(self, model: Any, data_split: Any) -> Any:
+        """The data of the split, with section tags for the models that read them where the sections can be told apart."""
+        parts = getattr(self.metadata, "text_parts", {})
+        if not parts or not reads_section_tags(model.mteb_model_meta):
+            return data_split
+        of_part = {name: parts[getattr(data_split, "roles", {}).get(name, "text")] for name in data_split.texts}
+        texts = {name: [section_tags(text, of_part[name]) for text in part] for name, part in data_split.texts.items()}
+        return replace(data_split, texts=texts)
+
+    def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
+        roles: dict[str, str] = getattr(data_split, "roles", {})
+        return tuple(None if role is None else PromptType(role) for role in dict.fromkeys(roles.get(name) for name in data_split.texts))
 
     def describe_split(self, split: str, **arguments: Any) -> Any:
         ((data,),) = [list(splits.values()) for splits in (self.dataset or {}).values()]

@@ -20,7 +20,7 @@ from datasets import Dataset
 from mteb.abstasks.sts import AbsTaskSTS
 
 from patent_mteb import files
-from patent_mteb.data.sources import DataSet, Source
+from patent_mteb.data.sources import Source
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.models.prompts import TASK_PROMPTS
@@ -32,7 +32,9 @@ from patent_mteb.tasks.checks import (
     ids_of,
     label_names,
     refuse_constant,
+    refuse_contradictions,
     refuse_trivial_clusters,
+    refuse_truncated,
     refuse_unscorable,
     say,
     say_leakage,
@@ -41,6 +43,18 @@ from patent_mteb.tasks.checks import (
 )
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.pairs import PairTask
+from patent_mteb.tasks.patenteb_specs import (
+    CLASSES,
+    CLUSTERS,
+    PARAPHRASES,
+    RETRIEVAL,
+    CitationSpec,
+    ClassSpec,
+    ClusterSpec,
+    FragmentSpec,
+    ParaphraseSpec,
+    Spec,
+)
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
@@ -58,71 +72,13 @@ FACTS = Facts(
   year = {2025},
 }""",
     license="cc-by-nc-sa-4.0",
-    date=("1964-01-01", "2023-12-31"),
+    date=("1980-01-01", "2023-06-20"),
     prefix="PatenTEB",
     headline="PatenTEBRetrievalMIXED",
     domain_tasks={"PatenTEBRetrievalMIXED": {"in": "PatenTEBRetrievalIN", "out": "PatenTEBRetrievalOUT"}},
     prompt_rows=tuple(TASK_PROMPTS.items()),
     paper="patenteb",
 )
-
-REVISIONS = {
-    "retrieval_IN": "161c119f15561d9b6adcde2a759cdf76a17b0a62",
-    "retrieval_MIXED": "cabb81aa342a192678062832dad877e82c1b47ed",
-    "retrieval_OUT": "d156b1ec2d307af32a366c9c44fedc56808ed49b",
-    "title2full": "6ce1198",
-    "problem2full": "8610033",
-    "effect2full": "7159382",
-    "class_text2ipc3": "5a30106",
-    "class_bloom": "62c95f3",
-    "para_problem": "4247eb8",
-    "para_solution": "93112dc",
-    "clusters_ext_full_ipc": "6bbeebd",
-}
-"""Pinned commits as far as they are known, by the hash that the set's card shows; the other sets are read from the branch ``main``."""
-
-
-@dataclass(frozen=True)
-class Spec:
-    """One task: its name in the suite and in the paper, and the columns it reads."""
-
-    name: str
-    table: str
-    description: str
-
-    @property
-    def data(self) -> DataSet:
-        return DataSet(f"datalyes/{self.table}", "patenteb", REVISIONS.get(self.table, "main"), gated=True, file="test/data.parquet")
-
-
-@dataclass(frozen=True)
-class CitationSpec(Spec):
-    """Symmetric retrieval from (query, positive, negative) rows."""
-
-
-@dataclass(frozen=True)
-class FragmentSpec(Spec):
-    """Asymmetric retrieval: a fragment of each row asks for another text of the same row."""
-
-    query: str = ""
-    document: str = ""
-
-
-@dataclass(frozen=True)
-class ClassSpec(Spec):
-    """Classification of the text in ``texts``, or of the concatenated embeddings of two texts."""
-
-    texts: tuple[str, ...] = ("text",)
-
-
-@dataclass(frozen=True)
-class ParaphraseSpec(Spec):
-    """Correlation of cosine similarity and a binary label."""
-
-
-@dataclass(frozen=True)
-class ClusterSpec(Spec):
-    """Clustering into as many clusters as there are labels."""
 
 
 def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, pa.Table]:
@@ -135,6 +91,7 @@ def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, p
     table = files.read_parquet(path, list(required))
     if table.num_rows == 0:
         raise DataError("the table is empty", path=path, remedy="download the file again")
+    refuse_truncated(source, f"{split}/data.parquet", table.num_rows)
     return path, table
 
 
@@ -152,7 +109,8 @@ class CitationRetrieval(PatentRetrieval):
     def load_tables(self) -> RetrievalTables:
         path, table = _table(self.source, "test", ("q", "pos", "neg", "q_text", "pos_text", "neg_text"))
         ids = {role: ids_of(table, role, path, optional=role == "neg") for role in ("q", "pos", "neg")}
-        say(path, {f"of {table.num_rows} rows have no negative": ids["neg"].count("")})
+        alone = sum(query == document for query, document in zip(ids["q"], ids["pos"], strict=True))
+        say(path, {f"of {table.num_rows} rows have no negative": ids["neg"].count(""), "rows judge a query by itself (ignored)": alone})
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
         qrels: slices.Qrels = {}
@@ -309,6 +267,9 @@ class Paraphrase(PairTask, AbsTaskSTS):
             if label not in ("0", "1"):
                 raise DataError(f"label '{label}' is neither 0 nor 1", path=path, row=row, remedy="correct the label")
         refuse_constant(labels, path, "pairs")
+        if {"q", "t"} <= set(table.column_names):
+            pairs = list(zip(ids_of(table, "q", path), ids_of(table, "t", path), strict=True))
+            refuse_contradictions(pairs, labels, path, "pair")
         first, second = texts_of(table, "text1", path), texts_of(table, "text2", path)
         self._ipc3 = np.array(_ipc3_of(table))
         return Dataset.from_dict({"sentence1": first, "sentence2": second, "score": [float(label) for label in labels]})
@@ -341,32 +302,6 @@ class Clustering(FrozenTask):
         return {"v_measure": found.v_measure, "ari": found.ari, "nmi": found.nmi, "n_clusters": found.clusters}
 
 
-RETRIEVAL: tuple[Spec, ...] = (
-    CitationSpec("PatenTEBRetrievalIN", "retrieval_IN", "Given a patent, retrieve cited patents of the same IPC3 classes."),
-    CitationSpec("PatenTEBRetrievalMIXED", "retrieval_MIXED", "Given a patent, retrieve cited patents whose IPC3 classes partly differ."),
-    CitationSpec("PatenTEBRetrievalOUT", "retrieval_OUT", "Given a patent, retrieve cited patents without a common IPC3 class."),
-    FragmentSpec("PatenTEBTitle2Full", "title2full", "Given a title, retrieve the patent without it.", "title", "full_text"),
-    FragmentSpec("PatenTEBProblem2Full", "problem2full", "Given a problem, retrieve the patent that solves it.", "problem", "full_text"),
-    FragmentSpec("PatenTEBProblem2Solution", "problem2solution", "Given a problem, retrieve its solution.", "problem", "solution"),
-    FragmentSpec("PatenTEBEffect2Full", "effect2full", "Given an effect, retrieve the patent that has it.", "effect", "full_text"),
-    FragmentSpec(
-        "PatenTEBEffect2Substance", "effect2substance", "Given an effect, retrieve the substance behind it.", "effect", "substance"
-    ),
-)
-CLASSES: tuple[Spec, ...] = (
-    ClassSpec("PatenTEBText2IPC3", "class_text2ipc3", "Classify a patent by its dominant IPC3 class."),
-    ClassSpec("PatenTEBBloom", "class_bloom", "Classify a patent by when its citations come: early, normal or late in its class."),
-    ClassSpec("PatenTEBNLIOldNew", "class_nli_oldnew", "Tell which of two linked patents is the newer one.", ("q_text", "t_text")),
-)
-PARAPHRASES: tuple[Spec, ...] = (
-    ParaphraseSpec("PatenTEBParaProblem", "para_problem", "Tell whether two problem statements belong to the same invention."),
-    ParaphraseSpec("PatenTEBParaSolution", "para_solution", "Tell whether two solution statements belong to the same invention."),
-)
-CLUSTERS: tuple[Spec, ...] = (
-    ClusterSpec("PatenTEBFullIPCClustering", "clusters_ext_full_ipc", "Group patents with the same full list of IPC codes."),
-    ClusterSpec("PatenTEBInventorClustering", "clusters_inventor", "Group patents of the same inventors."),
-)
-
 _KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {
     CitationSpec: (CitationRetrieval, "Retrieval", "ndcg_at_10"),
     FragmentSpec: (FragmentRetrieval, "Retrieval", "ndcg_at_10"),
@@ -378,7 +313,8 @@ _KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {
 
 def _task(spec: Spec) -> type[PatentTask]:
     base, kind, main_score = _KINDS[type(spec)]
-    metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score)
+    prompt = {"query": spec.instruction} if kind == "Retrieval" else spec.instruction
+    metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score, prompt=prompt, text_parts=spec.parts)
     return make_task(base, __name__, metadata, data=spec.data, spec=spec)
 
 

@@ -345,7 +345,10 @@ class IPCClassification(_Tagged, FrozenTask):
 
 
 def _retrieval(name: str, query: str, sections: tuple[str, ...], description: str) -> type[PatentMapRetrieval]:
-    metadata = task_metadata(FACTS, DATA, name, "Retrieval", description, "recall_at_100", annotations_creators="expert-annotated")
+    told = {"query": description.partition(", by ")[0]}
+    metadata = task_metadata(
+        FACTS, DATA, name, "Retrieval", description, "recall_at_100", annotations_creators="expert-annotated", prompt=told
+    )
     return make_task(PatentMapRetrieval, __name__, metadata, query_section=query, document_sections=sections)
 
 
@@ -380,6 +383,7 @@ BENCHMARK = PatentBenchmark(
                     "Classify a patent by title and abstract into IPC subclasses.",
                     "knn_precision_at_1",
                     annotations_creators="expert-annotated",
+                    prompt="Given a patent, find all IPC subclasses that it belongs to",
                     task_subtypes=["Topic classification"],
                 ),
             ),

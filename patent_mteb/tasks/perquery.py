@@ -18,7 +18,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,7 @@ class Evaluation:
         slices: the judgements of each slice.
         members: slice -> the queries that it scores.
         scores: what a result holds beside mteb's own scores.
+        prompts: what the model put before the texts of each role (:func:`~patent_mteb.models.prompt_record.prompts_put`).
     """
 
     task: TaskMetadata
@@ -70,6 +71,7 @@ class Evaluation:
     slices: Mapping[str, Qrels]
     members: Mapping[str, Set[str]]
     scores: Mapping[str, float]
+    prompts: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def per_query(self) -> QueryScores:
@@ -95,6 +97,7 @@ class Evaluation:
             "dataset_revision": self.task.revision,
             "subset": self.subset,
             "ranking": self.ranking,
+            "prompts": self.prompts,
         }
         return pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})
 

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+from mteb.types import PromptType
 
 from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import Judged, retrieval_scores
 from patent_mteb.metrics.slices import Qrels
+from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, text_dataset
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
@@ -29,6 +31,7 @@ from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
 from patent_mteb.tasks.perquery import Evaluation, hand_on
+from patent_mteb.tasks.tagged import tagged_texts
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -127,7 +130,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             scores = super().evaluate_split(listening, data_split, **arguments)
             run, judged = listening.run or Run.from_dict({}), None
         evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
-        hand_on(evaluation)
+        hand_on(replace(evaluation, prompts=self.prompts(model, data_split, **arguments)))
         ranking = ranking_record(evaluation.run, evaluation.ranking)
         return {**scores, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking}}
 
@@ -144,6 +147,17 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
         return {"query": query_texts(data_split["queries"]), "document": document_texts(data_split["corpus"])}
+
+    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
+        """The data of the split, with section tags for the models that read them where the sections can be told apart."""
+        parts = getattr(self.metadata, "text_parts", {})
+        if not parts or not reads_section_tags(model.mteb_model_meta):
+            return data_split
+        corpus, queries = (tagged_texts(self.tables.corpus, parts.get("document")), tagged_texts(self.tables.queries, parts.get("query")))
+        return replace(self.tables, corpus=corpus, queries=queries).split()
+
+    def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
+        return (PromptType.query, PromptType.document)
 
     def _on_arrays(self, prediction_folder: Path | None) -> bool:
         plain = not (self.skip_first_result or self.ignore_identical_ids) and 1 in self.k_values
@@ -192,7 +206,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             judged: the judged documents of this run, where they were found already.
         """
         judged = judged or Judged(run.docs, qrels, run.query_ids, run.doc_ids)
-        scores: dict[str, float] = {"n_queries": len(qrels)}
+        overlap = sum(query in self.tables.corpus for query in qrels)
+        scores: dict[str, float] = {"n_queries": len(qrels), "n_queries_in_corpus": overlap}
         members: dict[str, Set[str]] = {}
         for name, part in self.tables.slices.items():
             found = judged.scores(self.slice_measures, part)

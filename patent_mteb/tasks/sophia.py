@@ -91,6 +91,10 @@ SUMMARIES = {
 """The two groups of query representations (§3.3)."""
 
 
+PARTS = {"Clms": ("claim",), "Iclms": ("claim",), "Ab": ("abstract",), "Desc": ("invention",)}
+"""The representations that are one section of the patent."""
+
+
 @dataclass(frozen=True)
 class Folder:
     """The benchmark's directory with what the slices need, worked out once for all tasks."""
@@ -290,6 +294,8 @@ def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:
                 "Retrieval",
                 f"Given a patent by its {text}, retrieve the patents that it cites or that cite it as X, Y or A.",
                 "ndcg_at_10",
+                prompt={"query": f"Given a patent ({text}), retrieve patents that it cites or that cite it"},
+                text_parts={"query": PARTS[name]} if name in PARTS else {},
             ),
             representation=name,
         )

@@ -10,10 +10,10 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from patent_mteb import files
 from patent_mteb.data.sources import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
+from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents import views
 from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import cluster, single_label
@@ -37,11 +38,18 @@ from patent_mteb.tasks.checks import refuse_trivial_clusters, say
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.labelled import LabelledTexts, labelled_texts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+from patent_mteb.tasks.tagged import tagged_by_ends, tagged_texts
+
+if TYPE_CHECKING:
+    from mteb.models import MTEBModels
 
 logger = logging.getLogger(__name__)
 
 DATA = DataSet("WIPO-AT", "wipo_at")
 
+PARTS_OF_VIEW = {"Abstract": ("abstract",), "Claim1": ("claim",), "Claims": ("claim",)}
+BEHIND_THE_TITLE = {"TA": {"abstract": "Abstract"}, "TAC": {"abstract": "Abstract", "claim": "Claims"}}
+"""View -> the sections behind its title, and the views that hold them alone."""
 QUERY_VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims")
 CORPUS_VIEWS = ("TA", "TAC", "Claim1", "Abstract", "DWPIFull", "DWPITA")
 
@@ -58,6 +66,12 @@ class Cell:
         if self.query == self.corpus == "TAC":
             return "PatentCitationRetrieval"
         return f"WIPOAT{self.query}To{self.corpus}Retrieval"
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The views that are one section."""
+        views = {"query": self.query, "document": self.corpus}
+        return {role: PARTS_OF_VIEW[view] for role, view in views.items() if view in PARTS_OF_VIEW}
 
     @property
     def description(self) -> str:
@@ -186,6 +200,27 @@ class CitationRetrieval(PatentRetrieval):
             query_codes=folder.codes,
         )
 
+    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
+        """The data of the split, with section tags for the models that read them; DWPI's texts have none."""
+        if not reads_section_tags(model.mteb_model_meta):
+            return data_split
+        corpus, queries = (
+            self._tagged(texts, view) for texts, view in ((self.tables.corpus, self.cell.corpus), (self.tables.queries, self.cell.query))
+        )
+        return replace(self.tables, corpus=corpus, queries=queries).split()
+
+    def _tagged(self, texts: Mapping[str, str], view: str) -> dict[str, str]:
+        if view in PARTS_OF_VIEW:
+            return tagged_texts(texts, PARTS_OF_VIEW[view])
+        folder = self.source.path()
+        tables = read_folder(folder, self.source.revision).tables
+        known = {
+            name: _view(tables, column, texts, folder)
+            for name, column in BEHIND_THE_TITLE.get(view, {}).items()
+            if tables.views is not None and column in tables.views.column_names
+        }
+        return {key: tagged_by_ends(text, {name: part[key] for name, part in known.items()}) for key, text in texts.items()}
+
 
 def _view(tables: beir.BeirFolder, name: str, keys: Mapping[str, Any], folder: Path) -> dict[str, str]:
     if name == "TAC":
@@ -207,11 +242,15 @@ def _view(tables: beir.BeirFolder, name: str, keys: Mapping[str, Any], folder: P
     return view
 
 
+INSTRUCTION = "Given a patent, retrieve patents that it cites"
+
 RETRIEVAL_TASKS = tuple(
     make_task(
         CitationRetrieval,
         __name__,
-        task_metadata(FACTS, DATA, cell.name, "Retrieval", cell.description, "ndcg_at_10"),
+        task_metadata(
+            FACTS, DATA, cell.name, "Retrieval", cell.description, "ndcg_at_10", prompt={"query": INSTRUCTION}, text_parts=cell.parts
+        ),
         cell=cell,
     )
     for cell in CELLS
@@ -336,7 +375,10 @@ def _label_task(
     within = f"fine categories of {label_set.coarse}" if label_set.coarse else "coarse categories"
     description = f"{what} of {label_set.landscape} assistive-technology patents by the {within} (text: {', '.join(fields)})."
     name = f"WIPOAT{label_set.name}{short}{suffix}"
-    return make_task(base, __name__, task_metadata(FACTS, DATA, name, kind, description, main_score), label_set=label_set, fields=fields)
+    what_it_has = "assistive-technology categories" + (f" within {label_set.coarse}" if label_set.coarse else "")
+    instruction = f"Given a patent, find {'its' if kind == 'Clustering' else 'all its'} {what_it_has}"
+    metadata = task_metadata(FACTS, DATA, name, kind, description, main_score, prompt=instruction)
+    return make_task(base, __name__, metadata, label_set=label_set, fields=fields)
 
 
 CLASSIFICATION_TASKS = tuple(

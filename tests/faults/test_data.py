@@ -390,6 +390,11 @@ TA, KEYWORDS = "PatentDAPFAMTAToTARetrieval", "PatentDAPFAMKeywordsToTARetrieval
 DAPFAM = {
     "twice, two scores": (TA, relations(lambda r: [*r, {**r[0], "relevance_score": 0.0}]), r"row 97: the relation .* in row 1"),
     "twice, two domains": (TA, relations(lambda r: [*r, {**r[0], "domain_rel": "OUT"}]), r"row 97: the relation .* in row 1"),
+    "positive and NC": (
+        TA,
+        relations(lambda r: [{**one, "domain_rel": "NC"} for one in r]),
+        "row 1: the relation is positive, and its domain_rel NC",
+    ),
     "score NaN": (TA, scores([float("nan")] * 96), "row 1: relevance_score is nan, not a number"),
     "score null": (TA, scores([None] * 96, pa.float64()), "row 1: relevance_score is None, not a number"),
     "score a string": (TA, scores(["1"] * 96), "row 1: relevance_score is '1', not a number"),
@@ -408,6 +413,41 @@ def test_dapfam_refuses(dapfam, kind):
     task, breaks, message = DAPFAM[kind]
     breaks(dapfam)
     refused_alike(task, dapfam, message)
+
+
+def test_dapfam_reads_what_may_be_published(dapfam, caplog):
+    """Integer ids, a row twice, boolean scores, a query judged by itself: the same task, and each is counted."""
+    before = mteb.get_task(TA).load_tables()
+    queries, rows = (pq.read_table(dapfam / f"{name}.parquet").to_pylist() for name in ("queries", "qrels_all"))
+    corpus = pq.read_table(dapfam / "corpus.parquet").to_pylist()
+    number = {
+        key: place for place, key in enumerate(dict.fromkeys([*(r["relevant_id"] for r in corpus), *(q["query_id"] for q in queries)]))
+    }
+    own = {**queries[0], "relevant_id": queries[0]["query_id"]}
+    corpus = [
+        {**row, "relevant_id": number[row["relevant_id"]]} for row in [*corpus, {name: own.get(name) for name in corpus[0]}, corpus[0]]
+    ]
+    rows += [{**rows[0], "relevant_id": rows[0]["query_id"], "relevance_score": 1.0, "domain_rel": "IN"}]
+    rows = [
+        {
+            **row,
+            "query_id": number[row["query_id"]],
+            "relevant_id": number[row["relevant_id"]],
+            "relevance_score": row["relevance_score"] > 0,
+        }
+        for row in rows
+    ]
+    asking = [{**row, "query_id": number[row["query_id"]]} for row in queries]
+    for name, table in (("corpus", corpus), ("queries", asking), ("qrels_all", rows)):
+        pq.write_table(pa.Table.from_pylist(table), dapfam / f"{name}.parquet")
+    with caplog.at_level(logging.WARNING, "patent_mteb"):
+        after = mteb.get_task(TA).load_tables()
+    renamed = {str(number[q]): {str(number[d]): gain for d, gain in judged.items()} for q, judged in before.qrels.items()}
+    assert after.qrels == renamed
+    assert after.queries == {str(number[key]): text for key, text in before.queries.items()}
+    assert "1 documents are given twice, alike" in caplog.text
+    assert "1 relations of a query to itself (not relevant)" in caplog.text
+    assert not [finding for finding in validate(dapfam) if finding.fatal]
 
 
 def test_dapfam_counts(dapfam, caplog):

@@ -243,6 +243,37 @@ def test_section_tags(text, tagged):
     assert section_tags(text) == tagged
 
 
+@pytest.mark.parametrize(
+    ("task", "role", "text", "tagged"),
+    [
+        ("PatenTEBTitle2Full", DOCUMENT, "a pump. [SEP] 1. a pump", "[abstract] a pump. [SEP] [claim] 1. a pump"),
+        ("PatenTEBTitle2Full", QUERY, "pump", "pump"),
+        ("PatenTEBProblem2Full", DOCUMENT, "pump [SEP] a pump.", "pump [SEP] [abstract] a pump."),
+        ("PatenTEBProblem2Solution", DOCUMENT, "a pump [SEP] a valve", "a pump [SEP] a valve"),
+        ("PatenTEBBloom", None, "pump [SEP] a pump. [SEP] 1. a pump", "pump [SEP] [abstract] a pump. [SEP] [claim] 1. a pump"),
+        ("PatenTEBParaProblem", None, "a pump leaks", "a pump leaks"),
+        ("SophiaClmsRetrieval", QUERY, "1. a pump", "[claim] 1. a pump"),
+        ("SophiaAbRetrieval", QUERY, "a pump.", "[abstract] a pump."),
+        ("SophiaAbRetrieval", DOCUMENT, "pump a pump. 1. a pump", "pump a pump. 1. a pump"),
+        ("PatentDAPFAMAbstractToDescriptionRetrieval", DOCUMENT, "pumps are old.", "[invention] pumps are old."),
+        ("WIPOATClaim1ToAbstractRetrieval", QUERY, "a pump", "[claim] a pump"),
+        ("WIPOATClaim1ToAbstractRetrieval", DOCUMENT, "a pump.", "[abstract] a pump."),
+        ("PatentMapClmToAllRetrieval", QUERY, "[claim] 1. a pump", "[claim] 1. a pump"),
+    ],
+)
+@pytest.mark.parametrize("twin", ["", ".sample"])
+def test_patentmap_checkpoints_read_the_tags_of_the_tasks_sections(task, role, text, tagged, twin, tagging, seen):
+    tagging.encode(loader(text), task_metadata=mteb.get_task(task + twin).metadata, hf_split="test", hf_subset="default", prompt_type=role)
+    assert seen[-1] == tagged
+
+
+@pytest.fixture(scope="module")
+def tagging(hub):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATENT_MTEB_MODELS", str(hub))
+        return load_plain("ZoeYou/PatentMap-V0-SecPair-Claim", device="cpu")
+
+
 def test_settings_reach_model_and_identity(seen):
     meta = BY_NAME["datalyes/patembed-base"]
     model = meta.load_model(device="cpu", layers=2, input="noSEP+trim[-1]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mteb
 import numpy as np
 import pytest
 import torch
@@ -46,7 +47,7 @@ def test_table_10(name, expected):
         ("trim[1]", "only a problem", "only a problem"),
         ("trim[-1]", "only a problem", "only a problem"),
         ("trim[1]", "title [SEP] abstract", "title"),
-        ("trim[-1]", "title [SEP] abstract", "title"),
+        ("trim[-1]", "title [SEP] abstract", "title [SEP] abstract"),
         ("trim[1,-1]", "title [SEP] abstract", "title"),
         ("trim[5]", FULL, FULL),
         ("noSEP", "a [sep] b", "a [sep] b"),
@@ -54,6 +55,31 @@ def test_table_10(name, expected):
 )
 def test_texts_with_fewer_sections(name, text, expected):
     assert Variant.parse(name)(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "parts", "text", "expected"),
+    [
+        ("trim[1]", ("abstract", "claim"), "the abstract [SEP] 1. a claim", "1. a claim"),
+        ("trim[-1]", ("abstract", "claim"), "the abstract [SEP] 1. a claim", "the abstract"),
+        ("trim[1,-1]", ("abstract", "claim"), "the abstract [SEP] 1. a claim", "the abstract [SEP] 1. a claim"),
+        ("noSEP+trim[1]", ("abstract", "claim"), "the abstract [SEP] 1. a claim", "1. a claim"),
+        ("trim[1]", ("problem",), "a problem [SEP] of separators", "a problem [SEP] of separators"),
+        ("trim[-1]", ("title", "abstract", "claim"), "title [SEP] abstract [SEP] 1. a [SEP] b", "title [SEP] abstract"),
+    ],
+)
+def test_the_task_says_which_sections_a_text_has(name, parts, text, expected):
+    assert Variant.parse(name)(text, parts) == expected
+
+
+@pytest.mark.parametrize("kind", ["PatenTEBTitle2Full", "PatenTEBTitle2Full.sample"])
+@pytest.mark.parametrize("role", list(PromptType))
+def test_title2full_documents_have_no_title(kind, role):
+    recorder = Recorder()
+    model = InputVariant(recorder, "trim[1]")
+    loader = DataLoader(Dataset.from_dict({"text": ["an abstract [SEP] 1. a claim"]}))
+    model.encode(loader, task_metadata=mteb.get_task(kind).metadata, hf_split="test", hf_subset="default", prompt_type=role)
+    assert recorder.texts == ["1. a claim" if role == PromptType.document else "an abstract [SEP] 1. a claim"]
 
 
 @pytest.mark.parametrize("name", ["", "+", "nosep", "trim", "trim[]", "trim[0]", "trim[a]", "noSEP+", "trim[1],noSEP"])

@@ -280,19 +280,21 @@ def test_a_missing_or_foreign_model_meta_costs_the_settings_only(tmp_path):
     assert collected.results.sort("value").select("model", "parameters").rows() == [("acme/small", None), ("acme/large", None)]
 
 
-def test_prompts_of_the_suites_models_and_of_compositions(tmp_path):
-    add(model_folder(tmp_path, "datalyes/patembed-base", use_instructions=True), "PatenTEBTitle2Full", 0.1)
-    add(model_folder(tmp_path, "datalyes/patembed-base", settings={"prompts": "none"}), "PatenTEBTitle2Full", 0.2)
+def test_prompts_are_those_that_the_result_recorded(tmp_path):
+    recorded = {"query": "a prompt of then: ", "document": ""}
+    add(model_folder(tmp_path, "datalyes/patembed-base", use_instructions=True), "PatenTEBTitle2Full", 0.1, more={"prompts": recorded})
+    add(model_folder(tmp_path, "mpi-inno-comp/paecter", use_instructions=False), "PatenTEBTitle2Full", 0.2)
     parts = [{"name": "mteb/baseline-bm25s", "revision": "1"}, {"name": "datalyes/patembed-base", "revision": "r1"}]
     add(model_folder(tmp_path, "hybrid/linear-0.5-x", settings={"kind": "hybrid", "parts": parts}), "PatenTEBTitle2Full", 0.3)
     add(model_folder(tmp_path, "other/model", use_instructions=True), "PatenTEBTitle2Full", 0.4)
     add(model_folder(tmp_path, "third/model", loader_kwargs={"model_prompts": {"query": "find: "}}), "PatenTEBTitle2Full", 0.5)
-    prompts = dict(collect(tmp_path).results.sort("value").select("value", "prompt").iter_rows())
-    table11 = '"encode title query for document retrieval: " / "encode document for retrieval: "'
+    collected = collect(tmp_path)
+    prompts = dict(collected.results.sort("value").select("value", "prompt").iter_rows())
     assert prompts == {
-        0.1: table11,
+        0.1: '"a prompt of then: " / none',
         0.2: "none",
-        0.3: f"mteb/baseline-bm25s: not recorded; datalyes/patembed-base: {table11}",
+        0.3: "not recorded",
         0.4: "the model's own instructions",
         0.5: 'query: "find: "',
     }
+    assert "prompts" not in set(collected.scores["measure"])

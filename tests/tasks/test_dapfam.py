@@ -135,9 +135,18 @@ def test_a_family_does_not_find_itself(tmp_path, monkeypatch):
         ),
         ("qrels_all", lambda t: t.set_column(0, "query_id", pa.array(["nobody"] * len(t))), "row 1: unknown query 'nobody'"),
         ("qrels_all", lambda t: t.set_column(3, "domain_rel", pa.array(["in"] * len(t))), "domain_rel is 'in'"),
-        ("corpus", lambda t: pa.concat_tables([t, t.slice(0, 1)]), "row 41: relevant_id '000-d' occurs twice"),
+        (
+            "corpus",
+            lambda t: pa.concat_tables([t, t.slice(0, 1).set_column(t.column_names.index("title_en"), "title_en", pa.array(["other"]))]),
+            "row 41: relevant_id '000-d' occurs twice",
+        ),
         ("corpus", lambda t: t.drop(["claims_text"]), "column 'claims_text' is missing"),
-        ("queries", lambda t: t.set_column(0, "query_id", pa.array(range(len(t)))), "column 'query_id' has type int64"),
+        ("queries", lambda t: t.set_column(0, "query_id", pa.array(range(len(t)))), "row 1: unknown query '000-q'"),
+        (
+            "queries",
+            lambda t: t.set_column(0, "query_id", pa.array([0.5 + x for x in range(len(t))])),
+            "column 'query_id' have type double",
+        ),
     ],
 )
 def test_bad_tables_are_named(tmp_path, monkeypatch, name, change, message):
@@ -168,3 +177,29 @@ def test_slice_scores_equal_pytrec_eval(local):
             ("map_at_1000", "map_cut_1000"),
         ):
             assert found[f"{name}_{ours}"] == pytest.approx(np.mean([values[theirs] for values in reference.values()]), abs=1e-5)
+
+
+def test_section_tags_are_put_before_the_sections_that_a_family_has(local):
+    change = pq.read_table(local / "corpus.parquet").to_pylist()
+    change[0] |= {"title_en": "Pump", "abstract_en": None, "claims_text": "1. A pump.", "description_en": "Pumps are old."}
+    table = pa.Table.from_pylist(change[:1])
+    assert dapfam.tagged_texts(table, "FullText") == ["Pump [SEP] [claim] 1. A pump. [SEP] [invention] Pumps are old."]
+    assert dapfam.tagged_texts(table, "Abstract") == [""]
+    assert dapfam.tagged_texts(table, "Claim1") == ["[claim] A pump."]
+    assert dapfam.tagged_texts(table, "Title") == ["Pump"]
+
+
+def test_models_that_read_section_tags_get_them_and_no_other(local):
+    plain, tagged = HashEncoder(), HashEncoder()
+    tagged.mteb_model_meta = tagged.mteb_model_meta.model_copy(update={"experiment_kwargs": {"section_tags": True}})
+    task = mteb.get_task("PatentDAPFAMTACToDescriptionRetrieval")
+    task.load_data()
+    split = next(iter(task.dataset.values()))["train"]
+    assert task.texts_for(plain, split) is split
+    found = task.texts_for(tagged, split)
+    rows = {row["query_id"]: row for row in pq.read_table(local / "queries.parquet").to_pylist()}
+    for key, text in zip(found["queries"]["id"], found["queries"]["text"], strict=True):
+        row = rows[key]
+        assert text == f"{row['title_en']} [SEP] [abstract] {row['abstract_en']} [SEP] [claim] {row['claims_text']}"
+    assert all(text.startswith("[invention] ") for text in found["corpus"]["text"])
+    assert found["relevant_docs"] == split["relevant_docs"]

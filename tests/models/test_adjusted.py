@@ -1,0 +1,116 @@
+"""Token caps, fewer layers and edited inputs of any encoder: as the model sees them, each an identity of its own."""
+
+from __future__ import annotations
+
+import json
+
+import mteb
+import numpy as np
+import pytest
+import torch
+from standins import checkpoint
+from transformers import AutoModel, AutoTokenizer
+
+from patent_mteb.cli import main
+from patent_mteb.errors import ModelError
+from patent_mteb.models import bm25, load
+from patent_mteb.models.registry import load_plain
+from patent_mteb.store.settings import check_identity
+
+TEXT = "a b c d e f g h"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return checkpoint(tmp_path_factory.mktemp("adjusted") / "tiny", 8, "mean", layers=3)
+
+
+def settings(model):
+    return model.mteb_model_meta.experiment_kwargs or {}
+
+
+def by_hand(folder, text, *, tokens=512, layers=3):
+    """Mean of the hidden states, with transformers alone."""
+    encoded = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt", truncation=True, max_length=tokens)
+    with torch.no_grad():
+        return AutoModel.from_pretrained(folder).eval()(**encoded, output_hidden_states=True).hidden_states[layers][0].mean(0).numpy()
+
+
+@pytest.mark.parametrize("tokens", [4, 6])
+def test_a_cap_cuts_the_text(folder, tokens):
+    model = load(str(folder), device="cpu", max_tokens=tokens)
+    np.testing.assert_allclose(model.model.encode([TEXT])[0], by_hand(folder, TEXT, tokens=tokens), atol=1e-5)
+    assert settings(model) == {"max_tokens": tokens}
+    check_identity(model)
+
+
+def test_a_cap_that_changes_nothing_is_no_other_model(folder):
+    plain, capped = load(str(folder), device="cpu"), load(str(folder), device="cpu", max_tokens=8192)
+    assert capped.mteb_model_meta.experiment_name == plain.mteb_model_meta.experiment_name
+    assert capped.model.max_seq_length == plain.model.max_seq_length == 512
+
+
+def test_fewer_layers(folder):
+    model = load(str(folder), device="cpu", layers=1)
+    np.testing.assert_allclose(model.model.encode([TEXT])[0], by_hand(folder, TEXT, layers=1), atol=1e-5)
+    assert settings(model) == {"layers": 1}
+    check_identity(model)
+
+
+def test_what_is_changed_afterwards_is_still_seen(folder):
+    model = load(str(folder), device="cpu", max_tokens=6)
+    model.model.max_seq_length = 4
+    assert "settings" in settings(model)
+
+
+def test_every_setting_is_an_identity(folder):
+    given = ({}, {"max_tokens": 4}, {"max_tokens": 6}, {"layers": 1}, {"layers": 2}, {"input": "noSEP"}, {"layers": 1, "input": "noSEP"})
+    names = {load(str(folder), device="cpu", **one).mteb_model_meta.experiment_name for one in given}
+    assert len(names) == len(given)
+
+
+def test_a_registered_model_has_the_identity_that_mteb_gives_it(tmp_path, monkeypatch):
+    checkpoint(tmp_path / "datalyes/patembed-nano", 16, "mean", dense=128, layers=2)
+    monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
+    ours = load("datalyes/patembed-nano", device="cpu", layers=1, input="noSEP")
+    theirs = mteb.get_model("datalyes/patembed-nano", device="cpu", layers=1, input="noSEP")
+    assert settings(ours) == settings(theirs) == {"layers": 1, "input": "noSEP"}
+    plain = load_plain("datalyes/patembed-nano", device="cpu")
+    assert len(plain.model[0].auto_model.encoder.layer) == 2
+    assert len(ours.model.model[0].auto_model.encoder.layer) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"max_tokens": 0}, "cannot read 0 tokens"),
+        ({"layers": 4}, "that has 3"),
+        ({"input": "noTitle"}, "is no input variant"),
+    ],
+)
+def test_settings_that_are_none(folder, given, said):
+    with pytest.raises(ModelError, match=said):
+        load(str(folder), device="cpu", **given)
+
+
+@pytest.mark.parametrize("given", [{"max_tokens": 8}, {"layers": 1}, {"input": "noSEP"}])
+def test_what_is_no_encoder_has_no_such_setting(given):
+    with pytest.raises(ModelError, match="is no encoder of texts"):
+        load("bm25-dapfam", **given)
+    assert bm25("dapfam").mteb_model_meta.experiment_kwargs == load("bm25-dapfam").mteb_model_meta.experiment_kwargs
+
+
+def test_an_encoder_of_another_kind_cannot_be_capped():
+    with pytest.raises(ModelError, match="no sentence-transformers model"):
+        load("mteb/baseline-random-encoder", max_tokens=8)
+
+
+def test_the_command_line_files_them_apart(folder, tmp_path):
+    options = ("-t", "PatenTEBEffect2Substance.sample", "-m", str(folder), "--device", "cpu", "--no-store", "-v", "0")
+    for extra in ((), ("--max-tokens", "4"), ("--layers", "1"), ("--input", "trim[1]")):
+        assert main(["run", *options, "--out", str(tmp_path), *extra]) == 0
+    found = {
+        path.parent.name if path.parent.parent.name == "experiments" else "": json.loads(path.read_text())
+        for path in tmp_path.rglob("PatenTEBEffect2Substance.sample.json")
+    }
+    assert len(found) == 4
