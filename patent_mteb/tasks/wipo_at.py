@@ -86,6 +86,7 @@ FACTS = Facts(
     prefix="WIPOAT",
     headline="PatentCitationRetrieval",
     short_names={"PatentCitationRetrieval": "TAC→TAC"},
+    lacking=".NoDWPI",  # §3.6
     prompt_rows=(
         (r"PatentCitationRetrieval|WIPOAT\w+Retrieval", "retrieval_MIXED"),
         (r"WIPOAT\w+Classification(\.\w+)?", "class_text2ipc3"),
