@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from patent_mteb.protocols.linear_probe import fit_logistic
+from patent_mteb.protocols.logistic import fit_logistic
 
 
 def world(rows: int, dim: int, labels: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from typing import Protocol
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import build, common, doctor, export, geometry, listing, report, run, store, sweep, validate
+from patent_mteb.cli import build, common, doctor, export, geometry, listing, report, reproduce, run, store, sweep, validate
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
 
@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, Command] = {
     "sweep": sweep,
     "report": report,
     "export": export,
+    "reproduce": reproduce,
     "geometry": geometry,
     "store": store,
     "build": build,

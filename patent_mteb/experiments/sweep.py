@@ -14,6 +14,7 @@ import itertools
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -147,12 +148,21 @@ class _Clock(ArraySearch):
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         self._system.ensure_indexed(self.corpus, context)
+        with self._timed():
+            return self._system.rank(queries, top_k, context)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        self._system.ensure_indexed(self.corpus, context)
+        with self._timed():
+            return self._system.rank_both(queries, top_k, context)
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
         before = self.encoder.seconds if self.encoder else 0.0
         started = time.perf_counter()
-        run = self._system.rank(queries, top_k, context)
+        yield
         encoding = (self.encoder.seconds if self.encoder else 0.0) - before
         self.spent["seconds"] = self.spent.get("seconds", 0.0) + time.perf_counter() - started - encoding
-        return run
 
 
 class _EncoderClock:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Judged", "JudgedRanks", "Judgements", "QueryScores", "confidences", "nauc", "ranks_of", "retrieval_scores"]
+__all__ = ["Judged", "JudgedRanks", "Judgements", "QueryScores", "confidences", "mean_scores", "nauc", "ranks_of", "retrieval_scores"]
 
 Floats = NDArray[np.float64]
 Gains = Mapping[str, Mapping[str, int]]
@@ -333,17 +333,39 @@ def retrieval_scores(docs: NDArray[np.integer], scores: NDArray[np.floating], ju
     """
     if not len(docs) or 1 not in ks:
         raise ValueError("retrieval is scored over at least one query, and at rank 1 among others")
-    columns = {f"{name}_at_{k}": judged.score(f"{name}@{k}") for name in ("ndcg", "map", "recall", "precision") for k in ks}
-    reciprocal = {f"mrr_at_{k}": judged.score(f"mrr@{k}") for k in ks}
-    means = {name: round(_mean(column), 5) for name, column in columns.items()}
-    hits = {f"hit_rate_at_{k}": round(_mean((columns[f"recall_at_{k}"] > 0).astype(np.float64)), 5) for k in ks}
+    columns, reciprocal = _by_query(judged, ks)
     confidence = confidences(docs, scores)
+    means = _means(columns, reciprocal)
+    hits = {name: means.pop(name) for name in list(means) if name.startswith("hit_rate")}
+    return {**means, **_naucs(confidence, columns), **_naucs(confidence, reciprocal), **hits}
+
+
+def mean_scores(judged: JudgedRanks, ks: Sequence[int]) -> dict[str, float]:
+    """The scores of :func:`retrieval_scores` without the nAUC, which alone needs the scores of the ranking.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.metrics.measures import Judged, mean_scores
+        >>> found = mean_scores(Judged(np.array([[0, 1]]), {"q": {"b": 1}}, ["q"], ["a", "b"]).all(), ks=[1, 2])
+        >>> found["accuracy"], found["hit_rate_at_2"]
+        (0.0, 1.0)
+    """
+    return _means(*_by_query(judged, ks))
+
+
+def _by_query(judged: JudgedRanks, ks: Sequence[int]) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """[queries] every measure at every cut-off, reciprocal rank apart."""
+    columns = {f"{name}_at_{k}": judged.score(f"{name}@{k}") for name in ("ndcg", "map", "recall", "precision") for k in ks}
+    return columns, {f"mrr_at_{k}": judged.score(f"mrr@{k}") for k in ks}
+
+
+def _means(columns: Mapping[str, Floats], reciprocal: Mapping[str, Floats]) -> dict[str, float]:
+    means = {name: round(_mean(column), 5) for name, column in columns.items()}
+    hits = {name: round(_mean((column > 0).astype(np.float64)), 5) for name, column in columns.items() if name.startswith("recall")}
     return {
         **{name: mean for name, mean in means.items() if not name.startswith("precision")},
         "accuracy": means["recall_at_1"],
         **{name: mean for name, mean in means.items() if name.startswith("precision")},
         **{name: _mean(column) for name, column in reciprocal.items()},
-        **_naucs(confidence, columns),
-        **_naucs(confidence, reciprocal),
-        **hits,
+        **{name.replace("recall", "hit_rate"): mean for name, mean in hits.items()},
     }

@@ -1,12 +1,12 @@
 """Frozen-embedding protocols: what is measured on embeddings that stay as they are.
 
-======================  ==============================================================================================
-:mod:`.linear_probe`    multi-label one-vs-rest logistic regression, all labels solved at once (WIPO-AT, section 3.3.2)
+======================  =====================================================================================================
+:mod:`.linear_probe`    multi-label one-vs-rest logistic regression, all labels at once by :mod:`.logistic` (WIPO-AT, section 3.3.2)
 :mod:`.knn`             exact neighbour table, majority vote and ranked classes (WIPO-AT, section 3.3.2; PatentMap)
 :mod:`.clustering`      k-means against the true classes (WIPO-AT, section 3.3.3; PatenTEB, table 14)
 :mod:`.zero_shot`       label names scored by a model, one threshold tuned on validation (WIPO-AT, section 4.4)
 :mod:`.mlp_probe`       one hidden layer (PatentMap, appendix C.1)
-======================  ==============================================================================================
+======================  =====================================================================================================
 
 Labels of n documents over L classes are a boolean matrix [n, L], made by :func:`multi_hot`. mteb is not imported; torch only by
 the functions that need it.

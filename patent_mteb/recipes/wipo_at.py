@@ -31,7 +31,7 @@ from patent_mteb.patents import views
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import BuildLog
-from patent_mteb.recipes.beir import metadata_rows, read_beir, write_beir
+from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.label_sets import SPLITS, read_labels, read_taxonomy, refuse_straddling
 from patent_mteb.recipes.parameters import Share
@@ -306,7 +306,17 @@ def check(folder: Path, allow_empty_views: bool = False) -> dict[str, int]:
                 )
             if empty:
                 counts[f"rows of view {name} without text"] = len(empty)
+    if other := _not_tac(tables):
+        counts[f"of {len(tables.queries)} queries have another text in queries.jsonl (which TAC tasks read) than their TAC view"] = other
     return counts | _check_labels(folder, set(tables.corpus), families)
+
+
+def _not_tac(tables: BeirFolder) -> int:
+    """Queries whose text is not title, abstract and claims, by views.parquet or else by corpus.jsonl; white space apart."""
+    texts = {key: views.join_sections(parts) for key, parts in tables.corpus.items() if key in tables.queries}
+    if tables.views is not None and "TAC" in tables.views.column_names:
+        texts |= dict(zip(tables.views["_id"].to_pylist(), tables.views["TAC"].to_pylist(), strict=True))
+    return sum((texts.get(key) or text).split() != text.split() for key, text in tables.queries.items())
 
 
 def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) -> dict[str, int]:

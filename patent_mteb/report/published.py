@@ -2,6 +2,8 @@
 
 A measured row joins a printed table where it was measured on the same data: on the pinned revision, or, for a benchmark that
 nobody has released, on a local directory with exactly the paper's number of queries. Sample results and local copies never join.
+Of a retrieval task only the scores of the paper's own protocol join (``paper_…``, :mod:`patent_mteb.tasks.paper`): a result that was
+filed before they were measured stays out, and is named.
 Ranks count the rows of the table, printed and measured, and compare as many digits as are printed.
 """
 
@@ -17,8 +19,9 @@ from patent_mteb import published
 from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.view import BenchmarkView
+from patent_mteb.tasks.paper import PREFIX
 
-__all__ = ["METRICS", "beside"]
+__all__ = ["METRICS", "beside", "not_the_papers", "protocol_slice"]
 
 METRICS = {
     "pearson": "cosine_pearson",
@@ -117,23 +120,57 @@ def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
     tables: list[Table] = []
     papers = {paper.paper: paper for paper in published.papers()}
     for view in world.benchmarks:
-        paper = papers.get(view.facts.paper)
-        if paper is None:
+        if view.facts.paper not in papers:
             continue
-        if reason := _not_the_papers(view):
+        if reason := not_the_papers(view):
             messages.append(f"{view.name}: {reason}, so its results are not set beside the published scores.")
             continue
-        for printed in _printed(paper.paper):
-            rows = _joined(printed, view)
-            if any(row.measured for row in rows):
-                tables.append(_table(printed, rows, paper, view))
+        messages += _before_the_protocol(view)
+        for paper in papers.values():
+            for printed in _printed(paper.paper):
+                rows = _joined(printed, view)
+                if any(row.measured for row in rows):
+                    tables.append(_table(printed, rows, paper, view))
     if not tables and not messages:
         messages.append("No published table has a measured task: nothing to set beside the papers' scores.")
     return [table.marked() for table in tables], tuple(messages)
 
 
-def _not_the_papers(view: BenchmarkView) -> str:
-    """Why results are not on the paper's data, empty if they are."""
+def protocol_slice(kind: str, name: str) -> str:
+    """The slice under which a result holds a score of the paper's protocol.
+
+    Args:
+        kind: mteb's type of the task; retrieval alone has two protocols.
+        name: the slice in the paper, empty for all judgements.
+
+    Example:
+        >>> from patent_mteb.report.published import protocol_slice
+        >>> protocol_slice("Retrieval", "in"), protocol_slice("Retrieval", ""), protocol_slice("Clustering", "")
+        ('paper_in', 'paper', '')
+    """
+    return "_".join(filter(None, (PREFIX, name))) if kind == "Retrieval" else name
+
+
+def _before_the_protocol(view: BenchmarkView) -> list[str]:
+    retrieval = set(view.results.filter(pl.col("kind") == "Retrieval").select("run", "plain").rows())
+    without = retrieval - set(view.scores.filter(pl.col("slice") == PREFIX).select("run", "plain").rows())
+    if not without:
+        return []
+    run, task = min(without)
+    which = f"{len(without)} results hold" if len(without) > 1 else "1 result holds"
+    return [f"{view.name}: {which} no score of the paper's protocol, first {task} of {run}; run again."]
+
+
+def not_the_papers(view: BenchmarkView) -> str:
+    """Why results are not on the paper's data, empty if they are.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.published import not_the_papers
+        >>> not_the_papers(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT"))  # results of 'patent-mteb run'
+        ''
+    """
     if not view.results["data_revision"].str.starts_with("local-").all():
         return ""
     expected = view.facts.paper_queries
@@ -221,12 +258,14 @@ def _joined(printed: _Printed, view: BenchmarkView) -> list[_Row]:
         (plain, run, name, measure): value
         for plain, run, name, measure, value in scores.select("plain", "run", "slice", "measure", "value").iter_rows()
     }
+    kinds = dict(view.results.select("plain", "kind").iter_rows())
     measured: list[_Row] = []
     for run in scores["run"].unique().sort():
         for task in printed.row_tasks:
             values: dict[str, float] = {}
             for field in printed.fields:
-                value = known.get((field.task or task, run, field.slice, field.metric))
+                name = field.task or task
+                value = known.get((name, run, protocol_slice(kinds.get(name, ""), field.slice), field.metric))
                 if value is not None:
                     values[field.column] = value * field.scale
             if printed.mean and len(values) == len(printed.fields):

@@ -18,7 +18,7 @@ from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView, gap_
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark, group_means, summary
 
-__all__ = ["build", "ranking"]
+__all__ = ["advantage", "build", "ranking"]
 
 _RUNS_A_TABLE = 6
 _DOMAIN_COLUMNS = (Column("in", "IN"), Column("out", "OUT"), Column("gap_percent", "Gap", marked=False))
@@ -114,7 +114,7 @@ def _best_first(rows: Iterable[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...
 
 
 def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    tables = [_by_run(view, statistics), *_by_task(view, statistics), *_by_domain(view, statistics)]
+    tables = [_by_run(view, statistics), *_by_task(view, statistics), *_by_domain(view, statistics), *advantage(view)]
     states = view.results.select("data", "data_revision").unique(maintain_order=True)
     if view.world.name != "sample":
         note = "Data: " + "; ".join(f"{data} at {revision[:24]}" for data, revision in states.iter_rows()) + "."
@@ -238,3 +238,28 @@ def _by_domain(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     )
     notes = (f"{_GAP_NOTE} Best and second are marked for each task.", *_baseline_notes(view, statistics))
     return [_table(view, "domains", ", IN and OUT of domain", columns, rows, notes=notes, blocks=tuple(blocks))] if rows else []
+
+
+def advantage(view: BenchmarkView) -> list[Table]:
+    """What certain texts are worth: the main score of each task minus that of its twin without them (WIPO-AT eq. 4, the DWPI
+    advantage). No table if the benchmark has no such twins, or none was measured beside its task.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.tables import advantage
+        >>> advantage(collect(Path("results")).worlds["sample"].benchmark("DAPFAM"))  # results of 'patent-mteb run'
+        []
+    """
+    ending = view.facts.lacking
+    names = {task.plain: task.short for task in view.tasks}
+    pairs = [name for name in names if ending and name + ending in names]
+    rows: list[tuple[Cell, ...]] = []
+    for run in view.best_first:
+        scores = view.main_scores[run]
+        found = {name: scores[name] - scores[name + ending] for name in pairs if name in scores and name + ending in scores}
+        if found:
+            rows.append((Cell(run), *(Cell(found.get(name)) for name in pairs)))
+    columns = (Column("model", "Model", numeric=False), *(Column(name, names[name]) for name in pairs))
+    note = f"Main score of a task minus that of the task whose name ends with {ending}: above 0 the texts that it lacks help."
+    return [_table(view, "advantage", f", advantage over {ending.lstrip('.')}", columns, rows, notes=(note,))] if rows else []

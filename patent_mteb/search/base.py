@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mteb.models.model_meta import ModelMeta
@@ -191,6 +191,18 @@ class ArraySearch(ABC):
         if self.hides or not context.hidden:
             return self.search_run(queries, top_k, context).top(top_k)
         return self.search_run(queries, top_k + context.most_hidden, context).without(context.hidden).top(top_k)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """The ranking of the documents that every query may see, as :meth:`rank` gives it, and the one with nothing hidden.
+
+        Both are read off one search. A subclass whose scores of a document depend on other documents (fusion normalises them,
+        reranking chooses candidates by them) replaces this.
+        """
+        if not context.hidden:
+            run = self.rank(queries, top_k, context)
+            return run, run
+        whole = self.search_run(queries, top_k + context.most_hidden, replace(context, hidden={}))
+        return whole.without(context.hidden).top(top_k), whole.top(top_k)
 
     def search(
         self,

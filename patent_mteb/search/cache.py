@@ -7,6 +7,7 @@ import json
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -262,3 +263,16 @@ class Cached(ArraySearch):
         run = self._system.rank(queries, top_k, context)
         self.cache.put(key, top_k, run)
         return run
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """Both rankings, each kept under its own context."""
+        meta = live_meta(self.model)
+        keys = [search_key(meta, self._corpus_content, queries, each) for each in (context, replace(context, hidden={}))]
+        known = [self.cache.get(key, top_k) for key in keys]
+        if known[0] is not None and known[1] is not None:
+            return known[0], known[1]
+        self._system.ensure_indexed(self.corpus, context)
+        runs = self._system.rank_both(queries, top_k, context)
+        for key, run in zip(keys, runs, strict=True):
+            self.cache.put(key, top_k, run)
+        return runs

@@ -96,6 +96,7 @@ class AsMteb:
 
     Attributes:
         run: the last ranking, None before the first search.
+        whole: the same with nothing hidden.
 
     Example:
         >>> import mteb
@@ -111,6 +112,7 @@ class AsMteb:
         self.system = system
         self.hidden = hidden
         self.run: Run | None = None
+        self.whole: Run | None = None
         self.mteb_model_meta = system.mteb_model_meta
 
     def index(self, corpus: Dataset, **kwargs: Any) -> None:
@@ -130,5 +132,6 @@ class AsMteb:
         **kwargs: Any,
     ) -> Results:
         context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
-        self.run = replace(self.system.rank(queries, top_k, replace(context, hidden=self.hidden)), task=task_metadata.name)
+        run, self.whole = self.system.rank_both(queries, top_k, replace(context, hidden=self.hidden))
+        self.run = replace(run, task=task_metadata.name)
         return self.run.to_dict()

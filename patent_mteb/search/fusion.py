@@ -331,3 +331,11 @@ class Hybrid(ArraySearch):
             system.ensure_indexed(self.corpus, context)
         first, second = (system.rank(queries, self.depth, context) for system in self._systems)
         return fuse(first, second, self.fusion, top_k)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """Each system ranks once; its rankings with and without hidden documents are fused apart."""
+        for system in self._systems:
+            system.ensure_indexed(self.corpus, context)
+        first, second = (system.rank_both(queries, self.depth, context) for system in self._systems)
+        seen = fuse(first[0], second[0], self.fusion, top_k)
+        return seen, fuse(first[1], second[1], self.fusion, top_k) if context.hidden else seen

@@ -19,7 +19,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import Foreign, engine
-from patent_mteb.search.run import FirstStage, Run
+from patent_mteb.search.run import FirstStage, Results, Run
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -160,8 +160,27 @@ class Reranked(ArraySearch):
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         self._first.ensure_indexed(self.corpus, context)
         first = self._first.rank(queries, self.k, context)
-        pairs = {query: list(documents) for query, documents in first.to_dict().items()}
+        return self._reranked(queries, first.to_dict(), self.k, context, first).top(top_k)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """The first stage ranks once, and every pair of a query and a candidate of either ranking is scored once."""
+        self._first.ensure_indexed(self.corpus, context)
+        seen, whole = self._first.rank_both(queries, self.k, context)
+        if not context.hidden:
+            run = self._reranked(queries, seen.to_dict(), self.k, context, seen).top(top_k)
+            return run, run
+        found = seen.to_dict(), whole.to_dict()
+        either = {query: found[0][query] | found[1][query] for query in seen.query_ids}
+        scored = self._reranked(queries, either, 2 * self.k, context, seen)
+        others = [{query: either[query].keys() - own[query].keys() for query in either} for own in found]
+        every = replace(scored.without(others[1]), first_stage=FirstStage(whole, self.k))
+        depth = min(top_k, self.k)
+        return scored.without(others[0]).top(depth), every.top(depth)
+
+    def _reranked(self, queries: Dataset, candidates: Results, k: int, context: SearchContext, first: Run) -> Run:
+        """The candidates of each query in the order of the cross-encoder."""
+        pairs = {query: list(documents) for query, documents in candidates.items()}
         second = Foreign(SearchCrossEncoderWrapper(_OneScore(self._cross_encoder)))
         second.ensure_indexed(self.corpus, context)
-        run = second.rank(queries, self.k, replace(context, top_ranked=pairs, hidden={}))
-        return replace(run, first_stage=FirstStage(first, self.k)).top(top_k)
+        run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}))
+        return replace(run, first_stage=FirstStage(first, self.k))

@@ -71,14 +71,28 @@ class BestSection(ArraySearch):
         self._section = np.array([section for _, section in found] + [-1], np.int32)
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        rows = self._rows_context(context)
+        self._system.ensure_indexed(self._sections, rows)
+        return self._by_document(self._system.rank(queries, top_k * self._most, rows), top_k)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """Both rankings of sections, by document."""
+        rows = self._rows_context(context)
+        self._system.ensure_indexed(self._sections, rows)
+        seen, whole = self._system.rank_both(queries, top_k * self._most, rows)
+        return self._by_document(seen, top_k), self._by_document(whole, top_k)
+
+    def _rows_context(self, context: SearchContext) -> SearchContext:
+        """The context with sections in the place of documents."""
         allowed = context.top_ranked
-        rows_of = replace(
+        return replace(
             context,
             top_ranked=None if allowed is None else {query: self._rows_of(documents) for query, documents in allowed.items()},
             hidden={query: frozenset(self._rows_of(documents)) for query, documents in context.hidden.items()},
         )
-        self._system.ensure_indexed(self._sections, rows_of)
-        found = self._system.rank(queries, top_k * self._most, rows_of)
+
+    def _by_document(self, found: Run, top_k: int) -> Run:
+        """The documents of a ranking of sections, each by its best one."""
         docs = np.full((len(found.query_ids), found.depth), -1, np.int32)
         scores, parts = np.zeros(docs.shape, np.float32), np.full(docs.shape, -1, np.int32)
         for query, rows in enumerate(found.docs):

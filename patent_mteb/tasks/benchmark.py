@@ -44,6 +44,7 @@ class Facts:
         headline: the task that stands for its retrieval.
         short_names: names for narrow places that do not follow from the prefix.
         domain_tasks: where IN and OUT of domain are tasks of their own: mixed task -> ``{"in": task, "out": task}``.
+        lacking: what the names of tasks end with that are other tasks without certain texts; reports show what these are worth.
         prompt_rows: (pattern of task names, row of PatenTEB's Table 11): the prompt that its tasks take.
         paper: its key among the published tables (:mod:`patent_mteb.published`), empty for none.
         paper_queries: number of queries in the paper, where nobody can have its data; a run over fewer is not comparable with its rows.
@@ -66,6 +67,7 @@ class Facts:
     headline: str = ""
     short_names: Mapping[str, str] = field(default_factory=dict)
     domain_tasks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    lacking: str = ""
     prompt_rows: tuple[tuple[str, str], ...] = ()
     paper: str = ""
     paper_queries: int = 0

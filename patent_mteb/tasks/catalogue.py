@@ -11,7 +11,7 @@ from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 
-__all__ = ["add", "benchmarks", "find", "get_tasks", "mteb_benchmarks", "sample_tasks", "tasks", "total"]
+__all__ = ["add", "benchmarks", "find", "get_tasks", "mteb_benchmarks", "sample_tasks", "tasks", "total", "unlisted_tasks"]
 
 _BENCHMARKS: dict[str, PatentBenchmark] = {}
 _TWINS: dict[type[PatentTask], type[PatentTask]] = {}
@@ -32,12 +32,16 @@ def add(benchmark: PatentBenchmark) -> None:
     known = _BENCHMARKS.setdefault(benchmark.name, benchmark)
     if known is not benchmark:
         raise RegistrationError(f"the benchmark '{benchmark.name}' is registered already. Remedy: choose another name")
-    for task in benchmark.task_classes:
+    _make_twins(benchmark.task_classes)
+    prompts.add_rows(benchmark.facts.prompt_rows)
+
+
+def _make_twins(tasks: Sequence[type[PatentTask]]) -> None:
+    for task in tasks:
         if task not in _TWINS:
             _TWINS[task] = sample_twin(task)
             for kind in (task, _TWINS[task]):
                 setattr(sys.modules[task.__module__], class_name(kind.metadata.name), kind)
-    prompts.add_rows(benchmark.facts.prompt_rows)
 
 
 def benchmarks() -> tuple[PatentBenchmark, ...]:
@@ -91,6 +95,17 @@ def sample_tasks() -> tuple[type[PatentTask], ...]:
     return tuple(_TWINS[task] for task in tasks())
 
 
+def unlisted_tasks() -> tuple[type[PatentTask], ...]:
+    """What mteb finds by name only: the twins of :func:`sample_tasks`, and variants of tasks (``<Task>.mteb``) with their twins.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import unlisted_tasks
+        >>> "PatentDAPFAMTACToTACRetrieval.mteb" in [task.metadata.name for task in unlisted_tasks()]
+        True
+    """
+    return (*sample_tasks(), *(kind for task in dapfam.MTEB_TASKS for kind in (task, _TWINS[task])))
+
+
 def get_tasks(
     benchmark: str | Sequence[str] | None = None, *, types: Sequence[str] | None = None, sample: bool = False
 ) -> list[PatentTask]:
@@ -120,6 +135,7 @@ def get_tasks(
 
 for _module in (wipo_at, dapfam, patenteb, sophia, patentmap):
     add(_module.BENCHMARK)
+_make_twins(dapfam.MTEB_TASKS)
 
 _PAPERS = benchmarks()
 _TOTAL = PatentBenchmark(

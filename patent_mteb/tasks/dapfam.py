@@ -27,9 +27,11 @@ from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
+from patent_mteb.search.base import document_text
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, read_once, refuse_truncated, refuse_unscorable, say
+from patent_mteb.tasks.paper import without_self
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ FACTS = Facts(
     split="train",
     prefix="PatentDAPFAM",
     headline="PatentDAPFAMTACToTACRetrieval",
-    prompt_rows=((r"PatentDAPFAM\w+Retrieval", "retrieval_MIXED"),),
+    prompt_rows=((r"PatentDAPFAM\w+Retrieval(\.mteb)?", "retrieval_MIXED"),),
     paper="dapfam",
 )
 
@@ -68,8 +70,8 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Description": ("description_en",),
     "FullText": ("title_en", "abstract_en", "claims_text", "description_en"),
 }
-"""Columns of each text view, joined by one blank. mteb's own DAPFAM tasks join the parts of a query, and those behind the
-title of a document, with line breaks. ``Claim1`` and ``Keywords`` are worked out from ``claims_text`` and the keyword column."""
+"""Columns of each text view, joined by one blank. ``Claim1`` and ``Keywords`` are worked out from ``claims_text`` and the keyword
+column."""
 
 PARTS_OF_VIEW = {"Title": ("title",), "Abstract": ("abstract",), "Claim1": ("claim",), "Description": ("invention",)}
 
@@ -80,15 +82,16 @@ _KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
 
 @dataclass(frozen=True)
 class Pair:
-    """Query view, corpus view and domain (empty for ALL) of one task."""
+    """Query view, corpus view and domain (empty for ALL) of one task; ``as_mteb`` for the texts of mteb's own task."""
 
     query: str
     corpus: str
     domain: str = ""
+    as_mteb: bool = False
 
     @property
     def name(self) -> str:
-        return f"PatentDAPFAM{self.query}To{self.corpus}{self.domain}Retrieval"
+        return f"PatentDAPFAM{self.query}To{self.corpus}{self.domain}Retrieval{'.mteb' * self.as_mteb}"
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
@@ -103,7 +106,8 @@ class Pair:
             "In": "citations that share an IPC-3 code with the query",
             "Out": "citations that share no IPC-3 code with the query",
         }[self.domain]
-        return f"Given a patent family, retrieve the families it cites or that cite it ({part}; query {self.query}, corpus {self.corpus})."
+        views = f"query {self.query}, corpus {self.corpus}{', parts joined as in mteb' * self.as_mteb}"
+        return f"Given a patent family, retrieve the families it cites or that cite it ({part}; {views})."
 
 
 _CORPORA = ("FullText", "TA", "Description", "TAC")
@@ -114,7 +118,10 @@ PAIRS = (
 )
 """Tables 17 and 19 of the paper, the title query of its Fig. 6, and the symmetric views of WIPO-AT §3.8 that these lack."""
 
-SPECS = tuple(Pair(query, corpus, domain) for domain in ("", "In", "Out") for query, corpus in PAIRS)
+DOMAINS = ("", "In", "Out")
+SPECS = tuple(Pair(query, corpus, domain) for domain in DOMAINS for query, corpus in PAIRS)
+AS_MTEB = tuple(Pair(query, corpus, domain, True) for domain in DOMAINS for query in ("TA", "TAC") for corpus in ("TA", "TAC", "FullText"))
+"""mteb's own eighteen tasks, which join the parts of a query, and those behind the title of a document, by line breaks."""
 
 _TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
 
@@ -228,11 +235,23 @@ def texts(table: pa.Table, view: str) -> list[str]:
     ]
 
 
+def mteb_texts(table: pa.Table, view: str, *, document: bool) -> list[str]:
+    """The texts of one view as mteb's encoders read those of mteb's own DAPFAM tasks."""
+    columns = {name: table[name].to_pylist() for name in SECTIONS[view]}
+    title = columns.pop("title_en") if document else [""] * table.num_rows
+    joined = ["\n".join(part for part in parts if part) for parts in zip(*columns.values(), strict=True)]
+    if not document:
+        return joined
+    return [document_text({"title": name, "text": text}) for name, text in zip(title, joined, strict=True)]
+
+
 class DAPFAMRetrieval(PatentRetrieval):
     """Retrieval of one query view in one corpus view, for ALL relations or those of one domain.
 
     Main score nDCG@100 (eq. 1, equal to trec_eval's for binary gains). IN and OUT follow the data set's own ``domain_rel``.
-    A query that occurs in the corpus is left out of its own ranking.
+    A query that occurs in the corpus is left out of its own ranking and judgements; ``paper_...`` are the scores with both, as
+    mteb's own tasks give them. The text of mteb's tasks differs too, by the separator: :data:`MTEB_TASKS`, ``<Task>.mteb``, read
+    theirs, so that their ``paper_...`` scores are mteb's.
     """
 
     data = DATA
@@ -243,23 +262,21 @@ class DAPFAMRetrieval(PatentRetrieval):
         tables = read_tables(self.source)
         names = tables.corpus["relevant_id"].to_pylist()
         asking = tables.queries["query_id"].to_pylist()
-        corpus = dict(zip(names, texts(tables.corpus, self.pair.corpus), strict=True))
-        positive = {
-            query: {document: gain for document, (gain, _) in pairs.items() if gain and document != query}
-            for query, pairs in tables.judged.items()
-        }
-        parts = slices.by_judgement(positive, lambda query, document: tables.judged[query][document][1].lower())
-        qrels = positive if not self.pair.domain else parts.get(self.pair.domain.lower(), {})
+        corpus = dict(zip(names, self._texts(tables.corpus, self.pair.corpus, document=True), strict=True))
+        whole = {query: {document: gain for document, (gain, _) in pairs.items() if gain} for query, pairs in tables.judged.items()}
+        (qrels, parts), (paper_qrels, paper_parts) = (self._domain(judged, tables) for judged in (without_self(whole), whole))
         which = f" {self.pair.domain.upper()}" if self.pair.domain else ""
         refuse_unscorable(qrels, self.source.path("qrels_all.parquet"), f"no{which} relation is positive")
         return RetrievalTables(
             corpus=corpus,
-            queries=dict(zip(asking, texts(tables.queries, self.pair.query), strict=True)),
+            queries=dict(zip(asking, self._texts(tables.queries, self.pair.query, document=False), strict=True)),
             qrels=qrels,
-            slices={} if self.pair.domain else {name: parts[name] for name in ("in", "out") if name in parts},
+            slices=parts,
             hidden={query: frozenset((query,)) for query in asking if query in corpus},
             document_codes=_codes(tables.corpus, names),
             query_codes=_codes(tables.queries, asking),
+            paper_qrels=paper_qrels,
+            paper_slices=paper_parts,
         )
 
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
@@ -270,6 +287,16 @@ class DAPFAMRetrieval(PatentRetrieval):
         corpus = dict(zip(tables.corpus["relevant_id"].to_pylist(), tagged_texts(tables.corpus, self.pair.corpus), strict=True))
         queries = dict(zip(tables.queries["query_id"].to_pylist(), tagged_texts(tables.queries, self.pair.query), strict=True))
         return replace(self.tables, corpus=corpus, queries=queries).split()
+
+    def _texts(self, table: pa.Table, view: str, *, document: bool) -> list[str]:
+        return mteb_texts(table, view, document=document) if self.pair.as_mteb else texts(table, view)
+
+    def _domain(self, judged: slices.Qrels, tables: Tables) -> tuple[slices.Qrels, dict[str, slices.Qrels]]:
+        """The judgements of the task's domain, and IN and OUT as slices where the task is on all."""
+        parts = slices.by_judgement(judged, lambda query, document: tables.judged[query][document][1].lower())
+        if self.pair.domain:
+            return parts.get(self.pair.domain.lower(), {}), {}
+        return judged, {name: parts[name] for name in ("in", "out") if name in parts}
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -290,19 +317,18 @@ def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
     }
 
 
+def _task(spec: Pair) -> type[DAPFAMRetrieval]:
+    metadata = task_metadata(FACTS, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100", text_parts=spec.parts)
+    return make_task(DAPFAMRetrieval, __name__, metadata, pair=spec)
+
+
 BENCHMARK = PatentBenchmark(
     FACTS,
     {
-        title: tuple(
-            make_task(
-                DAPFAMRetrieval,
-                __name__,
-                task_metadata(FACTS, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100", text_parts=spec.parts),
-                pair=spec,
-            )
-            for spec in SPECS
-            if spec.domain == domain
-        )
-        for title, domain in (("ALL", ""), ("IN", "In"), ("OUT", "Out"))
+        title: tuple(_task(spec) for spec in SPECS if spec.domain == domain)
+        for title, domain in zip(("ALL", "IN", "OUT"), DOMAINS, strict=True)
     },
 )
+
+MTEB_TASKS = tuple(map(_task, AS_MTEB))
+"""Known by name only: they are in no benchmark and in no report."""

@@ -43,6 +43,7 @@ from patent_mteb.tasks.checks import (
 )
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.pairs import PairTask
+from patent_mteb.tasks.paper import without_self
 from patent_mteb.tasks.patenteb_specs import (
     CLASSES,
     CLUSTERS,
@@ -98,8 +99,8 @@ def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, p
 class CitationRetrieval(PatentRetrieval):
     """Retrieval of cited patents inside, across and outside the query's IPC3 classes (§3).
 
-    nDCG@10 is the main score. A patent is removed from its own ranking should it occur in the corpus, which the paper's
-    evaluator does not do.
+    nDCG@10 is the main score. A patent is removed from its own ranking should it occur in the corpus. The paper's evaluator
+    (sentence-transformers' ``InformationRetrievalEvaluator``) does not do so: ``paper_ndcg_at_10`` is its score.
     """
 
     facts = FACTS
@@ -113,7 +114,7 @@ class CitationRetrieval(PatentRetrieval):
         say(path, {f"of {table.num_rows} rows have no negative": ids["neg"].count(""), "rows judge a query by itself (ignored)": alone})
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
-        qrels: slices.Qrels = {}
+        whole: slices.Qrels = {}
         changed: Counter[str] = Counter()
         for role, target in (("q", queries), ("pos", corpus), ("neg", corpus)):
             texts = texts_of(table, f"{role}_text", path) if any(ids[role]) else []
@@ -122,8 +123,8 @@ class CitationRetrieval(PatentRetrieval):
                     target[key] = text
                 changed[role] += bool(key and text and target[key] != text)
         for query, document in zip(ids["q"], ids["pos"], strict=True):
-            if query != document:
-                qrels.setdefault(query, {})[document] = 1
+            whole.setdefault(query, {})[document] = 1
+        qrels = without_self(whole)
         refuse_unscorable(qrels, path, "every row has the query itself as its positive")
         for role, number in changed.items():
             if number:
@@ -133,6 +134,7 @@ class CitationRetrieval(PatentRetrieval):
             queries=queries,
             qrels=qrels,
             hidden={query: frozenset((query,)) for query in queries if query in corpus},
+            paper_qrels=whole,
         )
 
 

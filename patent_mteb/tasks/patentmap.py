@@ -318,7 +318,7 @@ class IPCClassification(_Tagged, FrozenTask):
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: ClassificationData) -> dict[str, Any]:
         from patent_mteb.protocols.knn import WIPO_AT_KS, ranked_knn
-        from patent_mteb.protocols.linear_probe import fit_logistic
+        from patent_mteb.protocols.logistic import fit_logistic
         from patent_mteb.protocols.mlp_probe import held_out, mlp_probe
 
         train = (embeddings["train"], data.labels["train"])

@@ -30,6 +30,7 @@ from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
+from patent_mteb.tasks.paper import paper_scores
 from patent_mteb.tasks.perquery import Evaluation, hand_on
 from patent_mteb.tasks.tagged import tagged_texts
 
@@ -47,7 +48,8 @@ class RetrievalTables:
 
     ``hidden`` holds the documents that a query must not retrieve (its own family), ``slices`` the judgements of each named slice,
     ``unformed`` the slices that the data cannot form, with the reason, ``codes`` the IPC codes of documents and queries where they
-    are known, and ``categories`` the citation category of judged pairs where it is known.
+    are known, and ``categories`` the citation category of judged pairs where it is known. ``paper_qrels`` and ``paper_slices`` are
+    the judgements that the paper's evaluator takes, where it takes others (those of a query on itself).
     """
 
     corpus: Mapping[str, str]
@@ -60,6 +62,8 @@ class RetrievalTables:
     query_codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     document_columns: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     categories: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    paper_qrels: Qrels = field(default_factory=dict)
+    paper_slices: Mapping[str, Qrels] = field(default_factory=dict)
 
     def split(self) -> RetrievalSplitData:
         """The corpus, and the queries that have a relevant document, in mteb's form."""
@@ -79,7 +83,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     """Retrieval scored as mteb scores it, with slices.
 
     A query's hidden documents (its own family) take no place in its ranking, which still has full depth. Beside mteb's scores the
-    result holds, for every slice, ``<slice>_<measure>_at_<k>`` and ``<slice>_n_queries``.
+    result holds, for every slice, ``<slice>_<measure>_at_<k>`` and ``<slice>_n_queries``, and the same of the paper's own evaluator,
+    in which nothing is hidden, as ``paper_<measure>_at_<k>`` and ``paper_<slice>_<measure>_at_<k>``. Both are read off one search.
 
     Where documents are several texts, ``document_sections`` names them and ``query_section`` the one that a query is.
     """
@@ -124,15 +129,17 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         system, data_split = self.system(model), self.texts_for(model, data_split)
         texts, data_split = self.texts_seen(data_split), {**data_split, "top_ranked": candidates}
         if candidates is None and self._on_arrays(arguments.get("prediction_folder")):
-            run, judged, scores = self._evaluate(system, data_split, self._context(arguments), arguments["timer"])
+            run, judged, scores, papers = self._evaluate(system, data_split, self._context(arguments), arguments["timer"])
         else:
             listening = AsMteb(system, self.tables.hidden)
             scores = super().evaluate_split(listening, data_split, **arguments)
-            run, judged = listening.run or Run.from_dict({}), None
+            run = listening.run or Run.from_dict({})
+            judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
+            papers = {} if listening.whole is None else self.paper_scores(listening.whole)
         evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
         hand_on(replace(evaluation, prompts=self.prompts(model, data_split, **arguments)))
         ranking = ranking_record(evaluation.run, evaluation.ranking)
-        return {**scores, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking}}
+        return {**scores, **papers, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking}}
 
     def read(self) -> Any:
         split, tables = super().read(), self.tables
@@ -176,25 +183,37 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     def _evaluate(
         self, system: ArraySearch, data_split: Any, context: SearchContext, timer: Any
-    ) -> tuple[Run, Judged | None, dict[str, Any]]:
-        """Ranking and scores on arrays, with the phases of mteb's timer."""
+    ) -> tuple[Run, Judged, dict[str, Any], dict[str, float]]:
+        """Ranking and scores on arrays, with the phases of mteb's timer, and the scores of the paper's protocol."""
         queries, depth = data_split["queries"], max(self.k_values)
         if isinstance(system, DenseSearch):
             system.timer = timer
             system.ensure_indexed(data_split["corpus"], context)
-            run = system.rank(queries, depth, context)
+            run, whole = system.rank_both(queries, depth, context)
         else:
             phase = {"split": context.hf_split, "subset": context.hf_subset}
             with timer("Encoding corpus", **phase):
                 system.ensure_indexed(data_split["corpus"], context)
             with timer("Encoding queries", **phase):
-                run = system.rank(queries, depth, context)
+                run, whole = system.rank_both(queries, depth, context)
         told = "Running retrieval task - Evaluating retrieval scores..."
         with timer("Scoring", split=context.hf_split, subset=context.hf_subset, log_message=told):
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
             scores: dict[str, Any] = retrieval_scores(run.docs, run.scores, judged.all(), self.k_values)
         logger.info("Running retrieval task - Finished.")
-        return replace(run, task=self.metadata.name), judged, scores
+        return replace(run, task=self.metadata.name), judged, scores, self.paper_scores(whole)
+
+    def paper_scores(self, whole: Run) -> dict[str, float]:
+        """The scores of the paper's own evaluator, ``paper_…`` (:mod:`patent_mteb.tasks.paper`); none where no paper has the task.
+
+        Args:
+            whole: rankings with nothing hidden.
+        """
+        if not self.facts.paper:
+            return {}
+        tables = self.tables
+        qrels, slices = tables.paper_qrels or tables.qrels, tables.paper_slices or tables.slices
+        return paper_scores(whole, qrels, slices, self.k_values, self.slice_measures)
 
     def judge(self, run: Run, qrels: Qrels, model_meta: Any, judged: Judged | None = None) -> Evaluation:
         """Everything that is read off a run beside mteb's scores: those of slices and of the benchmark's own kind, and per query.

@@ -28,6 +28,7 @@ from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.paper import PREFIX
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
@@ -280,6 +281,13 @@ class SophiaRetrieval(PatentRetrieval):
 
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         return {"n_queries_left_out": self.n_left_out, **self.inscope(run)}
+
+    def paper_scores(self, whole: Run) -> dict[str, float]:
+        """With InScope as eq. 1 has it: the mean over all queries, a query without a code at the level counting as 0."""
+        found = self.inscope(whole)
+        share = {key: value / len(whole.query_ids) for key, value in found.items() if key.endswith("_n_queries")}
+        means = {key: value * share[f"{key.rpartition('_at_')[0]}_n_queries"] for key, value in found.items() if key not in share}
+        return super().paper_scores(whole) | {f"{PREFIX}_{key}": value for key, value in means.items()}
 
 
 def _tasks(group: Mapping[str, str]) -> tuple[type[SophiaRetrieval], ...]:

@@ -100,6 +100,7 @@ FACTS = Facts(
     prefix="WIPOAT",
     headline="PatentCitationRetrieval",
     short_names={"PatentCitationRetrieval": "TAC→TAC"},
+    lacking=".NoDWPI",  # §3.6
     prompt_rows=(
         (r"PatentCitationRetrieval|WIPOAT\w+Retrieval", "retrieval_MIXED"),
         (r"WIPOAT\w+Classification(\.\w+)?", "class_text2ipc3"),
@@ -282,9 +283,10 @@ class LabelClassification(LabelTask):
     """Multi-label classification on frozen embeddings (§3.3.2), trained on the whole training split.
 
     ``macro_f1`` (main) is the linear probe's on the test split, with the C that :mod:`patent_mteb.protocols.linear_probe` chooses on
-    the validation split; ``knn_<k>_macro_f1`` and ``knn_macro_f1`` (the best k) are the majority vote's. Per-label F1 is under
-    ``f1_<label>``; ``n_untrained_labels`` counts labels without a training example (scored 0, part of the mean), and
-    ``n_unconverged_fits`` fits that stopped short of the stated tolerance. The classes are the labels that occur in the set.
+    the validation split: ``c``, and ``c_at_edge`` is 1 where it ends the grid. ``knn_<k>_macro_f1`` and ``knn_macro_f1`` (the best k)
+    are the majority vote's. Per-label F1 is under ``f1_<label>``; ``n_untrained_labels`` counts labels without a training example
+    (scored 0, part of the mean), and ``n_unconverged_fits`` fits that stopped short of the stated tolerance. The classes are the
+    labels that occur in the set.
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
@@ -293,11 +295,14 @@ class LabelClassification(LabelTask):
         neighbours = knn(splits["train"], splits["test"], data.classes)
         for c, label, residual in probe.unconverged:
             logger.warning("%s: the probe of label %s did not converge at C=%g (residual %.1e)", self.metadata.name, label, c, residual)
+        if probe.at_edge:
+            logger.warning("%s: the best C, %g, is at the edge of the grid", self.metadata.name, probe.c)
         if probe.untrained:
             logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
         return {
             "macro_f1": probe.macro_f1,
             "c": probe.c,
+            "c_at_edge": int(probe.at_edge),
             "validation_macro_f1": probe.validation_f1[probe.c],
             "knn_macro_f1": neighbours.macro_f1[neighbours.best_k],
             "knn_best_k": neighbours.best_k,

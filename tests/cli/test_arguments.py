@@ -58,6 +58,7 @@ REQUIRED = {
     "sweep": ["dapfam"],
     "report": ["r"],
     "export": ["r", "o"],
+    "reproduce": ["--results", "r"],
     "geometry": ["-m", "x", "-t", "y"],
     "store": ["info"],
     "build": ["WIPO-AT", "p", "c", "r"],

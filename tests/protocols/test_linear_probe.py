@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from patent_mteb.protocols import f1_per_label, label_matrix, multi_hot, precision_at
-from patent_mteb.protocols.linear_probe import C_GRID, fit_logistic, linear_probe, logistic_regression_f1
+from patent_mteb.protocols.linear_probe import C_GRID, linear_probe, logistic_regression_f1
+from patent_mteb.protocols.logistic import fit_logistic
 
 GRID = (0.01, 1.0, 100.0)
 
@@ -199,3 +200,23 @@ def test_precision_at_takes_ties_by_class():
     assert precision_at(true, scores, 1).tolist() == [1, 0]
     assert precision_at(true, scores, 3).tolist() == [2 / 3, 0]
     assert precision_at(true, scores, 5).tolist() == [2 / 5, 1 / 5]
+
+
+def test_the_best_c_at_the_edge_of_the_grid_is_said():
+    scores = linear_probe(*SPLITS, NAMES).validation_f1
+    best = max(scores, key=lambda c: (scores[c], -c))
+    worst = min(scores, key=scores.__getitem__)
+    assert linear_probe(*SPLITS, NAMES, grid=(best, worst)).at_edge
+    assert not linear_probe(*SPLITS, NAMES, grid=(best,)).at_edge
+    assert linear_probe(*SPLITS, NAMES).at_edge == (best in (0.01, 1e4))
+
+
+def test_a_best_c_inside_the_grid_is_not_at_its_edge():
+    """Two labels that a threshold on one number separates best with a middle penalty: too strong and nothing is predicted."""
+    split = [[-1.0], [-0.9], [0.9], [1.0]], [[0], [0], [1], [1]]
+    probe = linear_probe(split, split, split, ["G"], grid=(1e-6, 1.0, 10.0))
+    assert (probe.c, probe.at_edge) == (1e-6, True)
+    held = [[-1.0], [-0.9], [0.9], [1.0]], [[0], [0], [1], [1]]
+    rare = [[-1.0], [-1.0], [-1.0], [1.0]], [[0], [0], [0], [1]]
+    probe = linear_probe(rare, held, held, ["G"], grid=(1e-6, 10.0, 100.0))
+    assert (probe.c, probe.at_edge) == (10.0, False)

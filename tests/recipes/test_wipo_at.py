@@ -150,3 +150,21 @@ def test_patents_without_expert_text_get_no_dwpi_view(tmp_path):
 def test_without_a_citation_inside_the_corpus_there_is_nothing_to_build(tmp_path):
     with pytest.raises(DataError, match="no citation connects two families"):
         wipo_at.build(PATENTS, [Citation("US1A", "JP1A"), Citation("US1A", "elsewhere")], tmp_path)
+
+
+def test_the_quality_check_says_where_queries_are_no_tac(tmp_path):
+    """What queries.jsonl holds is what TAC tasks ask with, whatever it is; white space apart."""
+    wipo_at.build(PATENTS, CITATIONS, tmp_path)
+    path = tmp_path / "WIPO-AT" / "queries.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert len(lines) > 2
+    lines[0]["text"] = lines[0]["text"].replace(" ", "  ")
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert not any("TAC view" in what for what in wipo_at.check(tmp_path / "WIPO-AT"))
+    lines[1]["text"] = "title and abstract only"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    odd = wipo_at.check(tmp_path / "WIPO-AT")
+    assert odd[f"of {len(lines)} queries have another text in queries.jsonl (which TAC tasks read) than their TAC view"] == 1
+    without = pq.read_table(tmp_path / "WIPO-AT" / "views.parquet").drop(["TAC"])
+    pq.write_table(without, tmp_path / "WIPO-AT" / "views.parquet")
+    assert wipo_at.check(tmp_path / "WIPO-AT") == odd  # told from corpus.jsonl

@@ -16,15 +16,21 @@ from patent_mteb.report.suite import suite_tasks
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
 
+def papers_own(**scores):
+    """Scores of the paper's protocol, as a result holds them."""
+    return {"paper_n_queries": 7, **{f"paper_{name}": value for name, value in scores.items()}}
+
+
 def row_of(table, name):
     return {column.key: cell for column, cell in zip(table.columns, next(row for row in table.rows if row[0].value == name), strict=True)}
 
 
 def test_a_measured_row_among_the_papers_rows(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
-    scores = {"PatenTEBTitle2Full": 0.7475, "PatenTEBRetrievalOUT": 0.9, "PatenTEBParaProblem": 0.01}
+    scores = {"PatenTEBTitle2Full": 0.7475, "PatenTEBRetrievalOUT": 0.9}
     for task, value in scores.items():
-        add(folder, task, value, kind="real")
+        add(folder, task, 0.123, kind="real", more=papers_own(ndcg_at_10=value))
+    add(folder, "PatenTEBParaProblem", 0.01, kind="real")
     (table,), messages = papers.beside(collect(tmp_path))
     assert messages == ()
     printed = published.printed("patenteb", 15)
@@ -50,8 +56,10 @@ def test_a_measured_row_among_the_papers_rows(tmp_path):
 
 def test_rows_by_task_and_slices(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
-    add(folder, DAPFAM, 0.3055, kind="real", slices={"in": 0.36, "out": 0.01}, more={"recall_at_100": 0.2})
-    (table,), _ = papers.beside(collect(tmp_path))
+    own = papers_own(ndcg_at_100=0.3055, recall_at_100=0.2, in_ndcg_at_100=0.36, out_ndcg_at_100=0.01, in_n_queries=7, out_n_queries=7)
+    add(folder, DAPFAM, 0.99, kind="real", slices={"in": 0.98, "out": 0.97}, more={"recall_at_100": 0.96, **own})
+    tables, _ = papers.beside(collect(tmp_path))
+    table = next(table for table in tables if table.name == "published-dapfam-17-19")
     measured = row_of(table, "▸ acme/small")
     assert measured["task"].value == DAPFAM
     printed = pl.concat([published.printed("dapfam", number).filter(pl.col("task") == DAPFAM) for number in (17, 19)])
@@ -62,22 +70,29 @@ def test_rows_by_task_and_slices(tmp_path):
 
 def test_percent_and_the_mean_of_the_print(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
-    add(folder, "PatentMapAbsToAbsRetrieval", 0.5, kind="real", more={"recall_at_20": 0.3})
+    add(folder, "PatentMapAbsToAbsRetrieval", 0.1, kind="real", more=papers_own(recall_at_100=0.5, recall_at_20=0.3))
     tables, _ = papers.beside(collect(tmp_path))
     measured = row_of(tables[0], "▸ acme/small")
     assert measured["abs_to_abs_recall_at_100"].value == 50.0
     assert measured["abs_to_abs_recall_at_20"].value == 30.0
 
-    wide = model_folder(tmp_path / "wipo", "acme/small")
-    views = [row["task"] for row in published.table("wipo_at", 4).filter(pl.col("kind") == "score").unique("task").iter_rows(named=True)]
-    assert len(views) == 6
-    for step, task in enumerate(sorted(views)):
-        add(wide, task, 0.15 + 0.01 * step, kind="real", more={"n_queries": 46_069})
-    tables, _ = papers.beside(collect(tmp_path / "wipo"))
-    table = next(table for table in tables if table.name == "published-wipo-at-4")
-    assert row_of(table, "▸ acme/small")["mean"].value == pytest.approx(0.175)
-    assert row_of(table, "Qwen3-8B")["mean"].value == 0.1808
+    deep = model_folder(tmp_path / "sophia", "acme/small")
+    queries = [row["task"] for row in published.table("sophia", 3).filter(pl.col("kind") == "score").unique("task").iter_rows(named=True)]
+    assert len(queries) == 12
+    for step, task in enumerate(sorted(queries)):
+        add(deep, task, 0.9, kind="real", more={"n_queries": 10_000, **papers_own(ndcg_at_10=0.4 + 0.01 * step)})
+    tables, _ = papers.beside(collect(tmp_path / "sophia"))
+    table = next(table for table in tables if table.name == "published-sophia-3")
+    assert row_of(table, "▸ acme/small")["mean"].value == pytest.approx(0.455)
+    assert row_of(table, "PaECTER")["mean"].value == 0.443
     assert [row[0].value for row in table.rows].index("▸ acme/small") + 1 == row_of(table, "▸ acme/small")["mean"].rank
+
+
+def test_a_result_from_before_the_papers_protocol_stays_out_and_is_named(tmp_path):
+    add(model_folder(tmp_path, "acme/small"), DAPFAM, 0.3, kind="real")
+    tables, (message,) = papers.beside(collect(tmp_path))
+    assert tables == []
+    assert message == f"DAPFAM: 1 result holds no score of the paper's protocol, first {DAPFAM} of acme/small; run again."
 
 
 def test_other_data_is_never_ranked_among_the_papers(tmp_path):

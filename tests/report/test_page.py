@@ -26,7 +26,8 @@ EVIL = "evil/</script><img src=x onerror=alert(1)>&\"'"
 def world(tmp_path_factory):
     root = sample_world(tmp_path_factory.mktemp("world"))
     add(model_folder(root, EVIL), HEADLINE, 0.01, slices={"in": 0.02, "out": 0.01})
-    add(model_folder(root, "acme/large"), "PatentDAPFAMTACToTACRetrieval", 0.31, kind="real", slices={"in": 0.35, "out": 0.05})
+    own = {"paper_n_queries": 7, "paper_ndcg_at_100": 0.31}
+    add(model_folder(root, "acme/large"), "PatentDAPFAMTACToTACRetrieval", 0.31, kind="real", slices={"in": 0.35, "out": 0.05}, more=own)
     return root
 
 

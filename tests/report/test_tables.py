@@ -122,3 +122,26 @@ def test_no_two_columns_of_a_table_have_one_key(world, tmp_path):
     for table in tables:
         keys = [column.key for column in table.columns]
         assert len(set(keys)) == len(keys), (table.name, keys)
+
+
+def test_the_dwpi_advantage_is_the_task_minus_its_twin_without(tmp_path):
+    """WIPO-AT eq. 4; what lacks one of the two has no difference."""
+    first, second = model_folder(tmp_path, "acme/large"), model_folder(tmp_path, "acme/small")
+    for folder, task, value in (
+        (first, "WIPOATEmergingClassification", 0.75),
+        (first, "WIPOATEmergingClassification.NoDWPI", 0.5),
+        (first, "WIPOATEmergingClassification.DWPIOnly", 0.1),
+        (first, "WIPOATEmergingClustering", 0.25),
+        (second, "WIPOATEmergingClustering", 0.25),
+        (second, "WIPOATEmergingClustering.NoDWPI", 0.375),
+        (second, "WIPOATConventionalClustering", 0.3),
+    ):
+        add(folder, task, value)
+    table = built_tables(tmp_path)["sample-wipo-at-advantage"]
+    assert [column.key for column in table.columns] == ["model", "WIPOATEmergingClassification", "WIPOATEmergingClustering"]
+    assert {row[0].value: [cell.value for cell in row[1:]] for row in table.rows} == {
+        "acme/large": [0.25, None],
+        "acme/small": [None, -0.125],
+    }
+    add(first, "PatentDAPFAMTAToTARetrieval", 0.5)
+    assert "sample-dapfam-advantage" not in built_tables(tmp_path)

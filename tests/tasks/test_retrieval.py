@@ -11,7 +11,7 @@ import pytest
 from mteb.models.model_meta import ModelMeta
 from mteb.timing import TimingStack
 from small_world import OFFICES, Words, evaluate, patent
-from worlds import FixedSearch, HashEncoder, dapfam_tables
+from worlds import FixedSearch, HashEncoder, Letters, dapfam_tables
 
 from patent_mteb.data import sources
 from patent_mteb.data.sources import plain_name
@@ -135,16 +135,6 @@ class Overlap:
             scores = {key: len(wanted & set(words)) / math.sqrt(len(words)) for key, words in self.corpus.items()}
             found[query] = dict(sorted(scores.items(), key=lambda one: one[::-1], reverse=True)[:top_k])
         return found
-
-
-class Letters:
-    """A cross-encoder that counts the letters that a query and a document share."""
-
-    mteb_model_meta = ModelMeta.create_empty({"name": "tests/letters", "revision": "1", "model_type": ["cross-encoder"]})
-
-    def predict(self, inputs1, inputs2, **kwargs):
-        pairs = [pair for one, two in zip(inputs1, inputs2, strict=True) for pair in zip(one["text"], two["text"], strict=True)]
-        return np.array([sum(min(a.count(x), b.count(x)) for x in "abcdefgh0123456789") / (1 + len(b)) for a, b in pairs])
 
 
 def swept(model):
