@@ -14,6 +14,7 @@ from mteb.models.model_meta import ModelMeta
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.checkpoints import CHECKPOINTS
+from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 from patent_mteb.models.registry import without_prompts
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import is_late_interaction
@@ -21,7 +22,9 @@ from patent_mteb.store.settings import LiveIdentity, note
 
 __all__ = ["PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
 
-PRECISIONS = ("float32", "bfloat16", "float16")
+WEIGHTS = ("float32", "bfloat16", "float16")
+PRECISIONS = (*WEIGHTS, *VECTOR_PRECISIONS)
+"""Of an encoder's weights, or of its vectors (:class:`~patent_mteb.models.quantised.Quantised`)."""
 
 _SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
@@ -155,7 +158,7 @@ def load(
 
     Args:
         prompts: False loads a patent model of the suite without its prompts, as an identity of its own.
-        precision: of an encoder's weights, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
+        precision: of an encoder's weights or vectors, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
 
     Raises:
         ModelError: the model cannot be found or loaded; says what to do.
@@ -170,19 +173,19 @@ def load(
         if meta.name not in CHECKPOINTS:
             raise ModelError(f"'{name}' is no patent model of the suite, whose prompts could be left out. Remedy: leave out --no-prompts")
         meta = without_prompts(meta)
-    if precision not in (None, "float32"):
-        if precision not in PRECISIONS or "dense" not in meta.model_type:
-            problem = (
-                f"precision '{precision}' is none of {', '.join(PRECISIONS)}" if precision not in PRECISIONS else f"'{name}' is no encoder"
-            )
-            raise ModelError(f"{problem}, so its weights cannot be loaded so. Remedy: leave out --precision")
+    if precision not in (None, *PRECISIONS):
+        raise ModelError(f"precision '{precision}' is none of {', '.join(PRECISIONS)}. Remedy: choose one of them")
+    if precision not in (None, "float32") and "dense" not in meta.model_type:
+        raise ModelError(f"'{name}' is no encoder, so it has no {precision}. Remedy: leave out --precision")
+    if precision in WEIGHTS[1:]:
         kwargs["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "dtype": precision}
     try:
-        model = meta.load_model(device=device, **kwargs)
+        model: Any = meta.load_model(device=device, **kwargs)
     except ModelError:
         raise
     except Exception as error:
         raise ModelError(
             f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local directory"
         ) from error
-    return note(model)
+    note(model)
+    return Quantised(model, precision) if precision in VECTOR_PRECISIONS else model
