@@ -228,8 +228,9 @@ def store_folder(args: argparse.Namespace) -> Path | None:
 
 
 def encode_kwargs(args: argparse.Namespace) -> dict[str, Any]:
-    """mteb's ``encode_kwargs``."""
-    return {} if args.batch_size is None else {"batch_size": args.batch_size}
+    """mteb's ``encode_kwargs``; no bars where only warnings are wanted."""
+    size = {} if args.batch_size is None else {"batch_size": args.batch_size}
+    return size if args.verbosity >= 2 else {**size, "show_progress_bar": False}
 
 
 def load_encoder(args: argparse.Namespace) -> EncoderProtocol:
