@@ -14,6 +14,7 @@ from mteb.models.model_meta import ModelMeta
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.checkpoints import CHECKPOINTS
+from patent_mteb.models.multi_vector import exact
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 from patent_mteb.models.registry import without_prompts
 from patent_mteb.models.zero_shot import local_nli_meta
@@ -108,7 +109,7 @@ def local_meta(folder: Path) -> ModelMeta:
 
 
 def find_meta(name: str, revision: str | None = None) -> ModelMeta:
-    """The ModelMeta of a directory, of a model that mteb or this suite knows, or of any model on the hub.
+    """The ModelMeta of a directory, of a model that mteb or this suite knows, or of any model on the hub; ColBERT models search exactly.
 
     Raises:
         ModelError: there is no such directory or model, or the hub cannot be reached.
@@ -131,7 +132,7 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     if revision is not None and name in CHECKPOINTS and CHECKPOINTS[name].revision is None:
         return mteb.get_model_meta(name).model_copy(update={"revision": revision})
     try:
-        return mteb.get_model_meta(name, revision)
+        return exact(mteb.get_model_meta(name, revision))
     except KeyError:
         pass
     except ValueError as error:

@@ -14,8 +14,8 @@ from patent_mteb._mteb import registered
 from patent_mteb.experiments.sweep.matrix import Setting
 from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.base import ArraySearch, SearchContext
-from patent_mteb.search.bm25 import BM25
 from patent_mteb.search.cache import Cached, RunCache, content_of
+from patent_mteb.search.dense import is_encoder
 from patent_mteb.search.engine import engine
 from patent_mteb.search.fusion import Fusion, Hybrid
 from patent_mteb.search.passages import Passages
@@ -124,7 +124,7 @@ class System:
 
     def __post_init__(self) -> None:
         self.meta: ModelMeta = self.model.mteb_model_meta
-        if not isinstance(self.model, BM25):
+        if is_encoder(self.model):
             self.model = _TimedEncoder(self.model)
 
     def models(self, group: Sequence[Setting]) -> list[Any]:
