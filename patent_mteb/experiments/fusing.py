@@ -13,6 +13,7 @@ import polars as pl
 from mteb.cache import ResultCache
 
 from patent_mteb.errors import DataError
+from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.search.fusion import RRF, Fusion, Linear
 from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted
 from patent_mteb.tasks import perquery
@@ -69,7 +70,7 @@ def fuse_runs(
         >>> table["name"].to_list()
         ['dapfam', 'bm25s', 'rrf-30']
     """
-    found = _retrieval(task)
+    found = retrieval_task(task)
     stored = [StoredRun(path, allow_missing=allow_missing) for path in paths]
     if len({run.mteb_model_meta.revision for run in stored}) < max(len(stored), 2):
         raise DataError("a fusion takes two different runs or more", remedy="name each run once")
@@ -87,18 +88,6 @@ def fuse_runs(
         if found.data_loaded:
             found.unload_data()
     return _compared(pl.DataFrame(rows, infer_schema_length=None), found.metadata.main_score, len(stored))
-
-
-def _retrieval(task: PatentRetrieval | str) -> PatentRetrieval:
-    if isinstance(task, PatentRetrieval):
-        return task
-    try:
-        found = mteb.get_task(task)
-    except KeyError as error:
-        raise DataError(str(error.args[0]), remedy="see 'patent-mteb list' for the names") from error
-    if not isinstance(found, PatentRetrieval):
-        raise DataError(f"'{task}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
-    return found
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

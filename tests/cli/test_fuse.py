@@ -18,7 +18,7 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["run", "-m", "bm25-dapfam", "-t", *TASKS, "--out", "first", "--save-runs", "runs", "-v", "0"]) == 0
     monkeypatch.setenv("PATENT_MTEB_RUNS", "")
-    return [str(next((tmp_path / "runs").rglob(f"{task}.run"))) for task in TASKS]
+    return [str(next((tmp_path / "runs").rglob(f"{task}.*run"))) for task in TASKS]
 
 
 def test_a_grid_with_table_and_curves(runs, tmp_path, capsys):
@@ -29,7 +29,7 @@ def test_a_grid_with_table_and_curves(runs, tmp_path, capsys):
     table = pl.read_csv(tmp_path / "fused.csv")
     assert table.height == 2 + 4 + 11 and "out_ratio_recall_at_100" in table.columns
     assert (tmp_path / "curves.png").stat().st_size > 1000 and "</svg>" in (tmp_path / "curves.svg").read_text("utf-8")
-    assert len(list((tmp_path / "results").rglob(f"{TASKS[0]}.json"))) == 15
+    assert len(list((tmp_path / "results").rglob(f"{TASKS[0]}.*json"))) == 15
 
 
 def test_options(runs, capsys):

@@ -34,7 +34,7 @@ def runs(tmp_path, monkeypatch):
         run_tasks(model, [mteb.get_task(task)], tmp_path / "first", show_progress=False)
     monkeypatch.delenv("PATENT_MTEB_RUNS")
     root = tmp_path / "runs"
-    found = {(path.relative_to(root).parts[0], path.stem): path for path in root.rglob("*.run")}
+    found = {(path.relative_to(root).parts[0], sources.plain_name(path.stem)): path for path in root.rglob("*.run")}
     assert len(found) == 3
     return found
 
@@ -76,9 +76,9 @@ def test_results_are_filed_under_their_own_identity_with_their_queries(runs, tmp
     with pytest.raises(DataError, match="two different runs"):
         fuse_runs([paths[0], paths[0]], TASK, [RRF(60)], tmp_path / "results")
     table = fuse_runs(paths, TASK, [RRF(60), Weighted((1, 1, 2))], tmp_path / "results")
-    results = sorted((tmp_path / "results").rglob(f"{TASK}.json"))
+    results = sorted((tmp_path / "results").rglob(f"{TASK}.*json"))
     assert len(results) == 2  # single runs are not filed again
-    assert len(sorted((tmp_path / "results").rglob(f"{TASK}.queries.parquet"))) == 2
+    assert len(sorted((tmp_path / "results").rglob(f"{TASK}.*queries.parquet"))) == 2
     filed = [json.loads(path.read_text())["scores"]["train"][0]["ndcg_at_100"] for path in results]
     assert sorted(filed) == sorted(table["ndcg_at_100"].tail(2))
 
@@ -86,7 +86,7 @@ def test_results_are_filed_under_their_own_identity_with_their_queries(runs, tmp
 def test_scores_by_trec_eval(runs, tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_RUNS", str(tmp_path / "again"))
     table = fuse_runs([of(runs, "bm25"), of(runs, "hash", OTHER)], TASK, [RRF(30)], tmp_path / "results")
-    (fused,) = (tmp_path / "again").rglob(f"fused*/**/{TASK}.run")
+    (fused,) = (tmp_path / "again").rglob(f"fused*/**/{TASK}.*run")
     task = mteb.get_task(TASK)
     task.load_data()
     qrels = {query: dict(judged) for query, judged in task.tables.qrels.items()}
