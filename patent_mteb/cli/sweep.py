@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 HELP = "run DAPFAM's run matrix, or a part of it, into one table, resumable"
 
-_SETTING = ("backend", "granularity", "query", "corpus", "length", "aggregate", "fusion")
+_SETTING = ("backend", "granularity", "query", "corpus", "length", "tokens", "aggregate", "fusion")
 _SCORES = ("ndcg_at_100", "in_ndcg_at_100", "out_ndcg_at_100", "recall_at_100")
 _PRINTED = ("printed_ndcg_at_100", "difference_ndcg_at_100")
 _FACTORS: dict[str, Any] = {
@@ -30,6 +30,7 @@ _FACTORS: dict[str, Any] = {
     "lengths": [256, 1024],
     "rrf": [10.0, 30.0, 60.0, 100.0],
     "alphas": [],
+    "tokens": ["own"],
 }
 
 
@@ -60,6 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ("queries", "VIEW", "text views of the queries"),
         ("corpora", "VIEW", "text views of the documents"),
         ("aggregates", "NAME", "how the scores of a document's passages become one"),
+        ("tokens", "NAME", "what lengths of passages are measured in: own (those of each backend), words (the same for all)"),
     ):
         factors.add_argument(f"--{name}", nargs="+", default=_FACTORS[name], metavar=shown, help=text)
     factors.add_argument("--lengths", nargs="+", type=int, default=_FACTORS["lengths"], metavar="TOKENS", help="lengths of the passages")

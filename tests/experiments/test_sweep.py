@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import mteb
+import numpy as np
 import polars as pl
 import polars.selectors as cs
 import pytest
@@ -204,6 +205,28 @@ def test_a_corpus_is_indexed_and_tokenised_once_for_all_queries_and_lengths(tmp_
     assert whole.height == 2 * 6 * (1 + 2 * 4)
     assert len(built) == len(set(built)) == 2 * (1 + 2)  # two corpora: documents, and passages of two lengths
     assert len(tokenised) == 2 * len(set(tokenised)) == 2 * 2 * 40  # two corpora of 40 documents, once for each backend
+
+
+def test_windows_of_words_are_the_same_for_every_backend(tmp_path, monkeypatch):
+    """Review D10.10."""
+
+    class Halves:
+        name = "model"
+
+        def starts(self, texts):
+            return [np.arange(0, len(text), 2) for text in texts]
+
+    cut = []
+    real = TokenWindows.__call__
+    monkeypatch.setattr(TokenWindows, "__call__", lambda self, rows: cut.append(real(self, rows)) or cut[-1])
+    monkeypatch.setattr(systems, "tokenizer_of", lambda model: WordTokenizer() if isinstance(model, BM25) else Halves())
+    matrix = sweep.Matrix(("bm25", "dense"), ("passage",), ("TA",), ("TAC",), ("maxP",), (8,), tokens=("own", "words"))
+    whole = sweep.sweep(matrix, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
+    assert whole.select("backend", "tokens").rows() == [("bm25", "own"), ("bm25", "words"), ("dense", "own"), ("dense", "words")]
+    lexical, own, shared = cut  # words are what BM25 has of its own: its ranking was there
+    assert lexical == shared != own
+    expected = scores_of(mteb.get_task(matrix.settings()[0].task), Passages(HashEncoder(), splitter=TokenWindows(8, None, WordTokenizer())))
+    assert whole["ndcg_at_100"][3] == pytest.approx(expected["ndcg_at_100"], abs=1e-5)
 
 
 def test_times_of_indexing_splitting_encoding_and_scoring_are_apart(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ __all__ = ["PAPER", "Matrix", "Setting", "tag_of"]
 
 BACKENDS = ("bm25", "dense", "hybrid")
 GRANULARITIES = ("document", "passage")
+TOKENS = ("own", "words")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Setting:
     length: int = 0
     aggregate: str = ""
     fusion: str = ""
+    tokens: str = ""
 
     @property
     def task(self) -> str:
@@ -38,6 +40,9 @@ class Setting:
 @dataclass(frozen=True)
 class Matrix:
     """A chosen part of the matrix.
+
+    ``tokens`` says what passage lengths are measured in: "own" are those of the encoder's tokenizer, and words for BM25; "words" are
+    the same windows for every backend (§5.1 speaks of consistent ones).
 
     Raises:
         DataError: a value that a factor does not have, or no pair of query and corpus that is a task.
@@ -57,12 +62,14 @@ class Matrix:
     lengths: Sequence[int] = (256, 1024)
     rrf: Sequence[float] = (10, 30, 60, 100)
     alphas: Sequence[float] = ()
+    tokens: Sequence[str] = ("own",)
 
     def __post_init__(self) -> None:
         factors: dict[str, tuple[Sequence[Any], Sequence[Any]]] = {
             "backend": (self.backends, BACKENDS),
             "granularity": (self.granularities, GRANULARITIES),
             "aggregate": (self.aggregates, tuple(AGGREGATES)),
+            "tokens": (self.tokens, TOKENS),
             "query": (self.queries, tuple(dict.fromkeys(query for query, _ in dapfam.PAIRS))),
             "corpus": (self.corpora, tuple(dict.fromkeys(corpus for _, corpus in dapfam.PAIRS))),
         }
@@ -90,9 +97,10 @@ class Matrix:
         for corpus, pairs in itertools.groupby(self.pairs, key=lambda pair: pair[1]):
             queries = [query for query, _ in pairs]
             for backend, granularity in itertools.product(self.backends, self.granularities):
-                for length in self.lengths if granularity == "passage" else (0,):
+                windows = itertools.product(self.tokens, self.lengths) if granularity == "passage" else [("", 0)]
+                for tokens, length in windows:
                     for query in queries:
-                        yield from self._group(Setting(backend, granularity, query, corpus, length))
+                        yield from self._group(Setting(backend, granularity, query, corpus, length, tokens=tokens))
 
     def _group(self, one: Setting) -> Iterator[list[Setting]]:
         runs = [one] if one.granularity == "document" else [replace(one, aggregate=name) for name in self.aggregates]

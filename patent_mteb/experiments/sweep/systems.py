@@ -21,7 +21,7 @@ from patent_mteb.search.fusion import Fusion, Hybrid
 from patent_mteb.search.passages import Passages
 from patent_mteb.search.phases import phase
 from patent_mteb.search.run import Run
-from patent_mteb.search.splitting import RememberedTokens, TokenWindows, tokenizer_of
+from patent_mteb.search.splitting import RememberedTokens, TokenWindows, WordTokenizer, tokenizer_of
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -119,8 +119,8 @@ class System:
     model: Any
     cache: RunCache
     aggregates: Sequence[str]
-    _tokens: RememberedTokens | None = field(default=None, init=False)
-    _passages: tuple[int, list[Passages]] | None = field(default=None, init=False)
+    _tokens: dict[str, RememberedTokens] = field(default_factory=dict, init=False)
+    _passages: tuple[tuple[int, str], list[Passages]] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.meta: ModelMeta = self.model.mteb_model_meta
@@ -131,14 +131,15 @@ class System:
         """One model a setting of a group without fusion."""
         if group[0].granularity == "document":
             return [Cached(self.model, self.cache) for _ in group]
-        by_name = dict(zip(self.aggregates, self._by_passages(group[0].length), strict=True))
+        by_name = dict(zip(self.aggregates, self._by_passages(group[0].length, group[0].tokens), strict=True))
         return [by_name[setting.aggregate] for setting in group]
 
-    def _by_passages(self, length: int) -> list[Passages]:
-        if self._passages is None or self._passages[0] != length:
-            self._tokens = self._tokens or RememberedTokens(tokenizer_of(self.model))
-            splitter = TokenWindows(length, None, self._tokens)
-            self._passages = length, Passages.sweep(self.model, aggregates=self.aggregates, cache=self.cache, splitter=splitter)
+    def _by_passages(self, length: int, tokens: str) -> list[Passages]:
+        if self._passages is None or self._passages[0] != (length, tokens):
+            if tokens not in self._tokens:
+                self._tokens[tokens] = RememberedTokens(WordTokenizer() if tokens == "words" else tokenizer_of(self.model))
+            splitter = TokenWindows(length, None, self._tokens[tokens])
+            self._passages = (length, tokens), Passages.sweep(self.model, aggregates=self.aggregates, cache=self.cache, splitter=splitter)
         return self._passages[1]
 
 

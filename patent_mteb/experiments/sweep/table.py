@@ -49,14 +49,14 @@ def printed_rows() -> Mapping[Setting, Mapping[str, Any]]:
 
     Example:
         >>> from patent_mteb.experiments.sweep import Setting, printed_rows
-        >>> printed_rows()[Setting("dense", "passage", "TAC", "FullText", 2048, "maxP")]["ndcg_at_100"]
+        >>> printed_rows()[Setting("dense", "passage", "TAC", "FullText", 2048, "maxP", tokens="own")]["ndcg_at_100"]
         0.3381
     """
     found: dict[Setting, dict[str, Any]] = {}
     for number, (backend, granularity) in _TABLES.items():
         for row in published.printed("dapfam", number).iter_rows(named=True):
             place = (row["corpus"],) if granularity == "document" else ("FullText", row["passage_tokens"], row["aggregation"])
-            setting = Setting(backend, granularity, row["query"], *place)
+            setting = Setting(backend, granularity, row["query"], *place, tokens="own" if granularity == "passage" else "")
             found[setting] = {"model": row["model_id"], **{score: row[column] for column, score in PRINTED.items()}}
     return found
 
@@ -121,11 +121,11 @@ class SweepTable:
 def _read(path: Path) -> pl.DataFrame:
     if not path.exists():
         return pl.DataFrame()
-    texts = dict.fromkeys(("model", "data", "aggregate", "fusion"), pl.String)
+    texts = dict.fromkeys(("model", "data", "aggregate", "fusion", "tokens"), pl.String)
     try:
         table = pl.read_csv(path, schema_overrides=texts, infer_schema_length=None)
     except pl.exceptions.PolarsError as error:
         raise DataError(f"the table cannot be read ({error})", path=path, remedy="choose another file, or delete it") from error
     if not {*_KEYS, "task"} <= set(table.columns):
         raise DataError("the file is not a table of a sweep", path=path, remedy="choose another file")
-    return table.with_columns(pl.col("aggregate", "fusion").fill_null(""))
+    return table.with_columns(pl.col("aggregate", "fusion", "tokens").fill_null(""))
