@@ -66,7 +66,17 @@ def phase(name: str) -> Iterator[None]:
 
 @contextmanager
 def timed() -> Iterator[Mapping[str, float]]:
-    """The seconds that the phases of the block took, by phase; of this thread."""
+    """The seconds that the phases of the block took, by phase; of this thread.
+
+    Example:
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb import rank
+        >>> from patent_mteb.search.phases import timed
+        >>> with timed() as seconds:
+        ...     run = rank(bm25("dapfam"), "PatentMapAbsToAbsRetrieval.sample")
+        >>> list(seconds)
+        ['index']
+    """
     clock = _Clock()
     token = _CLOCK.set(clock)
     try:

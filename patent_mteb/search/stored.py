@@ -183,6 +183,19 @@ class FusedRuns(ArraySearch):
         runs: in the order of the weights; the lexical one first, where there is one.
         setting: how they are fused.
         depth: documents of each run that count.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import patent_mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.fusion import RRF
+        >>> from patent_mteb.search.stored import FusedRuns, StoredRun
+        >>> task = "PatentMapAbsToAbsRetrieval.sample"
+        >>> for setting in ("dapfam", "bm25s"):
+        ...     patent_mteb.rank(bm25(setting), task).save(f"{setting}.run")
+        >>> model = FusedRuns([StoredRun(Path(f"{setting}.run")) for setting in ("dapfam", "bm25s")], RRF(30))
+        >>> model.mteb_model_meta.name, len(patent_mteb.rank(model, task).query_ids)
+        ('fused/rrf-30-dapfam+bm25s', 25)
     """
 
     hides = True

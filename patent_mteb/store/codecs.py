@@ -47,10 +47,10 @@ class Levels:
     Example:
         >>> import numpy as np
         >>> from patent_mteb.store.codecs import Levels
-        >>> levels = Levels(np.array([-1.0]), np.array([1.0]), {})
-        >>> codes = levels.code(np.array([[-3.0], [-1.0], [0.0], [1.0]]))
-        >>> codes.ravel().tolist(), levels.value(codes).ravel().round(3).tolist()
-        ([-128, -128, -1, 127], [-0.996, -0.996, 0.0, 1.004])
+        >>> levels = Levels(np.array([-127.5]), np.array([127.5]), {})
+        >>> codes = levels.code(np.array([[-300.0], [0.25], [126.75]]))
+        >>> codes.ravel().tolist(), levels.value(codes).ravel().tolist()
+        ([-128, -1, 126], [-127.0, 0.0, 127.0])
     """
 
     lowest: NDArray[Any]

@@ -51,7 +51,16 @@ def label_of(*metas: ModelMeta) -> str:
 
 
 class Corpora:
-    """Equal data sets become one object; the last one is held."""
+    """Equal data sets become one object; the last one is held.
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from patent_mteb.experiments.sweep.systems import Corpora
+        >>> first, second = (Dataset.from_dict({"id": ["d"], "text": ["x"]}) for _ in range(2))
+        >>> corpora = Corpora()
+        >>> corpora.same(first) is corpora.same(second)
+        True
+    """
 
     def __init__(self) -> None:
         self._content = ""
@@ -68,7 +77,18 @@ class Corpora:
 
 
 class Timed(ArraySearch):
-    """A search model whose phases are named, over corpora that are known again."""
+    """A search model whose phases are named, over corpora that are known again.
+
+    Example:
+        >>> import patent_mteb
+        >>> from patent_mteb.experiments.sweep.systems import Corpora, Timed
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.phases import timed
+        >>> with timed() as seconds:
+        ...     run = patent_mteb.rank(Timed(bm25("dapfam"), Corpora()), "PatentMapAbsToAbsRetrieval.sample")
+        >>> sorted(seconds)
+        ['index', 'score']
+    """
 
     hides = True
 
@@ -144,6 +164,17 @@ class System:
 
 
 def hybrids(lexical: System, dense: System, group: Sequence[Setting], fusions: Mapping[str, Fusion]) -> list[Any]:
-    """One model a setting of a group of fusions of the same two rankings."""
+    """One model a setting of a group of fusions of the same two rankings.
+
+    Example:
+        >>> from patent_mteb.experiments.sweep import Matrix
+        >>> from patent_mteb.experiments.sweep.systems import System, hybrids
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.cache import RunCache
+        >>> first, second = (System(bm25(name), RunCache(), ["maxP"]) for name in ("dapfam", "bm25s"))
+        >>> matrix = Matrix(["hybrid"], queries=["TA"], corpora=["TAC"], rrf=[30])
+        >>> [model.mteb_model_meta.name for model in hybrids(first, second, matrix.settings(), matrix.fusions)]
+        ['hybrid/rrf-30-bm25-dapfam+bm25-bm25s']
+    """
     (first,), (second,) = lexical.models(group[:1]), dense.models(group[:1])
     return list(Hybrid.sweep(first, second, [fusions[setting.fusion] for setting in group], cache=lexical.cache))

@@ -71,6 +71,14 @@ def row_of(
         task: name of the task that was evaluated.
         scores: mteb's scores of the task.
         seconds: by phase.
+
+    Example:
+        >>> from patent_mteb.experiments.sweep import Setting
+        >>> from patent_mteb.experiments.sweep.table import row_of
+        >>> setting = Setting("bm25", "document", "TA", "TAC")
+        >>> row = row_of(setting, {"model": "m", "data": "sample-1"}, setting.task, {"ndcg_at_100": 0.5}, {"score": 2.0})
+        >>> row["ndcg_at_100"], row["seconds"], row["printed_ndcg_at_100"], row["difference_ndcg_at_100"]
+        (0.5, 2.0, 0.2392, None)
     """
     row: dict[str, Any] = {**identity, **asdict(setting), "task": task}
     row |= {name: None if (value := scores.get(name)) is None else round(value, _DIGITS) for name in SCORES}
@@ -94,6 +102,15 @@ class SweepTable:
 
     Raises:
         DataError: the file is no table of a sweep, or one on other data.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.experiments.sweep import Setting
+        >>> from patent_mteb.experiments.sweep.table import SweepTable, row_of
+        >>> table, setting = SweepTable(Path("sweep.csv"), "sample-1"), Setting("bm25", "document", "TA", "TAC")
+        >>> table.add([row_of(setting, {"model": "m", "data": "sample-1"}, setting.task, {"ndcg_at_100": 0.5}, {})])
+        >>> SweepTable(Path("sweep.csv"), "sample-1").has("m", setting)
+        True
     """
 
     def __init__(self, path: Path, data: str) -> None:
