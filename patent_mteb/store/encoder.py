@@ -30,7 +30,7 @@ from patent_mteb.identity import json_digest
 from patent_mteb.store.batches import loader_of, rows_of, texts_of
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
-from patent_mteb.store.progress import progress_bar
+from patent_mteb.store.progress import Stats, progress_bar
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, plain, resolve, weightless
 from patent_mteb.store.settings import NEUTRAL, LiveIdentity, model_facts, note, weights_changed
 from patent_mteb.store.space import DTYPES, Space
@@ -39,33 +39,11 @@ from patent_mteb.store.store import EmbeddingStore
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
-__all__ = ["Stats", "StoredEncoder", "stored"]
+__all__ = ["StoredEncoder", "stored"]
 
 logger = logging.getLogger(__name__)
 
 _UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_available"})
-
-
-@dataclass
-class Stats:
-    """What an encoder has done so far.
-
-    Attributes:
-        texts: texts that tasks asked for.
-        encoded: texts that reached the model.
-        characters: their characters, without prompts.
-        passed_through: calls that the store had no part in (images, sound, precisions that only the model can make).
-    """
-
-    texts: int = 0
-    encoded: int = 0
-    characters: int = 0
-    passed_through: int = 0
-
-    @property
-    def reused(self) -> int:
-        """Texts that tasks asked for and that did not reach the model."""
-        return self.texts - self.encoded
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ protocol where a result has it. Its dense numbers are those of one encoder in in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -55,8 +55,9 @@ def printed_rows() -> Mapping[Setting, Mapping[str, Any]]:
     found: dict[Setting, dict[str, Any]] = {}
     for number, (backend, granularity) in _TABLES.items():
         for row in published.printed("dapfam", number).iter_rows(named=True):
-            place = (row["corpus"],) if granularity == "document" else ("FullText", row["passage_tokens"], row["aggregation"])
-            setting = Setting(backend, granularity, row["query"], *place, tokens="own" if granularity == "passage" else "")
+            setting = Setting(backend, granularity, row["query"], row.get("corpus", "FullText"))
+            if granularity == "passage":
+                setting = replace(setting, length=row["passage_tokens"], aggregate=row["aggregation"], tokens="own")
             found[setting] = {"model": row["model_id"], **{score: row[column] for column, score in PRINTED.items()}}
     return found
 
