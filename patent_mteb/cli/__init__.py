@@ -17,7 +17,7 @@ from typing import Protocol
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import build, common, doctor, export, geometry, listing, report, reproduce, run, store, sweep, validate
+from patent_mteb.cli import build, common, doctor, export, fuse, geometry, listing, report, reproduce, run, store, sweep, validate
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
 
@@ -40,6 +40,7 @@ COMMANDS: Mapping[str, Command] = {
     "list": listing,
     "run": run,
     "sweep": sweep,
+    "fuse": fuse,
     "report": report,
     "export": export,
     "reproduce": reproduce,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
 
 __all__ = [
+    "PRECISIONS",
     "Help",
     "Instead",
     "Parser",
@@ -46,6 +47,10 @@ __all__ = [
     "store_folder",
     "warn",
 ]
+
+
+PRECISIONS = ("float32", "bfloat16", "float16", "int8", "uint8", "binary")
+"""Those of :mod:`patent_mteb.models.loading`, which is not imported for ``--help``."""
 
 
 class _Literal(RenderHook):
@@ -163,9 +168,9 @@ def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None
     parser.add_argument("--model-revision", metavar="REVISION", help="commit, tag or branch of a model on the hub")
     parser.add_argument(
         "--precision",
-        choices=("float32", "bfloat16", "float16"),
+        choices=PRECISIONS,
         default="float32",
-        help="of an encoder's weights; another than float32 is filed apart",
+        help="bfloat16, float16: of an encoder's weights; int8, uint8, binary: of its vectors; another than float32 is filed apart",
     )
 
 
@@ -223,8 +228,9 @@ def store_folder(args: argparse.Namespace) -> Path | None:
 
 
 def encode_kwargs(args: argparse.Namespace) -> dict[str, Any]:
-    """mteb's ``encode_kwargs``."""
-    return {} if args.batch_size is None else {"batch_size": args.batch_size}
+    """mteb's ``encode_kwargs``; no bars where only warnings are wanted."""
+    size = {} if args.batch_size is None else {"batch_size": args.batch_size}
+    return size if args.verbosity >= 2 else {**size, "show_progress_bar": False}
 
 
 def load_encoder(args: argparse.Namespace) -> EncoderProtocol:

@@ -46,6 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="what to do where there is a result",
     )
     parser.add_argument("--prediction-folder", type=Path, metavar="DIR", help="keep the rankings or predictions there")
+    parser.add_argument("--save-runs", type=Path, metavar="DIR", help="write runs and qrels in TREC form there, for 'patent-mteb fuse'")
     wrap = parser.add_argument_group("composition", "applied in this order; each setting is part of the identity of the results")
     wrap.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
     wrap.add_argument(
@@ -68,7 +69,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from patent_mteb.experiments import run
+    from patent_mteb.tasks.perquery import RUNS_VARIABLE
 
+    if args.save_runs:
+        os.environ[RUNS_VARIABLE] = str(args.save_runs)
     report = run.run(
         tasks=_tasks(args),
         model=_model(args),

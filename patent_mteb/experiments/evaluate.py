@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
     from mteb.models import MTEBModels
 
-__all__ = ["evaluate", "explain", "rank"]
+__all__ = ["evaluate", "explain", "rank", "retrieval_task"]
 
 _SCHEMA = {
     "model": pl.String,
@@ -226,14 +226,24 @@ def rank(model: MTEBModels | str, task: PatentRetrieval | str, *, encode_kwargs:
         >>> run.task, len(run.query_ids)
         ('PatentMapAbsToAbsRetrieval.sample', 25)
     """
-    searched = _retrieval(task)
+    searched = retrieval_task(task)
     loaded = load(model) if isinstance(model, str) else model
     if reason := unable(loaded, searched):
         raise ModelError(reason)
     return searched.rank(loaded, encode_kwargs=encode_kwargs)
 
 
-def _retrieval(task: AbsTask | str) -> PatentRetrieval:
+def retrieval_task(task: AbsTask | str) -> PatentRetrieval:
+    """A retrieval task of the suite, by name or as it is.
+
+    Raises:
+        DataError: there is none, it is another kind of task, or it is on data that are not there now.
+
+    Example:
+        >>> from patent_mteb.experiments.evaluate import retrieval_task
+        >>> retrieval_task("PatentMapAbsToAbsRetrieval.sample").metadata.main_score
+        'recall_at_100'
+    """
     found = _task(task)
     if not isinstance(found, PatentRetrieval):
         raise DataError(f"'{found.metadata.name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
@@ -268,7 +278,7 @@ def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 
         raise DataError(
             "the run does not say which task it belongs to", remedy="name the task: explain(run, query, 'PatentCitationRetrieval')"
         )
-    found = _retrieval(task or run.task)
+    found = retrieval_task(task or run.task)
     found.load_data()
     tables = found.tables
     shown = run.ranking(query)[:k]

@@ -19,6 +19,7 @@ import mteb  # noqa: F401  (first: the registration that follows its import must
 if TYPE_CHECKING:
     from patent_mteb.models.composition import compose
     from patent_mteb.models.loading import load
+    from patent_mteb.models.quantised import Quantised
     from patent_mteb.models.truncation import Truncated
     from patent_mteb.search.bm25 import bm25
     from patent_mteb.search.fusion import RRF, Hybrid, Linear
@@ -32,6 +33,7 @@ _HOMES = {
     "Hybrid": "search.fusion",
     "Linear": "search.fusion",
     "Passages": "search.passages",
+    "Quantised": "models.quantised",
     "Reranked": "search.rerank",
     "Sections": "search.splitting",
     "Truncated": "models.truncation",
@@ -46,6 +48,7 @@ __all__ = [
     "Hybrid",
     "Linear",
     "Passages",
+    "Quantised",
     "Reranked",
     "Sections",
     "Truncated",

@@ -15,6 +15,8 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.adjusted import adjusted
 from patent_mteb.models.checkpoints import CHECKPOINTS
+from patent_mteb.models.multi_vector import exact
+from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 from patent_mteb.models.registry import without_prompts
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import is_late_interaction
@@ -22,7 +24,9 @@ from patent_mteb.store.settings import LiveIdentity, note
 
 __all__ = ["PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
 
-PRECISIONS = ("float32", "bfloat16", "float16")
+WEIGHTS = ("float32", "bfloat16", "float16")
+PRECISIONS = (*WEIGHTS, *VECTOR_PRECISIONS)
+"""Of an encoder's weights, or of its vectors (:class:`~patent_mteb.models.quantised.Quantised`)."""
 
 _SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
@@ -106,7 +110,7 @@ def local_meta(folder: Path) -> ModelMeta:
 
 
 def find_meta(name: str, revision: str | None = None) -> ModelMeta:
-    """The ModelMeta of a directory, of a model that mteb or this suite knows, or of any model on the hub.
+    """The ModelMeta of a directory, of a model that mteb or this suite knows, or of any model on the hub; ColBERT models search exactly.
 
     Raises:
         ModelError: there is no such directory or model, or the hub cannot be reached.
@@ -129,7 +133,7 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
     if revision is not None and name in CHECKPOINTS and CHECKPOINTS[name].revision is None:
         return mteb.get_model_meta(name).model_copy(update={"revision": revision})
     try:
-        return mteb.get_model_meta(name, revision)
+        return exact(mteb.get_model_meta(name, revision))
     except KeyError:
         pass
     except ValueError as error:
@@ -160,7 +164,7 @@ def load(
     Args:
         prompts: False loads a patent model of the suite without its prompts, as an identity of its own.
         max_tokens, layers, input: see :func:`~patent_mteb.models.adjusted.adjusted`.
-        precision: of an encoder's weights, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
+        precision: of an encoder's weights or vectors, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
 
     Raises:
         ModelError: the model cannot be found or loaded; says what to do.
@@ -175,19 +179,19 @@ def load(
         if meta.name not in CHECKPOINTS:
             raise ModelError(f"'{name}' is no patent model of the suite, whose prompts could be left out. Remedy: leave out --no-prompts")
         meta = without_prompts(meta)
-    if precision not in (None, "float32"):
-        if precision not in PRECISIONS or "dense" not in meta.model_type:
-            problem = (
-                f"precision '{precision}' is none of {', '.join(PRECISIONS)}" if precision not in PRECISIONS else f"'{name}' is no encoder"
-            )
-            raise ModelError(f"{problem}, so its weights cannot be loaded so. Remedy: leave out --precision")
+    if precision not in (None, *PRECISIONS):
+        raise ModelError(f"precision '{precision}' is none of {', '.join(PRECISIONS)}. Remedy: choose one of them")
+    if precision not in (None, "float32") and "dense" not in meta.model_type:
+        raise ModelError(f"'{name}' is no encoder, so it has no {precision}. Remedy: leave out --precision")
+    if precision in WEIGHTS[1:]:
         kwargs["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "dtype": precision}
     try:
-        model = meta.load_model(device=device, **kwargs)
+        model: Any = meta.load_model(device=device, **kwargs)
     except ModelError:
         raise
     except Exception as error:
         raise ModelError(
             f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local directory"
         ) from error
-    return adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input)
+    made = adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input)
+    return Quantised(made, precision) if precision in VECTOR_PRECISIONS else made

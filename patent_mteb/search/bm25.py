@@ -35,6 +35,7 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
+from patent_mteb.search.phases import phase
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.store.settings import LiveIdentity
 
@@ -242,7 +243,8 @@ class BM25(LiveIdentity, ArraySearch):
         self.mteb_model_meta = _meta(name, settings)
 
     def prepare(self, context: SearchContext) -> None:
-        self._index = BM25Index((document_text(row) for row in self.corpus), self.settings)
+        with phase("index"):
+            self._index = BM25Index((document_text(row) for row in self.corpus), self.settings)
         number = {document: position for position, document in enumerate(self.doc_ids)}
         self._rank = np.array([number[document] for document in self.corpus["id"]], np.int64)
 

@@ -40,6 +40,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext, query_texts
 from patent_mteb.search.bm25 import BM25, BM25Index
 from patent_mteb.search.cache import RunCache, content_of, search_key
 from patent_mteb.search.dense import is_encoder, score_array
+from patent_mteb.search.phases import phase
 from patent_mteb.search.run import Run, TopK
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ class _Lexical:
                 lengths.append(np.diff(chunk.starts, append=len(chunk.passages)))
                 yield from chunk.passages
 
-        self._index = BM25Index(passages(), self.model.settings)
+        with phase("index"):
+            self._index = BM25Index(passages(), self.model.settings)
         every = np.concatenate(lengths) if lengths else np.empty(0, np.int64)
         ranks = np.concatenate(docs) if docs else np.empty(0, np.int64)
         self._documents = _Chunk([], np.cumsum(every) - every, ranks)
@@ -272,7 +274,9 @@ class Passages(ArraySearch):
             chosen = visible[start : start + 64]
             columns = self.corpus[chosen.tolist()]
             rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-            for position, cut in zip(chosen, self.splitter(rows), strict=True):
+            with phase("split"):
+                divided = self.splitter(rows)
+            for position, cut in zip(chosen, divided, strict=True):
                 starts.append(len(passages))
                 docs.append(int(self._rank[position]))
                 passages.extend(cut)

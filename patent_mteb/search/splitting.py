@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,6 +19,7 @@ from patent_mteb.search.bm25 import BM25
 
 __all__ = [
     "ModelTokenizer",
+    "RememberedTokens",
     "Sections",
     "Splitter",
     "TokenWindows",
@@ -98,6 +102,38 @@ class ModelTokenizer:
         copy.no_truncation()
         copy.no_padding()
         return copy
+
+
+class RememberedTokens:
+    """A tokenizer that is asked once a text: where its tokens start is kept, four bytes each, in a temporary file.
+
+    Args:
+        tokenizer: what counts as a token.
+
+    Example:
+        >>> from patent_mteb.search.splitting import RememberedTokens, WordTokenizer
+        >>> RememberedTokens(WordTokenizer()).starts(["a small pump", "", "a small pump"])
+        [array([0, 2, 8]), array([], dtype=int64), array([0, 2, 8])]
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.name = tokenizer.name
+        self._tokenizer = tokenizer
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the tokenizer lives)
+        self._places: dict[bytes, tuple[int, int]] = {}
+
+    def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
+        keys = [hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._places}
+        found = self._tokenizer.starts(list(missing.values())) if missing else []
+        for key, starts in zip(missing, found, strict=True):
+            self._places[key] = self._file.seek(0, os.SEEK_END), len(starts)
+            self._file.write(starts.astype(np.int32).tobytes())
+        return [self._read(*self._places[key]) for key in keys]
+
+    def _read(self, place: int, count: int) -> NDArray[np.int64]:
+        self._file.seek(place)
+        return np.frombuffer(self._file.read(4 * count), np.int32).astype(np.int64)
 
 
 def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:

@@ -44,7 +44,8 @@ def read_run(path: Path) -> dict[str, dict[str, float]]:
     """Read a run; the ranks of the file do not matter, its scores do.
 
     Raises:
-        DataError: a line of another form, a score that is no finite number, or a document that a query has twice.
+        DataError: a line of another form, a score that is no finite number, a document that a query has twice, or a second ranking
+            of a query (its ranks begin again further down), as in files that were joined.
 
     Example:
         >>> from pathlib import Path
@@ -54,23 +55,33 @@ def read_run(path: Path) -> dict[str, dict[str, float]]:
         {'q': {'d2': 2.5, 'd1': 1.0}}
     """
     results: dict[str, dict[str, float]] = {}
+    ranks: dict[str, int] = {}
+    last = ""
     for number, line in text_lines(path):
         if not line.strip():
             continue
         fields = line.split()
         if len(fields) != 6:
             raise DataError(f"{len(fields)} columns instead of 6", path=path, row=number, remedy="write: query Q0 document rank score tag")
-        query, _, document, _, text, _ = fields
+        query, _, document, rank, text, _ = fields
         try:
             score = float(text)
         except ValueError:
             score = math.nan
         if not math.isfinite(score):
             raise DataError(f"the score {text!r} is no finite number", path=path, row=number, remedy="correct the score")
+        if query != last and query in results and ranks[query] >= _rank(rank):
+            raise DataError(f"query '{query}' has a second ranking", path=path, row=number, remedy="keep one of the two")
+        last, ranks[query] = query, _rank(rank)
         if document in results.setdefault(query, {}):
             raise DataError(f"query '{query}' has document '{document}' twice", path=path, row=number, remedy="keep one of the two lines")
         results[query][document] = score
     return results
+
+
+def _rank(text: str) -> int:
+    """A rank, 0 if it is none."""
+    return int(text) if text.isdecimal() else 0
 
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:

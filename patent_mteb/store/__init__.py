@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import mteb  # noqa: F401  (first: the registration that follows its import must not meet half-imported modules of this room)
 
 from patent_mteb.store.keys import hash_texts
+from patent_mteb.store.progress import Stats
 from patent_mteb.store.shards import Damage
 from patent_mteb.store.space import Space
 from patent_mteb.store.store import EmbeddingStore, default_path
 from patent_mteb.store.upkeep import PruneReport, SpaceInfo, VerifyReport
 
 if TYPE_CHECKING:
-    from patent_mteb.store.encoder import Stats, StoredEncoder, stored
+    from patent_mteb.store.encoder import StoredEncoder, stored
 
 __all__ = [
     "Damage",
@@ -36,7 +37,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What wraps encoders is imported when it is first used."""
-    if name in ("Stats", "StoredEncoder", "stored"):
+    if name in ("StoredEncoder", "stored"):
         from patent_mteb.store import encoder
 
         return getattr(encoder, name)

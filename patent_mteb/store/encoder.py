@@ -23,13 +23,14 @@ from mteb.models import CompressionWrapper, EncoderProtocol, SentenceTransformer
 from mteb.models.model_meta import ModelMeta
 from mteb.types import PromptType
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
 from patent_mteb.store.batches import loader_of, rows_of, texts_of
+from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
+from patent_mteb.store.progress import Stats, progress_bar
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, plain, resolve, weightless
 from patent_mteb.store.settings import NEUTRAL, LiveIdentity, model_facts, note, weights_changed
 from patent_mteb.store.space import DTYPES, Space
@@ -38,33 +39,11 @@ from patent_mteb.store.store import EmbeddingStore
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
-__all__ = ["Stats", "StoredEncoder", "stored"]
+__all__ = ["StoredEncoder", "stored"]
 
 logger = logging.getLogger(__name__)
 
 _UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_available"})
-
-
-@dataclass
-class Stats:
-    """What an encoder has done so far.
-
-    Attributes:
-        texts: texts that tasks asked for.
-        encoded: texts that reached the model.
-        characters: their characters, without prompts.
-        passed_through: calls that the store had no part in (images, sound, precisions that only the model can make).
-    """
-
-    texts: int = 0
-    encoded: int = 0
-    characters: int = 0
-    passed_through: int = 0
-
-    @property
-    def reused(self) -> int:
-        """Texts that tasks asked for and that did not reach the model."""
-        return self.texts - self.encoded
 
 
 @dataclass(frozen=True)
@@ -118,13 +97,18 @@ class StoredEncoder(LiveIdentity):
     (a mapping of settings that change its vectors). Which of mteb's encoders need neither is said in ``resolve``.
     """
 
-    def __init__(self, model: Any, store: EmbeddingStore, dtype: str = "float32", *, chunk_texts: int = 512) -> None:
+    def __init__(
+        self, model: Any, store: EmbeddingStore, dtype: str = "float32", *, chunk_texts: int = 512, codec: Codec | None = None
+    ) -> None:
         if chunk_texts < 1:
             raise ValueError(f"chunk_texts must be positive, got {chunk_texts}")
         if dtype not in DTYPES:
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
+        if (dtype == "int8") != (codec is not None):
+            raise ModelError("bytes are kept of quantised vectors only. Remedy: stored(patent_mteb.models.Quantised(model, 'int8'))")
         self.store = store
         self.dtype = dtype
+        self._codec = codec
         self.stats = Stats()
         self.prompts_used: dict[tuple[str, str | None], str] = {}
         self._chunk_texts = chunk_texts
@@ -136,7 +120,7 @@ class StoredEncoder(LiveIdentity):
         self._meta = _checked_meta(meta, type(model).__name__)
         self._doubles: dict[str, Any] = {}
         self.mteb_model_meta = self._meta
-        if dtype != "float32":
+        if dtype == "float16":
             kwargs = {**(self._meta.experiment_kwargs or {}), "store_dtype": dtype}
             self.mteb_model_meta = self._meta.model_copy(update={"experiment_kwargs": kwargs})
 
@@ -191,6 +175,8 @@ class StoredEncoder(LiveIdentity):
             plan = self._plan(inputs, texts, where, kwargs)
         vectors = plan.space.filled(plan.keys, lambda missing: self._encode_missing(inputs, texts, missing, plan, where, kwargs), "float32")
         self.stats.texts += len(texts)
+        if self._codec is not None:
+            return self._codec.value(vectors)
         if precision not in (None, "float32"):
             from sentence_transformers import quantize_embeddings
 
@@ -252,6 +238,8 @@ class StoredEncoder(LiveIdentity):
         }
         if self.loaded and (weights := weights_changed(self._model)):
             identity["weights"] = weights
+        if self._codec is not None:
+            identity["codec"] = dict(self._codec.settings)
         space = self.store.space(identity, self.dtype)
         keys = hash_texts(rows_of(inputs, texts) if prompt.whole_row else texts, prompt.text, prompt.context)
         first = distinct(keys)
@@ -279,14 +267,8 @@ class StoredEncoder(LiveIdentity):
         pending: list[NDArray[Any]] = []
         begun = 0
         reused = len(plan.first) - len(missing)
-        progress = tqdm(
-            total=len(plan.first),
-            initial=reused,
-            desc=f"{self._meta.name} on {task}",
-            unit="text",
-            disable=not kwargs.get("show_progress_bar", True),
-        )
-        with progress:
+        shown = kwargs.get("show_progress_bar", True)
+        with progress_bar(f"{self._meta.name} on {task}", len(plan.first), reused, shown) as progress:
             try:
                 for start in range(0, len(missing), call_size):
                     chosen = missing[start : start + call_size]
@@ -297,8 +279,8 @@ class StoredEncoder(LiveIdentity):
                     if done - begun >= self._chunk_texts:
                         self._write(plan, texts, missing[begun:done], pending)
                         begun = done
+                    progress.set_postfix(encoded=done, reused=reused, to_go=len(missing) - done, refresh=False)
                     progress.update(len(chosen))
-                    progress.set_postfix(encoded=done, reused=reused, to_go=len(missing) - done)
             finally:
                 if pending:
                     done = begun + sum(map(len, pending))
@@ -334,14 +316,14 @@ class StoredEncoder(LiveIdentity):
                 + ". Nothing of it was stored. Remedy: correct the model, or give it another name or revision."
             )
         with np.errstate(over="ignore"):
-            kept: NDArray[Any] = vectors.astype(space.dtype, copy=False)
+            kept: NDArray[Any] = vectors.astype(space.dtype if self._codec is None else np.float32, copy=False)
         if bad := int((~np.isfinite(kept).all(axis=1)).sum()):
             what = "NaN or infinite values" if not np.isfinite(vectors).all() else f"values beyond {self.dtype}"
             raise ModelError(
                 f"{blame}: {what} in {bad} of {count} vectors. Nothing of them was stored."
                 " Remedy: load the model in a wider type (fp32 or bf16 instead of fp16), or look at its input."
             )
-        return kept
+        return kept if self._codec is None else self._codec.code(kept)
 
 
 def _as_encoder(model: Any) -> Any:
@@ -359,8 +341,8 @@ def _as_encoder(model: Any) -> Any:
         raise ModelError(f"{model.mteb_model_meta.name} has a store already. Remedy: pass the model itself.")
     if isinstance(model, CompressionWrapper):
         raise ModelError(
-            "quantised vectors depend on all texts of a call and cannot be stored one by one."
-            " Remedy: quantise what comes from the store, CompressionWrapper(stored(model))."
+            "its quantised vectors depend on all texts of a call and cannot be stored one by one."
+            " Remedy: stored(patent_mteb.models.Quantised(model, 'int8')), which is calibrated once."
         )
     if not isinstance(model, EncoderProtocol):
         raise ModelError(

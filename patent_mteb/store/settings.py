@@ -47,6 +47,8 @@ _NOTE = "_patent_mteb_at_load"
 _SETTINGS = "settings"
 _WEIGHTS = "tensors"
 _SAMPLE = 4096
+_COMPRESSED = "output_dtypes"
+_PER_CALL = frozenset({"int8", "uint8", "binary", "ubinary"})
 _Model = TypeVar("_Model")
 _UNDECLARED: Any = SimpleNamespace(loader_kwargs={}, experiment_kwargs={}, max_tokens=None)
 
@@ -245,6 +247,11 @@ class LiveIdentity:
 
     @mteb_model_meta.setter
     def mteb_model_meta(self, meta: ModelMeta) -> None:
+        if _COMPRESSED in (meta.experiment_kwargs or {}):
+            raise ModelError(
+                f"mteb's CompressionWrapper would file the plain scores of {meta.name} as those of its quantised vectors. "
+                "Remedy: patent_mteb.models.Quantised(model, 'int8'), which has an identity of its own"
+            )
         apart = told_apart(meta.experiment_kwargs or {}, self.usual_settings)
         changed: dict[str, Any] = {} if apart == (meta.experiment_kwargs or {}) else {"experiment_kwargs": apart}
         if self.loaded_revision not in (None, meta.revision):
@@ -308,6 +315,11 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
         raise ModelError(
             f"{type(model).__name__} has no name, so its score would be mixed up with those of other nameless models. "
             "Remedy: load it with patent_mteb.models.load, or give its mteb_model_meta a name and a revision"
+        )
+    if (precision := (encode_kwargs or {}).get("precision")) in _PER_CALL:
+        raise ModelError(
+            f"{meta.name}: with precision={precision!r} among encode_kwargs the vectors of each call get ranges of their own, and those of "
+            "two calls cannot be compared. Remedy: --precision int8, or patent_mteb.models.Quantised(model, 'int8')"
         )
     effective = _effective(encode_kwargs)
     if _added(_with_changes(meta, model), [effective] if effective else []) is not meta:

@@ -32,8 +32,8 @@ __all__ = ["DTYPES", "Space"]
 
 logger = logging.getLogger(__name__)
 
-DTYPES = ("float32", "float16")
-"""Element types that vectors can be kept in."""
+DTYPES = ("float32", "float16", "int8")
+"""Element types that vectors can be kept in; ``int8`` for those of a codec (:mod:`patent_mteb.store.codecs`)."""
 
 _Result = TypeVar("_Result")
 

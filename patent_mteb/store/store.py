@@ -140,7 +140,7 @@ class EmbeddingStore:
         Two identities, element types or shapes never share a vector: their hash names the directory.
 
         Raises:
-            ValueError: an element type other than float32 and float16.
+            ValueError: an element type other than those of :data:`~patent_mteb.store.space.DTYPES`.
         """
         if dtype not in DTYPES:
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")

@@ -56,6 +56,7 @@ REQUIRED = {
     "list": [],
     "run": ["-m", "x"],
     "sweep": ["dapfam"],
+    "fuse": ["r", "s", "-t", "x"],
     "report": ["r"],
     "export": ["r", "o"],
     "reproduce": ["--results", "r"],

@@ -286,8 +286,9 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     assert cli.main([*matrix, *model, "--backends", "hybrid", "--rrf", "60", "--store", str(tmp_path / "store")]) == 0
     assert "3 runs in" in capsys.readouterr().out
     assert (tmp_path / "store").exists() and not (tmp_path / "default").exists()
-    assert cli.main([*matrix, "--backends", "dense"]) == 2
-    assert "other models" in capsys.readouterr().err
+    assert cli.main([*matrix, *model, "--backends", "dense", "--precision", "float32", "int8", "binary", "--no-store"]) == 0
+    shown = capsys.readouterr().out
+    assert "5 runs in" in shown and "difference" in shown and "sample" not in shown
     matrix[matrix.index("--out") + 1] = str(tmp_path / "other.csv")
     assert cli.main([*matrix, "--backends", "dense"]) == 2
     assert "name one with -m" in capsys.readouterr().err
@@ -295,6 +296,29 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     assert "backend 'sparse' is unknown" in capsys.readouterr().err
     assert cli.main([*matrix, "--bm25", "okapi"]) == 2
     assert "okapi" in capsys.readouterr().err
+    assert cli.main(["sweep", "dapfam", "--paper", "--list"]) == 0
+    assert "249 runs" in capsys.readouterr().out
+    assert cli.main(["sweep", "dapfam", "--paper", "--lengths", "64"]) == 2
+    assert "--lengths has no effect" in capsys.readouterr().err
+    monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
+    monkeypatch.delenv(sources.DATA_VARIABLE)
+    assert cli.main([*matrix, "--backends", "bm25"]) == 0
+    assert "say nothing about the published benchmark" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         cli.main(["sweep", "sophia"])
     assert "choose from" in capsys.readouterr().err
+
+
+def test_the_bar_of_the_store_is_for_those_who_want_progress(tmp_path, capsys, monkeypatch):
+    from standins import checkpoint
+
+    from patent_mteb.store import progress
+
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0)
+    checkpoint(tmp_path / "model", 8, "mean")
+    shown = {}
+    for verbosity in ("1", "2"):
+        folders = ["--out", str(tmp_path / f"results{verbosity}"), "--store", str(tmp_path / f"store{verbosity}")]
+        assert cli.main(["run", "-m", str(tmp_path / "model"), "-t", "PatentMapAbsToAbsRetrieval.sample", *folders, "-v", verbosity]) == 0
+        shown[verbosity] = capsys.readouterr().err
+    assert "to_go=0" in shown["2"] and "text/s" not in shown["1"]

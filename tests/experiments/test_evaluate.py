@@ -201,8 +201,8 @@ def test_arguments_of_encoding_reach_the_model():
 
     for verb in (patent_mteb.evaluate, patent_mteb.rank):
         seen = []
-        verb(Listening(), TASK, encode_kwargs={"batch_size": 7, "precision": "int8"})
-        assert set(seen) == {("int8", 7)}
+        verb(Listening(), TASK, encode_kwargs={"batch_size": 7, "precision": "float32"})
+        assert set(seen) == {("float32", 7)}
 
 
 # ---------------------------------------------------------------- names

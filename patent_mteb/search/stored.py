@@ -1,0 +1,220 @@
+"""Rankings that were written down, as search systems: a TREC file by itself, and several fused.
+
+Runs of different query views, corpus views and lengths can be fused, as in DAPFAM's Tables 12 to 16: all that they must share are the
+ids of queries and documents. A query's own family is left out of each run before scores are normalised and ranks counted, as in
+:mod:`patent_mteb.search.fusion`, whose formulas these are; over more than two runs reciprocal rank fusion sums over all of them
+(DAPFAM eq. 7), and interpolation has a weight for each (:class:`Weighted`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mteb.models.model_meta import ModelMeta
+from numpy.typing import NDArray
+
+from patent_mteb.errors import DataError
+from patent_mteb.identity import compose_meta
+from patent_mteb.search import fusion, trec
+from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.run import Run, TopK
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["FusedRuns", "StoredRun", "Weighted", "fuse_all"]
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Interpolation of any number of runs; ``weights`` count in proportion, in the order of the runs."""
+
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.weights or min(self.weights) < 0 or sum(self.weights) <= 0:
+            raise ValueError(f"weights are not negative and not all 0, as {self.weights} are")
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The weights with sum 1."""
+        return tuple(weight / sum(self.weights) for weight in self.weights)
+
+    @property
+    def tag(self) -> str:
+        return "linear-" + "-".join(f"{weight:g}" for weight in self.weights)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"method": "linear", "weights": list(self.shares)}
+
+
+AnyFusion = fusion.Fusion | Weighted
+
+
+def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
+    """Fuse runs of the same queries over the same corpus.
+
+    Raises:
+        DataError: one run, or a setting that is for another number of runs.
+
+    Example:
+        >>> from patent_mteb.search.fusion import RRF
+        >>> from patent_mteb.search.run import Run
+        >>> from patent_mteb.search.stored import fuse_all
+        >>> runs = [Run.from_dict({"q": {"a": score, "b": 0.5}}) for score in (0.9, 0.1, 0.8)]
+        >>> [document for document, _ in fuse_all(runs, RRF(60)).ranking("q")]
+        ['a', 'b']
+    """
+    if len(runs) < 2:
+        raise DataError("a fusion takes two runs or more", remedy="name another run")
+    if isinstance(setting, Weighted):
+        if len(setting.weights) != len(runs):
+            raise DataError(f"there are {len(setting.weights)} weights for {len(runs)} runs", remedy="give one weight a run")
+    elif len(runs) == 2:
+        return fusion.fuse(runs[0], runs[1], setting, top_k)
+    elif isinstance(setting, fusion.Linear):
+        raise DataError(f"alpha weighs two runs, and there are {len(runs)}", remedy="give one weight a run with --weights")
+    parts = [_contributions(run, setting, number) for number, run in enumerate(runs)]
+    docs, values = np.concatenate([run.docs for run in runs], axis=1), np.concatenate(parts, axis=1)
+    best = TopK(runs[0].query_ids, runs[0].doc_ids, top_k)
+    for row, found in enumerate(docs):
+        present = found >= 0
+        documents, place = np.unique(found[present], return_inverse=True)
+        if len(documents):
+            best.add(slice(row, row + 1), np.bincount(place, values[row, present])[None].astype(np.float32), documents)
+    return best.run()
+
+
+def _contributions(run: Run, setting: AnyFusion, number: int) -> NDArray[np.float64]:
+    if isinstance(setting, Weighted):
+        return fusion.min_max(run) * setting.shares[number]
+    assert isinstance(setting, fusion.RRF)
+    return np.broadcast_to(1 / (setting.k + 1 + np.arange(run.depth)), run.docs.shape)
+
+
+class StoredRun(ArraySearch):
+    """The ranking of a TREC file as a search system (:func:`patent_mteb.search.trec.read_run`); its identity is its content.
+
+    Args:
+        path: the file.
+        allow_missing: queries that the file does not have found nothing; by default they are refused, for half a file looks the same.
+
+    Raises:
+        DataError: the file cannot be read, or no query stands in it; when it is searched, if it is of other queries or another corpus.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import patent_mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.stored import StoredRun
+        >>> task = "PatentMapAbsToAbsRetrieval.sample"
+        >>> run = patent_mteb.rank(bm25("dapfam"), task)
+        >>> run.save("bm25.run")
+        >>> patent_mteb.rank(StoredRun(Path("bm25.run")), task).to_dict() == run.to_dict()
+        True
+    """
+
+    hides = True
+    cuts_documents = True
+
+    def __init__(self, path: Path, *, allow_missing: bool = False) -> None:
+        self.path = path
+        self.allow_missing = allow_missing
+        self._results = trec.read_run(path)
+        if not self._results:
+            raise DataError("no ranking stands in it", path=path, remedy="name a run in TREC form: query Q0 document rank score tag")
+        self._found: tuple[Any, Run] | None = None
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-.") or "run"
+        self.mteb_model_meta = ModelMeta.create_empty(
+            overwrites={
+                "name": f"run/{name}",
+                "revision": hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest(),
+                "experiment_kwargs": {"missing": "nothing found"} if allow_missing else None,
+                "model_type": ["sparse"],
+            }
+        )
+
+    def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        query_ids = list(queries["id"])
+        asked = query_ids, self.doc_ids, context.hidden
+        if self._found is None or self._found[0] != asked:
+            self._check(query_ids)
+            rankings = {query: self._results.get(query, {}) for query in query_ids}
+            self._found = asked, Run.from_dict(rankings, query_ids, self.doc_ids).without(context.hidden)
+        return self._found[1].top(top_k)
+
+    def _check(self, query_ids: Sequence[str]) -> None:
+        missing = [query for query in query_ids if query not in self._results]
+        if len(missing) == len(query_ids):
+            problem = f"it has none of the {len(missing)} queries of the task, such as '{missing[0]}'"
+            raise DataError(problem, path=self.path, remedy="name the task that was searched")
+        if missing and not self.allow_missing:
+            raise DataError(
+                f"{len(missing)} of {len(query_ids)} queries of the task have no ranking, the first is '{missing[0]}'",
+                path=self.path,
+                remedy="write the run again, or say with --allow-missing that nothing was found for them",
+            )
+        known, seen = set(self.doc_ids), set(query_ids)
+        for query, found in self._results.items():
+            if query in seen and (strange := next((document for document in found if document not in known), None)) is not None:
+                raise DataError(
+                    f"query '{query}' found document '{strange}', which is not in the corpus of the task",
+                    path=self.path,
+                    remedy="name a task over the corpus that was searched",
+                )
+        if further := [query for query in self._results if query not in seen]:
+            logger.warning("%s: %d queries are not the task's and do not count, the first is %s", self.path, len(further), further[0])
+
+
+class FusedRuns(ArraySearch):
+    """Stored runs fused into one.
+
+    Args:
+        runs: in the order of the weights; the lexical one first, where there is one.
+        setting: how they are fused.
+        depth: documents of each run that count.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import patent_mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.fusion import RRF
+        >>> from patent_mteb.search.stored import FusedRuns, StoredRun
+        >>> task = "PatentMapAbsToAbsRetrieval.sample"
+        >>> for setting in ("dapfam", "bm25s"):
+        ...     patent_mteb.rank(bm25(setting), task).save(f"{setting}.run")
+        >>> model = FusedRuns([StoredRun(Path(f"{setting}.run")) for setting in ("dapfam", "bm25s")], RRF(30))
+        >>> model.mteb_model_meta.name, len(patent_mteb.rank(model, task).query_ids)
+        ('fused/rrf-30-dapfam+bm25s', 25)
+    """
+
+    hides = True
+    cuts_documents = True
+
+    def __init__(self, runs: Sequence[StoredRun], setting: AnyFusion, depth: int = 1000) -> None:
+        if depth < 1:
+            raise DataError(f"depth is a number of documents, not {depth}", remedy="give a positive number")
+        self.runs = list(runs)
+        self.setting = setting
+        self.depth = depth
+        parts = [run.mteb_model_meta for run in self.runs]
+        self.mteb_model_meta = compose_meta("fused", parts, {**setting.settings, "depth": depth}, tag=setting.tag)
+
+    def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        for run in self.runs:
+            run.ensure_indexed(self.corpus, context)
+        return fuse_all([run.rank(queries, self.depth, context) for run in self.runs], self.setting, top_k)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """Fused twice: what is normalised depends on what is hidden."""
+        return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))

@@ -1,0 +1,93 @@
+"""Vectors in one byte a number: what they are kept as, and what they count as.
+
+=========  ==============================================================================================================
+``int8``   each dimension's range cut into 255 equal steps; a value counts as the middle of its step, one outside as the end
+``uint8``  the same steps counted from 0 instead of from -128, so that scores are those of ``int8``
+``binary`` the sign of each value, as -1 or 1: cosine and inner product then order like the number of equal bits
+=========  ==============================================================================================================
+
+Codes are those of sentence-transformers' ``quantize_embeddings`` with the same ranges; similarities are computed on the values that
+codes stand for, so that a dimension with a wide range counts for as much as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Codec", "Levels", "Signs"]
+
+_STEPS = 255
+_LOWEST = -128
+
+
+class Codec(Protocol):
+    """How vectors become bytes and bytes vectors; ``settings`` tell its codes from those of another."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    def code(self, vectors: NDArray[Any]) -> NDArray[np.int8]:
+        """[n, width] codes of vectors."""
+        ...
+
+    def value(self, codes: NDArray[Any]) -> NDArray[np.float32]:
+        """[n, width] what codes count as."""
+        ...
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Equal steps between ``lowest`` and ``highest`` [width] of each dimension.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.store.codecs import Levels
+        >>> levels = Levels(np.array([-127.5]), np.array([127.5]), {})
+        >>> codes = levels.code(np.array([[-300.0], [0.25], [126.75]]))
+        >>> codes.ravel().tolist(), levels.value(codes).ravel().tolist()
+        ([-128, -1, 126], [-127.0, 0.0, 127.0])
+    """
+
+    lowest: NDArray[Any]
+    highest: NDArray[Any]
+    settings: Mapping[str, Any]
+
+    @property
+    def steps(self) -> NDArray[np.float32]:
+        span = (self.highest.astype(np.float32) - self.lowest.astype(np.float32)) / _STEPS
+        return np.where(span == 0, np.float32(1), span)
+
+    def code(self, vectors: NDArray[Any]) -> NDArray[np.int8]:
+        levels = np.clip(np.floor((vectors - self.lowest.astype(np.float32)) / self.steps), 0, _STEPS)
+        return (levels + _LOWEST).astype(np.int8)
+
+    def value(self, codes: NDArray[Any]) -> NDArray[np.float32]:
+        middles = codes.astype(np.float32) - _LOWEST + np.float32(0.5)
+        middles *= self.steps
+        middles += self.lowest.astype(np.float32)
+        return middles
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The sign of each value; 0 counts as negative.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.store.codecs import Signs
+        >>> Signs({}).code(np.array([[0.3, 0.0, -2.0]])).tolist()
+        [[1, -1, -1]]
+    """
+
+    settings: Mapping[str, Any]
+
+    def code(self, vectors: NDArray[Any]) -> NDArray[np.int8]:
+        return np.where(vectors > 0, np.int8(1), np.int8(-1))
+
+    def value(self, codes: NDArray[Any]) -> NDArray[np.float32]:
+        return codes.astype(np.float32)
