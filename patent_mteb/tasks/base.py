@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["PatentTask", "PatentTaskMetadata", "check_embeddings", "class_name", "make_task", "sample_twin", "task_metadata"]
+__all__ = ["PatentTask", "PatentTaskMetadata", "asked", "check_embeddings", "class_name", "make_task", "sample_twin", "task_metadata"]
 
 
 class PatentTaskMetadata(TaskMetadata):
@@ -172,8 +173,25 @@ class PatentTask(TaskHooks, AbsTask):
             )
         return scores
 
+    def lacks(self, scores: Mapping[str, Any]) -> bool:
+        """Whether scores that were filed before lack some that the environment asks for now."""
+        return False
+
     def upload(self, *args: Any, **arguments: Any) -> None:
         raise DataError("the suite does not upload data sets", remedy="publish data under their own licence, by hand")
+
+
+def asked(variable: str) -> bool:
+    """Whether an environment variable asks for something: it is set, and not to 0, false, no or off.
+
+    Example:
+        >>> import os
+        >>> from patent_mteb.tasks.base import asked
+        >>> os.environ["PATENT_MTEB_INSCOPE"] = "true"
+        >>> asked("PATENT_MTEB_INSCOPE"), asked("PATENT_MTEB_SILHOUETTE")
+        (True, False)
+    """
+    return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
 def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np.ndarray:
