@@ -5,7 +5,8 @@ aggregation without encoding (§5.7). The runs of one group (the aggregations of
 of rankings) share their component rankings, and with them ``seconds``.
 
 The table is written after every group by replacing the file, and rankings are kept in a folder beside it, so a sweep that was
-stopped goes on where it stopped: finished groups are not run again, and the table comes out the same (but for ``seconds``).
+stopped goes on where it stopped: finished groups are not run again, and the table comes out the same (but for ``seconds``). Each row
+carries a digest of its values: one that was edited is run again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from mteb.types import EncodeKwargs
 
 from patent_mteb._mteb import registered
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.experiments.sealed import sealed, unbroken
 from patent_mteb.files import replacing
 from patent_mteb.identity import digest, identity_of
 from patent_mteb.search.aggregation import AGGREGATES
@@ -288,14 +290,17 @@ def _read(out: Path) -> pl.DataFrame:
         return pl.DataFrame()
     expected = {"model", "data", *Setting.__dataclass_fields__}
     try:
-        table = pl.read_csv(out, schema_overrides={"aggregate": pl.String, "fusion": pl.String})
+        table = pl.read_csv(out, schema_overrides={"aggregate": pl.String, "fusion": pl.String, "digest": pl.String})
     except pl.exceptions.PolarsError as error:
         raise DataError(f"the table cannot be read ({error})", path=out, remedy="choose another file, or delete it") from error
     if not expected <= set(table.columns):
         raise DataError("the file is not a table of a sweep", path=out, remedy="choose another file")
-    return table.with_columns(pl.col("aggregate", "fusion").fill_null(""))
+    whole = unbroken(table.with_columns(pl.col("aggregate", "fusion").fill_null("")))
+    if whole.height < table.height:
+        logger.warning("%s: %d of %d rows are not as they were written; they are run again", out, table.height - whole.height, table.height)
+    return whole
 
 
 def _write(out: Path, table: pl.DataFrame) -> None:
     with replacing(out) as partial:
-        table.write_csv(partial)
+        sealed(table).write_csv(partial)
