@@ -87,7 +87,7 @@ def run(
         ``failed``; both carry their reason.
 
     Raises:
-        ModelError: the model's name or revision cannot be the name of a folder.
+        ModelError: it is no mteb model, or its name or revision cannot be the name of a folder.
 
     Example:
         >>> from pathlib import Path
@@ -101,7 +101,9 @@ def run(
     options = {"batch_size": 32, **(encode_kwargs or {})}  # mteb's own default
     cache = WholeResults(output_folder, options)
     model = settled(model, encode_kwargs)
-    meta: ModelMeta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
+    meta: ModelMeta | None = model if isinstance(model, ModelMeta) else getattr(model, "mteb_model_meta", None)
+    if meta is None:
+        raise ModelError(f"{type(model).__name__} is no mteb model: it has no mteb_model_meta. Remedy: give it one with name and revision")
     _check_names(meta)
     outcomes: list[Outcome] = []
     interrupted = False
@@ -136,7 +138,7 @@ def run(
                 break
             except PatentMTEBError as error:
                 outcomes.append(Outcome(name, "skipped", reason=str(error)))
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # a model that gives up ends its task, not the run
                 logger.debug("%s failed", name, exc_info=True)
                 outcomes.append(Outcome(name, "failed", reason=f"{type(error).__name__}: {error}"))
             finally:
