@@ -19,7 +19,7 @@ __all__ = ["WholeResults"]
 _SETTINGS = "run_settings.jsonl"
 
 
-class WholeResults(ResultCache):  # type: ignore[misc]
+class WholeResults(ResultCache):
     """mteb's folder of results, in which a result is there with all that belongs to it, or not at all.
 
     mteb writes the result in place, then the model's description, then the settings of the run, and does all of it again after the last
@@ -53,11 +53,10 @@ class WholeResults(ResultCache):  # type: ignore[misc]
         *,
         encode_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
-        where = {"task_name": task_result.task_name, "model_name": model_name, "model_revision": model_revision}
-        place = self.get_task_result_path(**where)
+        place = self.get_task_result_path(task_result.task_name, model_name, model_revision)
         with tempfile.TemporaryDirectory() as elsewhere:
             aside = ResultCache(elsewhere)
-            made = aside.get_task_result_path(**where)
+            made = aside.get_task_result_path(task_result.task_name, model_name, model_revision)
             made.parent.mkdir(parents=True)
             if (known := place.with_name(_SETTINGS)).exists():
                 shutil.copy(known, made.with_name(_SETTINGS))
