@@ -13,6 +13,10 @@ LAYOUT = "see 'Your own data' in the README for the layout"
 _Key = TypeVar("_Key", bound=str | tuple[str, ...])
 
 
+_LONGEST = 1000
+"""Characters of a problem; a value of thousands is shown without its middle."""
+
+
 class PatentMTEBError(Exception):
     """Base of every error that the command line prints as one message, without a traceback."""
 
@@ -28,6 +32,8 @@ class DataError(PatentMTEBError):
     """
 
     def __init__(self, problem: str, *, path: Path | str | None = None, row: int | None = None, remedy: str = "") -> None:
+        if len(problem) > _LONGEST:
+            problem = f"{problem[: _LONGEST // 2]}…{problem[-_LONGEST // 2 :]}"
         self.problem = problem
         self.path = None if path is None else Path(path)
         self.row = row

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import glob
 import json
 import os
 import secrets
 import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -50,6 +52,7 @@ __all__ = [
 
 _BUILDING = "building"
 
+_QUIET_SECONDS = 60.0
 _AT_ONCE = 10_000
 """Rows that are in memory while a table is read or written row by row."""
 
@@ -60,15 +63,25 @@ _Row = TypeVar("_Row")
 def replacing(path: Path) -> Iterator[Path]:
     """A path to write to, which takes the place of ``path`` when the block ends well: whoever reads finds the old or the new, whole.
 
-    The folder is made if it is missing; a block that fails leaves nothing.
+    The folder is made if it is missing; a block that fails leaves nothing, and what a killed one left is removed by the next.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
     partial = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.partial")
     try:
         yield partial
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed processes left of this very file; what is young may belong to one on another machine."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+        process = left.name.split(".")[-3]
+        with contextlib.suppress(OSError):
+            if process.isdigit() and not process_runs(int(process)) and time.time() - left.stat().st_mtime > _QUIET_SECONDS:
+                left.unlink()
 
 
 @contextlib.contextmanager

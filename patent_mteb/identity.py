@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import re
 import time
@@ -26,6 +27,8 @@ from patent_mteb.files import cache_root, read_json, write_text
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
+
+logger = logging.getLogger(__name__)
 
 __all__ = [
     "__version__",
@@ -87,15 +90,20 @@ def _files(folder: Path) -> list[tuple[str, Path]]:
     return [(os.path.relpath(path, folder).replace(os.sep, "/"), path) for path in sorted(found)]
 
 
-def _digest(files: list[tuple[str, Path]]) -> str:
-    total = hashlib.blake2b(digest_size=16)
+def _digest(files: list[tuple[str, Path]]) -> tuple[str, list[Path]]:
+    """Hash of names and bytes, and the files that may not be read, of which the name alone counts."""
+    total, closed = hashlib.blake2b(digest_size=16), []
     for name, path in files:
         content = hashlib.blake2b(digest_size=16)
-        with path.open("rb") as stream:
-            while chunk := stream.read(_CHUNK):
-                content.update(chunk)
+        try:
+            with path.open("rb") as stream:
+                while chunk := stream.read(_CHUNK):
+                    content.update(chunk)
+        except PermissionError:
+            closed.append(path)
+            content = hashlib.blake2b(b"not readable", digest_size=16)
         total.update(name.encode() + b"\0" + content.digest())
-    return total.hexdigest()
+    return total.hexdigest(), closed
 
 
 def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
@@ -132,10 +140,11 @@ def content_hash(folder: Path, length: int = 12) -> str:
     left out, unless ``modules.json`` points to them.
 
     The hash of an unchanged folder (same names, sizes, times and inodes) is remembered in the user cache, so that gigabytes are read
-    once. A memo that is damaged, or that was written while files still changed, is not believed.
+    once. A memo that is damaged, or that was written while files still changed, is not believed. A file that nobody may read counts by
+    its name, with a warning: whoever needs it says so.
 
     Raises:
-        DataError: a file cannot be read.
+        DataError: a folder cannot be read, or a file breaks off.
 
     Example:
         >>> from pathlib import Path
@@ -152,8 +161,10 @@ def content_hash(folder: Path, length: int = 12) -> str:
         memo = cache_root() / "hashes" / state
         found = remembered(memo)
         if not found:
-            found = _digest(files)
-            if time.time_ns() - youngest > _SETTLED_NS and _state(folder, files)[0] == state:
+            found, closed = _digest(files)
+            for path in closed:
+                logger.warning("%s cannot be read (permission denied): its name alone is part of the identity of %s", path, folder)
+            if not closed and time.time_ns() - youngest > _SETTLED_NS and _state(folder, files)[0] == state:
                 with contextlib.suppress(OSError):  # a read-only cache costs time, not correctness
                     write_text(memo, f"{found} {_check(state, found)}")
     except OSError as error:
@@ -197,13 +208,23 @@ def json_digest(document: Any) -> str:
 
 
 _REPLACED = re.compile(r'[<>:"|?*\\/\0]')
-_LIKE_SEPARATORS = re.compile(r'[<>:"|?*\\/\0]|__')
+_LIKE_ANOTHER = re.compile(r"[\[{].*|None|True|False|[-+]?(\d|\.\d|inf|nan).*|", re.DOTALL | re.IGNORECASE)
+"""Words that are written as a list, a number or nothing is."""
 _DIGEST = "digest"
 
 
+def _plain(name: str, value: Any) -> bool:
+    """Whether the path says a setting as it is, and no other setting is written so: mteb joins name and value by ``_``, settings by ``__``,
+    replaces some characters, and writes words, numbers and lists alike."""
+    if "__" in name or name != name.strip("_") or _REPLACED.search(name):
+        return False
+    if isinstance(value, str):
+        return not (_REPLACED.search(value) or "_" in value or _LIKE_ANOTHER.fullmatch(value))
+    return value is None or isinstance(value, (bool, int, float))
+
+
 def told_apart(experiment: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Settings with a digest of them all where their path would not tell them from others: mteb replaces the characters
-    ``<>:"|?*\\/`` in it, and joins settings by ``__``.
+    """Settings with a digest of them all where their path would not tell them from others.
 
     Args:
         usual: values that go without, by setting: there were results before there was a digest.
@@ -213,31 +234,18 @@ def told_apart(experiment: Mapping[str, Any], usual: Mapping[str, Any] | None = 
         >>> told_apart({"prompt": "query"}), list(told_apart({"prompt": "query: "}))
         ({'prompt': 'query'}, ['prompt', 'digest'])
     """
-
-    def texts(value: Any) -> Iterator[str]:
-        if isinstance(value, Mapping):
-            for key, item in value.items():
-                yield from (str(key), *texts(item))
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            for item in value:
-                yield from texts(item)
-        elif isinstance(value, str):
-            yield value
-
     usual = usual or {}
     settings = {name: value for name, value in experiment.items() if name != _DIGEST}
     if "parts" in settings:  # a composed model: its revision is a digest
         return dict(experiment)
-    doubtful = [
-        name
-        for name, value in settings.items()
-        if value != usual.get(name, not value)
-        and (
-            any(map(_LIKE_SEPARATORS.search, (name, *texts(value))))
-            or (name in usual and _REPLACED.sub("_", str(value)) == _REPLACED.sub("_", str(usual[name])))
-        )
-    ]
-    return {**settings, _DIGEST: digest(settings)} if doubtful else settings
+
+    def doubtful(name: str, value: Any) -> bool:
+        if name in usual and value == usual[name]:
+            return False
+        like_usual = name in usual and _REPLACED.sub("_", str(value)) == _REPLACED.sub("_", str(usual[name]))
+        return like_usual or not _plain(name, value)
+
+    return {**settings, _DIGEST: digest(settings)} if any(doubtful(*setting) for setting in settings.items()) else settings
 
 
 def identity_of(meta: ModelMeta) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import importlib.resources
+import json
 import os
 import tempfile
 from pathlib import Path
@@ -21,6 +23,20 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 @pytest.fixture(autouse=True)
 def query_scores_apart(tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(tmp_path / "query_scores"))
+
+
+@pytest.fixture
+def counted():
+    """Notes how many cases an attack had and what was wrong, in the file that PATENT_MTEB_COUNTS names: the table of docs/faults.md."""
+
+    def note(what: str, cases: int, **found: int) -> None:
+        row = {"attack": what, "cases": cases, **found, "date": dt.date.today().isoformat()}
+        print(row)
+        if path := os.environ.get("PATENT_MTEB_COUNTS"):
+            with Path(path).open("a", encoding="utf-8") as out:
+                out.write(json.dumps(row) + "\n")
+
+    return note
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 
 import mteb
 from mteb.abstasks import AbsTask
-from mteb.cache import ResultCache
 from mteb.models import CrossEncoderProtocol, EncoderProtocol, MTEBModels
 from mteb.models.model_meta import ModelMeta
 from mteb.types import EncodeKwargs
@@ -22,10 +21,12 @@ from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.experiments import torn
 from patent_mteb.experiments.canaries import Canaries
 from patent_mteb.experiments.kept import keep_other_revision
-from patent_mteb.files import write_text
+from patent_mteb.experiments.whole import WholeResults
+from patent_mteb.files import read_json, write_text
 from patent_mteb.protocols.zero_shot import LabelScorer
 from patent_mteb.store.settings import settled
 from patent_mteb.tasks import perquery
+from patent_mteb.tasks.base import PatentTask
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +90,7 @@ def run(
         ``failed``; both carry their reason.
 
     Raises:
-        ModelError: the model's name or revision cannot be the name of a folder, or its vectors are not those of its store.
+        ModelError: it is no mteb model, its name or revision cannot be the name of a folder, or its vectors are not those of its store.
 
     Example:
         >>> from pathlib import Path
@@ -100,9 +101,12 @@ def run(
         >>> [outcome.status for outcome in run(bm25("dapfam"), tasks, Path("results"), show_progress=False).outcomes]
         ['scored', 'scored', 'skipped']
     """
-    cache = ResultCache(output_folder)
+    options = {"batch_size": 32, **(encode_kwargs or {})}  # mteb's own default
+    cache = WholeResults(output_folder, options)
     model = settled(model, encode_kwargs)
-    meta: ModelMeta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
+    meta: ModelMeta | None = model if isinstance(model, ModelMeta) else getattr(model, "mteb_model_meta", None)
+    if meta is None:
+        raise ModelError(f"{type(model).__name__} is no mteb model: it has no mteb_model_meta. Remedy: give it one with name and revision")
     _check_names(meta)
     canaries = Canaries(model, encode_kwargs)
     canaries.look()
@@ -124,9 +128,9 @@ def run(
                     model,
                     task,
                     cache=cache,
-                    overwrite_strategy=overwrite_strategy,
+                    overwrite_strategy=_strategy(overwrite_strategy, Path(cache.cache_path) / "results", meta, task),
                     co2_tracker=co2_tracker,
-                    encode_kwargs=cast("EncodeKwargs", dict(encode_kwargs or {})),
+                    encode_kwargs=cast("EncodeKwargs", dict(options)),
                     prediction_folder=prediction_folder,
                     num_proc=num_proc,
                     show_progress_bar=show_progress,
@@ -139,7 +143,7 @@ def run(
                 break
             except PatentMTEBError as error:
                 outcomes.append(Outcome(name, "skipped", reason=str(error)))
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # a model that gives up ends its task, not the run
                 logger.debug("%s failed", name, exc_info=True)
                 outcomes.append(Outcome(name, "failed", reason=f"{type(error).__name__}: {error}"))
             finally:
@@ -178,6 +182,18 @@ def _set_aside_if_torn(results: Path, meta: ModelMeta, task_name: str) -> None:
             logger.warning("%s cannot be read (%s); it is kept as %s and made again", file, reason, damaged.name)
     if path.exists() and not (described := path.with_name("model_meta.json")).exists():
         write_text(described, json.dumps(meta.to_dict(), default=str, indent=4))
+
+
+def _strategy(chosen: str, results: Path, meta: ModelMeta, task: AbsTask) -> str:
+    """What to do where there is a result: one that lacks scores which are asked for now is made again."""
+    if chosen != "only-missing" or not isinstance(task, PatentTask):
+        return chosen
+    filed = read_json(perquery.path_of(results, meta, task.metadata.name, ".json")) or {}
+    entries = [entry for entry in filed.get("scores", {}).get(task.split, ()) if entry.get("hf_subset") == task.source.subset]
+    if not any(map(task.lacks, entries)):
+        return chosen
+    logger.info("%s: its result lacks scores that are asked for now; it is made again", task.metadata.name)
+    return "always"
 
 
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:

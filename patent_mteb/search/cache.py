@@ -97,13 +97,7 @@ class RunCache:
             logger.info("run %s is no longer held in memory (limit %s MB)", forgotten, self.memory_mb)
 
     def _write(self, key: str, path: Path, asked: int, run: Run) -> None:
-        ids = np.frombuffer(json.dumps([run.query_ids, run.doc_ids, run.task]).encode(), np.uint8)
-        arrays: dict[str, Any] = {"asked": np.int64(asked), "ids": ids, "docs": run.docs, "scores": run.scores}
-        if run.parts is not None:
-            arrays["parts"] = run.parts
-        if run.first_stage is not None:
-            first = run.first_stage
-            arrays |= {"first_k": np.int64(first.k), "first_docs": first.run.docs, "first_scores": first.run.scores}
+        arrays: dict[str, Any] = {"asked": np.int64(asked), **_arrays_of(run)}
         try:
             with replacing(path) as partial, partial.open("wb") as stream:
                 np.savez(stream, checksum=np.uint64(_checksum(key, arrays)), **arrays)  # first: what is lost of a list is its end
@@ -124,8 +118,22 @@ class RunCache:
             return None
 
 
-_ALWAYS = frozenset({"asked", "ids", "docs", "scores"})
-_FIRST = frozenset({"first_k", "first_docs", "first_scores"})
+_PARTS = frozenset({"ids", "docs", "scores", "parts", "k"})
+_NEXT = "first_"
+"""What stands before the names of the arrays of a first stage, once more before those of its own."""
+
+
+def _arrays_of(run: Run, known: Run | None = None) -> dict[str, Any]:
+    """The arrays of a run and of its first stages; ids that are those of the run before are left out."""
+    arrays: dict[str, Any] = {"docs": run.docs, "scores": run.scores}
+    if known is None or (run.query_ids, run.doc_ids) != (known.query_ids, known.doc_ids):
+        arrays["ids"] = np.frombuffer(json.dumps([run.query_ids, run.doc_ids, run.task]).encode(), np.uint8)
+    if run.parts is not None:
+        arrays["parts"] = run.parts
+    if run.first_stage is not None:
+        below = {"k": np.int64(run.first_stage.k), **_arrays_of(run.first_stage.run, run)}
+        arrays |= {f"{_NEXT}{name}": array for name, array in below.items()}
+    return arrays
 
 
 def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
@@ -148,22 +156,36 @@ def _run_of(key: str, arrays: dict[str, Any]) -> tuple[int, Run]:
     checksum = arrays.pop("checksum", None)
     if checksum is not None and int(checksum) != _checksum(key, arrays):
         raise ValueError("wrong checksum")
-    names = set(arrays)
-    if not names >= _ALWAYS or names - _ALWAYS - {"parts"} not in (set(), _FIRST):
-        raise ValueError(f"it holds {', '.join(sorted(names)) or 'nothing'}")
-    query_ids, doc_ids, task = json.loads(arrays["ids"].tobytes())
-    words = [*query_ids, *doc_ids, task]
-    if not all(isinstance(word, str) for word in words) or len(set(query_ids)) < len(query_ids) or ranked_ids(doc_ids) != doc_ids:
-        raise ValueError("its ids are not those of queries and of a ranked corpus")
-    asked = int(arrays["asked"])
-    first = None
-    if "first_k" in arrays:
-        found = _checked(Run(query_ids, doc_ids, arrays["first_docs"], arrays["first_scores"], task=task), "first stage")
-        first = FirstStage(found, int(arrays["first_k"]))
-    run = _checked(Run(query_ids, doc_ids, arrays["docs"], arrays["scores"], arrays.get("parts"), first, task), "run")
-    if asked < 0 or (first is not None and first.k < 0):
+    asked = int(arrays.pop("asked"))
+    run = _stage(arrays, None, "run")
+    if asked < 0:
         raise ValueError("a depth below 0")
     return asked, run
+
+
+def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
+    """A run from its arrays, with its first stages.
+
+    Raises:
+        ValueError: they are no run.
+    """
+    below = {name.removeprefix(_NEXT): array for name, array in arrays.items() if name.startswith(_NEXT)}
+    own = {name: array for name, array in arrays.items() if not name.startswith(_NEXT)}
+    if not own.keys() >= {"docs", "scores"} or own.keys() - _PARTS or (known is None and "ids" not in own):
+        raise ValueError(f"its {what} holds {', '.join(sorted(own)) or 'nothing'}")
+    if "ids" in own:
+        query_ids, doc_ids, task = json.loads(own["ids"].tobytes())
+        words = [*query_ids, *doc_ids, task]
+        if not all(isinstance(word, str) for word in words) or len(set(query_ids)) < len(query_ids) or ranked_ids(doc_ids) != doc_ids:
+            raise ValueError("its ids are not those of queries and of a ranked corpus")
+    elif known is not None:
+        query_ids, doc_ids, task = known.query_ids, known.doc_ids, known.task
+    run = _checked(Run(query_ids, doc_ids, own["docs"], own["scores"], own.get("parts"), None, task), what)
+    if not below:
+        return run
+    if "k" not in below or int(below["k"]) < 0:
+        raise ValueError(f"the depth of its {what}'s first stage is missing or below 0")
+    return replace(run, first_stage=FirstStage(_stage(below, run, "first stage"), int(below["k"])))
 
 
 def _checked(run: Run, what: str) -> Run:

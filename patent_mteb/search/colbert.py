@@ -252,6 +252,7 @@ KNOWN_SETTINGS = {
 
 
 class TokenEncoder(Protocol):
+    model: Any
     dimension: int
     document_length: int | None
 
@@ -283,7 +284,7 @@ class _PyLateEncoder:
         )
         if checkpoint.format == "stanford":
             markers = (markers[0].rstrip(), markers[1].rstrip())
-        self._model = ColBERT(
+        self.model = ColBERT(
             checkpoint.source,
             revision=revision,
             device=device,
@@ -294,7 +295,7 @@ class _PyLateEncoder:
             document_length=overrides.document_length,
             attend_to_expansion_tokens=overrides.attend_to_expansion,
         )
-        model = self._model
+        model = self.model
         unknown = model.tokenizer.unk_token_id
         _check_markers(checkpoint, markers, (model.query_prefix_id, model.document_prefix_id), unknown)
         # A skip word outside the vocabulary would otherwise drop every unknown token of a document.
@@ -305,7 +306,7 @@ class _PyLateEncoder:
         self.document_length = model.document_length
 
     def encode(self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]:
-        found = self._model.encode(
+        found = self.model.encode(
             texts, is_query=is_query, prompt=prompt or None, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
         )
         return [np.asarray(vectors, dtype=np.float32) for vectors in found]
@@ -317,7 +318,7 @@ class _SentenceTransformersEncoder:
         from sentence_transformers.base.modules import Transformer
 
         model = MultiVectorEncoder(checkpoint.source, revision=revision, device=device, trust_remote_code=overrides.trust_remote_code)
-        self._model = model
+        self.model = model
         self._complete(checkpoint)
         backbone = next(module for module in model if isinstance(module, Transformer))
         expansion = backbone.query_expansion
@@ -350,18 +351,18 @@ class _SentenceTransformersEncoder:
         from sentence_transformers.base.modules import Normalize
         from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
-        if checkpoint.format == "sentence-transformers" or any(isinstance(module, MultiVectorMask) for module in self._model):
+        if checkpoint.format == "sentence-transformers" or any(isinstance(module, MultiVectorMask) for module in self.model):
             return
         mask = MultiVectorMask(skiplist_words=list(checkpoint.skip_words))
-        mask.resolve_with_tokenizer(self._model.tokenizer)
-        self._model.append(mask)
-        self._model.append(Normalize(module_input_name="token_embeddings"))
+        mask.resolve_with_tokenizer(self.model.tokenizer)
+        self.model.append(mask)
+        self.model.append(Normalize(module_input_name="token_embeddings"))
 
     def _marker_token(self, marker: str) -> int | None:
         """Id of a marker as one token; None if the tokenizer does not know it. Makes the tokenizer keep it in one piece."""
         from transformers import AddedToken
 
-        tokenizer = self._model.tokenizer
+        tokenizer = self.model.tokenizer
         for text in (marker, marker.strip()):
             if text and text in tokenizer.get_vocab():
                 if tokenizer.tokenize(text) != [text]:
@@ -371,7 +372,7 @@ class _SentenceTransformersEncoder:
         return None
 
     def encode(self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]:
-        encode = self._model.encode_query if is_query else self._model.encode_document
+        encode = self.model.encode_query if is_query else self.model.encode_document
         # A prompt replaces the stored one and with it the marker, so the marker is written in front of it.
         prompt = (self._markers[0] if is_query else self._markers[1]) + prompt
         found = encode(texts, prompt=prompt, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True)

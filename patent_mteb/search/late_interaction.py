@@ -10,7 +10,6 @@ import copy
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -35,7 +34,8 @@ from patent_mteb.search.colbert import (
 )
 from patent_mteb.search.maxsim import MEMORY_BUDGET, ScoreDtype, Scorer, check_tokens
 from patent_mteb.search.run import Run, TopK
-from patent_mteb.store.settings import LiveIdentity
+from patent_mteb.search.token_store import TokenStore
+from patent_mteb.store.settings import LiveIdentity, note
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch.utils.data import DataLoader
 
-    from patent_mteb.store import EmbeddingStore, Space
+    from patent_mteb.store import EmbeddingStore
 
 __all__ = ["METAS", "LateInteraction", "is_late_interaction", "late_interaction"]
 
@@ -125,7 +125,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         overrides = replace(KNOWN_SETTINGS.get(str(model_name), Overrides(trust_remote_code=trust_remote_code)), **given)
         self.model_prompts = _check_prompts(self.checkpoint, model_prompts)
         self._encoder = load_encoder(self.checkpoint, overrides, self.backend, self.device, revision)
-        self._space: Space | None = None
+        self._kept: TokenStore | None = None
         self._settings = given
         experiment = {"dtype": dtype, "maxsim": maxsim, **given}
         if model_prompts:
@@ -136,6 +136,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
             {"backend": self.backend, "trust_remote_code": overrides.trust_remote_code},
             self._encoder,
         )
+        note(self)
 
     def encode_tokens(self, texts: Sequence[str], *, is_query: bool, prompt: str = "", batch_size: int = 32) -> list[NDArray[np.float32]]:
         """Token vectors of each text, (tokens, dim) float32, in order: the one place where texts meet the model.
@@ -147,9 +148,15 @@ class LateInteraction(LiveIdentity, ArraySearch):
             prompt: text between marker and text.
             batch_size: texts a forward pass.
         """
-        if self._space is not None:
-            return self._stored_tokens(self._space, list(texts), is_query, prompt, batch_size)
-        return self._encoder.encode(list(texts), is_query=is_query, prompt=prompt, batch_size=batch_size) if texts else []
+
+        def encode(some: list[str]) -> list[NDArray[np.float32]]:
+            return self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size) if some else []
+
+        if self._kept is None:
+            return encode(list(texts))
+        changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
+        role = "query" if is_query else "document"
+        return self._kept.tokens(list(texts), prompt, role, changed, self._documents_per_chunk(), encode)
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
         """The same model, whose token vectors are kept: no text is encoded twice, for search and means together.
@@ -169,26 +176,18 @@ class LateInteraction(LiveIdentity, ArraySearch):
             "vectors": f"tokens by {self.backend}",
         }
         opened = store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
-        other._space = opened.space(space, dtype, ragged=True)
+        other._kept = TokenStore(opened, space, dtype)
         if dtype != "float32":
             experiment = {**(self.mteb_model_meta.experiment_kwargs or {}), "store_dtype": dtype}
             other.mteb_model_meta = self.mteb_model_meta.model_copy(update={"experiment_kwargs": experiment})
         return other
 
-    def _stored_tokens(self, space: Space, texts: list[str], is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]:
-        from patent_mteb.store.keys import hash_texts
-
-        keys = hash_texts(texts, prompt, "query" if is_query else "document")
-
-        def encode(missing: NDArray[np.int64]) -> None:
-            step = self._documents_per_chunk()
-            for start in range(0, len(missing), step):
-                chosen = missing[start : start + step]
-                found = self._encoder.encode([texts[i] for i in chosen], is_query=is_query, prompt=prompt, batch_size=batch_size)
-                space.append_ragged(keys[chosen], np.concatenate(found), np.array([len(vectors) for vectors in found]))
-
-        values, offsets = space.filled(keys, encode)
-        return [np.asarray(values[start:stop], dtype=np.float32) for start, stop in pairwise(offsets)]
+    @property
+    def store_settings(self) -> dict[str, Any]:
+        """What decides token vectors besides the weights, as it stands now."""
+        network = self._encoder.model
+        lengths = {name: getattr(network, name, None) for name in ("max_seq_length", "query_length", "document_length")}
+        return {**lengths, "modules": [module.get_config_dict() for module in network if hasattr(module, "get_config_dict")]}
 
     def encode(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,17 +10,21 @@ from pathlib import Path
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing, text_lines
 
+logger = logging.getLogger(__name__)
+
 __all__ = ["read_run", "write_qrels", "write_run"]
 
 
 def _check(*names: str) -> None:
     for name in names:
-        if not name or any(character.isspace() for character in name):
-            raise DataError(f"the id {name!r} cannot stand in a TREC file", remedy="use ids without white space")
+        if not name or any(character.isspace() or character in "\0\ufeff" for character in name):
+            raise DataError(f"the id {name!r} cannot stand in a TREC file", remedy="use ids without white space and zero bytes")
 
 
 def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str) -> None:
     """Write rankings, ``{query id: {document id: score}}``, documents in the order given, which is best first.
+
+    A query without a document has no line in a TREC file: how many are lost to whoever reads it is said in a warning.
 
     Raises:
         DataError: an id or a tag with white space.
@@ -33,6 +38,14 @@ def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str)
         q Q0 d1 2 1.0 bm25
     """
     _check(tag)
+    if empty := [query for query, scores in rankings.items() if not scores]:
+        logger.warning(
+            "%s: %d of %d queries have no document, the first is %r, and no line in the file; trec_eval counts them as 0 with -c only",
+            path,
+            len(empty),
+            len(rankings),
+            empty[0],
+        )
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:
         for query, scores in rankings.items():
             _check(query, *scores)

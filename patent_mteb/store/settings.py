@@ -5,9 +5,9 @@ similarity, and a fingerprint of its weights. As long as nothing differs from th
 changed since (``model.model.max_seq_length = 128``, ``.bfloat16()``, a step of training) goes into it as a digest,
 ``experiment_kwargs["settings"]``, and so do arguments of ``encode`` that change vectors.
 
-Models of this suite say so themselves (:class:`LiveIdentity`), also to the plain ``mteb`` command. For any other, mteb looks a result
-up before it calls a task: :func:`settled` gives the model its identity where the suite is asked first, and :func:`check_identity`, which
-every task calls, refuses a score that would be filed under the name of other settings.
+Models of this suite say so themselves (:class:`LiveIdentity`), also to the plain ``mteb`` command, and so do mteb's own from their first
+task of the suite on. For any other, mteb looks a result up before it calls a task: :func:`settled` gives the model its identity where the
+suite is asked first, and :func:`check_identity`, which every task calls, refuses a score that would be filed under other settings' name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest, told_apart
-from patent_mteb.store.resolve import facts_of, plain
+from patent_mteb.store.resolve import facts_of, kind_of, plain
 
 __all__ = [
     "NEUTRAL",
@@ -259,6 +259,21 @@ class LiveIdentity:
         vars(self)["_given_meta"] = meta.model_copy(update=changed) if changed else meta
 
 
+def _followed(model: Any) -> None:
+    """Let the identity of one of mteb's own models follow its settings from now on, as that of the suite's models does.
+
+    mteb looks for a result before it asks a task, so a refusal there comes too late for what is changed on a model after its first score.
+    The object becomes one of a subclass of its class, which adds what :class:`LiveIdentity` has and nothing else.
+    """
+    kind = type(model)
+    if kind_of(model) == "unknown" or "mteb_model_meta" not in getattr(model, "__dict__", {}):
+        return
+    added = {name: LiveIdentity.__dict__[name] for name in ("mteb_model_meta", "usual_settings", "loaded_revision")}
+    same = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    vars(model)["_given_meta"] = vars(model).pop("mteb_model_meta")
+    model.__class__ = type(kind.__name__, (kind,), {**same, **added})
+
+
 def _effective(encode_kwargs: Mapping[str, Any] | None) -> str:
     """Digest of the arguments of ``encode`` that change vectors, empty without such."""
     chosen = {name: plain(value) for name, value in (encode_kwargs or {}).items() if name not in NEUTRAL and value is not None}
@@ -316,6 +331,8 @@ def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -
             f"{type(model).__name__} has no name, so its score would be mixed up with those of other nameless models. "
             "Remedy: load it with patent_mteb.models.load, or give its mteb_model_meta a name and a revision"
         )
+    for leaf in _leaves(model):
+        _followed(leaf)
     if (precision := (encode_kwargs or {}).get("precision")) in _PER_CALL:
         raise ModelError(
             f"{meta.name}: with precision={precision!r} among encode_kwargs the vectors of each call get ranges of their own, and those of "

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["PatentTask", "PatentTaskMetadata", "check_embeddings", "class_name", "make_task", "sample_twin", "task_metadata"]
+__all__ = ["PatentTask", "PatentTaskMetadata", "asked", "check_embeddings", "class_name", "make_task", "sample_twin", "task_metadata"]
 
 
 _INSTRUCTIONS = {
@@ -251,8 +251,25 @@ class PatentTask(TaskHooks, AbsTask):
         data = {"task": self.metadata.name, "revision": self.metadata.revision, "digest": self._data_digest}
         return sealed(scores, model, data)
 
+    def lacks(self, scores: Mapping[str, Any]) -> bool:
+        """Whether scores that were filed before lack some that the environment asks for now."""
+        return False
+
     def upload(self, *args: Any, **arguments: Any) -> None:
         raise DataError("the suite does not upload data sets", remedy="publish data under their own licence, by hand")
+
+
+def asked(variable: str) -> bool:
+    """Whether an environment variable asks for something: it is set, and not to 0, false, no or off.
+
+    Example:
+        >>> import os
+        >>> from patent_mteb.tasks.base import asked
+        >>> os.environ["PATENT_MTEB_INSCOPE"] = "true"
+        >>> asked("PATENT_MTEB_INSCOPE"), asked("PATENT_MTEB_SILHOUETTE")
+        (True, False)
+    """
+    return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
 def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np.ndarray:

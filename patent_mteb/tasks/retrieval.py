@@ -10,7 +10,6 @@ holds both ways to the same results.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, tex
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.run import Run
-from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.base import PatentTask, asked
 from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
 from patent_mteb.tasks.paper import paper_scores
 from patent_mteb.tasks.perquery import Evaluation, hand_on
@@ -39,7 +38,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["PatentRetrieval", "RetrievalTables"]
+__all__ = ["INSCOPE_VARIABLE", "PatentRetrieval", "RetrievalTables"]
+
+INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
 
 
 @dataclass(frozen=True)
@@ -242,9 +243,13 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         """Scores of the benchmark's own kind on the same run: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data has codes."""
-        if os.environ.get("PATENT_MTEB_INSCOPE") != "1" or not self.tables.query_codes:
-            return {}
-        return self.inscope(run)
+        return self.inscope(run) if asked(INSCOPE_VARIABLE) and self.tables.query_codes else {}
+
+    def lacks(self, scores: Mapping[str, Any]) -> bool:
+        if not asked(INSCOPE_VARIABLE) or any(name.startswith("inscope_") for name in scores):
+            return False
+        self.load_data()  # whether there are codes
+        return bool(self.tables.query_codes)
 
     def inscope(self, run: Run) -> dict[str, float]:
         """InScope@k of the run (:func:`patent_mteb.metrics.inscope.inscope_scores`)."""

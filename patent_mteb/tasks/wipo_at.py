@@ -7,7 +7,6 @@ licensee's export or from anybody's own patents, and the built-in sample otherwi
 from __future__ import annotations
 
 import logging
-import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.label_sets import SPLITS
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, LabelSet, check
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import asked, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import refuse_trivial_clusters, say
 from patent_mteb.tasks.frozen import FrozenTask
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DATA = DataSet("WIPO-AT", "wipo_at")
+SILHOUETTE_VARIABLE = "PATENT_MTEB_SILHOUETTE"
 
 PARTS_OF_VIEW = {"Abstract": ("abstract",), "Claim1": ("claim",), "Claims": ("claim",)}
 BEHIND_THE_TITLE = {"TA": {"abstract": "Abstract"}, "TAC": {"abstract": "Abstract", "claim": "Claims"}}
@@ -352,7 +352,7 @@ class LabelClustering(LabelTask):
             embeddings["test"],
             _test_classes(data),
             clusters=min(len(data.classes), len(embeddings["test"])),
-            silhouette=os.environ.get("PATENT_MTEB_SILHOUETTE") == "1",
+            silhouette=asked(SILHOUETTE_VARIABLE),
         )
         scores = {
             "v_measure": found.v_measure,
@@ -362,6 +362,9 @@ class LabelClustering(LabelTask):
             "n_classes": found.classes,
         }
         return scores if found.silhouette is None else {**scores, "silhouette": found.silhouette}
+
+    def lacks(self, scores: Mapping[str, Any]) -> bool:
+        return asked(SILHOUETTE_VARIABLE) and "silhouette" not in scores
 
 
 def _test_classes(data: LabelledTexts) -> list[str]:

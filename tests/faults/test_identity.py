@@ -106,11 +106,11 @@ class TestContent:
         assert identity.content_hash(folder) == known
         assert memo.read_bytes() == whole
 
-    def test_a_file_that_cannot_be_read_is_named(self, folder, monkeypatch):
-        def refuse(files):
-            raise PermissionError(13, "Permission denied", str(folder / "weights"))
+    def test_a_file_that_breaks_off_is_named(self, folder, monkeypatch):
+        def breaks(files):
+            raise OSError(5, "Input/output error", str(folder / "weights"))
 
-        monkeypatch.setattr(identity, "_digest", refuse)
+        monkeypatch.setattr(identity, "_digest", breaks)
         with pytest.raises(DataError, match=r"weights: a file cannot be read"):
             identity.content_hash(folder)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 from dataclasses import replace
 
@@ -13,7 +12,6 @@ import pytest
 from patent_mteb.search.cache import RunCache
 from patent_mteb.search.run import FirstStage, Run
 
-LONG = bool(os.environ.get("PATENT_MTEB_LONG"))
 DEPTH = 12
 DOCS = [f"document {number:03d}" for number in range(40)]
 
@@ -43,8 +41,9 @@ def as_the_first_version_wrote(path):
         np.savez(stream, **arrays)
 
 
+@pytest.mark.parametrize("flips", [300, pytest.param(2000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("first_version", [False, True])
-def test_no_flipped_bit_is_used_or_raises(tmp_path, caplog, first_version):
+def test_no_flipped_bit_is_used_or_raises(tmp_path, caplog, first_version, flips, counted):
     whole = some_run()
     RunCache(tmp_path).put("key", DEPTH, whole)
     path = tmp_path / "key.npz"
@@ -55,7 +54,7 @@ def test_no_flipped_bit_is_used_or_raises(tmp_path, caplog, first_version):
     random = np.random.default_rng(1)
     directory = content.rindex(b"PK\x01\x02")  # zip's own records are a small part of the file: they get half of the flips
     refused = used = 0
-    for turn in range(2000 if LONG else 300):
+    for turn in range(flips):
         at = int(random.integers(0, len(content)) if turn % 2 else random.integers(directory - 600, len(content)))
         path.write_bytes(content[:at] + bytes([content[at] ^ (1 << int(random.integers(8)))]) + content[at + 1 :])
         caplog.clear()
@@ -67,7 +66,7 @@ def test_no_flipped_bit_is_used_or_raises(tmp_path, caplog, first_version):
         else:
             used += 1
             same(got, whole)
-    print(f"{refused + used} flips, {refused} refused, {used} without effect")
+    counted(f"run cache: one bit flipped{', first version' * first_version}", flips, wrong=0, lost=0, tracebacks=0, refused=refused)
     assert refused > 100
 
 

@@ -1,7 +1,4 @@
-"""The store with many threads, with another process that prunes, with places that cannot be written, and with leftovers.
-
-PATENT_MTEB_LONG=1 repeats the attacks at the sizes of the review.
-"""
+"""The store with many threads, with another process that prunes, with places that cannot be written, and with leftovers."""
 
 from __future__ import annotations
 
@@ -28,7 +25,6 @@ from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.store import EmbeddingStore, hash_texts, stored
 
-LONG = bool(os.environ.get("PATENT_MTEB_LONG"))
 IDENTITY = {"model": "test/model", "revision": "1"}
 TASK = mteb.get_task("PatentMapAbsToAbsRetrieval.sample").metadata
 WIDTH = 16
@@ -100,17 +96,19 @@ def read_while_writing(store, reads, *, ragged):
     return sum(counts), sum(wrong), raised
 
 
+@pytest.mark.parametrize("size", [1_500, pytest.param(55_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("ragged", [False, True])
 @pytest.mark.parametrize("interval", [1e-6, 0.005])
-def test_threads_share_a_space(tmp_path, monkeypatch, interval, ragged):
+def test_threads_share_a_space(tmp_path, monkeypatch, interval, ragged, size, counted):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     before = sys.getswitchinterval()
     sys.setswitchinterval(interval)
     try:
-        reads, wrong, raised = read_while_writing(EmbeddingStore(tmp_path, shard_bytes=20_000), 30_000 if LONG else 1_500, ragged=ragged)
+        reads, wrong, raised = read_while_writing(EmbeddingStore(tmp_path, shard_bytes=20_000), size, ragged=ragged)
     finally:
         sys.setswitchinterval(before)
-    print(f"{reads} reads, {wrong} wrong, {len(raised)} raised")
+    kind = f"store: threads, {'ragged' if ragged else 'plain'}, switched every {interval} s, reads"
+    counted(kind, reads, wrong=wrong, lost=0, tracebacks=len(raised))
     assert (wrong, raised) == (0, [])
 
 

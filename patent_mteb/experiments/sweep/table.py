@@ -8,6 +8,7 @@ protocol where a result has it. Its dense numbers are those of one encoder in in
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import lru_cache
@@ -18,9 +19,12 @@ import polars as pl
 
 from patent_mteb import published
 from patent_mteb.errors import DataError
+from patent_mteb.experiments.sealed import sealed, unbroken
 from patent_mteb.experiments.sweep.matrix import Setting
 from patent_mteb.files import replacing
 from patent_mteb.tasks import dapfam
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["PHASES", "PRINTED", "SCORES", "SweepTable", "printed_rows", "row_of"]
 
@@ -95,7 +99,7 @@ def row_of(
 
 
 class SweepTable:
-    """A csv that grows; it is written by replacing the file.
+    """A csv that grows; it is written by replacing the file. Each row carries a digest of its values: one that was edited is run again.
 
     Args:
         path: the file, there or not.
@@ -133,17 +137,22 @@ class SweepTable:
         whole = pl.concat([self.frame, fresh], how="diagonal_relaxed") if self.frame.height else fresh
         self.frame = whole.unique(_KEYS, keep="last", maintain_order=True)
         with replacing(self.path) as partial:
-            self.frame.write_csv(partial)
+            sealed(self.frame).write_csv(partial)
 
 
 def _read(path: Path) -> pl.DataFrame:
     if not path.exists():
         return pl.DataFrame()
-    texts = dict.fromkeys(("model", "data", "aggregate", "fusion", "tokens"), pl.String)
+    texts = dict.fromkeys(("model", "data", "aggregate", "fusion", "tokens", "digest"), pl.String)
     try:
         table = pl.read_csv(path, schema_overrides=texts, infer_schema_length=None)
     except pl.exceptions.PolarsError as error:
         raise DataError(f"the table cannot be read ({error})", path=path, remedy="choose another file, or delete it") from error
     if not {*_KEYS, "task"} <= set(table.columns):
         raise DataError("the file is not a table of a sweep", path=path, remedy="choose another file")
-    return table.with_columns(pl.col("aggregate", "fusion", "tokens").fill_null(""))
+    whole = unbroken(table.with_columns(pl.col("aggregate", "fusion", "tokens").fill_null("")))
+    if whole.height < table.height:
+        logger.warning(
+            "%s: %d of %d rows are not as they were written; they are run again", path, table.height - whole.height, table.height
+        )
+    return whole

@@ -1,0 +1,126 @@
+"""Models that give what is no embedding: each task says so, none is scored on it, and the next one runs."""
+
+from __future__ import annotations
+
+import mteb
+import numpy as np
+import pytest
+import torch
+from worlds import HashEncoder
+
+from patent_mteb.errors import ModelError
+from patent_mteb.experiments import run
+from patent_mteb.store import stored
+
+TASKS = [
+    "PatentMapAbsToAbsRetrieval.sample",
+    "PatentMapClmToAllRetrieval.sample",
+    "PatentMapIPCClassification.sample",
+    "WIPOATEmergingClustering.sample",
+    "PatenTEBParaProblem.sample",
+    "PatenTEBBloom.sample",
+]
+
+
+def one(value):
+    def spoil(vectors):
+        vectors[0, 0] = value
+        return vectors
+
+    return spoil
+
+
+def raising(error):
+    def spoil(vectors):
+        raise error
+
+    return spoil
+
+
+FAULTS = {
+    "nan in one": one(np.nan),
+    "inf in one": one(np.inf),
+    "minus inf in one": one(-np.inf),
+    "all nan": lambda v: np.full_like(v, np.nan),
+    "all inf": lambda v: np.full_like(v, np.inf),
+    "beyond float32": lambda v: v.astype(np.float64) * 1e200,
+    "no width": lambda v: v[:, :0],
+    "a row too few": lambda v: v[:-1],
+    "a row too many": lambda v: np.vstack([v, v[:1]]),
+    "no rows": lambda v: v[:0],
+    "one dimension": lambda v: v.reshape(-1),
+    "three dimensions": lambda v: v[:, :, None],
+    "turned": lambda v: v.T if v.shape[0] != v.shape[1] else v[:-1],
+    "none": lambda v: None,
+    "a number": lambda v: 1.0,
+    "a text": lambda v: "vectors",
+    "texts": lambda v: np.full(v.shape, "x"),
+    "an object array": lambda v: np.array([{}] * len(v), dtype=object),
+    "a dictionary": lambda v: {"embeddings": v},
+    "a generator": lambda v: (row for row in v),
+    "ragged lists": lambda v: [row[: 1 + number % 3].tolist() for number, row in enumerate(v)],
+    "a tensor with nan": lambda v: torch.full(v.shape, torch.nan),
+    "MemoryError": raising(MemoryError("out of memory")),
+    "CUDA out of memory": raising(torch.OutOfMemoryError("CUDA out of memory")),
+    "RuntimeError": raising(RuntimeError("broken")),
+    "StopIteration": raising(StopIteration("end")),
+    "RecursionError": raising(RecursionError("deep")),
+    "SystemExit": raising(SystemExit(3)),
+    "an error without a word": raising(ValueError()),
+}
+HARMLESS = {
+    "a tensor": torch.as_tensor,
+    "a tensor with gradient": lambda v: torch.as_tensor(v).requires_grad_(),
+    "double precision": lambda v: v.astype(np.float64),
+    "read-only": lambda v: np.broadcast_to(v, v.shape),
+    "other memory order": np.asfortranarray,
+}
+
+
+class Faulty(HashEncoder):
+    """The vectors of its base, spoiled."""
+
+    def __init__(self, spoil, name="tests/faulty"):
+        super().__init__(name)
+        self.spoil = spoil
+
+    def encode(self, inputs, **kwargs):
+        return self.spoil(super().encode(inputs, **kwargs))
+
+
+def outcomes(model, names, folder):
+    return run.run(model, [mteb.get_task(name) for name in names], folder, show_progress=False).outcomes
+
+
+def refused(spoil, names, folder, keep):
+    """How many tasks were scored all the same, or gave their reason in more than a line."""
+    model = Faulty(spoil)
+    found = outcomes(stored(model, folder / "store") if keep else model, names, folder / "results")
+    assert len(found) == len(names)
+    return [outcome for outcome in found if outcome.status == "scored" or not outcome.reason or "Traceback" in outcome.reason]
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["plain", "store"])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_no_embedding_is_not_scored(tmp_path, fault, keep):
+    assert not refused(FAULTS[fault], TASKS[:1], tmp_path, keep)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("keep", [False, True], ids=["plain", "store"])
+def test_what_is_no_embedding_is_not_scored_in_any_task(tmp_path, keep, counted):
+    wrong = {name: found for name, spoil in FAULTS.items() if (found := refused(spoil, TASKS, tmp_path / name, keep))}
+    counted(f"model faults x tasks, {'store' if keep else 'plain'}", len(FAULTS) * len(TASKS), wrong=len(wrong), lost=0, tracebacks=0)
+    assert not wrong
+
+
+@pytest.mark.parametrize("form", HARMLESS)
+def test_other_forms_of_the_same_vectors_give_the_same_score(tmp_path, form):
+    sound = outcomes(HashEncoder(), TASKS[:1], tmp_path / "sound")
+    found = outcomes(Faulty(HARMLESS[form]), TASKS[:1], tmp_path / "other")
+    assert found[0].reason == "" and found[0].main == pytest.approx(sound[0].main, abs=1e-6)
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="object is no mteb model"):
+        run.run(object(), [mteb.get_task(TASKS[0])], tmp_path)
