@@ -34,6 +34,7 @@ from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, 
 from patent_mteb.tasks.base import asked, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import refuse_trivial_clusters, say
+from patent_mteb.tasks.evidence import KEY
 from patent_mteb.tasks.frozen import FrozenTask
 from patent_mteb.tasks.labelled import LabelledTexts, labelled_texts
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
@@ -315,7 +316,7 @@ class LabelClassification(LabelTask):
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         if isinstance(model, LabelScorer):
-            return self.zero_shot(model.score_labels, data_split)
+            return {**self.zero_shot(model.score_labels, data_split), KEY: {"texts": self.texts_seen(data_split)}}
         return super().evaluate_split(model, data_split, **arguments)
 
     def zero_shot(self, scorer: Scorer, data: LabelledTexts) -> dict[str, Any]:

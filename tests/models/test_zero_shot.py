@@ -55,6 +55,7 @@ def test_a_directory_runs_and_its_score_is_that_of_its_logits(nli, tmp_path, cap
     (path,) = tmp_path.rglob(f"{TASK}.json")
     assert path.parent.parent.name == "local__tiny_nli"
     (scores,) = json.loads(path.read_text())["scores"]["test"]
+    assert scores["evidence"]["texts"]["text"]["n"] > 0 and scores["evidence"]["seal"]
 
     tokenizer, model = AutoTokenizer.from_pretrained(nli), AutoModelForSequenceClassification.from_pretrained(nli).eval()
 
