@@ -227,9 +227,7 @@ class StoredEncoder(LiveIdentity):
         if resolver is None and facts.kind != "unknown":
             resolver = self.model
         prompt = resolve(resolver, facts, where["task_metadata"], where["prompt_type"], where["hf_split"], where["hf_subset"])
-        if facts.kind != "unknown":
-            role = where["prompt_type"]
-            self.prompts_used[where["task_metadata"].name, role and role.value] = prompt.text
+        self.prompts_used |= {} if facts.kind == "unknown" else {(where["task_metadata"].name, where["prompt_type"]): prompt.text}
         identity = {
             "model": self._meta.name,
             "revision": self._meta.revision,

@@ -152,7 +152,7 @@ def read_tables(source: Source) -> Tables:
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
     corpus, documents_again = read_once(paths["corpus"], _TEXT_COLUMNS, "relevant_id")
     queries, queries_again = read_once(paths["queries"], _TEXT_COLUMNS, "query_id")
-    counts = Counter({"documents are given twice, alike": documents_again, "queries are given twice, alike": queries_again})
+    counts = Counter({"documents repeat an earlier one": documents_again, "queries repeat an earlier one": queries_again})
     for name, table, again in (("corpus", corpus, documents_again), ("queries", queries, queries_again)):
         refuse_truncated(source, f"{name}.parquet", table.num_rows + again)
         for column in _TEXT_COLUMNS:

@@ -206,10 +206,8 @@ class CitationRetrieval(PatentRetrieval):
         """The data of the split, with section tags for the models that read them; DWPI's texts have none."""
         if not reads_section_tags(model.mteb_model_meta):
             return data_split
-        corpus, queries = (
-            self._tagged(texts, view) for texts, view in ((self.tables.corpus, self.cell.corpus), (self.tables.queries, self.cell.query))
-        )
-        return replace(self.tables, corpus=corpus, queries=queries).split()
+        corpus = self._tagged(self.tables.corpus, self.cell.corpus)
+        return replace(self.tables, corpus=corpus, queries=self._tagged(self.tables.queries, self.cell.query)).split()
 
     def _tagged(self, texts: Mapping[str, str], view: str) -> dict[str, str]:
         if view in PARTS_OF_VIEW:

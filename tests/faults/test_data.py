@@ -445,7 +445,7 @@ def test_dapfam_reads_what_may_be_published(dapfam, caplog):
     renamed = {str(number[q]): {str(number[d]): gain for d, gain in judged.items()} for q, judged in before.qrels.items()}
     assert after.qrels == renamed
     assert after.queries == {str(number[key]): text for key, text in before.queries.items()}
-    assert "1 documents are given twice, alike" in caplog.text
+    assert "1 documents repeat an earlier one" in caplog.text
     assert "1 relations of a query to itself (not relevant)" in caplog.text
     assert not [finding for finding in validate(dapfam) if finding.fatal]
 

@@ -27,6 +27,11 @@ def of_release(spec, folder, rows):
     return Source(spec.data, "hub", spec.data.revision, folder)
 
 
+@pytest.fixture(autouse=True)
+def strict(monkeypatch):
+    monkeypatch.delenv(TRUNCATED_VARIABLE, raising=False)
+
+
 @pytest.fixture
 def spec():
     return patenteb.RETRIEVAL[0]
