@@ -295,8 +295,6 @@ class LabelClassification(LabelTask):
         neighbours = knn(splits["train"], splits["test"], data.classes)
         for c, label, residual in probe.unconverged:
             logger.warning("%s: the probe of label %s did not converge at C=%g (residual %.1e)", self.metadata.name, label, c, residual)
-        if probe.at_edge:
-            logger.warning("%s: the best C, %g, is at the edge of the grid", self.metadata.name, probe.c)
         if probe.untrained:
             logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
         return {
