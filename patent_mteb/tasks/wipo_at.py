@@ -176,10 +176,8 @@ def _slices(tables: beir.BeirFolder, rows: dict[str, dict[str, Any]]) -> tuple[d
 class CitationRetrieval(PatentRetrieval):
     """Citation retrieval (§3.3.1) of one cell of the section grid.
 
-    Follows the paper in what is relevant (binary, from intra-corpus citation edges of the patent family), in the removal of the
-    query's own family, in nDCG@10 as main score and in the IN/OUT rule; follows mteb in breaking ties (by score, then document
-    id, both descending) and in cutting MAP and MRR at the ranks it reports (``map_at_1000``, ``mrr_at_10``), where the paper names
-    no depth. IN and OUT compare the coarse domain of query and document; jurisdiction slices go by the query's filing office.
+    Relevance is binary, ties go by document id, MAP and MRR are cut at mteb's ranks (the paper names none). The query's own family is
+    removed, which §3.3.1 does not do (``paper_…``). IN and OUT compare coarse domains; jurisdictions are the query's filing office's.
     """
 
     data = DATA
