@@ -283,8 +283,7 @@ class LabelClassification(LabelTask):
     ``macro_f1`` (main) is the linear probe's on the test split, with the C that :mod:`patent_mteb.protocols.linear_probe` chooses on
     the validation split: ``c``, and ``c_at_edge`` is 1 where it ends the grid. ``knn_<k>_macro_f1`` and ``knn_macro_f1`` (the best k)
     are the majority vote's. Per-label F1 is under ``f1_<label>``; ``n_untrained_labels`` counts labels without a training example
-    (scored 0, part of the mean), and ``n_unconverged_fits`` fits that stopped short of the stated tolerance. The classes are the
-    labels that occur in the set.
+    (scored 0, part of the mean), ``n_unconverged_fits`` fits short of the tolerance. The classes are the labels that occur.
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
