@@ -177,10 +177,8 @@ def _slices(tables: beir.BeirFolder, rows: dict[str, dict[str, Any]]) -> tuple[d
 class CitationRetrieval(PatentRetrieval):
     """Citation retrieval (§3.3.1) of one cell of the section grid.
 
-    Follows the paper in what is relevant (binary, from intra-corpus citation edges of the patent family), in the removal of the
-    query's own family, in nDCG@10 as main score and in the IN/OUT rule; follows mteb in breaking ties (by score, then document
-    id, both descending) and in cutting MAP and MRR at the ranks it reports (``map_at_1000``, ``mrr_at_10``), where the paper names
-    no depth. IN and OUT compare the coarse domain of query and document; jurisdiction slices go by the query's filing office.
+    Relevance is binary, ties go by document id, MAP and MRR are cut at mteb's ranks (the paper names none). The query's own family is
+    removed, which §3.3.1 does not do (``paper_…``). IN and OUT compare coarse domains; jurisdictions are the query's filing office's.
     """
 
     data = DATA
@@ -284,8 +282,7 @@ class LabelClassification(LabelTask):
     ``macro_f1`` (main) is the linear probe's on the test split, with the C that :mod:`patent_mteb.protocols.linear_probe` chooses on
     the validation split: ``c``, and ``c_at_edge`` is 1 where it ends the grid. ``knn_<k>_macro_f1`` and ``knn_macro_f1`` (the best k)
     are the majority vote's. Per-label F1 is under ``f1_<label>``; ``n_untrained_labels`` counts labels without a training example
-    (scored 0, part of the mean), and ``n_unconverged_fits`` fits that stopped short of the stated tolerance. The classes are the
-    labels that occur in the set.
+    (scored 0, part of the mean), ``n_unconverged_fits`` fits short of the tolerance. The classes are the labels that occur.
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
@@ -294,8 +291,6 @@ class LabelClassification(LabelTask):
         neighbours = knn(splits["train"], splits["test"], data.classes)
         for c, label, residual in probe.unconverged:
             logger.warning("%s: the probe of label %s did not converge at C=%g (residual %.1e)", self.metadata.name, label, c, residual)
-        if probe.at_edge:
-            logger.warning("%s: the best C, %g, is at the edge of the grid", self.metadata.name, probe.c)
         if probe.untrained:
             logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
         return {
