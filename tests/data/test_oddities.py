@@ -272,10 +272,8 @@ REFUSED = {
 }
 
 LATER = {
-    "DAPFAM: whole numbers as ids": "ids of a keyed table must be strings",
     "DAPFAM: string views": "a string view is not taken for a string",
     "DAPFAM: a family twice, alike": "an identical document is still refused",
-    "DAPFAM: a family that is judged for itself": "self-judgements are not yet counted",
 }
 """Oddities whose outcome is not yet the right one, and what it is now."""
 
@@ -329,7 +327,6 @@ def test_a_family_twice_alike_is_counted(hub, caplog):
     assert score(hub, TA, repeated_family()) and "repeat" in caplog.text
 
 
-@pytest.mark.xfail(strict=True, reason=LATER["DAPFAM: a family that is judged for itself"])
 def test_a_family_judged_for_itself_is_counted(hub, caplog):
     tables = dapfam()
     query = tables["queries"]["query_id"][0]
