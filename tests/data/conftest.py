@@ -11,6 +11,7 @@ from huggingface_hub import constants
 
 from patent_mteb.data import hub as asked
 from patent_mteb.data import sources
+from patent_mteb.tasks.checks import TRUNCATED_VARIABLE
 
 
 @contextmanager
@@ -23,6 +24,7 @@ def running(cache, patch):
         patch.setattr(constants, "HF_HUB_OFFLINE", False)
         patch.setattr(client, "time", SimpleNamespace(**{**vars(time), "sleep": lambda seconds: None}))
         patch.setenv("HF_TOKEN", TOKEN)
+        patch.setenv(TRUNCATED_VARIABLE, "1")  # what is served has the layout of the releases, not their size
         patch.delenv(sources.DATA_VARIABLE, raising=False)
         asked.forget()
         yield made
