@@ -44,16 +44,16 @@ def task_on(source):
 
 def test_a_truncated_release_stops_the_task(spec, tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"data.parquet: the file has 12 rows, its release 15809. Remedy: download it again"):
-        task_on(of_release(spec, tmp_path, 12)).load_data()
+        task_on(of_release(spec, tmp_path, 12)).load_split()
     monkeypatch.setenv(TRUNCATED_VARIABLE, "1")
-    task_on(of_release(spec, tmp_path, 12)).load_data()
+    task_on(of_release(spec, tmp_path, 12)).load_split()
 
 
 def test_a_release_of_the_right_size_loads_and_one_that_grew_is_said(spec, tmp_path, caplog):
-    task_on(of_release(spec, tmp_path, 15_809)).load_data()
+    task_on(of_release(spec, tmp_path, 15_809)).load_split()
     assert "its release" not in caplog.text
     with caplog.at_level(logging.WARNING, "patent_mteb"):
-        task_on(of_release(spec, tmp_path, 15_810)).load_data()
+        task_on(of_release(spec, tmp_path, 15_810)).load_split()
     assert "the file has 15810 rows, its release 15809" in caplog.text
 
 
