@@ -51,7 +51,7 @@ def gold(root):
 def views(content, tags=False):
     """The three section texts of a patent, written anew."""
     tag = {name: f"[{name}] " if tags else "" for name in ("abstract", "claim", "invention")}
-    claims = "\n".join(text for name, text in sorted(content.items()) if name.startswith("c-en-"))
+    claims = " ".join(text for name, text in sorted(content.items()) if name.startswith("c-en-"))
     description = " ".join(text for name, text in sorted(content.items()) if name.startswith("p0"))
     abstract = content["title"] + (f" [SEP] {tag['abstract']}{content['pa01']}" if "pa01" in content else "")
     return [abstract, claims and tag["claim"] + claims, description and tag["invention"] + description]

@@ -1,9 +1,10 @@
 """The content files of PatentMap's data: the sections of a patent, as they are published and as a model reads them.
 
 A text is ``title [SEP] abstract``, the claims, or the description. Models that were made for them read section tags
-(``title [SEP] [abstract] ...``, ``[claim] ...``, ``[invention] ...``). Sections are prepared as the authors' evaluation does: backslash
+(``title [SEP] [abstract] ...``, ``[claim] ...``, ``[invention] ...``). Sections are prepared as in the authors' evaluation: backslash
 escapes of claims and description are resolved, the mark-up remnant `` -->`` goes, and of what single blanks separate the first 500
-pieces stay, so that a line break between two claims parts no piece. Titles stay whole.
+pieces stay, so that a line break between two claims parts no piece. Of these the suite reads the first 500 words, a blank between
+two; the authors embed them as they are (:meth:`Content.paper_section`). Titles stay whole.
 """
 
 from __future__ import annotations
@@ -46,11 +47,10 @@ class Content:
 
     def section(self, name: str, tags: bool) -> str:
         """Text of the section ``abstract`` (with the title), ``claim`` or ``invention``, empty if the patent lacks it."""
-        tag = SECTION_TAGS[name] if tags else ""
         if name == "abstract":
-            return title_and_abstract(self.title, self.abstract, tags)
-        text = self.claims if name == "claim" else self.description
-        return f"{tag} {text}".strip() if text else ""
+            return title_and_abstract(_words(self.title), _words(self.abstract), tags)
+        text = _words(self.claims if name == "claim" else self.description)
+        return f"{SECTION_TAGS[name]} {text}" if tags and text else text
 
     def paper_section(self, name: str, tags: bool) -> str:
         """The text that the authors embed: a section that the patent lacks leaves its separator or its tag, or nothing at all."""
@@ -58,6 +58,10 @@ class Content:
         if name == "abstract":
             return f"{self.title}{SEPARATOR}{tag}{self.abstract}".strip()
         return f"{tag}{self.claims if name == 'claim' else self.description}".strip()
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split()[:WORDS])
 
 
 def title_and_abstract(title: str, abstract: str, tags: bool) -> str:

@@ -81,6 +81,14 @@ class IPCClassification(FrozenTask):
     * ``paper_knn_*`` (k = 10), ``paper_knn_tuned_*`` and ``paper_mlp_*``: the authors' evaluation (see the module);
     * ``n_unseen_labels``: labels of test patents that no training patent has, which no protocol can predict (they do not count);
       ``n_classes``, ``n_train``, ``n_test``.
+
+    Example:
+        >>> import mteb
+        >>> task = mteb.get_task("PatentMapIPCClassification.sample")
+        >>> task.load_data()
+        >>> data = task.dataset[task.source.subset]["test"]
+        >>> {part: len(texts) == len(data.labels[part]) for part, texts in data.texts.items()}
+        {'train': True, 'test': True}
     """
 
     neighbours = 10

@@ -32,9 +32,11 @@ def test_sections_are_cut_to_500_pieces():
         "page": "no",
     }
     content = content_of(row)
-    assert content.section("abstract", True) == " ".join(["T"] * 600) + " [SEP] [abstract] " + " ".join(["a"] * 500)
-    assert content.section("claim", False) == "b c\n" * 249 + "x\nd e"  # 251 pieces: a line break parts none
-    assert content.section("invention", True) == "[invention] f " + " ".join(["g"] * 498)  # the blank after the last g is a piece
+    assert content.paper_section("abstract", True) == " ".join(["T"] * 600) + " [SEP] [abstract] " + " ".join(["a"] * 500)
+    assert content.paper_section("claim", False) == "b c\n" * 249 + "x\nd e"  # 251 pieces: a line break parts none
+    assert content.paper_section("invention", True) == "[invention] f " + " ".join(["g"] * 498)  # the blank after the last g is a piece
+    assert content.section("claim", False) == " ".join(["b c"] * 249 + ["x d"])
+    assert content.section("invention", False) == "f " + " ".join(["g"] * 498)
 
 
 def test_missing_sections():
