@@ -127,6 +127,13 @@ class PatentMapRetrieval(PatentRetrieval):
     Beside the scores of every retrieval task: ``graded_ndcg_at_k`` (linear gains, X 3, Y 2, A 1), the slices ``xy`` and ``a``, and the
     authors' ``paper_recall_at_k``, ``paper_ndcg_at_k``, ``paper_graded_ndcg_at_k`` and ``paper_n_queries``. Rankings go to depth 1,000,
     so that the suite's other measures keep their meaning.
+
+    Example:
+        >>> import mteb
+        >>> task, model = mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), mteb.get_model("mteb/baseline-random-encoder")
+        >>> (scores,) = task.evaluate(model, "test", encode_kwargs={}).values()
+        >>> sorted(name for name in scores if name.startswith("paper_recall"))
+        ['paper_recall_at_10', 'paper_recall_at_100', 'paper_recall_at_20', 'paper_recall_at_50']
     """
 
     k_values = (1, 5, 10, 20, 50, 100, 1000)
@@ -138,6 +145,12 @@ class PatentMapRetrieval(PatentRetrieval):
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
         """The data of the split, with section tags in its texts for the models that read them."""
         return self._tables(tags=True).split() if reads_section_tags(model.mteb_model_meta) else data_split
+
+    def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
+        """The sections of the queries, those of ``document_sections``."""
+        tags, queries = reads_section_tags(model.mteb_model_meta), read_search(self.source).queries
+        texts = {name: {query: content.section(name, tags) for query, content in queries.items()} for name in self.document_sections}
+        return {name: {query: text for query, text in own.items() if text} for name, own in texts.items()}
 
     def _tables(self, tags: bool) -> RetrievalTables:
         found = read_search(self.source)
