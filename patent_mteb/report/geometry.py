@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from patent_mteb.data.worlds import WORLDS
+from patent_mteb.data.worlds import world as world_named
 from patent_mteb.errors import DataError
 from patent_mteb.files import json_lines
 from patent_mteb.report import plots
@@ -115,10 +115,10 @@ def tables(frame: pl.DataFrame) -> list[Table]:
         made.append(
             Table(
                 slug(str(world), str(benchmark), "geometry", str(plain)),
-                WORLDS[str(world)].titled(f"{benchmark}: geometry of the embeddings, {_short(str(benchmark), str(plain))}"),
+                world_named(str(world)).titled(f"{benchmark}: geometry of the embeddings, {_short(str(benchmark), str(plain))}"),
                 (Column("model", "Model", numeric=False), *(Column(name, name.replace("_", " "), marked=False) for name in names)),
                 tuple((Cell(run), *(Cell(values.get((run, name))) for name in names)) for run in shown["run"].unique().sort()),
-                banner=WORLDS[str(world)].banner,
+                banner=world_named(str(world)).banner,
                 notes=("Lower is better (PatentMap, appendices D and E).", *([note] if len(settings) > 1 else [])),
                 benchmark=str(benchmark),
             )
@@ -151,7 +151,7 @@ def draw(frame: pl.DataFrame) -> list[Plot]:
 
 
 def _plot(world: str, benchmark: str, task: str, kind: str, what: str, figure: Callable[..., Figure], data: pl.DataFrame) -> Plot:
-    title = WORLDS[world].titled(f"{benchmark}: {what}, {task}")
+    title = world_named(world).titled(f"{benchmark}: {what}, {task}")
     return Plot(slug(world, benchmark, kind, task), title, world, benchmark, figure(data, title=title))
 
 

@@ -152,11 +152,11 @@ def test_models_without_geometry(root):
 def test_a_geometry_is_kept_beside_the_results_with_its_identity(root, tmp_path):
     model, task = Words(), ABSTRACTS()
     path = save({"ssd": 0.25}, model, task, tmp_path / "results", pairs=7)
-    assert path == tmp_path / "results" / "test__words" / "1" / "SophiaAbRetrieval.geometry.jsonl"
+    assert path == tmp_path / "results" / "test__words" / "1" / f"{task.metadata.name}.geometry.jsonl"
     save({"ssd": 0.5}, model, task, tmp_path / "results", pairs=9)
     (line,) = map(json.loads, path.read_text().splitlines())
     assert line == {
-        "task": "SophiaAbRetrieval",
+        "task": task.metadata.name,
         "model": "test/words",
         "model_revision": "1",
         "experiment": None,
