@@ -183,7 +183,7 @@ def save(measured: Mapping[str, float], model: EncoderProtocol, task: PatentRetr
     One line a state of the data: whose it is, with which settings it was measured, and the numbers.
 
     Args:
-        root: the results folder.
+        root: the folder that results are written to (``run --out``).
         settings: what :func:`geometry` was told.
 
     Example:
@@ -195,7 +195,7 @@ def save(measured: Mapping[str, float], model: EncoderProtocol, task: PatentRetr
         'PatentMapAbsToAbsRetrieval.sample.geometry.jsonl'
     """
     meta = model.mteb_model_meta
-    path = path_of(root, meta, task.metadata.name, ".geometry.jsonl")
+    path = path_of(root / "results", meta, task.metadata.name, ".geometry.jsonl")  # where mteb keeps results in its folder
     mine = {
         "task": task.metadata.name,
         "model": meta.name,

@@ -151,9 +151,9 @@ def test_models_without_geometry(root):
 
 def test_a_geometry_is_kept_beside_the_results_with_its_identity(root, tmp_path):
     model, task = Words(), ABSTRACTS()
-    path = save({"ssd": 0.25}, model, task, tmp_path / "results", pairs=7)
-    assert path == tmp_path / "results" / "test__words" / "1" / f"{task.metadata.name}.geometry.jsonl"
-    save({"ssd": 0.5}, model, task, tmp_path / "results", pairs=9)
+    path = save({"ssd": 0.25}, model, task, tmp_path / "out", pairs=7)
+    assert path == tmp_path / "out" / "results" / "test__words" / "1" / f"{task.metadata.name}.geometry.jsonl"
+    save({"ssd": 0.5}, model, task, tmp_path / "out", pairs=9)
     (line,) = map(json.loads, path.read_text().splitlines())
     assert line == {
         "task": task.metadata.name,
@@ -167,6 +167,6 @@ def test_a_geometry_is_kept_beside_the_results_with_its_identity(root, tmp_path)
     }
     other = json.dumps({**line, "dataset_revision": "another"})
     path.write_text(other + "\n")
-    save({"ssd": 0.5}, model, task, tmp_path / "results", pairs=9)
+    save({"ssd": 0.5}, model, task, tmp_path / "out", pairs=9)
     assert [json.loads(row)["dataset_revision"] for row in path.read_text().splitlines()] == ["another", task.metadata.revision]
-    assert save({"ssd": 0.5}, Words(setting=2), task, tmp_path / "results").parent.name == "setting_2"
+    assert save({"ssd": 0.5}, Words(setting=2), task, tmp_path / "out").parent.name == "setting_2"
