@@ -36,7 +36,9 @@ def changed(record, **fields):
 
 
 def run(name, model=None):
-    return evaluate(BY_NAME[name](), model or Words())
+    """The numbers of a result."""
+    scores = evaluate(BY_NAME[name](), model or Words())
+    return {name: value for name, value in scores.items() if isinstance(value, int | float)}
 
 
 def contents(root, file):
