@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from patent_mteb.cli import common
 from patent_mteb.errors import DataError
@@ -14,6 +15,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     common.add_model(parser)
     parser.add_argument("-t", "--tasks", nargs="+", required=True, metavar="TASK", help="retrieval tasks of the suite")
     parser.add_argument("--max-documents", type=int, default=10_000, metavar="N", help="documents drawn from a larger corpus")
+    told = "results folder; 'report' shows the numbers beside the task's results"
+    common.add_out(parser, told, "--output-folder", default=Path("results"))
     common.add_device(parser)
     common.add_batch_size(parser)
     common.add_store(parser)
@@ -22,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     import mteb
 
-    from patent_mteb.experiments.geometry import geometry
+    from patent_mteb.experiments.geometry import geometry, save
     from patent_mteb.tasks.retrieval import PatentRetrieval
 
     model = common.load_encoder(args)
@@ -34,7 +37,9 @@ def main(args: argparse.Namespace) -> int:
         if not isinstance(task, PatentRetrieval):
             raise DataError(f"'{name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
         measures = geometry(model, task, max_documents=args.max_documents, encode_kwargs=common.encode_kwargs(args))
+        path = save(measures, model, task, args.out, max_documents=args.max_documents)
         common.say(f"{task.metadata.name}: {model.mteb_model_meta.name}")
         rows = [(measure, common.number(value, 0 if measure.startswith("n_") else 4)) for measure, value in measures.items()]
         common.show(("measure", "value"), rows, right=("value",))
+        common.say(path)
     return 0

@@ -309,7 +309,7 @@ def sample_revision(recipe: str) -> str:
     Example:
         >>> from patent_mteb.data.sources import sample_revision
         >>> sample_revision("dapfam")
-        'sample-1'
+        'sample-2'
     """
     from patent_mteb.sample import SAMPLE_VERSION
 

@@ -29,6 +29,7 @@ class Checkpoint:
         trained_on: rows of Table 11 whose training data the model has seen.
         adapted_from: the model it was initialised with.
         tagged: texts carry section tags (see :func:`section_tags`).
+        tagged_in_paper: the PatentMap paper evaluated it with section tags, though nothing else does.
         released: ISO date, or None where no source says.
         source: key of the BibTeX entry.
     """
@@ -45,6 +46,7 @@ class Checkpoint:
     trained_on: frozenset[str] | None = frozenset()
     adapted_from: str | None = None
     tagged: bool = False
+    tagged_in_paper: bool = False
     released: str | None = None
     source: str | None = None
 
@@ -186,6 +188,7 @@ CHECKPOINTS: dict[str, Checkpoint] = {
             340.0,
             "148e559789f59c2660cb7e7aaa0812041660c607",
             modules=False,
+            tagged_in_paper=True,
             source="bert-for-patents",
         ),
         Checkpoint(
@@ -198,7 +201,7 @@ CHECKPOINTS: dict[str, Checkpoint] = {
             "62a9198eaf06871d479f214755138e29886782de",
             adapted_from="BAAI/bge-base-en-v1.5",
         ),
-        *map(_patentmap, ("SecPair-Claim", "Dropout", "CropShuffle", "SentShuffle", "IPC8")),
+        *map(_patentmap, ("SecPair-Claim", "SecPair-BackgroundDrawing", "Dropout", "CropShuffle", "SentShuffle", "IPC8")),
         Checkpoint(
             "nlpaueb/legal-bert-base-uncased",
             768,

@@ -208,6 +208,9 @@ def _pooled(model: SentenceTransformer, checkpoint: Checkpoint, device: str | No
     except ImportError:  # before sentence-transformers 6
         modules = importlib.import_module("sentence_transformers.models")
     transformer: Any = model[0]
+    if checkpoint.tagged or checkpoint.tagged_in_paper:
+        known = [tag for tag in SECTION_TAGS.values() if tag in transformer.tokenizer.get_vocab()]
+        transformer.tokenizer.add_tokens(known, special_tokens=True)  # what the vocabulary holds is one token
     pooling = modules.Pooling(transformer.auto_model.config.hidden_size, pooling_mode=checkpoint.pooling)
     pooled = sentence_transformers.SentenceTransformer(modules=[transformer, pooling], device=device)
     pooled.max_seq_length = checkpoint.max_tokens

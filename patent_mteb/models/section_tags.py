@@ -3,7 +3,8 @@
 The authors' models were trained with the tags, the paper's plain baselines read the same texts without them. Which of the two a
 model reads is part of its identity: the registered PatentMap checkpoints read tags, every other model reads none, and
 :func:`with_section_tags` sets it for any model and writes it into its ``experiment_kwargs`` (``section_tags=True``), so that the
-two settings never share a result.
+two settings never share a result. The authors evaluated one model with tags that is not theirs, bert-for-patents: for the ``paper_``
+scores it reads them too (:func:`reads_section_tags_in_paper`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from patent_mteb.models.checkpoints import CHECKPOINTS
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
 
-__all__ = ["reads_section_tags", "with_section_tags"]
+__all__ = ["reads_section_tags", "reads_section_tags_in_paper", "with_section_tags"]
 
 _SETTING = "section_tags"
 _Model = TypeVar("_Model")
@@ -39,6 +40,20 @@ def reads_section_tags(meta: ModelMeta) -> bool:
     """
     setting = (meta.experiment_kwargs or {}).get(_SETTING)
     return _made_for_tags(meta) if setting is None else bool(setting)
+
+
+def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
+    """Whether the PatentMap paper gave a model of this identity texts with section tags.
+
+    Example:
+        >>> from patent_mteb.models.loading import find_meta
+        >>> from patent_mteb.models.section_tags import reads_section_tags_in_paper
+        >>> [reads_section_tags_in_paper(find_meta(name)) for name in ("anferico/bert-for-patents", "mpi-inno-comp/paecter")]
+        [True, False]
+    """
+    checkpoint = CHECKPOINTS.get(meta.name or "")
+    unset = _SETTING not in (meta.experiment_kwargs or {})
+    return reads_section_tags(meta) or (unset and checkpoint is not None and checkpoint.tagged_in_paper)
 
 
 def with_section_tags(model: _Model, tags: bool = True) -> _Model:

@@ -3,8 +3,8 @@
 * ``perf200/`` and ``perf20/``: ``content/queries.json`` and ``content/documents.json`` (JSON lines ``{"dnum", "Content": {"title",
   "pa01", "c-en-0001", ..., "p0001", ...}}``: abstract, claims, paragraphs of the description) and ``mapping/gold.json``
   (``{citing: [{"cited_id", "type"}]}``, types X, Y and A), for 200 and 20 queries.
-* ``IPC-Classification/``: ``train.parquet`` and ``test.parquet`` with ``dnum``, ``title``, ``abstract`` and ``ipc`` (list of codes). The
-  published files of this folder are described nowhere, so this schema is ours; the tasks read it.
+* ``IPC-Classification/``: ``train_512.csv`` and ``test_512.csv`` with ``text`` (title and abstract), ``ipcr_labels`` (a printed list of
+  codes) and ``section`` (``abstract``); see :mod:`patent_mteb.recipes.patentmap_ipc`.
 
 Readings where the paper is silent: a candidate query has abstract and claims and cites a document of the input as X, Y or A; in
 the first half of the draws the IPC section with the fewest queries so far comes next ("early rounds"), in the second half any;
@@ -22,16 +22,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from patent_mteb.errors import DataError
-from patent_mteb.files import write_jsonl, write_parquet, write_text
+from patent_mteb.files import write_jsonl, write_text
 from patent_mteb.patents import ipc, views
-from patent_mteb.patents.categories import degree
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.parameters import Count, Positive, Share
+from patent_mteb.recipes.patentmap_content import GAINS, letter
+from patent_mteb.recipes.patentmap_ipc import FILES, write_labelled
 
 __all__ = ["DATA_SET", "SAMPLE", "Params", "build"]
 
@@ -101,7 +100,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         >>> patents, citations = sample.generate()
         >>> log = patentmap.build(patents[:150], citations, Path("tables"), patentmap.SAMPLE)
         >>> log.files[0]
-        'ZoeYou/downstream/IPC-Classification/test.parquet'
+        'ZoeYou/downstream/IPC-Classification/test_512.csv'
     """
     log = BuildLog("PatentMap")
     known = {patent.publication_number: clean_patent(patent) for patent in patents}
@@ -122,19 +121,12 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         folder = root / DATA_SET / name
         write_jsonl(folder / "content" / "queries.json", (_content(known[key]) for key in sorted(queries)))
         write_jsonl(folder / "content" / "documents.json", (_content(known[key]) for key in sorted(pool)))
-        gold = {query: [{"cited_id": key, "type": letter} for key, letter in sorted(cited[query].items())] for query in sorted(queries)}
+        gold = {query: [{"cited_id": key, "type": kind} for key, kind in sorted(cited[query].items())] for query in sorted(queries)}
         write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
         log.files += [f"{DATA_SET}/{name}/{file}" for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")]
     _classification(known, root, params, log)
     log.files.sort()
     return log
-
-
-def _letter(category: str) -> str:
-    """The one letter that the data carries: the strongest of X, Y and A, empty if the category is none of them."""
-    if degree(category) == "xy":
-        return "Y" if "Y" in category.upper() and not set(category.upper()) & set("XIN") else "X"
-    return "A" if degree(category) == "a" else ""
 
 
 def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], log: BuildLog) -> dict[str, dict[str, str]]:
@@ -143,18 +135,18 @@ def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], log: Buil
     n_unknown = n_unreadable = n_without = n_used = 0
     for citation in citations:
         try:
-            letter = _letter(citation.category)
+            strongest = letter(citation.category)
         except ValueError:
             n_unreadable += 1
             continue
         if citation.citing not in known or citation.cited not in known:
             n_unknown += 1
-        elif known[citation.citing].family_id == known[citation.cited].family_id or not letter:
+        elif known[citation.citing].family_id == known[citation.cited].family_id or not strongest:
             n_without += 1
         else:
             n_used += 1
             letters = cited.setdefault(citation.citing, {})
-            letters[citation.cited] = max(letter, letters.get(citation.cited, "A"), key="AYX".index)
+            letters[citation.cited] = max(strongest, letters.get(citation.cited, "A"), key=GAINS.__getitem__)
     log.step(
         "citations X, Y or A",
         len(citations),
@@ -292,13 +284,13 @@ def _classification(known: Mapping[str, Patent], root: Path, params: Params, log
         )
     for name, rows in split.items():
         rows.sort(key=lambda patent: patent.publication_number)
-        path = f"{DATA_SET}/IPC-Classification/{name}.parquet"
-        table = {
-            "dnum": [patent.publication_number for patent in rows],
-            "title": [patent.title for patent in rows],
-            "abstract": [patent.abstract for patent in rows],
-            "ipc": pa.array([list(patent.ipc) for patent in rows], pa.list_(pa.string())),
-        }
-        write_parquet(root / path, pa.table(table))
+        path = f"{DATA_SET}/IPC-Classification/{FILES[name]}"
+        texts = (views.join_sections((patent.title, patent.abstract), views.SEPARATOR) for patent in rows)
+        write_labelled(root / path, zip(texts, map(_codes, rows), strict=True))
         log.files.append(path)
     log.step("IPC classification: training and test part", len(usable), len(taken), f"{len(split['test'])} for testing")
+
+
+def _codes(patent: Patent) -> list[str]:
+    """The IPC codes of a patent in compact form; what is no code is left out."""
+    return [str(ipc.parse(code)) for code in patent.ipc if ipc.codes_at([code], "section", errors="skip").codes]

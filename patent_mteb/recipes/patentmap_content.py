@@ -1,13 +1,17 @@
 """The content files of PatentMap's data: the sections of a patent, as they are published and as a model reads them.
 
-Every section is cut to its first 500 words (split at white space); a text is ``title [SEP] abstract``, the claims, or the
-description. Models that were made for them read section tags (``title [SEP] [abstract] ...``, ``[claim] ...``, ``[invention] ...``).
+A text is ``title [SEP] abstract``, the claims, or the description. Models that were made for them read section tags
+(``title [SEP] [abstract] ...``, ``[claim] ...``, ``[invention] ...``). Sections are prepared as in the authors' evaluation: backslash
+escapes of claims and description are resolved, the mark-up remnant `` -->`` goes, and of what single blanks separate the first 500
+pieces stay, so that a line break between two claims parts no piece. Of these the suite reads the first 500 words, a blank between
+two; the authors embed them as they are (:meth:`Content.paper_section`). Titles stay whole.
 """
 
 from __future__ import annotations
 
 import logging
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,22 +19,26 @@ from typing import Any
 
 from patent_mteb.errors import DataError, refuse_repeat
 from patent_mteb.files import json_lines, load_json
+from patent_mteb.patents.categories import degree
 from patent_mteb.patents.views import SEPARATOR, join_sections
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["SECTION_TAGS", "WORDS", "Content", "cut", "read_content", "read_gold", "title_and_abstract"]
+__all__ = ["GAINS", "SECTION_TAGS", "WORDS", "Content", "cut", "letter", "read_content", "read_gold", "title_and_abstract", "unescaped"]
 
 SECTION_TAGS = {"abstract": "[abstract]", "claim": "[claim]", "invention": "[invention]"}
 """Tag of each section: abstract, claims, description."""
 
 WORDS = 500
-"""Words that are kept of each section."""
+"""Pieces that are kept of each section."""
+
+GAINS = {"X": 3, "Y": 2, "A": 1}
+"""Gains of the graded nDCG, linear: what prejudices novelty alone, in combination, and background."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """The sections of one patent, each cut to :data:`WORDS` words."""
+    """The sections of one patent, each cut to :data:`WORDS` pieces."""
 
     title: str
     abstract: str
@@ -39,11 +47,21 @@ class Content:
 
     def section(self, name: str, tags: bool) -> str:
         """Text of the section ``abstract`` (with the title), ``claim`` or ``invention``, empty if the patent lacks it."""
-        tag = SECTION_TAGS[name] if tags else ""
         if name == "abstract":
-            return title_and_abstract(self.title, self.abstract, tags)
-        text = self.claims if name == "claim" else self.description
-        return f"{tag} {text}".strip() if text else ""
+            return title_and_abstract(_words(self.title), _words(self.abstract), tags)
+        text = _words(self.claims if name == "claim" else self.description)
+        return f"{SECTION_TAGS[name]} {text}" if tags and text else text
+
+    def paper_section(self, name: str, tags: bool) -> str:
+        """The text that the authors embed: a section that the patent lacks leaves its separator or its tag, or nothing at all."""
+        tag = f"{SECTION_TAGS[name]} " if tags else ""
+        if name == "abstract":
+            return f"{self.title}{SEPARATOR}{tag}{self.abstract}".strip()
+        return f"{tag}{self.claims if name == 'claim' else self.description}".strip()
+
+
+def _words(text: str) -> str:
+    return " ".join(text.split()[:WORDS])
 
 
 def title_and_abstract(title: str, abstract: str, tags: bool) -> str:
@@ -60,17 +78,54 @@ def title_and_abstract(title: str, abstract: str, tags: bool) -> str:
 
 _CLAIM = re.compile(r"c-en-(\d{1,18})")
 _PARAGRAPH = re.compile(r"p(\d{1,18})")
+_BROKEN_BYTE = re.compile(r"\\x[0-9a-fA-F]?(?![0-9a-fA-F])")
+_NO_ESCAPE = re.compile(r"\\[^nrtbfav\"'\\]")
 
 
 def cut(text: str) -> str:
-    """The first :data:`WORDS` words, split at white space.
+    """The first :data:`WORDS` pieces that single blanks separate, without ``-->``.
 
     Example:
         >>> from patent_mteb.recipes.patentmap_content import cut
-        >>> len(cut("word " * 600).split())
-        500
+        >>> len(cut("word " * 600).split()), cut("a pump --> b")
+        (500, 'a pump b')
     """
-    return " ".join(text.split()[:WORDS])
+    return " ".join(text.replace(" -->", "").split(" ")[:WORDS]).strip()
+
+
+def unescaped(text: str) -> str:
+    r"""A text whose backslash escapes are resolved; in one that cannot be read so, those that escape nothing go instead.
+
+    Example:
+        >>> from patent_mteb.recipes.patentmap_content import unescaped
+        >>> unescaped(r"and\/or a \u0022pump\u0022"), unescaped(r"an angle \alpha \u2264 \x4")
+        ('and/or a "pump"', 'an angle \\alpha 2264 ')
+    """
+    if "\\" not in text:
+        return text
+    plain = text.replace("\\/", "/").replace('\\"', '"')
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # a backslash that begins no escape stays
+            return plain.encode().decode("unicode_escape").encode("latin-1").decode()
+    except UnicodeError:
+        return _NO_ESCAPE.sub("", _BROKEN_BYTE.sub("", plain))
+
+
+def letter(category: str) -> str:
+    """The strongest of X, Y and A in a category of a search report, empty if it is none of them.
+
+    Raises:
+        ValueError: a letter that no search report uses.
+
+    Example:
+        >>> from patent_mteb.recipes.patentmap_content import letter
+        >>> letter("PX"), letter("A,Y"), letter("A"), letter("D")
+        ('X', 'Y', 'A', '')
+    """
+    if degree(category) == "xy":
+        return "Y" if "Y" in category.upper() and not set(category.upper()) & set("XIN") else "X"
+    return "A" if degree(category) == "a" else ""
 
 
 def _numbered(content: Mapping[str, str], pattern: re.Pattern[str], separator: str) -> str:
@@ -88,8 +143,8 @@ def _patent(record: Mapping[str, Any]) -> tuple[str, Content]:
     texts = {name: text for name, text in content.items() if text is not None}
     if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
         raise TypeError(f"'{wrong[0]}' is no text")
-    claims, description = _numbered(texts, _CLAIM, "\n"), _numbered(texts, _PARAGRAPH, " ")
-    return key, Content(cut(texts.get("title", "")), cut(texts.get("pa01", "")), cut(claims), cut(description))
+    claims, description = (cut(unescaped(text)) for text in (_numbered(texts, _CLAIM, "\n"), _numbered(texts, _PARAGRAPH, " ")))
+    return key, Content(texts.get("title", "").strip(), cut(texts.get("pa01", "")), claims, description)
 
 
 def _patents(path: Path) -> Iterator[tuple[int, tuple[str, Content]]]:

@@ -14,6 +14,7 @@ from patent_mteb.report import forms
 from patent_mteb.report.names import visible
 
 if TYPE_CHECKING:
+    import polars as pl
     from rich.console import Console
 
     from patent_mteb.report.cells import Table
@@ -84,7 +85,7 @@ def run(
         >>> [path.name for path in outcome.files]
         ['report.md']
     """
-    from patent_mteb.report import tables
+    from patent_mteb.report import geometry, tables
     from patent_mteb.report.collect import ReportError, collect
     from patent_mteb.report.published import beside
     from patent_mteb.report.statistics import Statistics, statistics
@@ -98,10 +99,11 @@ def run(
         listed = "\n".join(collected.messages)
         raise ReportError(f"nothing in {results} can be reported:\n{listed}")
     compared = statistics(collected, baseline) if html or baseline else Statistics()
-    measured = tables.build(collected, compared)
+    lying, unread = geometry.read(collected)
+    measured = [*tables.build(collected, compared), *geometry.tables(lying)]
     printed, notes = beside(collected) if published else ([], ())
-    messages = [*collected.messages, *compared.messages, *notes]
-    drawn = _drawn(collected, messages, required=plots) if plots or html else []
+    messages = [*collected.messages, *compared.messages, *notes, *unread]
+    drawn = _drawn(collected, lying, messages, required=plots) if plots or html else []
     shown, files = _tables(collected, (*measured, *printed), formats, out)
     if plots and (folder := out or html):
         from patent_mteb.report.figures import save
@@ -115,12 +117,12 @@ def run(
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
 
 
-def _drawn(collected: Collected, messages: list[str], *, required: bool) -> list[Plot]:
+def _drawn(collected: Collected, lying: pl.DataFrame, messages: list[str], *, required: bool) -> list[Plot]:
+    from patent_mteb.report import figures, geometry
     from patent_mteb.report.collect import ReportError
-    from patent_mteb.report.figures import draw
 
     try:
-        return draw(collected)
+        return [*figures.draw(collected), *geometry.draw(lying)]
     except ReportError as error:
         if required:
             raise

@@ -192,8 +192,10 @@ def section_heatmaps(
 
 
 @styled
-def jurisdiction_heatmap(frame: pl.DataFrame, *, measure: str = "score", title: str = "") -> Figure:
-    """Models against the filing jurisdiction of the query (WIPO-AT Fig. 9).
+def jurisdiction_heatmap(
+    frame: pl.DataFrame, *, measure: str = "score", title: str = "", groups_are: str = "filing jurisdiction of the query"
+) -> Figure:
+    """Models against the filing jurisdiction of the query (WIPO-AT Fig. 9), or against any other groups.
 
     Args:
         frame: ``model, group, value``.
@@ -213,7 +215,7 @@ def jurisdiction_heatmap(frame: pl.DataFrame, *, measure: str = "score", title: 
     image = _heat(axes, _pivot(frame, "model", "group", models, groups), *_range(frame))
     axes.set_xticks(range(len(groups)), groups)
     axes.set_yticks(range(len(models)), models)
-    axes.set_xlabel("filing jurisdiction of the query")
+    axes.set_xlabel(groups_are)
     figure.colorbar(image, ax=axes, label=measure)
     axes.set_title(title, loc="left")
     return figure

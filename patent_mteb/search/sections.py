@@ -34,6 +34,7 @@ class BestSection(ArraySearch):
 
     Args:
         model: any mteb model.
+        missing: a section without a text is searched too, as an empty text (PatentMap's own evaluation embeds those).
 
     Example:
         >>> import mteb
@@ -48,8 +49,9 @@ class BestSection(ArraySearch):
 
     hides = True
 
-    def __init__(self, model: MTEBModels) -> None:
+    def __init__(self, model: MTEBModels, *, missing: bool = False) -> None:
         self.model = model
+        self.missing = missing
         self.mteb_model_meta = model.mteb_model_meta
         self._system = engine(model)
 
@@ -59,7 +61,7 @@ class BestSection(ArraySearch):
         self._rows: dict[str, list[str]] = {}
         for document, sections in zip(self.corpus["id"], self.corpus["sections"], strict=True):
             for section, text in enumerate(sections):
-                if text.strip():
+                if self.missing or text.strip():
                     row = f"{document}#{section}"
                     owner[row], texts[row] = (document, section), text
                     self._rows.setdefault(document, []).append(row)

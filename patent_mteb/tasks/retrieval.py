@@ -105,6 +105,10 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             logger.warning("%s: slice %s cannot be formed: %s", self.source.data.key, name, reason)
         return self.tables.split()
 
+    def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
+        """Where queries have sections like documents: their texts as this model reads them, by section and query."""
+        return {}
+
     def system(self, model: MTEBModels) -> ArraySearch:
         """How this task searches with a model."""
         return engine(model)

@@ -255,10 +255,12 @@ def test_geometry(hand, capsys, monkeypatch):
 
     monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
     checkpoint(hand / "model", 8, "mean")
-    arguments = ["geometry", "-m", str(hand / "model"), "--store", str(hand / "store"), "-t"]
+    arguments = ["geometry", "-m", str(hand / "model"), "--store", str(hand / "store"), "--out", str(hand / "kept"), "-t"]
     assert cli.main([*arguments, "SophiaAbRetrieval", "--max-documents", "100"]) == 0
     printed = capsys.readouterr().out
     assert "SophiaAbRetrieval.sample" in printed and "alignment" in printed and "uniformity" in printed
+    (kept,) = (hand / "kept").rglob("SophiaAbRetrieval.sample.geometry.jsonl")
+    assert kept.name in printed and json.loads(kept.read_text())["settings"] == {"max_documents": 100}
     assert cli.main([*arguments, "PatenTEBBloom"]) == 2
     assert "is no retrieval task of the suite" in capsys.readouterr().err
     assert cli.main([*arguments, "SophiaAbRetrival"]) == 2

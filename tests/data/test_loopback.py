@@ -128,7 +128,6 @@ def test_a_changed_copy_is_local_data(published, tmp_path, monkeypatch):
     assert task.source.revision.startswith("local-") and task.source.subset == task.source.revision
 
 
-@pytest.mark.xfail(strict=True, reason="the task reads parquet files of our own instead of the published csv files")
 def test_classification_reads_the_published_csv_files(published, tmp_path):
     assert set(scored(tmp_path, [IPC])) == {IPC}
 

@@ -21,6 +21,7 @@ from worlds import HashEncoder, scores_of
 from patent_mteb import tasks
 from patent_mteb.data import hub as asked
 from patent_mteb.errors import PatentMTEBError
+from patent_mteb.tasks import patentmap_retrieval
 
 TA, KEYWORDS, FULL = (f"PatentDAPFAM{pair}Retrieval" for pair in ("TAToTA", "KeywordsToTA", "TAToFullText"))
 ABS = "PatentMapAbsToAbsRetrieval"
@@ -290,7 +291,7 @@ def score(hub, task, files=None):
     hub.repositories.clear()
     shutil.rmtree(constants.HF_HUB_CACHE, ignore_errors=True)
     asked.forget()
-    for module in (tasks.dapfam, tasks.patentmap):
+    for module in (tasks.dapfam, patentmap_retrieval):
         for value in vars(module).values():
             getattr(value, "cache_clear", int)()
     releases.publish(hub, key_of(task), files)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -9,12 +10,13 @@ import pytest
 from small_world import Words, world
 
 from patent_mteb.errors import ModelError
-from patent_mteb.experiments.geometry import geometry
+from patent_mteb.experiments.geometry import geometry, save
 from patent_mteb.models.section_tags import with_section_tags
 from patent_mteb.recipes import beir
 from patent_mteb.recipes import patentmap as build_patentmap
 from patent_mteb.recipes import sophia as build_sophia
 from patent_mteb.tasks import patentmap, sophia
+from patent_mteb.tasks.patentmap_retrieval import read_search
 
 CLM = next(task for task in patentmap.BENCHMARK.task_classes if "ClmToAll" in task.metadata.name)
 ABSTRACTS = sophia.BENCHMARK.task_classes[2]
@@ -53,15 +55,24 @@ def distance(a, b):
     return 1 - float(a @ b)
 
 
-def ida(groups):
-    intra = np.mean([np.mean([distance(a, b) for i, a in enumerate(own) for b in own[:i]]) for own in groups if len(own) > 1])
-    apart = [distance(a, b) for i, one in enumerate(groups) for j, two in enumerate(groups) if i != j for a in one for b in two]
-    return float(intra / np.mean(apart))
+def intra(groups):
+    return np.mean([np.mean([distance(a, b) for i, a in enumerate(own) for b in own[:i]]) for own in groups if len(own) > 1])
 
 
-def test_a_task_without_sections(root):
+def apart(groups):
+    return np.mean([distance(a, b) for i, one in enumerate(groups) for j, two in enumerate(groups) if i != j for a in one for b in two])
+
+
+def long_enough(texts, least=6):
+    return [text for text in texts if len(text.split()) >= least]
+
+
+@pytest.mark.parametrize("least", [6, 7])
+def test_a_task_without_sections(root, monkeypatch, least):
     model = Words()
     task = ABSTRACTS()
+    if least != 6:
+        monkeypatch.setattr("patent_mteb.experiments.geometry.LEAST_WORDS", least)
     found = geometry(model, task, pairs=200_000)
     tables = beir.read_beir(root / "Sophia")
     documents = {key: model.vector(" ".join(parts)).astype(np.float64) for key, parts in tables.corpus.items()}
@@ -70,36 +81,43 @@ def test_a_task_without_sections(root):
     texts = pq.read_table(root / "Sophia" / "queries.parquet")
     queries = {key: model.vector(text) for key, text in zip(texts["_id"].to_pylist(), texts["Ab"].to_pylist(), strict=True)}
     pairs = [(queries[query], documents[document]) for query, judged in tables.qrels.items() for document in judged]
-    everything = np.stack(list(documents.values()))
+    asked = dict(zip(texts["_id"].to_pylist(), texts["Ab"].to_pylist(), strict=True))
+    both = long_enough((asked[query] for query in tables.qrels), least)
+    assert len(both) == (15 if least == 6 else 0)  # abstracts of six words
+    both += long_enough((" ".join(parts) for parts in tables.corpus.values()), least)
+    everything = np.stack([model.vector(text).astype(np.float64) for text in both])
     assert found["alignment"] == pytest.approx(alignment(*zip(*pairs, strict=True)), abs=1e-6)
     assert found["ssd"] == pytest.approx(ssd(everything), abs=1e-6)
     assert found["uniformity"] == pytest.approx(uniformity(everything), abs=0.02)
-    assert found["n_pairs"] == len(pairs) and found["n_documents"] == len(documents)
+    assert found["n_pairs"] == len(pairs) and found["n_documents"] == len(documents) and found["n_texts"] == len(both)
     assert not any(name.startswith("ida") for name in found)
 
 
 def test_sections(root):
     model = Words()
     found = geometry(model, CLM(), pairs=100_000)
-    search = patentmap.read_search(CLM().source)
+    search = read_search(CLM().source)
     names = ("abstract", "claim", "invention")
     vectors = {
         key: [model.vector(content.section(name, False)).astype(np.float64) for name in names] for key, content in search.documents.items()
     }
+    asking = {query: [model.vector(search.queries[query].section(name, False)) for name in names] for query in search.gains}
     for column, name in enumerate(names):
-        own = np.stack([sections[column] for sections in vectors.values()])
+        texts = long_enough(content.section(name, False) for content in (*search.queries.values(), *search.documents.values()))
+        own = np.stack([model.vector(text).astype(np.float64) for text in texts])
         assert found[f"ssd_{name}"] == pytest.approx(ssd(own), abs=1e-6)
         assert found[f"uniformity_{name}"] == pytest.approx(uniformity(own), abs=0.02)
-    assert found["ida_ratio"] == pytest.approx(ida(list(vectors.values())), abs=0.01)
+        same = [(asking[query][column], vectors[document][column]) for query, judged in search.gains.items() for document in judged]
+        assert found[f"alignment_{name}"] == pytest.approx(alignment(*zip(*same, strict=True)), abs=1e-6)
+        every = [(one, vectors[document][column]) for query, judged in search.gains.items() for document in judged for one in asking[query]]
+        assert found[f"alignment_to_{name}"] == pytest.approx(alignment(*zip(*every, strict=True)), abs=1e-6)
+    assert found["alignment"] == found["alignment_claim"]  # the section of the query
+    random = apart(list(vectors.values()))
+    assert found["ida_ratio"] == pytest.approx(intra(vectors.values()) / random, abs=0.01)
     two = [[sections[0], sections[2]] for sections in vectors.values()]
-    assert found["ida_ratio_abstract_invention"] == pytest.approx(ida(two), abs=0.01)
+    assert found["ida_ratio_abstract_invention"] == pytest.approx(intra(two) / random, abs=0.01)
+    assert abs(intra(two) / random - intra(two) / apart(two)) > 0.02  # a baseline of its own would be another number
     assert found["ida_ratio"] < 1 and found["n_ida_documents"] == len(vectors)
-    claims = [
-        (model.vector(search.queries[query].section("claim", False)), vectors[document][1])
-        for query, judged in search.degrees.items()
-        for document in judged
-    ]
-    assert found["alignment"] == pytest.approx(alignment(*zip(*claims, strict=True)), abs=1e-6)
     assert geometry(with_section_tags(Words()), CLM())["alignment"] != found["alignment"]
 
 
@@ -116,7 +134,7 @@ def test_large_corpora_are_sampled(root):
     model = Words()
     found = geometry(model, ABSTRACTS(), max_documents=10, pairs=5)
     assert found["n_documents"] == 10 and found["n_pairs"] == 5
-    assert len(model.seen) <= 20
+    assert len(model.seen) <= 25
     assert geometry(Words(), ABSTRACTS(), max_documents=10, pairs=5) == found
 
 
@@ -129,3 +147,26 @@ def test_models_without_geometry(root):
         geometry(Nothing(), ABSTRACTS())
     with pytest.raises(ModelError, match="object does not embed texts"):
         geometry(object(), ABSTRACTS())
+
+
+def test_a_geometry_is_kept_beside_the_results_with_its_identity(root, tmp_path):
+    model, task = Words(), ABSTRACTS()
+    path = save({"ssd": 0.25}, model, task, tmp_path / "out", pairs=7)
+    assert path == tmp_path / "out" / "results" / "test__words" / "1" / f"{task.metadata.name}.geometry.jsonl"
+    save({"ssd": 0.5}, model, task, tmp_path / "out", pairs=9)
+    (line,) = map(json.loads, path.read_text().splitlines())
+    assert line == {
+        "task": task.metadata.name,
+        "model": "test/words",
+        "model_revision": "1",
+        "experiment": None,
+        "dataset_revision": task.metadata.revision,
+        "subset": task.source.subset,
+        "settings": {"pairs": 9},
+        "measures": {"ssd": 0.5},
+    }
+    other = json.dumps({**line, "dataset_revision": "another"})
+    path.write_text(other + "\n")
+    save({"ssd": 0.5}, model, task, tmp_path / "out", pairs=9)
+    assert [json.loads(row)["dataset_revision"] for row in path.read_text().splitlines()] == ["another", task.metadata.revision]
+    assert save({"ssd": 0.5}, Words(setting=2), task, tmp_path / "out").parent.name == "setting_2"

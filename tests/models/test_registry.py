@@ -19,7 +19,7 @@ from mteb.models.model_meta import _serialize_experiment_kwargs_to_name
 from mteb.models.models_protocols import EncoderProtocol
 from mteb.types import PromptType
 from sentence_transformers import SentenceTransformer
-from standins import bare, checkpoint
+from standins import VOCABULARY, bare, checkpoint
 from table_11 import EXPECTED
 from torch.utils.data import DataLoader
 from transformers import AutoModel, AutoTokenizer, PreTrainedTokenizerBase
@@ -208,6 +208,16 @@ def test_a_bare_masked_language_model_is_mean_pooled(hub):
     assert model.model.max_seq_length == 512
 
 
+def test_section_tags_of_the_vocabulary_are_tokens_of_their_own(tmp_path, monkeypatch):
+    """As the PatentMap authors evaluate bert-for-patents; a tag that the vocabulary lacks stays what it was."""
+    monkeypatch.setattr("standins.VOCABULARY", [*VOCABULARY, "[claim]", "[invention]"])
+    bare(tmp_path / "anferico/bert-for-patents", 1024, 1)
+    monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path))
+    tokenizer = load_plain("anferico/bert-for-patents", device="cpu").model.tokenizer
+    assert tokenizer.tokenize("[claim] a") == ["[claim]", "a"] and tokenizer.tokenize("[abstract] a")[0] == "["
+    assert len(tokenizer) == len(VOCABULARY) + 2
+
+
 def test_mean_and_dense(hub):
     folder = hub / "datalyes/patembed-base"
     model = load_plain("datalyes/patembed-base", device="cpu", prompts="none")
@@ -331,7 +341,7 @@ class TestRefusals:
 class TestMetas:
     def test_names_are_ours_alone(self):
         names = [meta.name for meta in METAS]
-        assert len(names) == len(set(names)) == len(CHECKPOINTS) == 25
+        assert len(names) == len(set(names)) == len(CHECKPOINTS) == 26
         foreign = {name: meta for name, meta in MODEL_REGISTRY.items() if meta not in METAS}
         assert not set(names) & set(foreign)
 

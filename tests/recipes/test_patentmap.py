@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
 from small_world import patent, world
 
@@ -40,7 +40,7 @@ def test_files_have_the_published_form(tmp_path):
             for name in ("perf20", "perf200")
             for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")
         ]
-        + [f"{DATA_SET}/IPC-Classification/{part}.parquet" for part in ("test", "train")]
+        + [f"{DATA_SET}/IPC-Classification/{part}_512.csv" for part in ("test", "train")]
     )
     for name in log.files:
         assert (tmp_path / name).is_file()
@@ -138,17 +138,20 @@ def test_classification_parts(tmp_path):
     params = Params(mlt=1, ipc_per_year=15, **{**FREE, "ipc_first_year": 2016, "ipc_last_year": 2020})
     build([*patents, *twins], citations, tmp_path, params)
     folder = tmp_path / DATA_SET / "IPC-Classification"
-    parts = {part: pq.read_table(folder / f"{part}.parquet").to_pylist() for part in ("train", "test")}
-    known = {p.publication_number: p for p in [*patents, *twins]}
-    families = {part: {known[row["dnum"]].family_id for row in rows} for part, rows in parts.items()}
+    parts = {part: pd.read_csv(folder / f"{part}_512.csv").to_dict("records") for part in ("train", "test")}
+    known: dict[str, list] = {}
+    for p in [*patents, *twins]:
+        known.setdefault(f"{p.title} [SEP] {p.abstract}", []).append(p)
+    families = {part: {known[row["text"]][0].family_id for row in rows} for part, rows in parts.items()}
     assert not families["train"] & families["test"]
     share = len(families["test"]) / (len(families["train"]) + len(families["test"]))
     assert share == pytest.approx(0.15, abs=0.01)
-    years = Counter(known[row["dnum"]].application_date.year for rows in parts.values() for row in rows)
-    assert max(years.values()) == 15 and set(years) <= set(range(2016, 2021))
+    assert max(Counter(row["text"] for rows in parts.values() for row in rows).values()) == 2  # a patent and its twin
+    assert 15 * 5 - 15 <= sum(map(len, parts.values())) <= 15 * 5
     for row in parts["test"]:
-        one = known[row["dnum"]]
-        assert row == {"dnum": one.publication_number, "title": one.title, "abstract": one.abstract, "ipc": list(one.ipc)}
+        one = known[row["text"]][0]
+        codes = " ".join(repr(code.replace(" ", "")) for code in one.ipc)
+        assert row == {"text": f"{one.title} [SEP] {one.abstract}", "ipcr_labels": f"[{codes}]", "section": "abstract"}
 
 
 def test_same_input_same_bytes_in_any_order(tmp_path):

@@ -27,7 +27,7 @@ from patent_mteb.sample.dice import Dice
 from patent_mteb.sample.grammar import eligible, expand, finish
 from patent_mteb.sample.vocabulary import load
 
-DIGESTS = {"1": "c946a93b206665c9a9a74bef0a5d0723f66ba18021ad7df4ffc02fb01dd28fcb"}
+DIGESTS = {"2": "c946a93b206665c9a9a74bef0a5d0723f66ba18021ad7df4ffc02fb01dd28fcb"}
 """What a version of the sample contains: a changed record needs a new version."""
 
 

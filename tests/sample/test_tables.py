@@ -11,12 +11,12 @@ from patent_mteb.data import sources
 from patent_mteb.sample import SAMPLE_VERSION
 
 DIGESTS = {
-    "1": {
+    "2": {
         "wipo_at": "7cabaf8d2e96d90f",
         "dapfam": "862fd58f0cc3ddb7",
         "patenteb": "739a1216ad704236",
         "sophia": "c10bd9826a585fa3",
-        "patentmap": "cdb04895cfec4328",
+        "patentmap": "b4906f9670e02e27",
     }
 }
 

@@ -1,0 +1,210 @@
+"""How models' embeddings lie in space, of ``patent-mteb geometry``: tables, and PatentMap's Figures 3, 5 and 6.
+
+A geometry is read from beside the task's result, and reported with it: the result says which data and which world it belongs to, and
+its main score colours Figure 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from patent_mteb.data.worlds import world as world_named
+from patent_mteb.errors import DataError
+from patent_mteb.files import json_lines
+from patent_mteb.report import plots
+from patent_mteb.report.cells import Cell, Column, Table, short, slug
+from patent_mteb.report.collect import Collected
+from patent_mteb.report.figures import Plot
+from patent_mteb.report.style import new_figure, require, styled
+from patent_mteb.tasks import catalogue
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["SCHEMA", "draw", "plane", "read", "tables"]
+
+SCHEMA: dict[str, Any] = dict.fromkeys(("run", "world", "benchmark", "task", "plain", "settings", "measure"), pl.String) | {
+    "value": pl.Float64,
+    "score": pl.Float64,
+}
+_PLANE = ("alignment", "uniformity", "ssd")
+_NAMES = {"alignment": "Alignment", "uniformity": "Uniformity", "ssd": "SSD / log d", "ida_ratio": "IDA ratio"}
+_AGAIN = "measure it again with 'patent-mteb geometry'"
+
+
+def read(collected: Collected) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """The geometries beside the results: one row a number, with the main score of the result; and what was left out.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.geometry import read
+        >>> frame, messages = read(collect(Path("results")))  # without any 'patent-mteb geometry'
+        >>> len(frame), messages
+        (0, ())
+    """
+    rows: list[dict[str, Any]] = []
+    messages: list[str] = []
+    for result in collected.results.iter_rows(named=True):
+        path = Path(result["path"]).with_name(f"{result['task']}.geometry.jsonl")
+        if not path.exists():
+            continue
+        try:
+            found = _of_result(path, result)
+        except DataError as error:
+            messages.append(str(error))
+            continue
+        named = {name: result[name] for name in ("run", "world", "benchmark", "task", "plain")}
+        rows += [
+            {**named, "settings": found["settings"], "measure": measure, "value": float(value), "score": result["value"]}
+            for measure, value in found["measures"].items()
+        ]
+    return pl.DataFrame(rows, schema=SCHEMA), tuple(messages)
+
+
+def _of_result(path: Path, result: dict[str, Any]) -> dict[str, Any]:
+    """The geometry of the model and the data of a result.
+
+    Raises:
+        DataError: damaged, or of another model, revision or state of the data.
+    """
+    wanted = {
+        "task": result["task"],
+        "model": result["model"],
+        "model_revision": result["revision"],
+        "dataset_revision": result["data_revision"],
+        "subset": result["subset"],
+    }
+    for row, line in json_lines(path):
+        if all((line.get(name) or "no_revision_available") == value for name, value in wanted.items()):
+            settings, numbers = line.get("settings"), line.get("measures")
+            if not isinstance(settings, dict) or not isinstance(numbers, dict) or not all(map(_is_number, numbers.values())):
+                raise DataError("damaged (no settings and measures)", path=path, row=row, remedy=_AGAIN)
+            return {"settings": ", ".join(f"{name} {value}" for name, value in sorted(settings.items())), "measures": numbers}
+    raise DataError(f"no geometry of {result['model']} on data revision {result['data_revision']}; left out", path=path, remedy=_AGAIN)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def tables(frame: pl.DataFrame) -> list[Table]:
+    """One table a world and task: models by measure. Lower is better for all of them, and nothing is marked.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.geometry import SCHEMA, tables
+        >>> row = ("m", "sample", "PatentMap", "PatentMapAbsToAbsRetrieval.sample", "PatentMapAbsToAbsRetrieval", "", "ssd", 0.25, 0.5)
+        >>> table, = tables(pl.DataFrame([row], schema=SCHEMA, orient="row"))
+        >>> table.name, [cell.text for cell in table.rows[0]]
+        ('sample-patentmap-geometry-patentmapabstoabsretrieval', ['m', '0.2500'])
+    """
+    made = []
+    for (world, benchmark, plain), part in frame.group_by("world", "benchmark", "plain", maintain_order=True):
+        shown = part.filter(~pl.col("measure").str.starts_with("n_"))
+        names = shown["measure"].unique(maintain_order=True).to_list()
+        values = {(run, measure): value for run, measure, value in shown.select("run", "measure", "value").iter_rows()}
+        settings = part["settings"].unique().to_list()
+        note = "Numbers measured with different settings do not compare: " + "; ".join(sorted(settings)) + "."
+        made.append(
+            Table(
+                slug(str(world), str(benchmark), "geometry", str(plain)),
+                world_named(str(world)).titled(f"{benchmark}: geometry of the embeddings, {_short(str(benchmark), str(plain))}"),
+                (Column("model", "Model", numeric=False), *(Column(name, name.replace("_", " "), marked=False) for name in names)),
+                tuple((Cell(run), *(Cell(values.get((run, name))) for name in names)) for run in shown["run"].unique().sort()),
+                banner=world_named(str(world)).banner,
+                notes=("Lower is better (PatentMap, appendices D and E).", *([note] if len(settings) > 1 else [])),
+                benchmark=str(benchmark),
+            )
+        )
+    return made
+
+
+def _short(benchmark: str, task: str) -> str:
+    return short(task, catalogue.find(benchmark).facts)
+
+
+def draw(frame: pl.DataFrame) -> list[Plot]:
+    """The figures that the geometries have numbers for: the plane for each task, and heatmaps where documents have sections.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.geometry import SCHEMA, draw
+        >>> draw(pl.DataFrame(schema=SCHEMA))
+        []
+    """
+    drawn: list[Plot] = []
+    for (world, benchmark, plain), part in frame.group_by("world", "benchmark", "plain", maintain_order=True):
+        view = str(world), str(benchmark), _short(str(benchmark), str(plain))
+        figures = [("plane", "alignment and uniformity", plane, _on_plane(part))]
+        figures += [
+            (f"geometry-{slug(name)}", f"{what} by section", _heatmap(what), _by_section(part, name)) for name, what in _NAMES.items()
+        ]
+        drawn += [_plot(*view, kind, what, figure, data) for kind, what, figure, data in figures if len(data)]
+    return drawn
+
+
+def _plot(world: str, benchmark: str, task: str, kind: str, what: str, figure: Callable[..., Figure], data: pl.DataFrame) -> Plot:
+    title = world_named(world).titled(f"{benchmark}: {what}, {task}")
+    return Plot(slug(world, benchmark, kind, task), title, world, benchmark, figure(data, title=title))
+
+
+def _on_plane(part: pl.DataFrame) -> pl.DataFrame:
+    """The models that have all three measures of the plane."""
+    if not set(_PLANE) <= set(part["measure"]):
+        return part.head(0)
+    wide = part.filter(pl.col("measure").is_in(_PLANE)).pivot("measure", index=["run", "score"], values="value")
+    return wide.drop_nulls().rename({"run": "model"})
+
+
+def _by_section(part: pl.DataFrame, measure: str) -> pl.DataFrame:
+    """A measure of each section, or of each two."""
+    name = pl.col("measure")
+    own = part.filter(name.str.starts_with(f"{measure}_") & ~name.str.starts_with(f"{measure}_to_"))
+    group = name.str.strip_prefix(f"{measure}_").str.replace_all("_", " – ")
+    return own.select(pl.col("run").alias("model"), group.alias("group"), "value")
+
+
+def _heatmap(measure: str) -> Callable[..., Figure]:
+    return partial(plots.jurisdiction_heatmap, measure=f"{measure} (lower is better)", groups_are="section of the patent")
+
+
+@styled
+def plane(frame: pl.DataFrame, *, title: str = "") -> Figure:
+    """Models by alignment and uniformity; SSD is the size of a point, the main score its colour (PatentMap Fig. 3).
+
+    Args:
+        frame: ``model, alignment, uniformity, ssd, score``.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.geometry import plane
+        >>> frame = pl.DataFrame({"model": ["m"], "alignment": [1.0], "uniformity": [-3.0], "ssd": [0.1], "score": [0.4]})
+        >>> len(plane(frame).axes)  # the plane and the colour bar
+        2
+    """
+    require(frame, "model", "alignment", "uniformity", "ssd", "score")
+    frame = frame.sort("model")
+    figure = new_figure(8, 5.2 + 0.2 * len(frame))
+    axes = figure.add_subplot()
+    x, y, sizes, scores = (frame[name].to_numpy() for name in ("alignment", "uniformity", "ssd", "score"))
+    points = axes.scatter(x, y, s=60 + 1500 * sizes, c=scores, cmap="cividis", alpha=0.85, edgecolors="white")
+    for number, place in enumerate(zip(x, y, strict=True), start=1):
+        axes.annotate(str(number), place, xytext=(0, 9), textcoords="offset points", ha="center", fontsize=9)
+    axes.margins(0.15)
+    axes.set_xlabel("alignment (lower: citing and cited are closer)")
+    axes.set_ylabel("uniformity (lower: more evenly spread)")
+    axes.set_title(title, loc="left")
+    figure.colorbar(points, ax=axes, label="main score")
+    labels = [
+        f"{number}  {model} (SSD / log d {ssd:.3f})" for number, (model, ssd) in enumerate(frame.select("model", "ssd").iter_rows(), 1)
+    ]
+    handles = [axes.plot([], [], linestyle="", label=label)[0] for label in labels]
+    figure.legend(handles=handles, loc="outside lower center", ncols=1, fontsize=9, handlelength=0, handletextpad=0)
+    return figure

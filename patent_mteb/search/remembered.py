@@ -1,0 +1,79 @@
+"""An encoder that encodes no text twice while it lives, for a task that searches the same texts in two ways.
+
+Without an embedding store a second search would encode everything again. Here the vectors of the first are kept in memory; what is
+encoded first is encoded exactly as without this wrapper, batches included.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from patent_mteb.search.base import text_dataset
+from patent_mteb.search.dense import is_encoder
+from patent_mteb.store.encoder import StoredEncoder
+
+if TYPE_CHECKING:
+    from mteb.models import MTEBModels
+
+__all__ = ["Remembered", "remembering"]
+
+
+class Remembered:
+    """An encoder with a memory; everything but ``encode`` is the wrapped model's.
+
+    Args:
+        model: an encoder whose vector of a text depends on the text and its side (query or document) alone.
+
+    Example:
+        >>> import mteb
+        >>> import patent_mteb
+        >>> from patent_mteb.search.remembered import Remembered
+        >>> model = Remembered(mteb.get_model("mteb/baseline-random-encoder"))
+        >>> first, second = (patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample") for _ in range(2))
+        >>> (first.scores == second.scores).all()
+        np.True_
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._vectors: dict[tuple[Any, str], Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def encode(self, inputs: Any, *, prompt_type: Any = None, **kwargs: Any) -> Any:
+        """The vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
+        from torch.utils.data import DataLoader
+
+        texts = [text for batch in inputs for text in batch["text"]]
+        new = [text for text in dict.fromkeys(texts) if (prompt_type, text) not in self._vectors]
+        if len(new) == len(set(texts)):
+            vectors = self.model.encode(inputs, prompt_type=prompt_type, **kwargs)
+            if getattr(vectors, "ndim", 0) == 2:
+                self._vectors |= {(prompt_type, text): vectors[row] for row, text in enumerate(texts)}
+            return vectors
+        if new:
+            unknown: Any = DataLoader(text_dataset({"text": new}), batch_size=inputs.batch_size or 32)
+            vectors = self.model.encode(unknown, prompt_type=prompt_type, **kwargs)
+            self._vectors |= {(prompt_type, text): vectors[row] for row, text in enumerate(new)}
+        rows = [self._vectors[prompt_type, text] for text in texts]
+        if isinstance(rows[0], np.ndarray):
+            return np.stack(rows)
+        import torch
+
+        return torch.stack(rows)
+
+
+def remembering(model: MTEBModels) -> Any:
+    """The model with a memory, if it is an encoder that would encode a text anew each time it is asked.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.remembered import remembering
+        >>> type(remembering(bm25("dapfam"))).__name__, type(remembering(mteb.get_model("mteb/baseline-random-encoder"))).__name__
+        ('BM25', 'Remembered')
+    """
+    return Remembered(model) if is_encoder(model) and not isinstance(model, StoredEncoder) else model

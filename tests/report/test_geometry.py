@@ -1,0 +1,115 @@
+"""Geometries in a report: read beside results of the same model and data, tabled, drawn, and left out with a reason otherwise."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from report_folders import add, data_revision, model_folder
+
+from patent_mteb import report
+from patent_mteb.report import geometry
+from patent_mteb.report.collect import collect
+
+TASK = "PatentMapClmToAllRetrieval.sample"
+MEASURES = {
+    "alignment": 1.0,
+    "uniformity": -2.5,
+    "ssd": 0.25,
+    "n_pairs": 9.0,
+    "alignment_claim": 1.0,
+    "alignment_to_claim": 1.25,
+    "alignment_abstract": 1.5,
+    "ida_ratio": 0.5,
+    "ida_ratio_abstract_claim": 0.75,
+}
+
+
+def put(folder, **changed):
+    """A geometry in the folder of a model, with its identity."""
+    meta = json.loads((folder / "model_meta.json").read_text())
+    line = {
+        "task": TASK,
+        "model": meta["name"],
+        "model_revision": meta["revision"],
+        "experiment": None,
+        "dataset_revision": data_revision(TASK, "sample"),
+        "subset": data_revision(TASK, "sample"),
+        "settings": {"max_documents": 10},
+        "measures": MEASURES,
+    }
+    path = folder / f"{TASK}.geometry.jsonl"
+    path.write_text(json.dumps({**line, **changed}) + "\n")
+    return path
+
+
+@pytest.fixture
+def two(tmp_path):
+    """Two models with a result and a geometry each."""
+    for name, score, scale in (("org/first", 0.5, 1.0), ("org/second", 0.25, 0.5)):
+        folder = model_folder(tmp_path, name)
+        add(folder, TASK, score)
+        put(folder, measures={measure: value * scale for measure, value in MEASURES.items()})
+    return tmp_path
+
+
+def test_geometries_are_read_beside_their_results(two):
+    frame, messages = geometry.read(collect(two))
+    assert not messages and set(frame["world"]) == {"sample"} and set(frame["plain"]) == {"PatentMapClmToAllRetrieval"}
+    found = {(run, measure): (value, score) for run, measure, value, score in frame.select("run", "measure", "value", "score").iter_rows()}
+    assert found == {
+        (run, measure): (value * scale, score)
+        for run, scale, score in (("org/first", 1.0, 0.5), ("org/second", 0.5, 0.25))
+        for measure, value in MEASURES.items()
+    }
+
+
+def test_what_belongs_to_no_result_is_left_out_and_said(two, tmp_path):
+    first, second = sorted((two / "results").iterdir())
+    put(first / "r1", dataset_revision="sample-0")
+    put(second / "r1", measures={"ssd": "high"})
+    frame, messages = geometry.read(collect(two))
+    assert len(frame) == 0 and len(messages) == 2
+    assert "no geometry of org/first on data revision" in messages[0] and "damaged (no settings and measures)" in messages[1]
+    put(second / "r1", model="org/first")
+    assert "no geometry of org/second" in geometry.read(collect(two))[1][1]
+
+
+def test_the_table(two):
+    (table,) = geometry.tables(geometry.read(collect(two))[0])
+    assert [column.key for column in table.columns] == ["model", *(name for name in MEASURES if name != "n_pairs")]
+    assert [[cell.text for cell in row][:4] for row in table.rows] == [
+        ["org/first", "1.0000", "-2.5000", "0.2500"],
+        ["org/second", "0.5000", "-1.2500", "0.1250"],
+    ]
+    assert table.title.endswith("(sample)") and table.banner and table.benchmark == "PatentMap"
+    put(two / "results" / "org__first" / "r1", settings={"max_documents": 20})
+    (table,) = geometry.tables(geometry.read(collect(two))[0])
+    assert "max_documents 10; max_documents 20" in table.notes[1]
+
+
+def test_the_figures(two):
+    frame, _ = geometry.read(collect(two))
+    drawn = {plot.name.split("-patentmap-")[1]: plot.figure for plot in geometry.draw(frame)}
+    assert list(drawn) == ["plane-clm-all", "geometry-alignment-clm-all", "geometry-ida-ratio-clm-all"]
+    plane, alignment, cohesion = drawn.values()
+    points = plane.axes[0].collections[0]
+    np.testing.assert_allclose(points.get_offsets(), [[1.0, -2.5], [0.5, -1.25]])
+    np.testing.assert_allclose(points.get_array(), [0.5, 0.25])
+    sizes = points.get_sizes()
+    assert sizes[0] > sizes[1]
+    assert [label.get_text() for label in alignment.axes[0].get_xticklabels()] == ["abstract", "claim"]
+    assert [label.get_text() for label in cohesion.axes[0].get_xticklabels()] == ["abstract – claim"]
+    assert alignment.axes[0].get_xlabel() == "section of the patent"
+    whole = pl.DataFrame([row for row in frame.iter_rows() if row[6] == "ssd"], schema=geometry.SCHEMA, orient="row")
+    assert geometry.draw(whole) == []
+
+
+def test_a_report_shows_them(two, tmp_path):
+    outcome = report.run(two, formats=["markdown"], out=tmp_path / "out", plots=True, html=tmp_path / "page")
+    assert "geometry of the embeddings" in (tmp_path / "out" / "report.md").read_text()
+    assert any("plane" in path.name and path.suffix == ".svg" for path in outcome.files)
+    assert "alignment and uniformity" in (tmp_path / "page" / "index.html").read_text()
+    assert not [message for message in outcome.messages if "geometry" in message]
