@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
+from patent_mteb.patents.corpus import Texts
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import refuse_unscorable, say
@@ -104,7 +106,10 @@ _TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
 
 @dataclass(frozen=True)
 class Tables:
-    """The three published tables, checked. ``judged`` maps (query, document) to (gain, domain_rel), in file order."""
+    """The three published tables, checked, without their texts, which are read view by view (:func:`view_texts`).
+
+    ``judged`` maps (query, document) to (gain, domain_rel), in file order.
+    """
 
     corpus: pa.Table
     queries: pa.Table
@@ -126,12 +131,13 @@ def read_tables(source: Source) -> Tables:
             a score, or given twice with different values.
     """
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
-    corpus = files.read_keyed(paths["corpus"], _TEXT_COLUMNS, key="relevant_id")
-    queries = files.read_keyed(paths["queries"], _TEXT_COLUMNS, key="query_id")
+    corpus = files.read_keyed(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
+    queries = files.read_keyed(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
     counts: Counter[str] = Counter()
-    for name, table in (("corpus", corpus), ("queries", queries)):
-        for column in _TEXT_COLUMNS:
-            counts[f"rows of {name} have no {column}"] = _without_text(table[column])
+    for name in ("corpus", "queries"):
+        for batch in files.read_batches(paths[name], list(_TEXT_COLUMNS)):
+            for column in _TEXT_COLUMNS:
+                counts[f"rows of {name} have no {column}"] += _without_text(batch[column])
     relations = files.read_parquet(
         paths["qrels_all"],
         {"query_id": pa.string(), "relevant_id": pa.string(), "relevance_score": None, "domain_rel": pa.string()},
@@ -192,6 +198,21 @@ def texts(table: pa.Table, view: str) -> list[str]:
     ]
 
 
+def view_texts(path: Path, key: str, view: str) -> Texts:
+    """The texts of one view of a table's rows by id, composed as they are read: no other text is held.
+
+    Args:
+        path: ``corpus.parquet`` or ``queries.parquet``.
+        key: the column of ids.
+
+    Raises:
+        DataError: what :func:`texts` says.
+    """
+    columns = None if view == "Keywords" else [key, *(("claims_text",) if view == "Claim1" else SECTIONS[view])]
+    batches = files.read_batches(path, columns)
+    return Texts.collected(pair for batch in batches for pair in zip(batch[key].to_pylist(), texts(batch, view), strict=True))
+
+
 class DAPFAMRetrieval(PatentRetrieval):
     """Retrieval of one query view in one corpus view, for ALL relations or those of one domain.
 
@@ -207,7 +228,7 @@ class DAPFAMRetrieval(PatentRetrieval):
         tables = read_tables(self.source)
         names = tables.corpus["relevant_id"].to_pylist()
         asking = tables.queries["query_id"].to_pylist()
-        corpus = dict(zip(names, texts(tables.corpus, self.pair.corpus), strict=True))
+        corpus = view_texts(self.source.path("corpus.parquet"), "relevant_id", self.pair.corpus)
         positive = {
             query: {document: gain for document, (gain, _) in pairs.items() if gain and document != query}
             for query, pairs in tables.judged.items()
@@ -218,7 +239,7 @@ class DAPFAMRetrieval(PatentRetrieval):
         refuse_unscorable(qrels, self.source.path("qrels_all.parquet"), f"no{which} relation is positive")
         return RetrievalTables(
             corpus=corpus,
-            queries=dict(zip(asking, texts(tables.queries, self.pair.query), strict=True)),
+            queries=view_texts(self.source.path("queries.parquet"), "query_id", self.pair.query),
             qrels=qrels,
             slices={} if self.pair.domain else {name: parts[name] for name in ("in", "out") if name in parts},
             hidden={query: frozenset((query,)) for query in asking if query in corpus},
