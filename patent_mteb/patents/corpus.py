@@ -45,7 +45,7 @@ def text_column(texts: Iterable[str | None]) -> pa.ChunkedArray:
 
 
 def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.ChunkedArray:
-    """The column with every text changed; a chunk in which nothing changes is taken as it is, not copied.
+    """The column, with 64-bit offsets and every text changed; a chunk in which nothing changes is taken as it is, not copied.
 
     Example:
         >>> from patent_mteb.patents.corpus import changed, text_column
@@ -55,11 +55,11 @@ def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.Chunked
         (True, ['ONE', 'TWO'])
     """
     chunks: list[pa.Array] = []
-    for chunk in column.chunks:
+    for chunk in column.cast(pa.large_string()).chunks:
         texts = chunk.to_pylist()
         after = [change(text) for text in texts]
         chunks += [chunk] if after == texts else text_column(after).chunks
-    return pa.chunked_array(chunks or [pa.array([], pa.large_string())])
+    return pa.chunked_array(chunks, pa.large_string())
 
 
 class Texts(Mapping[str, str]):

@@ -9,6 +9,7 @@ import Stemmer
 from searching import METADATA, failures, ranking
 
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.search import bm25 as bm25_module
 from patent_mteb.search.base import document_text, query_texts
 from patent_mteb.search.bm25 import BM25, BM25_METAS, SETTINGS, BM25Index, BM25Settings, bm25
 
@@ -66,6 +67,24 @@ def test_scores_are_those_of_the_library(settings):
     np.testing.assert_array_equal(np.sort(index.weights.data), np.sort(retriever.scores["data"]))
     np.testing.assert_allclose(index.scores(queries).toarray(), expected, rtol=2e-6, atol=1e-6)
     assert expected.max() > 1
+
+
+@pytest.mark.parametrize(("documents", "characters"), [(1, 1 << 24), (7, 1 << 24), (2048, 300)])
+def test_weights_do_not_depend_on_blocks(documents, characters, monkeypatch):
+    texts = zipf_texts(150, seed=5)
+    whole = BM25Index(texts, SETTINGS["dapfam"]).weights
+    monkeypatch.setattr(bm25_module, "_DOCUMENTS_AT_ONCE", documents)
+    monkeypatch.setattr(bm25_module, "_CHARACTERS_AT_ONCE", characters)
+    parts = BM25Index(texts, SETTINGS["dapfam"]).weights
+    for name in ("data", "indices", "indptr"):
+        assert np.array_equal(getattr(parts, name), getattr(whole, name)), name
+
+
+def test_frequencies_beyond_a_byte_and_two_count_in_full():
+    settings = BM25Settings(k1=1e6, b=0, stemmer=None)
+    index = BM25Index(["pump " * times for times in (200, 300, 70_000)], settings)
+    expected = np.log(1 + 0.5 / 3.5) * np.array([times / (1e6 + times) for times in (200, 300, 70_000)])
+    assert index.scores(["pump"]).toarray()[0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_case_worked_out():
