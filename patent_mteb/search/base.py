@@ -219,6 +219,7 @@ class ArraySearch(ABC):
             self.prepare(SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), None, num_proc))
         except BaseException:
             self.corpus = None  # what could not be indexed must not be taken for indexed
+            del self.doc_ids
             raise
 
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
@@ -257,7 +258,7 @@ class ArraySearch(ABC):
         Raises:
             ModelError: no corpus was indexed.
         """
-        if self.corpus is None:
+        if not hasattr(self, "doc_ids"):
             raise ModelError("search was called before index")
         context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
         return self.rank(queries, top_k, context).to_dict()

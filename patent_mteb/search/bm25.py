@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -252,13 +253,24 @@ class BM25(LiveIdentity, ArraySearch):
     """
 
     usual_settings: ClassVar[Mapping[str, Any]] = {"token_pattern": TOKEN_PATTERN}
+    _corpus: weakref.ref[Any] | None = None
 
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
         self.settings = settings
         self.threads = threads or os.cpu_count() or 1
         self.mteb_model_meta = _meta(name, settings)
 
+    @property
+    def corpus(self) -> Any:
+        """The indexed corpus as long as others hold it: the index does without its texts."""
+        return None if self._corpus is None else self._corpus()
+
+    @corpus.setter
+    def corpus(self, corpus: Any) -> None:
+        self._corpus = None if corpus is None else weakref.ref(corpus)
+
     def prepare(self, context: SearchContext) -> None:
+        vars(self).pop("_index", None)  # the last corpus's goes before the next is made
         self._index = BM25Index(document_texts(self.corpus), self.settings)
         number = {document: position for position, document in enumerate(self.doc_ids)}
         self._rank = np.array([number[document] for document in self.corpus["id"]], np.int64)

@@ -1,11 +1,14 @@
+import gc
 import math
 import re
+import weakref
 
 import bm25s
 import mteb
 import numpy as np
 import pytest
 import Stemmer
+from datasets import Dataset
 from searching import METADATA, failures, ranking
 
 from patent_mteb.errors import DataError, ModelError
@@ -129,6 +132,20 @@ def test_a_corpus_without_terms(texts):
     index = BM25Index(texts, SETTINGS["bm25s"])
     assert index.scores(["rotor"]).shape == (1, len(texts))
     assert index.scores(["rotor"]).nnz == 0
+
+
+def test_the_texts_of_an_indexed_corpus_can_go():
+    corpus = Dataset.from_dict({"id": ["d1", "d2"], "text": ["a pump", "a lens"]})
+    model, held = bm25("dapfam"), weakref.ref(corpus)
+    where = {"task_metadata": METADATA, "hf_split": "test", "hf_subset": "default", "encode_kwargs": {}}
+    with pytest.raises(ModelError, match="before index"):
+        model.search(corpus, top_k=2, **where)
+    model.index(corpus, **where)
+    assert model.corpus is corpus
+    del corpus
+    gc.collect()
+    assert held() is None and model.corpus is None
+    assert list(model.search(Dataset.from_dict({"id": ["q"], "text": ["lens"]}), top_k=2, **where)["q"]) == ["d2"]
 
 
 def test_threads_do_not_change_the_ranking():
