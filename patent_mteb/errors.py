@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 LAYOUT = "see 'Your own data' in the README for the layout"
 
@@ -113,3 +116,40 @@ def parsed_json(text: str, path: Path, row: int | None, remedy: str) -> Any:
     except ValueError as error:  # an integer of thousands of digits
         raise DataError(f"a number that cannot be read ({error})", path=path, row=row, remedy=remedy) from error
     return document
+
+
+def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable[str], path: Path) -> None:
+    """Check the columns of a table that was read from ``path``; arguments and errors as in :func:`patent_mteb.files.read_parquet`."""
+    types = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
+    for name, expected in types.items():
+        if name not in table.column_names:
+            raise DataError(f"column '{name}' is missing (columns: {', '.join(table.column_names)})", path=path, remedy="add the column")
+        if expected is not None and not _same_kind(table.schema.field(name).type, expected):
+            raise DataError(
+                f"column '{name}' has type {table.schema.field(name).type}, expected {expected}",
+                path=path,
+                remedy="write the column with the right type",
+            )
+
+
+def _same_kind(actual: pa.DataType, expected: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_null(actual):
+        return True
+    for test in (
+        lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or _is_string_dictionary(t),
+        pa.types.is_integer,
+        pa.types.is_floating,
+    ):
+        if test(expected):
+            return bool(test(actual))
+    if pa.types.is_list(expected):
+        return (pa.types.is_list(actual) or pa.types.is_large_list(actual)) and _same_kind(actual.value_type, expected.value_type)
+    return bool(actual == expected)
+
+
+def _is_string_dictionary(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type))

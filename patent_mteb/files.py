@@ -16,7 +16,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,14 +24,16 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.errors import LAYOUT, DataError, parsed_json, readable, refuse_other_forms, refuse_repeat
+from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, readable, refuse_other_forms, refuse_repeat
 
 __all__ = [
     "cache_root",
     "check_columns",
+    "column_names",
     "json_lines",
     "load_json",
     "process_runs",
+    "read_batches",
     "read_json",
     "read_jsonl",
     "read_keyed",
@@ -55,6 +57,8 @@ _BUILDING = "building"
 _QUIET_SECONDS = 60.0
 _AT_ONCE = 10_000
 """Rows that are in memory while a table is read or written row by row."""
+_TEXTS_AT_ONCE = 256
+_BUFFER = 1 << 20
 
 _Row = TypeVar("_Row")
 
@@ -251,27 +255,60 @@ def read_jsonl(path: Path, required: Sequence[str], optional: Sequence[str] = ()
         yield number, values
 
 
-def read_parquet(path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] = ()) -> pa.Table:
+def read_parquet(path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] = (), without: Container[str] = ()) -> pa.Table:
     """Read a parquet file and check its columns.
 
     Args:
         columns: names that must exist; with types given, a column of another kind is an error (integer and string widths do
             not matter).
+        without: names of columns that are checked but not read.
 
     Raises:
         DataError: missing or unreadable file, text that is not UTF-8, missing column, or wrong column type.
     """
+    with _reading(path):
+        schema = pq.read_schema(path)
+        table = pq.read_table(path, columns=[name for name in schema.names if name not in without] if without else None)
+    _refuse_bad_text(table, path)
+    check_columns(schema.empty_table(), columns, path)
+    return table
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of the columns of a parquet file; errors as in :func:`read_parquet`."""
+    with _reading(path):
+        return list(pq.read_schema(path).names)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """What Arrow, or Python for a value of it, cannot read, as an error that names the file."""
     _exists(path)
     try:
-        table = pq.read_table(path)
+        yield
     except PermissionError:
         with readable(path):
             raise
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _unreadable(path, error) from error
-    _refuse_bad_text(table, path)
-    check_columns(table, columns, path)
-    return table
+
+
+def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _TEXTS_AT_ONCE) -> Iterator[pa.Table]:
+    """The rows of a parquet file, at most so many at a time, for tables whose texts are too large to be held.
+
+    Args:
+        columns: names of the columns to read; all if None.
+
+    Raises:
+        DataError: missing or unreadable file, text that is not UTF-8.
+    """
+    with _reading(path), pq.ParquetFile(path, buffer_size=_BUFFER) as file:
+        before = 0
+        for batch in file.iter_batches(batch_size=rows, columns=columns):
+            table = pa.Table.from_batches([batch])
+            _refuse_bad_text(table, path, before)
+            before += table.num_rows
+            yield table
 
 
 def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
@@ -293,50 +330,18 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     return DataError(f"not a readable parquet file ({error})", path=path, remedy="write or download the file again")
 
 
-def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable[str], path: Path) -> None:
-    """Check the columns of a table that was read from ``path``; arguments and errors as in :func:`read_parquet`."""
-    types = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
-    for name, expected in types.items():
-        if name not in table.column_names:
-            raise DataError(f"column '{name}' is missing (columns: {', '.join(table.column_names)})", path=path, remedy="add the column")
-        if expected is not None and not _same_kind(table.schema.field(name).type, expected):
-            raise DataError(
-                f"column '{name}' has type {table.schema.field(name).type}, expected {expected}",
-                path=path,
-                remedy="write the column with the right type",
-            )
-
-
-def _same_kind(actual: pa.DataType, expected: pa.DataType) -> bool:
-    if pa.types.is_null(actual):
-        return True
-    for test in (
-        lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or _is_string_dictionary(t),
-        pa.types.is_integer,
-        pa.types.is_floating,
-    ):
-        if test(expected):
-            return bool(test(actual))
-    if pa.types.is_list(expected):
-        return (pa.types.is_list(actual) or pa.types.is_large_list(actual)) and _same_kind(actual.value_type, expected.value_type)
-    return bool(actual == expected)
-
-
-def _is_string_dictionary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type))
-
-
-def read_keyed(path: Path, columns: Mapping[str, pa.DataType] | None = None, key: str = "_id") -> pa.Table:
+def read_keyed(path: Path, columns: Mapping[str, pa.DataType] | None = None, key: str = "_id", without: Container[str] = ()) -> pa.Table:
     """Read a parquet file with one row a key.
 
     Args:
         columns: names and types of further columns that must exist.
         key: the column that no two rows may share a value of.
+        without: as in :func:`read_parquet`.
 
     Raises:
         DataError: what :func:`read_parquet` says, a row without key, or a key that stands in two rows.
     """
-    table = read_parquet(path, {key: pa.string(), **(columns or {})})
+    table = read_parquet(path, {key: pa.string(), **(columns or {})}, without)
     for row, value in unique(enumerate(table[key].to_pylist(), start=1), str, path=path, what=key, remedy="keep one row an id"):
         if value is None:
             raise DataError(f"{key} is null", path=path, row=row, remedy="give the row an id or delete it")
@@ -357,16 +362,11 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if path.suffix != ".parquet":
         yield from json_lines(path)
         return
-    _exists(path)
-    try:
-        with pq.ParquetFile(path) as file:
-            before = 0
-            for batch in file.iter_batches(batch_size=_AT_ONCE):
-                _refuse_bad_text(pa.Table.from_batches([batch]), path, before)
-                yield from enumerate(batch.to_pylist(), start=before + 1)
-                before += batch.num_rows
-    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise _unreadable(path, error) from error
+    before = 0
+    for table in read_batches(path, rows=_AT_ONCE):
+        with _reading(path):
+            yield from enumerate(table.to_pylist(), start=before + 1)
+        before += table.num_rows
 
 
 def unique(

@@ -78,6 +78,28 @@ def test_keys_stand_in_one_row(tmp_path):
         refuse_repeat(seen, ("q", "d"), 3, path=path, what="the pair", remedy="mend")
 
 
+def test_a_table_in_batches_is_the_table(tmp_path):
+    path = tmp_path / "t.parquet"
+    table = pa.table({"_id": [f"d{number}" for number in range(10)], "text": ["x" * number for number in range(10)], "other": range(10)})
+    pq.write_table(table, path, row_group_size=7)
+    batches = list(files.read_batches(path, rows=3))
+    assert [len(batch) for batch in batches] == [3, 3, 3, 1] and pa.concat_tables(batches).equals(table)
+    assert pa.concat_tables(files.read_batches(path, ["text"], rows=4)).equals(table.select(["text"]))
+    assert files.column_names(path) == table.column_names
+    ids = files.read_keyed(path, {"text": pa.string()}, without={"text", "other"})
+    assert ids.equals(table.select(["_id"]))
+    with pytest.raises(DataError, match="column 'text' has type string, expected int64"):
+        files.read_parquet(path, {"text": pa.int64()}, without={"text"})
+
+
+def test_a_batch_names_the_row_of_broken_text(tmp_path):
+    path = tmp_path / "t.parquet"
+    broken = pa.array([b"fine"] * 5 + [b"\xff"], pa.binary()).view(pa.string())
+    pq.write_table(pa.table({"text": broken}), path)
+    with pytest.raises(DataError, match=r"t\.parquet, row 6: column 'text' holds text that is not valid UTF-8"):
+        list(files.read_batches(path, rows=4))
+
+
 def test_json_of_a_user_and_of_the_suite(tmp_path):
     path = tmp_path / "x.json"
     assert files.read_json(path) is None

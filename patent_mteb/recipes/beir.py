@@ -20,7 +20,7 @@ from __future__ import annotations
 import logging
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
@@ -30,10 +30,23 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb.errors import DataError, refuse_repeat
-from patent_mteb.files import check_columns, read_jsonl, read_keyed, table_rows, text_lines, unique, write_jsonl, write_lines, write_parquet
+from patent_mteb.files import (
+    check_columns,
+    column_names,
+    read_batches,
+    read_jsonl,
+    read_keyed,
+    table_rows,
+    text_lines,
+    unique,
+    write_jsonl,
+    write_lines,
+    write_parquet,
+)
 from patent_mteb.metrics.slices import Qrels
+from patent_mteb.patents.corpus import Texts, TitledTexts
 
-__all__ = ["BeirFolder", "metadata_rows", "read_beir", "read_qrels", "write_beir"]
+__all__ = ["BeirFolder", "metadata_rows", "read_beir", "read_qrels", "view_rows", "write_beir"]
 
 logger = logging.getLogger(__name__)
 
@@ -55,15 +68,16 @@ _METADATA = {
 class BeirFolder:
     """The tables of one local directory.
 
-    ``corpus`` maps a document id to (title, text), ``queries`` a query id to its text, both in file order. ``metadata`` and
-    ``views`` are None where the directory has none. ``counts`` holds what was found odd but usable.
+    ``corpus`` maps a document id to (title, text), ``queries`` a query id to its text, both in file order. ``metadata`` is None where
+    the directory has none. ``views`` names the columns of ``views.parquet``, whose texts are read one view at a time
+    (:func:`view_rows`). ``counts`` holds what was found odd but usable.
     """
 
-    corpus: dict[str, tuple[str, str]]
-    queries: dict[str, str]
+    corpus: TitledTexts
+    queries: Texts
     qrels: Qrels
     metadata: pa.Table | None = None
-    views: pa.Table | None = None
+    views: tuple[str, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
 
 
@@ -119,6 +133,13 @@ def _texts(path: Path, what: str, optional: tuple[str, ...] = ()) -> Iterator[tu
     return unique(rows, itemgetter("_id"), path=path, what=f"{what} id", remedy="keep one of the two rows")
 
 
+def _documents(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
+    for number, row in _texts(path, "document", ("title",)):
+        if not row["_id"]:
+            raise DataError("the document id is empty", path=path, row=number, remedy="give the document an id")
+        yield row["_id"], (row["title"], row["text"])
+
+
 def _in_another_form(key: str, known: Iterable[str]) -> str:
     """What to do where an id is known, but written with other code points that look the same; empty where it is not."""
     composed = unicodedata.normalize("NFC", key)
@@ -126,12 +147,39 @@ def _in_another_form(key: str, known: Iterable[str]) -> str:
     return "the id is known in another Unicode form: write all files in one, such as NFC" if alike else ""
 
 
-def _keyed_table(path: Path, known: set[str], counts: dict[str, int]) -> pa.Table | None:
+def _keyed_table(path: Path, known: set[str], counts: dict[str, int], without: Container[str] = ()) -> pa.Table | None:
     if not path.exists():
         return None
-    table = read_keyed(path)
+    table = read_keyed(path, without=without)
     counts[f"rows of {path.name} for unknown ids"] = sum(key not in known for key in table["_id"].to_pylist())
     return table
+
+
+def _views(path: Path, known: set[str], counts: dict[str, int]) -> tuple[str, ...]:
+    names = tuple(name for name in column_names(path) if name != "_id") if path.exists() else ()
+    _keyed_table(path, known, counts, without=names)
+    return names
+
+
+def view_rows(folder: Path, name: str) -> Iterator[tuple[str, str]]:
+    """The ids and texts of one view of ``views.parquet``, as they are read; a null is an empty text.
+
+    Raises:
+        DataError: what :func:`patent_mteb.files.read_batches` says, or the column is no text.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import pyarrow as pa
+        >>> from patent_mteb.recipes.beir import view_rows, write_beir
+        >>> views = pa.table({"_id": ["d1", "q1"], "TA": ["Pump It pumps.", None]})
+        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}}, views=views)
+        >>> list(view_rows(Path("mine"), "TA"))
+        [('d1', 'Pump It pumps.'), ('q1', '')]
+    """
+    path = folder / "views.parquet"
+    for batch in read_batches(path, ["_id", name]):
+        check_columns(batch, {name: pa.string()}, path)
+        yield from zip(batch["_id"].to_pylist(), (text or "" for text in batch[name].to_pylist()), strict=True)
 
 
 def read_beir(folder: Path) -> BeirFolder:
@@ -145,19 +193,15 @@ def read_beir(folder: Path) -> BeirFolder:
         >>> from pathlib import Path
         >>> from patent_mteb.recipes.beir import read_beir, write_beir
         >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}})
-        >>> read_beir(Path("mine")).corpus
+        >>> dict(read_beir(Path("mine")).corpus)
         {'d1': ('Pump', 'It pumps.')}
     """
     corpus_path, queries_path, qrels_path = folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"
     counts: dict[str, int] = {}
-    corpus = {}
-    for number, row in _texts(corpus_path, "document", ("title",)):
-        if not row["_id"]:
-            raise DataError("the document id is empty", path=corpus_path, row=number, remedy="give the document an id")
-        corpus[row["_id"]] = (row["title"], row["text"])
+    corpus = TitledTexts(_documents(corpus_path))
     if not corpus:
         raise DataError("the corpus is empty", path=corpus_path, remedy="write at least one document")
-    queries = {row["_id"]: row["text"] for _, row in _texts(queries_path, "query")}
+    queries = Texts.collected((row["_id"], row["text"]) for _, row in _texts(queries_path, "query"))
     if not queries:
         raise DataError("there are no queries", path=queries_path, remedy="write at least one query")
     qrels, rows = read_qrels(qrels_path)
@@ -192,7 +236,8 @@ def read_beir(folder: Path) -> BeirFolder:
         not any(gain > 0 for gain in qrels.get(query, {}).values()) for query in queries
     )
     known = corpus.keys() | queries.keys()
-    metadata, views = (_keyed_table(folder / name, known, counts) for name in ("metadata.parquet", "views.parquet"))
+    metadata = _keyed_table(folder / "metadata.parquet", known, counts)
+    views = _views(folder / "views.parquet", known, counts)
     counts = {what: number for what, number in counts.items() if number}
     for what, number in counts.items():
         logger.warning("%s: %d %s", folder, number, what)
@@ -227,7 +272,7 @@ def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[dict[str, dict[str,
                 counts["null items in lists of metadata.parquet (left out)"] += len(value) - len(row[name])
     if table is None or "family_id" not in table.column_names:
         counts[f"queries whose own family is not removed: no family_id in {folder.name}/metadata.parquet"] = len(tables.queries)
-    elif without := sum(not rows.get(key, {}).get("family_id") for key in {**tables.corpus, **tables.queries}):
+    elif without := sum(not rows.get(key, {}).get("family_id") for key in tables.corpus.keys() | tables.queries.keys()):
         counts["documents and queries without family_id (their own family is not removed)"] = without
     return rows, dict(counts)
 

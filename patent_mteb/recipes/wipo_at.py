@@ -31,7 +31,7 @@ from patent_mteb.patents import views
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import BuildLog
-from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, write_beir
+from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.label_sets import SPLITS, read_labels, read_taxonomy, refuse_straddling
 from patent_mteb.recipes.parameters import Share
@@ -294,28 +294,27 @@ def check(folder: Path, allow_empty_views: bool = False) -> dict[str, int]:
     counts = tables.counts | odd
     families = {key: row.get("family_id") or "" for key, row in rows.items()}
     refuse_straddling({key: row["split"] for key, row in rows.items() if row.get("split")}, families, folder / "metadata.parquet")
-    if tables.views is not None:
-        keys = tables.views["_id"].to_pylist()
-        for name in sorted(set(tables.views.column_names) - {"_id"}, key=tables.views.column_names.index):
-            empty = [key for key, text in zip(keys, tables.views[name].to_pylist(), strict=True) if not (text or "").strip()]
-            if empty and not allow_empty_views:
-                raise DataError(
-                    f"view {name} is empty for {len(empty)} of {tables.views.num_rows} rows, first for '{empty[0]}'",
-                    path=folder / "views.parquet",
-                    remedy="complete the texts, leave the documents out, or allow empty views",
-                )
-            if empty:
-                counts[f"rows of view {name} without text"] = len(empty)
-    if other := _not_tac(tables):
+    for name in tables.views:
+        filled = {key: bool(text.strip()) for key, text in view_rows(folder, name)}
+        empty = [key for key, found in filled.items() if not found]
+        if empty and not allow_empty_views:
+            raise DataError(
+                f"view {name} is empty for {len(empty)} of {len(filled)} rows, first for '{empty[0]}'",
+                path=folder / "views.parquet",
+                remedy="complete the texts, leave the documents out, or allow empty views",
+            )
+        if empty:
+            counts[f"rows of view {name} without text"] = len(empty)
+    if other := _not_tac(folder, tables):
         counts[f"of {len(tables.queries)} queries have another text in queries.jsonl (which TAC tasks read) than their TAC view"] = other
     return counts | _check_labels(folder, set(tables.corpus), families)
 
 
-def _not_tac(tables: BeirFolder) -> int:
+def _not_tac(folder: Path, tables: BeirFolder) -> int:
     """Queries whose text is not title, abstract and claims, by views.parquet or else by corpus.jsonl; white space apart."""
     texts = {key: views.join_sections(parts) for key, parts in tables.corpus.items() if key in tables.queries}
-    if tables.views is not None and "TAC" in tables.views.column_names:
-        texts |= dict(zip(tables.views["_id"].to_pylist(), tables.views["TAC"].to_pylist(), strict=True))
+    if "TAC" in tables.views:
+        texts |= {key: text for key, text in view_rows(folder, "TAC") if key in tables.queries}
     return sum((texts.get(key) or text).split() != text.split() for key, text in tables.queries.items())
 
 

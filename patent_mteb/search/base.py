@@ -8,19 +8,30 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from mteb.models.model_meta import ModelMeta
+from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.patents.corpus import text_column
 from patent_mteb.search.run import Results, Run, pairs_matrix, ranked_ids
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.abstasks.task_metadata import TaskMetadata
 
-__all__ = ["ArraySearch", "SearchContext", "document_text", "query_texts", "text_dataset"]
+__all__ = [
+    "ArraySearch",
+    "SearchContext",
+    "document_text",
+    "document_texts",
+    "query_texts",
+    "span_end",
+    "text_bytes",
+    "text_dataset",
+]
 
-_ROWS_AT_ONCE = 10_000
-_CHARACTERS_AT_ONCE = 1 << 26
+_ROWS_AT_ONCE = 1000
 
 
 def document_text(row: Mapping[str, Any]) -> str:
@@ -56,41 +67,77 @@ def query_texts(queries: Dataset) -> list[str]:
     return [_query_text(text, instruction) for text, instruction in zip(queries["text"][:], instructions, strict=True)]
 
 
-def text_dataset(columns: Mapping[str, Sequence[Any]]) -> Dataset:
-    """Columns as a data set whose texts may be larger than 2 GiB together (64-bit offsets), converted a few at a time.
-
-    Args:
-        columns: name -> values; those that begin with a string are texts.
+def document_texts(corpus: Dataset) -> Iterator[str]:
+    """The text of every document (:func:`document_text`), one at a time: Python holds no other.
 
     Example:
+        >>> from datasets import Dataset
+        >>> from patent_mteb.search.base import document_texts
+        >>> list(document_texts(Dataset.from_dict({"id": ["a"], "title": ["Pump"], "text": ["A pump is shown."]})))
+        ['Pump A pump is shown.']
+    """
+    names = [name for name in ("title", "text") if name in corpus.column_names]
+    for block in corpus.select_columns(names).with_format("arrow").iter(_ROWS_AT_ONCE):
+        for values in zip(*(block[name] for name in names), strict=True):
+            yield document_text({name: value.as_py() for name, value in zip(names, values, strict=True)})
+
+
+def text_bytes(corpus: Dataset) -> NDArray[np.int64]:
+    """[documents] bytes of each text, without a copy of the texts; 0 for what is no text (a conversation).
+
+    Example:
+        >>> from datasets import Dataset
+        >>> from patent_mteb.search.base import text_bytes
+        >>> text_bytes(Dataset.from_dict({"text": ["pump", "Wärme"]}))
+        array([4, 6])
+    """
+    import pyarrow.compute as pc
+
+    if getattr(corpus.features["text"], "dtype", "") not in ("string", "large_string"):
+        return np.zeros(len(corpus), np.int64)
+    rows = corpus.select_columns(["text"]).with_format("arrow").iter(_ROWS_AT_ONCE)
+    sizes = [pc.fill_null(pc.binary_length(block["text"]), 0).to_numpy() for block in rows]
+    return np.concatenate(sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
+
+
+def span_end(sizes: NDArray[np.int64], start: int, most: int, most_bytes: int) -> int:
+    """Where a span of documents that begins at ``start`` ends: at most so many of them, and of so many bytes, but at least one.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.search.base import span_end
+        >>> sizes = np.array([10, 10, 10, 500])
+        >>> span_end(sizes, 0, 2, 100), span_end(sizes, 0, 9, 100), span_end(sizes, 3, 9, 100)
+        (2, 3, 4)
+    """
+    within = int(np.searchsorted(np.cumsum(sizes[start : start + most]), most_bytes, side="right"))
+    return start + max(within, 1)
+
+
+def text_dataset(columns: Mapping[str, Any]) -> Dataset:
+    """Columns as a data set whose texts may be larger than 2 GiB together (64-bit offsets).
+
+    Args:
+        columns: name -> values: a column of Arrow, which is taken as it is, or a list; one that begins with a string holds texts.
+
+    Example:
+        >>> from patent_mteb.search.base import text_dataset
         >>> text_dataset({"id": ["a", "b"], "text": ["one", "two"]})["text"][:]
         ['one', 'two']
     """
     import pyarrow as pa
     from datasets import Dataset
 
-    table: dict[str, pa.ChunkedArray] = {}
-    same: dict[int, pa.ChunkedArray] = {}  # columns that are one list are one array
-    for name, values in columns.items():
-        if id(values) in same:
-            table[name] = same[id(values)]
-            continue
-        kind = pa.large_string() if len(values) and isinstance(values[0], str) else None
-        blocks = [pa.array(block, kind) for block in _blocks(values, texts=kind is not None)]
-        table[name] = same[id(values)] = pa.chunked_array(blocks or [pa.array([], pa.large_string())])
-    return Dataset(pa.table(table), fingerprint=secrets.token_hex(8))  # datasets would make one by copying the whole table
+    table = pa.table({name: values if isinstance(values, pa.ChunkedArray) else _column(values) for name, values in columns.items()})
+    return Dataset(table, fingerprint=secrets.token_hex(8))  # datasets would make one by copying the whole table
 
 
-def _blocks(values: Sequence[Any], texts: bool) -> Iterator[Sequence[Any]]:
-    """Values a few at a time: by number and, for texts, by size."""
-    start = size = 0
-    for position, value in enumerate(values):
-        size += len(value or "") if texts else 0
-        if size >= _CHARACTERS_AT_ONCE or position + 1 - start == _ROWS_AT_ONCE:
-            yield values[start : position + 1]
-            start, size = position + 1, 0
-    if start < len(values):
-        yield values[start:]
+def _column(values: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    if not len(values) or isinstance(values[0], str):
+        return text_column(values)
+    return pa.chunked_array([pa.array(values[start : start + _ROWS_AT_ONCE]) for start in range(0, len(values), _ROWS_AT_ONCE)])
 
 
 @dataclass(frozen=True)
@@ -172,6 +219,7 @@ class ArraySearch(ABC):
             self.prepare(SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), None, num_proc))
         except BaseException:
             self.corpus = None  # what could not be indexed must not be taken for indexed
+            del self.doc_ids
             raise
 
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
@@ -222,7 +270,7 @@ class ArraySearch(ABC):
         Raises:
             ModelError: no corpus was indexed.
         """
-        if self.corpus is None:
+        if not hasattr(self, "doc_ids"):
             raise ModelError("search was called before index")
         context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
         return self.rank(queries, top_k, context).to_dict()

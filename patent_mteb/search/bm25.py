@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -34,7 +35,7 @@ import numpy as np
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
-from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
+from patent_mteb.search.base import ArraySearch, SearchContext, document_texts, query_texts
 from patent_mteb.search.phases import phase
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.store.settings import LiveIdentity
@@ -45,6 +46,7 @@ TOKEN_PATTERN = r"\w\w+"
 """Finds what the library's own ``(?u)\\b\\w\\w+\\b`` finds, since a match takes all word characters there are, only sooner."""
 _QUERIES_AT_ONCE = 32
 _DOCUMENTS_AT_ONCE = 2048
+_CHARACTERS_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -153,19 +155,12 @@ class BM25Index:
     """
 
     def __init__(self, texts: Iterable[str], settings: BM25Settings) -> None:
-        import scipy.sparse
-
         self._split = _splitter(settings.token_pattern)
         self._terms = _Terms(settings)
         blocks = list(self._counted(texts))
         self._terms.freeze()
-        width = self._terms.size
-        for block in blocks:
-            block.resize(block.shape[0], width)
-        counts = scipy.sparse.vstack(blocks, format="csr") if blocks else scipy.sparse.csr_matrix((0, width), dtype=np.float32)
-        del blocks
-        self.n_docs: int = counts.shape[0]
-        self.weights = self._weighted(counts, settings)
+        self.n_docs: int = sum(block.shape[0] for block in blocks)
+        self.weights = _weighted(blocks, self._terms.size, settings)
 
     def _numbers(self, text: str) -> NDArray[np.int32]:
         words = self._split(text.lower())
@@ -185,30 +180,15 @@ class BM25Index:
 
     def _counted(self, texts: Iterable[str]) -> Iterator[Any]:
         pending: list[str] = []
+        size = 0
         for text in texts:
             pending.append(text)
-            if len(pending) == _DOCUMENTS_AT_ONCE:
-                yield self._matrix(pending)
-                pending = []
+            size += len(text)
+            if len(pending) == _DOCUMENTS_AT_ONCE or size >= _CHARACTERS_AT_ONCE:
+                yield _narrow(self._matrix(pending))
+                pending, size = [], 0
         if pending:
-            yield self._matrix(pending)
-
-    @staticmethod
-    def _weighted(counts: Any, settings: BM25Settings) -> Any:
-        """BM25 weights [terms, documents], in single precision as bm25s keeps them."""
-        n_docs, n_terms = counts.shape
-        lengths = np.asarray(counts.sum(axis=1, dtype=np.float64)).ravel()
-        mean_length = (lengths.mean() if n_docs else 0.0) or 1.0
-        frequency = np.bincount(counts.indices, minlength=n_terms)
-        idf = np.log(1 + (n_docs - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
-        saturation = settings.k1 * ((1 - settings.b) + settings.b * lengths / mean_length)
-        step = 1 << 22
-        for start in range(0, counts.nnz, step):
-            part = slice(start, min(start + step, counts.nnz))
-            documents = np.searchsorted(counts.indptr, np.arange(part.start, part.stop), side="right") - 1
-            tf = counts.data[part].astype(np.float64)
-            counts.data[part] = idf[counts.indices[part]] * (tf / (saturation[documents] + tf))
-        return counts.T.tocsr()
+            yield _narrow(self._matrix(pending))
 
     def scores(self, texts: Sequence[str]) -> Any:
         """Scores of all documents as a SciPy CSR matrix [queries, documents]; what is not stored is 0."""
@@ -218,6 +198,44 @@ class BM25Index:
     def vocabulary_size(self) -> int:
         """Number of distinct terms."""
         return self._terms.size
+
+
+def _narrow(counts: Any) -> Any:
+    """A matrix of frequencies in the smallest type that holds them."""
+    counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
+    return counts
+
+
+def _weighted(blocks: list[Any], n_terms: int, settings: BM25Settings) -> Any:
+    """BM25 weights [terms, documents] of the term frequencies of some documents after the other (SciPy CSR), in single precision as
+    bm25s keeps them. The list is emptied on the way: an entry is held either as a frequency or as a weight, up to one block."""
+    import scipy.sparse
+
+    lengths = np.concatenate([np.zeros(0), *(np.asarray(block.sum(axis=1, dtype=np.float64)).ravel() for block in blocks)])
+    frequency = np.zeros(n_terms, np.int64)
+    for block in blocks:
+        frequency += np.bincount(block.indices, minlength=n_terms)
+    n_docs = len(lengths)
+    mean_length = (lengths.mean() if n_docs else 0.0) or 1.0
+    idf = np.log(1 + (n_docs - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
+    saturation = settings.k1 * ((1 - settings.b) + settings.b * lengths / mean_length)
+    ends = np.concatenate([[0], np.cumsum(frequency)])
+    numbers = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
+    weights, documents, filled = np.empty(ends[-1], np.float32), np.empty(ends[-1], numbers), ends[:-1].copy()
+    first = 0
+    blocks.reverse()
+    while blocks:
+        block = blocks.pop()
+        by_term = block.tocsc()
+        n_rows, held = block.shape[0], np.diff(by_term.indptr)
+        terms = np.repeat(np.arange(len(held)), held)
+        places = np.arange(len(terms)) + (filled[: len(held)] - by_term.indptr[:-1])[terms]
+        tf = by_term.data.astype(np.float64)
+        weights[places] = idf[terms] * (tf / (saturation[first + by_term.indices] + tf))
+        documents[places] = first + by_term.indices
+        filled[: len(held)] += held
+        first += n_rows
+    return scipy.sparse.csr_matrix((weights, documents, ends.astype(numbers)), shape=(n_terms, n_docs))
 
 
 class BM25(LiveIdentity, ArraySearch):
@@ -236,15 +254,26 @@ class BM25(LiveIdentity, ArraySearch):
     """
 
     usual_settings: ClassVar[Mapping[str, Any]] = {"token_pattern": TOKEN_PATTERN}
+    _corpus: weakref.ref[Any] | None = None
 
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
         self.settings = settings
         self.threads = threads or os.cpu_count() or 1
         self.mteb_model_meta = _meta(name, settings)
 
+    @property
+    def corpus(self) -> Any:
+        """The indexed corpus as long as others hold it: the index does without its texts."""
+        return None if self._corpus is None else self._corpus()
+
+    @corpus.setter
+    def corpus(self, corpus: Any) -> None:
+        self._corpus = None if corpus is None else weakref.ref(corpus)
+
     def prepare(self, context: SearchContext) -> None:
+        vars(self).pop("_index", None)  # the last corpus's goes before the next is made
         with phase("index"):
-            self._index = BM25Index((document_text(row) for row in self.corpus), self.settings)
+            self._index = BM25Index(document_texts(self.corpus), self.settings)
         number = {document: position for position, document in enumerate(self.doc_ids)}
         self._rank = np.array([number[document] for document in self.corpus["id"]], np.int64)
 

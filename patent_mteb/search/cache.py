@@ -16,7 +16,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.files import replacing
 from patent_mteb.identity import digest, identity_of
-from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.base import ArraySearch, SearchContext, span_end, text_bytes
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import FirstStage, Run, ranked_ids
 from patent_mteb.store.settings import live_meta
@@ -30,6 +30,10 @@ logger = logging.getLogger(__name__)
 __all__ = ["Cached", "RunCache", "content_of", "search_key"]
 
 
+_ROWS_AT_ONCE = 10_000
+_BYTES_AT_ONCE = 1 << 28
+
+
 def content_of(dataset: Any) -> str:
     """Hash of the rows of a data set: every column, in order.
 
@@ -41,8 +45,10 @@ def content_of(dataset: Any) -> str:
     """
     total = hashlib.blake2b(json.dumps(sorted(dataset.column_names)).encode(), digest_size=16)
     columns = dataset.select_columns(sorted(dataset.column_names)).with_format("arrow")
-    for table in columns.iter(10_000):
-        for batch in table.combine_chunks().to_batches():
+    sizes, end = text_bytes(dataset), 0
+    while end < len(dataset):
+        start, end = end, span_end(sizes, end, _ROWS_AT_ONCE, _BYTES_AT_ONCE)
+        for batch in columns[start:end].combine_chunks().to_batches():
             total.update(batch.serialize())
     return total.hexdigest()
 

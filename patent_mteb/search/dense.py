@@ -22,7 +22,17 @@ from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts, text_dataset
+from patent_mteb.patents.corpus import changed, text_column
+from patent_mteb.search.base import (
+    ArraySearch,
+    SearchContext,
+    document_text,
+    document_texts,
+    query_texts,
+    span_end,
+    text_bytes,
+    text_dataset,
+)
 from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 
@@ -98,7 +108,7 @@ class DenseSearch(ArraySearch):
     def prepare(self, context: SearchContext) -> None:
         number = {document: position for position, document in enumerate(self.doc_ids)}
         self._number = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
-        self._bytes = _text_bytes(self.corpus)
+        self._bytes = text_bytes(self.corpus)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         query_ids = queries["id"][:]
@@ -125,7 +135,7 @@ class DenseSearch(ArraySearch):
             last = first
             with self._phase("Encoding corpus", context):
                 while last < size and (not chunks or (_is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)):
-                    part = range(last, _chunk_end(self._bytes, last))
+                    part = range(last, span_end(self._bytes, last, CHUNK_DOCUMENTS, CHUNK_BYTES))
                     chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
                     last = part.stop
             yield self._number[first:last], chunks
@@ -279,29 +289,15 @@ def _loader(table: Dataset, context: SearchContext) -> DataLoader[Any]:
     return DataLoader(table, batch_size=context.encode_kwargs.get("batch_size", 32), num_workers=workers)
 
 
-def _text_bytes(corpus: Dataset) -> NDArray[np.int64]:
-    """[documents] bytes of each text, without a copy of the texts."""
-    import pyarrow.compute as pc
-
-    rows = corpus.select_columns(["text"]).with_format("arrow").iter(1000)
-    sizes = [pc.fill_null(pc.binary_length(block["text"]), 0).to_numpy() for block in rows]
-    return np.concatenate(sizes).astype(np.int64) if sizes else np.zeros(0, np.int64)
-
-
-def _chunk_end(sizes: NDArray[np.int64], start: int) -> int:
-    """Where the chunk of documents that begins at ``start`` ends: fewer of them where their texts are larger than a chunk may be."""
-    within = int(np.searchsorted(np.cumsum(sizes[start : start + CHUNK_DOCUMENTS]), CHUNK_BYTES, side="right"))
-    return start + max(within, 1)
-
-
 def _corpus_table(corpus: Dataset) -> Dataset:
-    """The columns that mteb's encoders get of documents."""
-    columns = {name: corpus[name][:] for name in ("id", "text", "title") if name in corpus.column_names}
-    rows = (dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True))
-    texts = [document_text(row) for row in rows]
-    table = {"id": columns["id"], "text": texts, "body": texts if texts == columns["text"] else columns["text"]}
-    if "title" in columns and None not in columns["title"]:
-        table["title"] = columns["title"]
+    """The columns that mteb's encoders get of documents; the texts are those of the corpus, not copies, where they are read as they are."""
+    given = corpus.with_format("arrow")[:]
+    body = given["text"]
+    titled = "title" in given.column_names
+    text = text_column(document_texts(corpus)) if titled else changed(body, lambda text: document_text({"text": text}))
+    table = {"id": given["id"], "text": text, "body": body}
+    if titled and not given["title"].null_count:
+        table["title"] = given["title"]
     return text_dataset(table)
 
 

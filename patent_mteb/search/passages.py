@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, digest
 from patent_mteb.search.aggregation import AGGREGATES, aggregate
-from patent_mteb.search.base import ArraySearch, SearchContext, query_texts
+from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, span_end, text_bytes
 from patent_mteb.search.bm25 import BM25, BM25Index
 from patent_mteb.search.cache import RunCache, content_of, search_key
 from patent_mteb.search.dense import is_encoder, score_array
@@ -51,6 +51,9 @@ from patent_mteb.search.splitting import Splitter, TokenWindows, inner_models, t
 __all__ = ["Passages"]
 
 logger = logging.getLogger(__name__)
+
+_DOCUMENTS_AT_ONCE = 64
+_BYTES_AT_ONCE = 1 << 24
 
 
 def _warn_of_truncation(model: Any, tokens: int) -> None:
@@ -262,6 +265,7 @@ class Passages(ArraySearch):
     def prepare(self, context: SearchContext) -> None:
         number = {document: position for position, document in enumerate(self.doc_ids)}
         self._rank = np.array([number[document] for document in self.corpus["id"]], np.int64)
+        self._bytes = text_bytes(self.corpus)
         self._corpus_content = "" if self._cache is None else content_of(self.corpus)
 
     def _chunks(self, wanted: NDArray[np.int64] | None) -> Iterator[_Chunk]:
@@ -270,8 +274,10 @@ class Passages(ArraySearch):
         passages: list[str] = []
         starts: list[int] = []
         docs: list[int] = []
-        for start in range(0, len(visible), 64):
-            chosen = visible[start : start + 64]
+        sizes, end = self._bytes[visible], 0
+        while end < len(visible):
+            start, end = end, span_end(sizes, end, _DOCUMENTS_AT_ONCE, _BYTES_AT_ONCE)
+            chosen = visible[start:end]
             columns = self.corpus[chosen.tolist()]
             rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
             with phase("split"):

@@ -8,12 +8,13 @@ each document was found by.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from patent_mteb.patents.corpus import text_column
 from patent_mteb.search.base import ArraySearch, SearchContext, text_dataset
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run, ranked_ids
@@ -56,19 +57,23 @@ class BestSection(ArraySearch):
         self._system = engine(model)
 
     def prepare(self, context: SearchContext) -> None:
-        texts: dict[str, str] = {}
         owner: dict[str, tuple[str, int]] = {}
         self._rows: dict[str, list[str]] = {}
-        for document, sections in zip(self.corpus["id"], self.corpus["sections"], strict=True):
-            for section, text in enumerate(sections):
-                if self.missing or text.strip():
-                    row = f"{document}#{section}"
-                    owner[row], texts[row] = (document, section), text
-                    self._rows.setdefault(document, []).append(row)
+
+        def texts() -> Iterator[str]:
+            for document, sections in zip(self.corpus["id"], self.corpus["sections"], strict=True):
+                for section, text in enumerate(sections):
+                    if self.missing or text.strip():
+                        row = f"{document}#{section}"
+                        owner[row] = (document, section)
+                        self._rows.setdefault(document, []).append(row)
+                        yield text
+
+        column = text_column(texts())
         self._most = max(map(len, self._rows.values()), default=1)
-        self._sections = text_dataset({"id": list(texts), "text": list(texts.values())})
+        self._sections = text_dataset({"id": list(owner), "text": column})
         number = {document: position for position, document in enumerate(self.doc_ids)}
-        found = [owner[row] for row in ranked_ids(texts)]
+        found = [owner[row] for row in ranked_ids(owner)]
         self._document = np.array([number[document] for document, _ in found] + [-1], np.int32)
         self._section = np.array([section for _, section in found] + [-1], np.int32)
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import math
 import os
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -26,6 +26,7 @@ __all__ = [
     "TRUNCATED_VARIABLE",
     "ids_of",
     "label_names",
+    "once",
     "read_once",
     "refuse_constant",
     "refuse_contradictions",
@@ -38,6 +39,7 @@ __all__ = [
     "texts_of",
 ]
 
+_Value = TypeVar("_Value")
 
 TRUNCATED_VARIABLE = "PATENT_MTEB_TRUNCATED"
 
@@ -90,8 +92,26 @@ def refuse_contradictions(keys: Sequence[tuple[str, ...]], values: Sequence[str]
     say(path, {f"rows give a {what} again, alike": len(values) - len(first)})
 
 
-def read_once(path: Path, columns: Mapping[str, pa.DataType], key: str) -> tuple[pa.Table, int]:
+def once(rows: Iterable[tuple[str, _Value]]) -> Iterator[tuple[str, _Value]]:
+    """The first of the rows of each key.
+
+    Example:
+        >>> from patent_mteb.tasks.checks import once
+        >>> list(once([("a", 1), ("b", 2), ("a", 1)]))
+        [('a', 1), ('b', 2)]
+    """
+    seen: set[str] = set()
+    for key, value in rows:
+        if key not in seen:
+            seen.add(key)
+            yield key, value
+
+
+def read_once(path: Path, columns: Mapping[str, pa.DataType], key: str, without: Container[str] = ()) -> tuple[pa.Table, int]:
     """Read a parquet file with one row a key, whatever type the key is written in; a row that is there twice is taken once.
+
+    Args:
+        without: columns that are checked and compared, and not kept.
 
     Returns:
         the table, its keys as strings, and how many rows were there again.
@@ -109,18 +129,31 @@ def read_once(path: Path, columns: Mapping[str, pa.DataType], key: str) -> tuple
         >>> table["id"].to_pylist(), again
         (['7', '8'], 1)
     """
-    table = files.read_parquet(path, {key: None, **columns})
+    table = files.read_parquet(path, {key: None, **columns}, without)
     names = ids_of(table, key, path)
     table = table.set_column(table.column_names.index(key), key, pa.array(names, pa.string()))
     first: dict[str, int] = {}
-    for row, name in enumerate(names):
-        known = first.setdefault(name, row)
-        if known != row and table.slice(known, 1).to_pylist() != table.slice(row, 1).to_pylist():
+    again = {row: known for row, name in enumerate(names) if (known := first.setdefault(name, row)) != row}
+    content = _rows(path, {*again, *again.values()})
+    for row, known in again.items():
+        if content[known] != content[row]:
+            name = names[row]
             problem = f"{key} '{name}' occurs twice (first in row {known + 1}), with other content"
             raise DataError(problem, path=path, row=row + 1, remedy="keep one row an id")
     if len(first) == len(names):
         return table, 0
     return table.filter(pa.array([first[name] == row for row, name in enumerate(names)])), len(names) - len(first)
+
+
+def _rows(path: Path, wanted: Set[int]) -> dict[int, dict[str, Any]]:
+    """Some rows of a parquet file, by number from 0."""
+    found: dict[int, dict[str, Any]] = {}
+    before = 0
+    for batch in files.read_batches(path) if wanted else ():
+        inside = range(before, before + batch.num_rows)
+        found |= {row: batch.slice(row - before, 1).to_pylist()[0] for row in wanted if row in inside}
+        before += batch.num_rows
+    return found
 
 
 def say(place: Path, counts: Mapping[str, int]) -> None:

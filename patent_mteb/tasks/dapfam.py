@@ -11,9 +11,10 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,10 +28,11 @@ from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
+from patent_mteb.patents.corpus import Texts
 from patent_mteb.search.base import document_text
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import ids_of, read_once, refuse_truncated, refuse_unscorable, say
+from patent_mteb.tasks.checks import ids_of, once, read_once, refuse_truncated, refuse_unscorable, say
 from patent_mteb.tasks.paper import without_self
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
@@ -128,7 +130,10 @@ _TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
 
 @dataclass(frozen=True)
 class Tables:
-    """The three published tables, checked. ``judged`` maps (query, document) to (gain, domain_rel), in file order."""
+    """The three published tables, checked, without their texts, which are read view by view (:func:`view_texts`).
+
+    ``judged`` maps (query, document) to (gain, domain_rel), in file order.
+    """
 
     corpus: pa.Table
     queries: pa.Table
@@ -150,13 +155,14 @@ def read_tables(source: Source) -> Tables:
             ``domain_rel``, without a score, positive and not in a domain, or given twice with different values.
     """
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
-    corpus, documents_again = read_once(paths["corpus"], _TEXT_COLUMNS, "relevant_id")
-    queries, queries_again = read_once(paths["queries"], _TEXT_COLUMNS, "query_id")
+    corpus, documents_again = read_once(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
+    queries, queries_again = read_once(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
     counts = Counter({"documents repeat an earlier one": documents_again, "queries repeat an earlier one": queries_again})
     for name, table, again in (("corpus", corpus, documents_again), ("queries", queries, queries_again)):
         refuse_truncated(source, f"{name}.parquet", table.num_rows + again)
-        for column in _TEXT_COLUMNS:
-            counts[f"rows of {name} have no {column}"] = _without_text(table[column])
+        for batch in files.read_batches(paths[name], list(_TEXT_COLUMNS)):
+            for column in _TEXT_COLUMNS:
+                counts[f"rows of {name} have no {column}"] += _without_text(batch[column])
     relations = files.read_parquet(
         paths["qrels_all"],
         {"query_id": None, "relevant_id": None, "relevance_score": None, "domain_rel": pa.string()},
@@ -208,6 +214,10 @@ def tagged_texts(table: pa.Table, view: str) -> list[str]:
     ]
 
 
+Compose = Callable[[pa.Table, str], list[str]]
+"""(rows, view) -> the text of each."""
+
+
 def texts(table: pa.Table, view: str) -> list[str]:
     """The texts of one view, row by row.
 
@@ -235,7 +245,7 @@ def texts(table: pa.Table, view: str) -> list[str]:
     ]
 
 
-def mteb_texts(table: pa.Table, view: str, *, document: bool) -> list[str]:
+def _mteb_texts(table: pa.Table, view: str, *, document: bool) -> list[str]:
     """The texts of one view as mteb's encoders read those of mteb's own DAPFAM tasks."""
     columns = {name: table[name].to_pylist() for name in SECTIONS[view]}
     title = columns.pop("title_en") if document else [""] * table.num_rows
@@ -243,6 +253,22 @@ def mteb_texts(table: pa.Table, view: str, *, document: bool) -> list[str]:
     if not document:
         return joined
     return [document_text({"title": name, "text": text}) for name, text in zip(title, joined, strict=True)]
+
+
+def view_texts(path: Path, key: str, view: str, compose: Compose = texts) -> Texts:
+    """The texts of one view of a table's rows by id, composed as they are read: no other text is held.
+
+    Args:
+        path: ``corpus.parquet`` or ``queries.parquet``; a row that is there again counts once.
+        key: the column of ids.
+
+    Raises:
+        DataError: what :func:`texts` says.
+    """
+    columns = None if view == "Keywords" else [key, *(("claims_text",) if view == "Claim1" else SECTIONS[view])]
+    batches = files.read_batches(path, columns)
+    rows = (pair for batch in batches for pair in zip(ids_of(batch, key, path), compose(batch, view), strict=True))
+    return Texts.collected(once(rows))
 
 
 class DAPFAMRetrieval(PatentRetrieval):
@@ -262,14 +288,15 @@ class DAPFAMRetrieval(PatentRetrieval):
         tables = read_tables(self.source)
         names = tables.corpus["relevant_id"].to_pylist()
         asking = tables.queries["query_id"].to_pylist()
-        corpus = dict(zip(names, self._texts(tables.corpus, self.pair.corpus, document=True), strict=True))
+        compose = (partial(_mteb_texts, document=True), partial(_mteb_texts, document=False)) if self.pair.as_mteb else (texts, texts)
+        corpus, queries = self._texts(*compose)
         whole = {query: {document: gain for document, (gain, _) in pairs.items() if gain} for query, pairs in tables.judged.items()}
         (qrels, parts), (paper_qrels, paper_parts) = (self._domain(judged, tables) for judged in (without_self(whole), whole))
         which = f" {self.pair.domain.upper()}" if self.pair.domain else ""
         refuse_unscorable(qrels, self.source.path("qrels_all.parquet"), f"no{which} relation is positive")
         return RetrievalTables(
             corpus=corpus,
-            queries=dict(zip(asking, self._texts(tables.queries, self.pair.query, document=False), strict=True)),
+            queries=queries,
             qrels=qrels,
             slices=parts,
             hidden={query: frozenset((query,)) for query in asking if query in corpus},
@@ -283,13 +310,13 @@ class DAPFAMRetrieval(PatentRetrieval):
         """The data of the split, with section tags for the models that read them."""
         if not reads_section_tags(model.mteb_model_meta):
             return data_split
-        tables = read_tables(self.source)
-        corpus = dict(zip(tables.corpus["relevant_id"].to_pylist(), tagged_texts(tables.corpus, self.pair.corpus), strict=True))
-        queries = dict(zip(tables.queries["query_id"].to_pylist(), tagged_texts(tables.queries, self.pair.query), strict=True))
+        corpus, queries = self._texts(tagged_texts, tagged_texts)
         return replace(self.tables, corpus=corpus, queries=queries).split()
 
-    def _texts(self, table: pa.Table, view: str, *, document: bool) -> list[str]:
-        return mteb_texts(table, view, document=document) if self.pair.as_mteb else texts(table, view)
+    def _texts(self, of_documents: Compose, of_queries: Compose) -> tuple[Texts, Texts]:
+        """Texts of the corpus and of the queries."""
+        corpus = view_texts(self.source.path("corpus.parquet"), "relevant_id", self.pair.corpus, of_documents)
+        return corpus, view_texts(self.source.path("queries.parquet"), "query_id", self.pair.query, of_queries)
 
     def _domain(self, judged: slices.Qrels, tables: Tables) -> tuple[slices.Qrels, dict[str, slices.Qrels]]:
         """The judgements of the task's domain, and IN and OUT as slices where the task is on all."""

@@ -23,6 +23,7 @@ from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import Judged, retrieval_scores
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.models.section_tags import reads_section_tags
+from patent_mteb.patents.corpus import Texts, text_column
 from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, text_dataset
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
@@ -50,7 +51,8 @@ class RetrievalTables:
     ``hidden`` holds the documents that a query must not retrieve (its own family), ``slices`` the judgements of each named slice,
     ``unformed`` the slices that the data cannot form, with the reason, ``codes`` the IPC codes of documents and queries where they
     are known, and ``categories`` the citation category of judged pairs where it is known. ``paper_qrels`` and ``paper_slices`` are
-    the judgements that the paper's evaluator takes, where it takes others (those of a query on itself).
+    the judgements that the paper's evaluator takes, where it takes others (those of a query on itself). The texts of the corpus are
+    held once (:class:`~patent_mteb.patents.corpus.Texts`), here and in what mteb gets.
     """
 
     corpus: Mapping[str, str]
@@ -66,15 +68,18 @@ class RetrievalTables:
     paper_qrels: Qrels = field(default_factory=dict)
     paper_slices: Mapping[str, Qrels] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "corpus", Texts.of(self.corpus))
+
     def split(self) -> RetrievalSplitData:
-        """The corpus, and the queries that have a relevant document, in mteb's form."""
-        columns: dict[str, list[Any]] = {"id": list(self.corpus), "text": list(self.corpus.values())}
+        """The corpus, and the queries that have a relevant document, in mteb's form; the texts of documents are not copied."""
+        columns: dict[str, Any] = {"id": list(self.corpus), "text": Texts.of(self.corpus).column}
         for name, values in self.document_columns.items():
             columns[name] = [values[key] for key in self.corpus]
         scored = {query: judged for query, judged in self.qrels.items() if any(gain > 0 for gain in judged.values())}
         return RetrievalSplitData(
             corpus=text_dataset(columns),
-            queries=text_dataset({"id": list(scored), "text": [self.queries[query] for query in scored]}),
+            queries=text_dataset({"id": list(scored), "text": text_column(self.queries[query] for query in scored)}),
             relevant_docs=scored,
             top_ranked=None,
         )
@@ -108,6 +113,11 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
         """Where queries have sections like documents: their texts as this model reads them, by section and query."""
         return {}
+
+    def unload_data(self) -> None:
+        """Let the data go, the texts in the tables included: other tasks are still to come."""
+        super().unload_data()
+        self.__dict__.pop("tables", None)
 
     def system(self, model: MTEBModels) -> ArraySearch:
         """How this task searches with a model."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,8 +21,9 @@ from patent_mteb.data.sources import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
-from patent_mteb.patents import ipc, views
+from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
+from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
@@ -98,17 +99,21 @@ PARTS = {"Clms": ("claim",), "Iclms": ("claim",), "Ab": ("abstract",), "Desc": (
 
 @dataclass(frozen=True)
 class Folder:
-    """The benchmark's directory with what the slices need, worked out once for all tasks."""
+    """The benchmark's directory with the texts of its documents and what the slices need, worked out once for all tasks.
+
+    ``representations`` names the columns of ``queries.parquet``, which are read one at a time.
+    """
 
     tables: beir.BeirFolder
-    texts: pa.Table
+    documents: Texts
+    representations: tuple[str, ...]
     hidden: dict[str, frozenset[str]]
     slices: dict[str, slices.Qrels]
     unformed: dict[str, str]
     codes: dict[str, list[str]]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def read_folder(folder: Path, revision: str) -> Folder:
     """Read and check the benchmark's directory; ``revision`` keeps two states of one directory apart.
 
@@ -118,7 +123,7 @@ def read_folder(folder: Path, revision: str) -> Folder:
     """
     tables = beir.read_beir(folder)
     counts: Counter[str] = Counter()
-    texts = _representations(folder / "queries.parquet", tables, counts)
+    names = _representations(folder / "queries.parquet", tables, counts)
     rows, odd = beir.metadata_rows(folder, tables)
     counts.update(odd)
     positive = slices.positive(tables.qrels)
@@ -127,7 +132,8 @@ def read_folder(folder: Path, revision: str) -> Folder:
         logger.warning("%s: %d %s", folder, number, what)
     return Folder(
         tables,
-        texts,
+        tables.corpus.joined(),
+        names,
         slices.own_family({key: row.get("family_id") or "" for key, row in rows.items()}, tables.queries, tables.corpus),
         parts,
         unformed,
@@ -135,15 +141,20 @@ def read_folder(folder: Path, revision: str) -> Folder:
     )
 
 
-def _representations(path: Path, tables: beir.BeirFolder, counts: Counter[str]) -> pa.Table:
-    texts = files.read_keyed(path)
-    files.check_columns(texts, {name: pa.string() for name in REPRESENTATIONS if name in texts.column_names}, path)
-    for row, key in enumerate(texts["_id"].to_pylist(), start=1):
+def _representations(path: Path, tables: beir.BeirFolder, counts: Counter[str]) -> tuple[str, ...]:
+    names = files.column_names(path)
+    table = files.read_keyed(path, {name: pa.string() for name in REPRESENTATIONS if name in names}, without=set(names) - {"_id"})
+    for row, key in enumerate(table["_id"].to_pylist(), start=1):
         if key not in tables.queries:
             raise DataError(f"unknown query '{key}'", path=path, row=row, remedy="add it to queries.jsonl or delete the row")
-    if without := len(tables.queries) - texts.num_rows:
+    if without := len(tables.queries) - table.num_rows:
         counts["queries without a row in queries.parquet"] = without
-    return texts
+    return tuple(names)
+
+
+def _representation(path: Path, name: str) -> Iterator[tuple[str, str]]:
+    for batch in files.read_batches(path, ["_id", name]):
+        yield from zip(batch["_id"].to_pylist(), (text or "" for text in batch[name].to_pylist()), strict=True)
 
 
 def _slices(
@@ -241,10 +252,9 @@ class SophiaRetrieval(PatentRetrieval):
         path = self.source.path()
         folder = read_folder(path, self.source.revision)
         queries = self._queries(folder, path)
-        corpus = {key: views.join_sections(parts) for key, parts in folder.tables.corpus.items()}
         kept = {name: {query: judged for query, judged in part.items() if query in queries} for name, part in folder.slices.items()}
         return RetrievalTables(
-            corpus=corpus,
+            corpus=folder.documents,
             queries=queries,
             qrels={query: judged for query, judged in folder.tables.qrels.items() if query in queries},
             slices={name: part for name, part in kept.items() if part},
@@ -254,20 +264,20 @@ class SophiaRetrieval(PatentRetrieval):
             query_codes=folder.codes,
         )
 
-    def _queries(self, folder: Folder, path: Path) -> dict[str, str]:
+    def _queries(self, folder: Folder, path: Path) -> Texts:
         name = self.representation
         judged = [query for query, found in folder.tables.qrels.items() if any(gain > 0 for gain in found.values())]
         if name == "Tacd":
             texts = folder.tables.queries
-        elif name in folder.texts.column_names:
-            texts = dict(zip(folder.texts["_id"].to_pylist(), folder.texts[name].to_pylist(), strict=True))
+        elif name in folder.representations:
+            texts = Texts.collected(_representation(path / "queries.parquet", name))
         else:
             raise DataError(
                 f"the query representation {name} is missing",
                 path=path / "queries.parquet",
                 remedy=f"write column '{name}', or leave out the task {self.metadata.name}",
             )
-        queries = {query: text for query in judged if (text := (texts.get(query) or "").strip())}
+        queries = Texts.collected((query, text) for query in judged if (text := texts.get(query, "").strip()))
         if not queries:
             raise DataError(
                 f"no query has the representation {name}",

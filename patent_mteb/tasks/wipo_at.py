@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from patent_mteb import files
 from patent_mteb.data.sources import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.models.section_tags import reads_section_tags
-from patent_mteb.patents import views
+from patent_mteb.patents.corpus import Texts
 from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import cluster, single_label
 from patent_mteb.protocols.knn import knn
@@ -126,16 +124,18 @@ CELLS = (
 
 @dataclass(frozen=True)
 class Folder:
-    """The benchmark's directory with what the slices need, worked out once for all tasks."""
+    """The benchmark's directory with the texts of its documents (title and text) and what the slices need, worked out once for all
+    tasks."""
 
     tables: beir.BeirFolder
+    documents: Texts
     hidden: dict[str, frozenset[str]]
     slices: dict[str, slices.Qrels]
     unformed: dict[str, str]
     codes: dict[str, list[str]]
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def read_folder(folder: Path, revision: str) -> Folder:
     """Read the benchmark's directory; ``revision`` keeps two states of one directory apart."""
     tables = beir.read_beir(folder)
@@ -144,6 +144,7 @@ def read_folder(folder: Path, revision: str) -> Folder:
     parts, unformed = _slices(tables, rows)
     return Folder(
         tables,
+        tables.corpus.joined(),
         slices.own_family({key: row.get("family_id") or "" for key, row in rows.items()}, tables.queries, tables.corpus),
         parts,
         unformed,
@@ -187,8 +188,8 @@ class CitationRetrieval(PatentRetrieval):
 
     def load_tables(self) -> RetrievalTables:
         folder = read_folder(self.source.path(), self.source.revision)
-        corpus = _view(folder.tables, self.cell.corpus, folder.tables.corpus, self.source.path())
-        queries = _view(folder.tables, self.cell.query, folder.tables.queries, self.source.path())
+        corpus = _view(folder, self.cell.corpus, folder.tables.corpus, self.source.path())
+        queries = _view(folder, self.cell.query, folder.tables.queries, self.source.path())
         return RetrievalTables(
             corpus=corpus,
             queries=queries,
@@ -210,34 +211,31 @@ class CitationRetrieval(PatentRetrieval):
     def _tagged(self, texts: Mapping[str, str], view: str) -> dict[str, str]:
         if view in PARTS_OF_VIEW:
             return tagged_texts(texts, PARTS_OF_VIEW[view])
-        folder = self.source.path()
-        tables = read_folder(folder, self.source.revision).tables
+        place = self.source.path()
+        folder = read_folder(place, self.source.revision)
         known = {
-            name: _view(tables, column, texts, folder)
+            name: _view(folder, column, texts, place)
             for name, column in BEHIND_THE_TITLE.get(view, {}).items()
-            if tables.views is not None and column in tables.views.column_names
+            if column in folder.tables.views
         }
         return {key: tagged_by_ends(text, {name: part[key] for name, part in known.items()}) for key, text in texts.items()}
 
 
-def _view(tables: beir.BeirFolder, name: str, keys: Mapping[str, Any], folder: Path) -> dict[str, str]:
+def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Texts:
+    """The texts of one view of documents or queries; no text of another view is held."""
     if name == "TAC":
-        if keys is tables.queries:
-            return dict(tables.queries)
-        return {key: views.join_sections(parts) for key, parts in tables.corpus.items()}
-    path = folder / "views.parquet"
-    if tables.views is None or name not in tables.views.column_names:
+        return folder.documents if keys is folder.tables.corpus else folder.tables.queries
+    path = place / "views.parquet"
+    if name not in folder.tables.views:
         raise DataError(f"the text view {name} is missing", path=path, remedy=f"write column '{name}', or leave out tasks that need it")
-    files.check_columns(tables.views, {name: pa.string()}, path)
-    texts = dict(zip(tables.views["_id"].to_pylist(), tables.views[name].to_pylist(), strict=True))
+    texts = Texts.collected((key, text) for key, text in beir.view_rows(place, name) if key in keys)
     missing = [key for key in keys if key not in texts]
     if missing:
         raise DataError(
             f"{len(missing)} documents or queries have no row, first '{missing[0]}'", path=path, remedy="write one row for each"
         )
-    view = {key: texts[key] or "" for key in keys}
-    say(path, {f"of {len(view)} rows have an empty view {name}": sum(not text.strip() for text in view.values())})
-    return view
+    say(path, {f"of {len(texts)} rows have an empty view {name}": sum(not text.strip() for text in texts.values())})
+    return texts.ordered(keys)
 
 
 INSTRUCTION = "Given a patent, retrieve patents that it cites"

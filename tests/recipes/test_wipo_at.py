@@ -10,7 +10,7 @@ from worlds import TEN_PATENTS as PATENTS
 
 from patent_mteb import sample
 from patent_mteb.errors import DataError
-from patent_mteb.files import table_rows
+from patent_mteb.files import read_keyed, table_rows
 from patent_mteb.patents.records import Citation, ExpertSummary
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import read_beir
@@ -50,7 +50,7 @@ def test_citations_are_between_families_and_reach_every_document(built):
 
 def test_views_are_the_columns_of_table_1(built):
     root, _ = built
-    rows = table_rows(read_beir(root / "WIPO-AT").views)
+    rows = table_rows(read_keyed(root / "WIPO-AT" / "views.parquet"))
     claims = "1. A device US1A. 2. The device of claim 1, smaller."
     dwpi = "Expert title US1A detail novelty use advantage focus"
     assert rows["US1A"] == {
@@ -143,7 +143,7 @@ def test_patents_without_expert_text_get_no_dwpi_view(tmp_path):
 
     bare = [replace(one, expert=ExpertSummary()) for one in PATENTS]
     log = wipo_at.build(bare, CITATIONS, tmp_path)
-    assert read_beir(tmp_path / "WIPO-AT").views.column_names == ["_id", "TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull"]
+    assert read_beir(tmp_path / "WIPO-AT").views == ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull")
     assert any("DWPITA" in step.note for step in log.steps)
 
 

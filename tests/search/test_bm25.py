@@ -1,14 +1,18 @@
+import gc
 import math
 import re
+import weakref
 
 import bm25s
 import mteb
 import numpy as np
 import pytest
 import Stemmer
+from datasets import Dataset
 from searching import METADATA, failures, ranking
 
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.search import bm25 as bm25_module
 from patent_mteb.search.base import document_text, query_texts
 from patent_mteb.search.bm25 import BM25, BM25_METAS, SETTINGS, BM25Index, BM25Settings, bm25
 
@@ -68,6 +72,24 @@ def test_scores_are_those_of_the_library(settings):
     assert expected.max() > 1
 
 
+@pytest.mark.parametrize(("documents", "characters"), [(1, 1 << 24), (7, 1 << 24), (2048, 300)])
+def test_weights_do_not_depend_on_blocks(documents, characters, monkeypatch):
+    texts = zipf_texts(150, seed=5)
+    whole = BM25Index(texts, SETTINGS["dapfam"]).weights
+    monkeypatch.setattr(bm25_module, "_DOCUMENTS_AT_ONCE", documents)
+    monkeypatch.setattr(bm25_module, "_CHARACTERS_AT_ONCE", characters)
+    parts = BM25Index(texts, SETTINGS["dapfam"]).weights
+    for name in ("data", "indices", "indptr"):
+        assert np.array_equal(getattr(parts, name), getattr(whole, name)), name
+
+
+def test_frequencies_beyond_a_byte_and_two_count_in_full():
+    settings = BM25Settings(k1=1e6, b=0, stemmer=None)
+    index = BM25Index(["pump " * times for times in (200, 300, 70_000)], settings)
+    expected = np.log(1 + 0.5 / 3.5) * np.array([times / (1e6 + times) for times in (200, 300, 70_000)])
+    assert index.scores(["pump"]).toarray()[0] == pytest.approx(expected, rel=1e-6)
+
+
 def test_a_case_worked_out():
     # Three documents of 2, 2 and 4 tokens ("the" is a stop word, "blades" and "blade" are one term), mean length 8 / 3.
     corpus = {"d1": "the blade rotor", "d2": "wind wind", "d3": "rotor blades blade tower"}
@@ -110,6 +132,20 @@ def test_a_corpus_without_terms(texts):
     index = BM25Index(texts, SETTINGS["bm25s"])
     assert index.scores(["rotor"]).shape == (1, len(texts))
     assert index.scores(["rotor"]).nnz == 0
+
+
+def test_the_texts_of_an_indexed_corpus_can_go():
+    corpus = Dataset.from_dict({"id": ["d1", "d2"], "text": ["a pump", "a lens"]})
+    model, held = bm25("dapfam"), weakref.ref(corpus)
+    where = {"task_metadata": METADATA, "hf_split": "test", "hf_subset": "default", "encode_kwargs": {}}
+    with pytest.raises(ModelError, match="before index"):
+        model.search(corpus, top_k=2, **where)
+    model.index(corpus, **where)
+    assert model.corpus is corpus
+    del corpus
+    gc.collect()
+    assert held() is None and model.corpus is None
+    assert list(model.search(Dataset.from_dict({"id": ["q"], "text": ["lens"]}), top_k=2, **where)["q"]) == ["d2"]
 
 
 def test_threads_do_not_change_the_ranking():
