@@ -138,7 +138,7 @@ def _same_kind(actual: pa.DataType, expected: pa.DataType) -> bool:
     if pa.types.is_null(actual):
         return True
     for test in (
-        lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or _is_string_dictionary(t),
+        lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t) or _is_string_dictionary(t),
         pa.types.is_integer,
         pa.types.is_floating,
     ):

@@ -29,6 +29,8 @@ BASE = "what tasks are made of; a task is asked for by its name"
 INNER = "the inner loop of DenseSearch, which has an example"
 WITHOUT_EXAMPLE = {
     "patent_mteb.protocols.zero_shot.cross_encoder_scorer": WEIGHTS,
+    "patent_mteb.models.zero_shot.load_gliner2": WEIGHTS,
+    "patent_mteb.models.zero_shot.load_nli": WEIGHTS,
     "patent_mteb.models.registry.PatentEncoder": WEIGHTS,
     "patent_mteb.models.registry.load_plain": WEIGHTS,
     "patent_mteb.models.robustness.pruned": WEIGHTS,

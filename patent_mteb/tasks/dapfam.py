@@ -142,7 +142,8 @@ class Tables:
 
 def _without_text(column: pa.ChunkedArray) -> int:
     """Rows that are null or empty, counted without making Python strings of the others."""
-    empty = pc.equal(pc.binary_length(column), 0) if _is_text(column.type) and not pa.types.is_null(column.type) else None
+    plain = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+    empty = pc.equal(pc.binary_length(plain), 0) if _is_text(column.type) and not pa.types.is_null(column.type) else None
     return int(column.null_count + ((empty is not None and pc.sum(empty).as_py()) or 0))
 
 

@@ -272,15 +272,6 @@ REFUSED = {
     "PatentMap: a section that is no text": (ABS, lambda: content("documents", section("pa01", 7)), "row 6: .*'pa01' is no text"),
 }
 
-LATER = {
-    "DAPFAM: string views": "a string view is not taken for a string",
-}
-"""Oddities whose outcome is not yet the right one, and what it is now."""
-
-
-def cases(table):
-    return [pytest.param(name, marks=[pytest.mark.xfail(strict=True, reason=LATER[name])] if name in LATER else []) for name in table]
-
 
 def key_of(task):
     return f"datalyes/{SET_OF[task]}" if task in SET_OF else PATENTMAP if task.startswith("PatentMap") else DAPFAM
@@ -299,13 +290,13 @@ def score(hub, task, files=None):
     return {name: value for name, value in found.items() if isinstance(value, int | float)}
 
 
-@pytest.mark.parametrize("name", cases(SAME))
+@pytest.mark.parametrize("name", sorted(SAME))
 def test_the_same_data_in_another_form_have_the_same_score(hub, name):
     task, files = SAME[name]
     assert score(hub, task, files()) == pytest.approx(score(hub, task), nan_ok=True, abs=0, rel=0)
 
 
-@pytest.mark.parametrize("name", cases(COUNTED))
+@pytest.mark.parametrize("name", sorted(COUNTED))
 def test_what_is_odd_is_counted_and_the_rest_is_scored(hub, caplog, name):
     task, files, note = COUNTED[name]
     with caplog.at_level(logging.WARNING):
@@ -314,7 +305,7 @@ def test_what_is_odd_is_counted_and_the_rest_is_scored(hub, caplog, name):
     assert note in caplog.text
 
 
-@pytest.mark.parametrize("name", cases(REFUSED))
+@pytest.mark.parametrize("name", sorted(REFUSED))
 def test_what_would_make_a_score_wrong_is_refused(hub, name):
     task, files, problem = REFUSED[name]
     with pytest.raises(PatentMTEBError, match=problem) as refused:
