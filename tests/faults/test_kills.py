@@ -28,6 +28,7 @@ from small_world import world
 from standins import checkpoint
 from worlds import dapfam_tables
 
+from patent_mteb.experiments.sweep.table import PHASES
 from patent_mteb.patents.records import write_citations, write_patents
 from patent_mteb.store import EmbeddingStore
 
@@ -126,7 +127,7 @@ def content(path: Path, folder: Path) -> Any:
         table = pq.read_table(path)
         return table.to_pydict(), table.schema.metadata
     if path.name == "sweep.csv":
-        return pl.read_csv(path).drop("seconds").to_dicts()
+        return pl.read_csv(path).drop(PHASES).to_dicts()
     return path.read_bytes().replace(str(folder).encode(), b"")
 
 
