@@ -26,7 +26,7 @@ def query_scores_apart(tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(tmp_path / "query_scores"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def counted():
     """Notes how many cases an attack had and what was wrong, in the file that PATENT_MTEB_COUNTS names: the table of docs/faults.md."""
 

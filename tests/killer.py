@@ -1,4 +1,5 @@
 """A process that is killed at its n-th change of a file: at each open for writing, write, rename, removal and new folder, whoever does it.
+Or at a moment of its life, by any signal.
 
 ``killer.c`` is preloaded into a server that imports the command line once and forks for every command, so that a case costs a command and
 no imports. Needs a C compiler and Linux.
@@ -16,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,11 +31,20 @@ _QUIET = {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "TOKENIZERS_PARALLE
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended: its exit status (-9: killed), the changes that it made (call and path), and what it said."""
+    """How a command ended: its exit status (-9: killed), the changes that it made (call and path), what it said, and how long it took."""
 
     status: int
     changes: list[str]
     said: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Blow:
+    """A signal that a command gets so many seconds after its start."""
+
+    signal: int
+    after: float
 
 
 class Killer:
@@ -42,12 +53,15 @@ class Killer:
     def __init__(self, server: subprocess.Popen[str]) -> None:
         self.server = server
 
-    def run(self, command: Sequence[str | Path], below: Sequence[Path], nth: int = 0, **environment: str | Path) -> Done:
-        """Run a command; at the ``nth`` change below the folders it is killed, never if that is 0."""
+    def run(
+        self, command: Sequence[str | Path], below: Sequence[Path], nth: int = 0, blow: Blow | None = None, **environment: str | Path
+    ) -> Done:
+        """Run a command; at the ``nth`` change below the folders it is killed, never if that is 0. A blow hits it as well."""
         request = {
             "command": list(map(str, command)),
             "below": [str(folder) for folder in below],
             "nth": nth,
+            "blow": blow and [blow.signal, blow.after],
             "environment": {name: str(value) for name, value in environment.items()},
         }
         assert self.server.stdin and self.server.stdout
@@ -91,19 +105,26 @@ def serve(work: Path) -> None:
     for line in sys.stdin:
         request = json.loads(line)
         shared[:] = bytes(_SIZE)
+        start = time.monotonic()
         child = os.fork()
         if child == 0:
             _child(request, work, lambda folders, nth: arm(folders, ctypes.c_long(nth), ctypes.c_void_p(address)), cli.main)
+        if request["blow"]:
+            number, after = request["blow"]
+            time.sleep(after)
+            os.kill(child, number)
         _, status = os.waitpid(child, 0)
+        seconds = time.monotonic() - start
         code = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
         length = int.from_bytes(shared[8:16], "little")
         changes = shared[16 : 16 + length].decode("utf-8", "replace").splitlines()
         said = (work / "said").read_text("utf-8", "replace")[-4000:]
-        print(json.dumps({"status": code, "changes": changes, "said": said}), flush=True)
+        print(json.dumps({"status": code, "changes": changes, "said": said, "seconds": seconds}), flush=True)
 
 
 def _child(request, work, arm, main):  # type: ignore[no-untyped-def]
     status = 99
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         os.environ.update(request["environment"])
         said = os.open(work / "said", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -24,6 +24,7 @@ from patent_mteb.experiments.kept import keep_other_revision
 from patent_mteb.experiments.whole import WholeResults
 from patent_mteb.files import read_json, write_text
 from patent_mteb.protocols.zero_shot import LabelScorer
+from patent_mteb.store.abandoned import abandoned
 from patent_mteb.store.settings import settled
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
@@ -174,8 +175,10 @@ def _check_names(meta: ModelMeta) -> None:
 
 def _set_aside_if_torn(results: Path, meta: ModelMeta, task_name: str) -> None:
     """Rename a result, or the model's description beside it, that a killed run left half-written: mteb could not read it, and
-    would refuse the task for ever."""
+    would refuse the task for ever. What it left of files that are whole is removed: no one writes them again."""
     path = perquery.path_of(results, meta, task_name, ".json")
+    for left in filter(Path.is_file, abandoned(path.parent)):
+        left.unlink(missing_ok=True)
     for file in (path, path.with_name("model_meta.json")):
         if file.exists() and (reason := torn.flaw(file, result=file == path)):
             damaged = torn.set_aside(file)

@@ -6,10 +6,12 @@ errors: each refused input is loaded by the task and validated.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import logging
 import shutil
+from collections import Counter
 
 import mteb
 import pyarrow as pa
@@ -27,6 +29,22 @@ from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, 
 
 IDS = [f"US{i}A" for i in range(12)]
 STRINGS = pa.list_(pa.string())
+MET = Counter()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def all_inputs(counted):
+    """Notes how many bad inputs of this file were tried, and how many of them did not end as they should."""
+    MET.clear()
+    yield
+    counted("bad inputs: data and records", MET["tried"], wrong=MET["tried"] - MET["as expected"], lost=0, tracebacks=0)
+
+
+@contextlib.contextmanager
+def bad_input():
+    MET["tried"] += 1
+    yield
+    MET["as expected"] += 1
 
 
 @pytest.fixture
@@ -195,11 +213,12 @@ WIPO = {
 
 def refused_alike(task, folder, message):
     """The task refuses the data by the message, and so does the validation; neither by anything but a DataError."""
-    with pytest.raises(DataError, match=message) as caught:
-        mteb.get_task(task).load_data()
-    assert caught.value.remedy
-    found = [finding.text for finding in validate(folder) if finding.fatal]
-    assert str(caught.value) in found
+    with bad_input():
+        with pytest.raises(DataError, match=message) as caught:
+            mteb.get_task(task).load_data()
+        assert caught.value.remedy
+        found = [finding.text for finding in validate(folder) if finding.fatal]
+        assert str(caught.value) in found
 
 
 @pytest.mark.parametrize("kind", WIPO)
@@ -253,10 +272,11 @@ COUNTED = {
 def test_wipo_at_counts(wipo, caplog, kind):
     task, breaks, message = COUNTED[kind]
     breaks(wipo)
-    with caplog.at_level(logging.WARNING, "patent_mteb"):
-        mteb.get_task(task).load_data()
-    assert message in caplog.text
-    assert any(message in finding.text for finding in validate(wipo) if not finding.fatal)
+    with bad_input():
+        with caplog.at_level(logging.WARNING, "patent_mteb"):
+            mteb.get_task(task).load_data()
+        assert message in caplog.text
+        assert any(message in finding.text for finding in validate(wipo) if not finding.fatal)
 
 
 def test_all_test_classes_unseen(wipo):
@@ -541,7 +561,7 @@ def test_patentmap_reads_what_is_published(perf, caplog):
 def test_records_that_cannot_be_used(tmp_path, row, message):
     path = tmp_path / "patents.jsonl"
     path.write_text(row + "\n")
-    with pytest.raises(DataError, match=message):
+    with bad_input(), pytest.raises(DataError, match=message):
         records.read_patents(path)
 
 

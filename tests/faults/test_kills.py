@@ -9,8 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,12 +22,13 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from killer import COMPILER, Done, Killer, killer
+from killer import COMPILER, Blow, Done, Killer, killer
 from report_folders import add, model_folder
 from small_world import world
 from standins import checkpoint
 from worlds import dapfam_tables
 
+from patent_mteb.experiments.sweep.table import PHASES
 from patent_mteb.patents.records import write_citations, write_patents
 from patent_mteb.store import EmbeddingStore
 
@@ -57,12 +60,12 @@ class Case:
             shutil.copytree(shared / name, path / name)
         return path
 
-    def run(self, server: Killer, folder: Path, shared: Path, nth: int = 0) -> Done:
+    def run(self, server: Killer, folder: Path, shared: Path, nth: int = 0, blow: Blow | None = None) -> Done:
         def filled(text: str) -> str:
             return text.replace("{shared}", str(shared)).replace("{}", str(folder))
 
         environment = {name: filled(value) for name, value in self.environment.items()}
-        return server.run(filled(self.command).split(), [folder], nth, **environment)
+        return server.run(filled(self.command).split(), [folder], nth, blow, **environment)
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +127,7 @@ def content(path: Path, folder: Path) -> Any:
         table = pq.read_table(path)
         return table.to_pydict(), table.schema.metadata
     if path.name == "sweep.csv":
-        return pl.read_csv(path).drop("seconds").to_dicts()
+        return pl.read_csv(path).drop(PHASES).to_dicts()
     return path.read_bytes().replace(str(folder).encode(), b"")
 
 
@@ -192,3 +195,24 @@ def test_killed_at_a_change_and_repeated(server, shared, tmp_path, name, counted
 @pytest.mark.parametrize("name", CASES)
 def test_killed_at_every_change_and_repeated(server, shared, tmp_path, name, counted):
     counted(f"{name}, killed at each change", attack(server, CASES[name], shared, tmp_path, every=True), wrong=0, lost=0, tracebacks=0)
+
+
+@pytest.mark.parametrize("number", [3, pytest.param(18, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["run of an encoder", "sweep"])
+def test_killed_at_a_random_moment_and_repeated(server, shared, tmp_path, name, number, counted):
+    """By SIGKILL, SIGTERM and SIGINT in turn."""
+    case, dice = CASES[name], random.Random(11)
+    whole = case.folder(tmp_path / "whole", shared)
+    unbroken = case.run(server, whole, shared)
+    assert unbroken.status == 0, unbroken.said
+    expected, stopped = outcome(whole), 0
+    for turn in range(number):
+        blow = Blow((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[turn % 3], dice.random() * unbroken.seconds)
+        folder = case.folder(tmp_path / f"turn{turn}", shared)
+        stopped += case.run(server, folder, shared, blow=blow).status != 0
+        aged(folder)
+        again = case.run(server, folder, shared)
+        assert again.status == 0 and "Traceback" not in again.said, (blow, again.said)
+        assert outcome(folder) == expected, blow
+    counted(f"{name}: KILL, TERM, INT at random moments", number, wrong=0, lost=0, tracebacks=0, stopped=stopped)
+    assert stopped >= number / 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import mteb
 import numpy as np
@@ -38,6 +39,19 @@ def test_a_torn_result_is_set_aside_and_made_again(tmp_path, caplog, left, file)
     assert f"{file}.damaged" in caplog.text
     after = json.loads(path.read_text())
     assert after["scores"] == before["scores"] if "scores" in before else after == before
+
+
+def test_what_a_killed_run_left_beside_a_whole_result_is_removed(tmp_path):
+    """mteb writes the description of the model again after the result: nobody would write it a third time."""
+    once(tmp_path)
+    (path,) = tmp_path.rglob("model_meta.json")
+    left, young = (path.with_name(f".model_meta.json.4194305.{name}.partial") for name in ("0123abcd", "4567cdef"))
+    for one in (left, young):
+        one.write_text("{")
+    os.utime(left, (0, 0))
+    once(tmp_path)
+    assert not left.exists()
+    assert young.exists(), "it may be another machine's work"
 
 
 def test_a_score_outlives_a_side_file_that_cannot_be_written(tmp_path, caplog, monkeypatch):
