@@ -71,6 +71,30 @@ def test_clustering_equals_a_naive_scikit_learn_script(classified):
     assert found["v_measure"] == found["main_score"] == pytest.approx(v_measure_score(true, assigned), abs=1e-5)
     assert found["ari"] == pytest.approx(adjusted_rand_score(true, assigned), abs=1e-5)
     assert found["nmi"] == pytest.approx(normalized_mutual_info_score(true, assigned), abs=1e-5)
+    frequent = [min(labels, key=lambda label: (-everyone.count(label), label)) for labels in data.labels["test"]]
+    assert found["most_frequent_v_measure"] == pytest.approx(v_measure_score(frequent, assigned), abs=1e-5)
+    pairs = [(label, place) for labels, place in zip(data.labels["test"], assigned, strict=True) for label in labels]
+    assert found["every_label_v_measure"] == pytest.approx(v_measure_score(*zip(*pairs, strict=True)), abs=1e-5)
+    assert found["n_multi_label"] == len(pairs) - len(true) > 0
+    again = [KMeans(len(data.classes), n_init=10, random_state=seed).fit_predict(x["test"]) for seed in range(42, 47)]
+    values = [v_measure_score(true, places) for places in again]
+    assert found["v_measure_seeds_mean"] == pytest.approx(np.mean(values), abs=1e-5)
+    assert found["v_measure_seeds_std"] == pytest.approx(np.std(values, ddof=1), abs=1e-5)
+    assert found["n_seeds"] == 5
+    assert found["v_measure_low"] < found["v_measure"] < found["v_measure_high"]
+
+
+def test_classification_has_intervals_over_test_documents(classified):
+    """Those of kNN equal a naive bootstrap of scikit-learn's votes; the probe's hold its score."""
+    found, _, x, y = classified
+    _, near = NearestNeighbors(n_neighbors=found["knn_best_k"], metric="cosine").fit(x["train"]).kneighbors(x["test"])
+    votes = y["train"][near].mean(axis=1) > 0.5
+    rng, n = np.random.default_rng(0), len(votes)
+    draws = [rng.integers(0, n, n) for _ in range(1_000)]
+    values = np.array([f1_score(y["test"][rows], votes[rows], average="macro", zero_division=0) for rows in draws])
+    low, high = np.clip(found["knn_macro_f1"] + np.percentile(values - values.mean(), [2.5, 97.5]), 0, 1)
+    assert (found["knn_macro_f1_low"], found["knn_macro_f1_high"]) == pytest.approx((low, high), abs=0.15 * (high - low))
+    assert found["macro_f1_low"] < found["macro_f1"] < found["macro_f1_high"]
 
 
 class Broken(HashEncoder):
