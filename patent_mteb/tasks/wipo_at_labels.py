@@ -52,6 +52,15 @@ class LabelClassification(LabelTask):
     (scored 0, part of the mean), ``n_unconverged_fits`` fits short of the tolerance. The classes are the labels that occur.
     ``macro_f1_low``, ``macro_f1_high``, ``knn_macro_f1_low`` and ``knn_macro_f1_high`` are 95% intervals over test documents
     (:mod:`patent_mteb.protocols.intervals`).
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.tasks.labelled import LabelledTexts
+        >>> splits = ("train", "validation", "test")
+        >>> vectors, labels = dict.fromkeys(splits, [[-1.0], [1.0]] * 10), dict.fromkeys(splits, [["G"], ["H"]] * 10)
+        >>> task = mteb.get_task("WIPOATEmergingClassification.sample")
+        >>> task.score(vectors, LabelledTexts({}, labels, ("G", "H")))["macro_f1"]
+        1.0
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
@@ -112,6 +121,15 @@ class LabelClustering(LabelTask):
     ``v_measure_seeds_mean`` and ``v_measure_seeds_std`` are over ``n_seeds`` seeds from 42 on, ``v_measure_low`` and
     ``v_measure_high`` a 95% interval over test documents for the clusters of seed 42 (:mod:`patent_mteb.protocols.intervals`).
     ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.tasks.labelled import LabelledTexts
+        >>> task = mteb.get_task("WIPOATEmergingClustering.sample")
+        >>> data = LabelledTexts({}, {"test": [["G"], ["G", "H"], ["H"], ["H"]]}, ("G", "H"))
+        >>> scores = task.score({"test": [[0.0], [0.1], [9.0], [9.1]]}, data)
+        >>> scores["v_measure"], round(scores["every_label_v_measure"], 2)  # G is rarer, the second document's second label costs
+        (1.0, 0.43)
     """
 
     def load_split(self) -> LabelledTexts:
