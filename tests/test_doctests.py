@@ -42,6 +42,7 @@ WITHOUT_EXAMPLE = {
     "patent_mteb.tasks.frozen.FrozenTask": BASE,
     "patent_mteb.tasks.pairs.PairTask": BASE,
     "patent_mteb.tasks.retrieval.PatentRetrieval": BASE,
+    "patent_mteb.tasks.wipo_at_labels.LabelTask": BASE,
     "patent_mteb.protocols.logistic.fit_logistic": "the solver of linear_probe, which has an example",
     "patent_mteb.search.nearest.add_nearest": INNER,
     "patent_mteb.search.nearest.add_pairs": INNER,

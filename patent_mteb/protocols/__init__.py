@@ -5,6 +5,7 @@
 :mod:`.knn`             exact neighbour table, majority vote and ranked classes (WIPO-AT, section 3.3.2; PatentMap)
 :mod:`.clustering`      k-means against the true classes (WIPO-AT, section 3.3.3; PatenTEB, table 14)
 :mod:`.zero_shot`       label names scored by a model, one threshold tuned on validation (WIPO-AT, section 4.4)
+:mod:`.intervals`       how sure macro F1 and V-measure are, by bootstrap over the test documents
 :mod:`.mlp_probe`       one hidden layer (PatentMap, appendix C.1)
 ======================  =====================================================================================================
 

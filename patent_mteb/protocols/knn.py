@@ -128,11 +128,13 @@ def neighbour_scores(table: NDArray[np.intp], labels: ArrayLike, k: int) -> NDAr
 
 @dataclass(frozen=True)
 class KNN:
-    """Result of :func:`knn`: k -> macro F1, k -> F1 of each class, and the k with the best macro F1 (the smallest of equals)."""
+    """Result of :func:`knn`: k -> macro F1, k -> F1 of each class, the k with the best macro F1 (the smallest of equals), and the
+    labels [n test, L] that it predicts."""
 
     macro_f1: dict[int, float]
     f1: dict[int, dict[str, float]]
     best_k: int
+    predicted: Labels
 
 
 def _splits(
@@ -165,10 +167,12 @@ def knn(
         {'G': 0.67, 'H': 1.0}
     """
     table, known, true = _splits(train, test, len(classes), max(ks))
-    f1 = {k: f1_per_label(true, predicted) for k, predicted in majority_vote(table, known, ks).items()}
+    votes = majority_vote(table, known, ks)
+    f1 = {k: f1_per_label(true, predicted) for k, predicted in votes.items()}
     macro = {k: float(values.mean()) for k, values in f1.items()}
     named = {k: dict(zip(classes, values.tolist(), strict=True)) for k, values in f1.items()}
-    return KNN(macro, named, max(macro, key=lambda k: (macro[k], -k)))
+    best = max(macro, key=lambda k: (macro[k], -k))
+    return KNN(macro, named, best, votes[best])
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ LETTER = "a"
 
 @dataclass(frozen=True)
 class Score:
-    """Of one run on one task: the 95% bootstrap interval of its main score, and the comparison with the baseline.
+    """Of one run on one task: the 95% bootstrap interval of its main score, and the comparison with the baseline. A probe or a clustering
+    brings its interval in the result (``<main score>_low`` and ``_high``) and is not compared.
 
     ``p`` is the one-sided p value of the pair (None without a baseline, or where the run is the baseline), ``p_holm`` the same
     corrected for all comparisons with the baseline on this task; ``better`` means a higher mean and ``p_holm`` below 0.05.
@@ -44,7 +45,7 @@ class Statistics:
     messages: tuple[str, ...] = ()
 
     def of(self, world: str, task: str, run: str) -> Score | None:
-        """What is known of the main score of a run, None without per-query scores."""
+        """What is known of the main score of a run, None without per-query scores and without an interval in the result."""
         return self.scores.get((world, task, run))
 
 
@@ -102,7 +103,19 @@ def statistics(collected: Collected, baseline: str | None = None) -> Statistics:
             messages.append(f"{task}: other queries than those of {runs[0]}, so not compared: {', '.join(apart)}.")
         compared = _compare(runs, np.column_stack([read[run][1] for run in runs]), chosen)
         scores |= {(str(world), str(task), run): score for run, score in compared.items()}
-    return Statistics(scores, chosen, tuple(messages))
+    return Statistics({**_brought(collected), **scores}, chosen, tuple(messages))
+
+
+def _brought(collected: Collected) -> dict[tuple[str, str, str], Score]:
+    """The intervals that results bring themselves."""
+    rows = collected.scores.filter(pl.col("slice") == "").select("world", "task", "run", "measure", "value").iter_rows()
+    values = {(world, task, run, measure): value for world, task, run, measure, value in rows}
+    found = {}
+    for world, task, run, main in collected.results.select("world", "task", "run", "main_score").iter_rows():
+        low, high = (values.get((world, task, run, f"{main}_{end}")) for end in ("low", "high"))
+        if low is not None and high is not None:
+            found[world, task, run] = Score(low, high)
+    return found
 
 
 def _compare(runs: list[str], values: np.ndarray, baseline: str) -> dict[str, Score]:

@@ -6,45 +6,30 @@ licensee's export or from anybody's own patents, and the built-in sample otherwi
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from patent_mteb.data.sources import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents.corpus import Texts
-from patent_mteb.protocols import multi_hot
-from patent_mteb.protocols.clustering import cluster, single_label
-from patent_mteb.protocols.knn import knn
-from patent_mteb.protocols.linear_probe import linear_probe
-from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
 from patent_mteb.recipes import beir
-from patent_mteb.recipes.label_sets import SPLITS
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, LabelSet, check
-from patent_mteb.tasks.base import asked, make_task, task_metadata
+from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import refuse_trivial_clusters, say
-from patent_mteb.tasks.evidence import KEY
-from patent_mteb.tasks.frozen import FrozenTask
-from patent_mteb.tasks.labelled import LabelledTexts, labelled_texts
+from patent_mteb.tasks.checks import say
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 from patent_mteb.tasks.tagged import tagged_by_ends, tagged_texts
+from patent_mteb.tasks.wipo_at_labels import LabelClassification, LabelClustering, LabelTask
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
-logger = logging.getLogger(__name__)
-
 DATA = DataSet("WIPO-AT", "wipo_at")
-SILHOUETTE_VARIABLE = "PATENT_MTEB_SILHOUETTE"
 
 PARTS_OF_VIEW = {"Abstract": ("abstract",), "Claim1": ("claim",), "Claims": ("claim",)}
 BEHIND_THE_TITLE = {"TA": {"abstract": "Abstract"}, "TAC": {"abstract": "Abstract", "claim": "Claims"}}
@@ -261,109 +246,6 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 }
 """Suffix of the task name -> text fields (§3.6): Combined, DWPIonly and noDWPI."""
 
-
-class LabelTask(FrozenTask):
-    """What classification and clustering share: one label set in one text variant."""
-
-    data = DATA
-    facts = FACTS
-    label_set: LabelSet
-    fields: tuple[str, ...]
-
-    def load_split(self) -> LabelledTexts:
-        return labelled_texts(self.source, self.label_set.name, self.fields)
-
-
-class LabelClassification(LabelTask):
-    """Multi-label classification on frozen embeddings (§3.3.2), trained on the whole training split.
-
-    ``macro_f1`` (main) is the linear probe's on the test split, with the C that :mod:`patent_mteb.protocols.linear_probe` chooses on
-    the validation split: ``c``, and ``c_at_edge`` is 1 where it ends the grid. ``knn_<k>_macro_f1`` and ``knn_macro_f1`` (the best k)
-    are the majority vote's. Per-label F1 is under ``f1_<label>``; ``n_untrained_labels`` counts labels without a training example
-    (scored 0, part of the mean), ``n_unconverged_fits`` fits short of the tolerance. The classes are the labels that occur.
-    """
-
-    def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
-        splits = {name: (embeddings[name], multi_hot(data.labels[name], data.classes)) for name in SPLITS}
-        probe = linear_probe(splits["train"], splits["validation"], splits["test"], data.classes)
-        neighbours = knn(splits["train"], splits["test"], data.classes)
-        for c, label, residual in probe.unconverged:
-            logger.warning("%s: the probe of label %s did not converge at C=%g (residual %.1e)", self.metadata.name, label, c, residual)
-        if probe.untrained:
-            logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
-        return {
-            "macro_f1": probe.macro_f1,
-            "c": probe.c,
-            "c_at_edge": int(probe.at_edge),
-            "validation_macro_f1": probe.validation_f1[probe.c],
-            "knn_macro_f1": neighbours.macro_f1[neighbours.best_k],
-            "knn_best_k": neighbours.best_k,
-            **{f"knn_{k}_macro_f1": value for k, value in neighbours.macro_f1.items()},
-            "n_untrained_labels": len(probe.untrained),
-            "n_untested_labels": len(probe.untested),
-            "n_unconverged_fits": len(probe.unconverged),
-            **{f"f1_{label}": value for label, value in probe.f1.items()},
-        }
-
-    def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
-        if isinstance(model, LabelScorer):
-            return {**self.zero_shot(model.score_labels, data_split), KEY: {"texts": self.texts_seen(data_split)}}
-        return super().evaluate_split(model, data_split, **arguments)
-
-    def zero_shot(self, scorer: Scorer, data: LabelledTexts) -> dict[str, Any]:
-        """Zero-shot labels (§4.4): label names as hypotheses, the threshold tuned on validation, macro F1 on test.
-
-        Args:
-            scorer: any callable ``score(texts, label names) -> [texts, labels]``; :mod:`patent_mteb.protocols.zero_shot` makes one of an
-                NLI cross-encoder or of a tagger.
-        """
-        splits = {name: (data.texts[name], multi_hot(data.labels[name], data.classes)) for name in ("validation", "test")}
-        found = zero_shot(scorer, splits["validation"], splits["test"], data.classes)
-        return {
-            "macro_f1": found.macro_f1,
-            "threshold": found.threshold,
-            "validation_macro_f1": found.validation_f1,
-            **{f"f1_{label}": value for label, value in found.f1.items()},
-        }
-
-
-class LabelClustering(LabelTask):
-    """k-means on the embeddings of the test split (§3.3.3): V-measure (main), ARI and NMI.
-
-    K is the number of labels of the set. A document of several labels gets the rarest of them in the whole set as its class
-    (:func:`patent_mteb.protocols.clustering.single_label`; the paper is silent). ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
-    """
-
-    def load_split(self) -> LabelledTexts:
-        data = super().load_split()
-        refuse_trivial_clusters(_test_classes(data), self.source.path(f"labels/{self.label_set.name}.parquet"))
-        return LabelledTexts({"test": data.texts["test"]}, data.labels, data.classes)
-
-    def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
-        found = cluster(
-            embeddings["test"],
-            _test_classes(data),
-            clusters=min(len(data.classes), len(embeddings["test"])),
-            silhouette=asked(SILHOUETTE_VARIABLE),
-        )
-        scores = {
-            "v_measure": found.v_measure,
-            "ari": found.ari,
-            "nmi": found.nmi,
-            "n_clusters": found.clusters,
-            "n_classes": found.classes,
-        }
-        return scores if found.silhouette is None else {**scores, "silhouette": found.silhouette}
-
-    def lacks(self, scores: Mapping[str, Any]) -> bool:
-        return asked(SILHOUETTE_VARIABLE) and "silhouette" not in scores
-
-
-def _test_classes(data: LabelledTexts) -> list[str]:
-    """The one class of each test document."""
-    return single_label(data.labels["test"], Counter(label for rows in data.labels.values() for labels in rows for label in labels))
-
-
 LABEL_VARIANTS = tuple((label_set, suffix, fields) for label_set in LABEL_SETS for suffix, fields in VARIANTS.items())
 
 
@@ -378,7 +260,7 @@ def _label_task(
     what_it_has = "assistive-technology categories" + (f" within {label_set.coarse}" if label_set.coarse else "")
     instruction = f"Given a patent, find {'its' if kind == 'Clustering' else 'all its'} {what_it_has}"
     metadata = task_metadata(FACTS, DATA, name, kind, description, main_score, prompt=instruction)
-    return make_task(base, __name__, metadata, label_set=label_set, fields=fields)
+    return make_task(base, __name__, metadata, data=DATA, facts=FACTS, label_set=label_set, fields=fields)
 
 
 CLASSIFICATION_TASKS = tuple(

@@ -5,7 +5,15 @@ import pytest
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, silhouette_score, v_measure_score
 
-from patent_mteb.protocols.clustering import cluster, minibatch_cluster, single_label
+from patent_mteb.protocols.clustering import (
+    agreement,
+    cluster,
+    every_label,
+    minibatch_cluster,
+    most_frequent_label,
+    single_label,
+    spread,
+)
 
 RNG = np.random.default_rng(0)
 CLASSES = RNG.choice(list("abcdef"), 300)
@@ -52,6 +60,40 @@ def test_the_rarest_label_is_the_class():
     assert single_label(sets) == ["small", "big", "mid", "small", "mid", "tie1"]
     assert single_label(sets, {"big": 1, "small": 9, "mid": 5, "tie1": 3, "tie2": 2}) == ["big", "big", "big", "mid", "big", "tie2"]
     assert single_label([["a", "a"], ["b", "a"]]) == ["a", "b"]
+
+
+def test_the_most_frequent_label_is_the_class():
+    sets = [{"big", "small"}, ["big"], {"mid", "small"}, ["mid", "big"], {"tie2", "tie1"}]
+    assert most_frequent_label(sets) == ["big", "big", "mid", "big", "tie1"]
+    assert most_frequent_label(sets, {"big": 1, "small": 9, "mid": 5, "tie1": 3, "tie2": 4}) == ["small", "big", "small", "mid", "tie2"]
+
+
+def test_every_label_counts_its_document_once():
+    assert every_label([{"b", "a"}, ["c"], ["a", "a"]]) == (["a", "b", "c", "a"], [0, 0, 1, 2])
+
+
+def test_readings_of_given_clusters_equal_scikit_learn():
+    """Clusters that follow the frequent label match it perfectly, the rarest and every label less."""
+    sets = [{"x"}, {"x", "r"}, {"x"}, {"y"}, {"y", "r"}, {"y"}, {"x"}]
+    assigned = [0, 0, 0, 1, 1, 1, 0]
+    labels, rows = every_label(sets)
+    found = [agreement(single_label(sets), assigned), agreement(most_frequent_label(sets), assigned)]
+    found.append(agreement(labels, [assigned[row] for row in rows]))
+    true = (["x", "r", "x", "y", "r", "y", "x"], list("xxxyyyx"), list("xrxxyryyx"))
+    clusters = (assigned, assigned, [0, 0, 0, 0, 1, 1, 1, 1, 0])
+    for result, classes, places in zip(found, true, clusters, strict=True):
+        assert result.v_measure == pytest.approx(v_measure_score(classes, places), abs=1e-12)
+        assert result.ari == pytest.approx(adjusted_rand_score(classes, places), abs=1e-12)
+    assert [result.classes for result in found] == [3, 2, 3]
+    assert found[1].v_measure == 1 > found[2].v_measure > found[0].v_measure > 0
+
+
+def test_spread_is_over_the_scores_of_all_seeds():
+    flat = RNG.normal(size=(120, 6))
+    values = [v_measure_score(CLASSES[:120], KMeans(6, random_state=seed, n_init=10).fit_predict(flat)) for seed in (42, 43, 44, 45, 46)]
+    result = spread(flat, CLASSES[:120].tolist(), clusters=6)
+    assert (result.mean, result.std) == pytest.approx((np.mean(values), np.std(values, ddof=1)), abs=1e-9)
+    assert result.seeds == 5 and result.std > 1e-3
 
 
 def test_bad_input_is_refused():

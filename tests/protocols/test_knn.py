@@ -79,6 +79,7 @@ def test_votes_and_scores_equal_scikit_learn():
         np.testing.assert_allclose(neighbour_scores(table, TRAIN[1], k), shares, atol=1e-12)
     assert len(set(result.macro_f1.values())) == 5
     assert result.macro_f1[result.best_k] == max(result.macro_f1.values())
+    np.testing.assert_array_equal(result.predicted, votes[result.best_k])
 
 
 def test_half_of_the_neighbours_is_no_majority():

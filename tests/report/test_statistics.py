@@ -6,7 +6,7 @@ from report_folders import HEADLINE, add, built_tables, model_folder, sample_wor
 
 from patent_mteb.metrics.significance import bootstrap, holm
 from patent_mteb.report.collect import ReportError, collect
-from patent_mteb.report.statistics import statistics
+from patent_mteb.report.statistics import Score, statistics
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
@@ -44,6 +44,16 @@ def test_letters_are_the_paired_bootstrap_with_holms_correction(tmp_path):
     letters = {column.key: cell.letters for column, cell in zip(table.columns, table.rows[0], strict=True)}
     assert {model: letters[model] == "a" for model in expected} == expected
     assert any(note.startswith("a: significantly better than base/line") for note in table.notes)
+
+
+def test_a_probe_brings_its_interval_and_is_not_compared(tmp_path):
+    task = "WIPOATEmergingClassification"
+    add(model_folder(tmp_path, "acme/sure"), task, 0.6, more={"macro_f1_low": 0.55, "macro_f1_high": 0.64, "knn_macro_f1_low": 0.1})
+    add(model_folder(tmp_path, "acme/bare"), task, 0.5)
+    compared = statistics(collect(tmp_path), "acme/bare")
+    assert compared.scores == {("sample", f"{task}.sample", "acme/sure"): Score(0.55, 0.64)}
+    (row,) = built_tables(tmp_path, "acme/bare")["sample-wipo-at-tasks"].rows
+    assert [cell.text for cell in row[-2:]] == ["0.6000", "0.5000"] and not any(cell.letters for cell in row)
 
 
 def test_no_letters_without_baseline(world):

@@ -1,4 +1,4 @@
-"""WIPO-AT tasks: hand-worked scores of a ten-publication world, protocols against naive scikit-learn, and stable identities."""
+"""WIPO-AT tasks: hand-worked scores of a ten-publication world, and stable identities."""
 
 import json
 
@@ -6,14 +6,10 @@ import mteb
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sklearn.cluster import KMeans
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import adjusted_rand_score, f1_score, normalized_mutual_info_score, v_measure_score
-from sklearn.neighbors import NearestNeighbors
-from worlds import TEN_CITATIONS, TEN_PATENTS, FixedSearch, HashEncoder, scores_of
+from worlds import TEN_CITATIONS, TEN_PATENTS, FixedSearch, scores_of
 
 from patent_mteb.data import sources
-from patent_mteb.errors import DataError, ModelError
+from patent_mteb.errors import DataError
 from patent_mteb.recipes import wipo_at as recipe
 from patent_mteb.tasks import wipo_at
 
@@ -137,99 +133,3 @@ def test_text_variants(suffix, has_expert, has_public):
 def test_an_empty_split_is_refused(local):
     with pytest.raises(DataError, match=r"split '\w+' is empty"):
         mteb.get_task("WIPOATEmergingVisionClassification").load_data()
-
-
-class Frozen(HashEncoder):
-    """Random vectors that depend on the text alone."""
-
-    def vector(self, text):
-        seed = sum(text.encode()) * 7919 + len(text)
-        return np.random.default_rng(seed).standard_normal(self.dims).astype(np.float32)
-
-
-@pytest.fixture(scope="module")
-def classified():
-    task = mteb.get_task("WIPOATEmergingClassification.NoDWPI")
-    model = Frozen(dims=24)
-    found = scores_of(task, model)
-    task.load_data()
-    data = task.dataset[task.source.subset]["test"]
-    matrices = {split: np.stack([model.vector(text) for text in data.texts[split]]) for split in data.texts}
-    hot = {split: np.array([[label in labels for label in data.classes] for labels in data.labels[split]]) for split in data.labels}
-    return found, data, matrices, hot
-
-
-def test_probe_equals_a_naive_scikit_learn_script(classified):
-    found, data, x, y = classified
-    best = (-1.0, 0.0)
-    for c in (0.01, 0.1, 1.0, 10.0, 100.0):
-        fits = [LogisticRegression(C=c, tol=1e-10, max_iter=10_000).fit(x["train"], y["train"][:, i]) for i in range(len(data.classes))]
-        predicted = {split: np.stack([fit.predict(x[split]) for fit in fits], axis=1) for split in ("validation", "test")}
-        score = f1_score(y["validation"], predicted["validation"], average="macro", zero_division=0)
-        if score > best[0]:
-            best = (score, c)
-            per_label = f1_score(y["test"], predicted["test"], average=None, zero_division=0)
-    assert found["c"] == best[1]
-    assert found["macro_f1"] == found["main_score"] == pytest.approx(per_label.mean(), abs=1e-5)
-    for label, value in zip(data.classes, per_label, strict=True):
-        assert found[f"f1_{label}"] == pytest.approx(value, abs=1e-5)
-    assert found["n_unconverged_fits"] == 0
-
-
-def test_knn_equals_a_naive_scikit_learn_script(classified):
-    found, _, x, y = classified
-    unit = {split: matrix / np.linalg.norm(matrix, axis=1, keepdims=True) for split, matrix in x.items()}
-    scores = {}
-    for k in (1, 3, 5, 10, 20):
-        _, near = NearestNeighbors(n_neighbors=k, metric="cosine").fit(unit["train"]).kneighbors(unit["test"])
-        votes = y["train"][near].mean(axis=1) > 0.5
-        scores[k] = f1_score(y["test"], votes, average="macro", zero_division=0)
-        assert found[f"knn_{k}_macro_f1"] == pytest.approx(scores[k], abs=1e-5)
-    assert found["knn_macro_f1"] == pytest.approx(max(scores.values()), abs=1e-5)
-
-
-def test_clustering_equals_a_naive_scikit_learn_script(classified):
-    _, data, x, _ = classified
-    found = scores_of(mteb.get_task("WIPOATEmergingClustering.NoDWPI"), Frozen(dims=24))
-    everyone = [label for split in data.labels.values() for labels in split for label in labels]
-    true = [min(labels, key=lambda label: (everyone.count(label), label)) for labels in data.labels["test"]]
-    assigned = KMeans(len(data.classes), n_init=10, random_state=42).fit_predict(x["test"])
-    assert found["v_measure"] == found["main_score"] == pytest.approx(v_measure_score(true, assigned), abs=1e-5)
-    assert found["ari"] == pytest.approx(adjusted_rand_score(true, assigned), abs=1e-5)
-    assert found["nmi"] == pytest.approx(normalized_mutual_info_score(true, assigned), abs=1e-5)
-
-
-class Broken(HashEncoder):
-    def encode(self, inputs, **kwargs):
-        vectors = super().encode(inputs)
-        vectors[3, 2] = np.nan
-        return vectors
-
-
-class Ragged(HashEncoder):
-    def encode(self, inputs, **kwargs):
-        return super().encode(inputs)[:-1]
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [(Broken, "gave NaN or infinite embeddings for 1 of"), (Ragged, r"gave embeddings of shape \(\d+, 64\) for the \d+ texts")],
-)
-@pytest.mark.parametrize("task", ["WIPOATEmergingClassification", "WIPOATEmergingClustering"])
-def test_broken_embeddings_stop_the_run_with_model_and_task(kind, message, task):
-    with pytest.raises(ModelError, match=message) as caught:
-        scores_of(mteb.get_task(task), kind())
-    assert "tests/hash-encoder" in str(caught.value) and f"{task}.sample" in str(caught.value)
-
-
-def test_zero_shot_labels_use_the_label_names():
-    task = mteb.get_task("WIPOATEmergingClassification.NoDWPI")
-    data = task.load_split()
-
-    def scorer(texts, labels):
-        return np.array([[text.lower().count(label.lower()[:4]) for label in labels] for text in texts], dtype=float)
-
-    found = task.zero_shot(scorer, data)
-    hot = np.array([[label in labels for label in data.classes] for labels in data.labels["test"]])
-    predicted = scorer(data.texts["test"], data.classes) >= found["threshold"]
-    assert found["macro_f1"] == pytest.approx(f1_score(hot, predicted, average="macro", zero_division=0))

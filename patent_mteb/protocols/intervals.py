@@ -1,0 +1,96 @@
+"""Intervals of scores on frozen embeddings, by bootstrap over the test documents.
+
+The papers give none. Test documents are drawn with replacement, :data:`RESAMPLES` times from seed 42, and the score is computed again
+on each draw; what was fitted stays as it is: no probe, no choice of C or k, no k-means is repeated. The limits are the 2.5 and 97.5
+percentiles of the draws, moved so that the mean of the draws is the observed score, and cut to [0, 1]. They are moved because draws
+are biased: one that repeats documents makes clusters look purer (a higher V-measure), and one that loses all documents of a rare label
+scores it 0 (a lower macro F1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from patent_mteb.metrics.significance import SEED, counts
+from patent_mteb.protocols import label_matrix
+
+__all__ = ["RESAMPLES", "macro_f1_interval", "v_measure_interval"]
+
+RESAMPLES = 1_000
+TAIL = 2.5
+
+Interval = tuple[float, float]
+Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def macro_f1_interval(true: ArrayLike, predicted: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
+    """The 95% interval of macro F1.
+
+    Args:
+        true, predicted: boolean labels [n, L] of the test documents.
+
+    Raises:
+        ValueError: labels of the wrong shape.
+
+    Example:
+        >>> from patent_mteb.protocols.intervals import macro_f1_interval
+        >>> low, high = macro_f1_interval([[1, 0], [0, 1], [1, 0], [0, 1]], [[1, 0], [0, 1], [1, 0], [1, 0]])
+        >>> low < 0.73 < high  # F1 of 0.8 and 0.67
+        True
+    """
+    gold = label_matrix(true, rows=len(np.asarray(true)), name="true labels")
+    said = label_matrix(predicted, rows=len(gold), name="predicted labels", classes=gold.shape[1])
+    hits, named = (gold & said).astype(np.float64), gold.astype(np.float64) + said
+
+    def macro_f1(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+        tp, total = drawn @ hits, drawn @ named
+        return np.asarray(np.divide(2 * tp, total, out=np.zeros_like(tp), where=total > 0).mean(axis=1))
+
+    return _interval(macro_f1, len(gold), resamples, seed)
+
+
+def v_measure_interval(classes: Sequence[object], assigned: Sequence[int], *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
+    """The 95% interval of the V-measure of given clusters.
+
+    Args:
+        classes: [n] true classes; assigned: [n] clusters.
+
+    Raises:
+        ValueError: their numbers differ.
+
+    Example:
+        >>> from patent_mteb.protocols.intervals import v_measure_interval
+        >>> v_measure_interval(["G", "G", "H", "H"], [0, 0, 1, 1])  # right in every draw
+        (1.0, 1.0)
+    """
+    if len(classes) != len(assigned):
+        raise ValueError(f"{len(classes)} classes for {len(assigned)} assigned documents")
+    class_of = np.unique(np.asarray([str(name) for name in classes]), return_inverse=True)[1]
+    cluster_of = np.unique(np.asarray(assigned), return_inverse=True)[1]
+    pairs, cell_of = np.unique(np.stack([class_of, cluster_of]), axis=1, return_inverse=True)
+    order, starts = np.argsort(cell_of, kind="stable"), np.r_[0, np.cumsum(np.bincount(cell_of))[:-1]]
+    rows, columns = (np.eye(kind.max() + 1)[kind] for kind in pairs)
+
+    def v_measure(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+        cells = np.add.reduceat(drawn[:, order], starts, axis=1) / len(classes)
+        of_classes, of_clusters, together = _entropy(cells @ rows), _entropy(cells @ columns), _entropy(cells)
+        both = of_classes + of_clusters
+        shared = np.maximum(both - together, 0)
+        return np.asarray(np.divide(2 * shared, both, out=np.ones_like(both), where=both > 0))
+
+    return _interval(v_measure, len(classes), resamples, seed)
+
+
+def _entropy(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """[rows]: the entropy of each row of shares."""
+    return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(axis=1))
+
+
+def _interval(statistic: Statistic, n: int, resamples: int, seed: int) -> Interval:
+    observed = float(statistic(np.ones((1, n)))[0])
+    values = np.concatenate([statistic(drawn.astype(np.float64)) for drawn in counts(n, resamples, seed)])
+    low, high = np.clip(observed + np.percentile(values - values.mean(), [TAIL, 100 - TAIL]), 0, 1)
+    return float(low), float(high)
