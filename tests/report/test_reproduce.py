@@ -37,6 +37,14 @@ def test_each_number_is_compared_under_the_papers_protocol(tmp_path):
     assert "prompt here: none" in told and "max_tokens in the paper: 8192" in told and "datalyes/retrieval_OUT@" in told
 
 
+def test_patentmap_is_compared_by_its_authors_protocol(tmp_path):
+    suite = {"knn_precision_at_1": 0.9, "mlp_precision_at_1": 0.9}
+    authors = {"paper_knn_precision_at_1": 0.61, "paper_mlp_precision_at_1": 0.5}
+    add(model_folder(tmp_path, PAECTER), "PatentMapIPCClassification", 0.9, kind="real", more=suite | authors)
+    found = {line.metric: line.here for line in reproduce(collect(tmp_path)).lines}
+    assert found == {"knn_precision_at_1": 0.61, "mlp_precision_at_1": 0.5}
+
+
 def test_a_mean_needs_all_of_its_tasks(tmp_path):
     folder = model_folder(tmp_path, PAECTER)
     own = {"paper_n_queries": 7, "paper_ndcg_at_100": 0.343, "paper_in_n_queries": 7, "paper_in_ndcg_at_100": 0.4}
@@ -92,4 +100,4 @@ def test_every_stated_number_would_be_found_in_a_result():
         f"{part}{name}"
         for part in ("", "in_", "out_", "xy_", "a_")
         for name in ("ndcg_at_10", "ndcg_at_100", *(f"recall_at_{k}" for k in (10, 20, 50, 100)))
-    } | {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}
+    } | {f"{probe}_precision_at_{k}" for probe in ("knn", "mlp") for k in (1, 3, 5)} | {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}
