@@ -100,4 +100,6 @@ def test_every_stated_number_would_be_found_in_a_result():
         f"{part}{name}"
         for part in ("", "in_", "out_", "xy_", "a_")
         for name in ("ndcg_at_10", "ndcg_at_100", *(f"recall_at_{k}" for k in (10, 20, 50, 100)))
-    } | {f"{probe}_precision_at_{k}" for probe in ("knn", "mlp") for k in (1, 3, 5)} | {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}
+    } | {f"{probe}_precision_at_{k}" for probe in ("knn", "mlp") for k in (1, 3, 5)} | {
+        f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)
+    }
