@@ -93,8 +93,8 @@ class Table:
         caption, note: in our words.
         keys: text columns that name a row besides the model.
         columns: the columns of numbers.
-        protocol: how the scores that are joined to tasks were computed: "paper" (a paper's own evaluator, ``paper_...`` in a result),
-            "same" (there is one protocol only); empty where none is joined.
+        protocol: how the scores that are joined to tasks were computed: "paper" (a paper's own evaluator, ``paper_...`` in a result
+            wherever a task has two protocols), "same" (its tasks have one only); empty where none is joined.
         not_joined: why no score is joined to a task; empty where some are.
     """
 

@@ -11,6 +11,11 @@ import polars as pl
 import pytest
 
 from patent_mteb import published
+from patent_mteb.report.published import METRICS, protocol_slice
+from patent_mteb.report.suite import suite_tasks
+from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
+from patent_mteb.tasks.patentmap_ipc import IPCClassification
+from patent_mteb.tasks.retrieval import PatentRetrieval
 
 VIEWS = ["ta", "tac", "dwpi_full", "abstract", "claim1", "dwpi_ta"]
 SETS = ["conventional", "conventional_environment", "emerging", "emerging_mobility", "emerging_vision"]
@@ -611,6 +616,75 @@ def test_every_joined_number_has_the_query_and_the_corpus_of_its_task(paper, num
     assert rows and any(row["task"] for row in rows)
     for row in rows:
         assert row["task"] == task_of(row), row
+
+
+CLASSES = {task.metadata.name: task for room in (wipo_at, dapfam, patenteb, sophia, patentmap) for task in room.BENCHMARK.task_classes}
+DIRECTIONS = {"Abs→Abs": ("abstract", ("abstract",)), "Clm→All": ("claim", ("abstract", "claim", "invention"))}
+
+
+def camel(name):
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def texts_of(task):
+    """What a task reads, asked of its class."""
+    if hasattr(task, "cell"):
+        return task.cell.query, task.cell.corpus
+    if hasattr(task, "pair"):
+        return task.pair.query, task.pair.corpus, task.pair.domain, task.pair.as_mteb
+    if hasattr(task, "label_set"):
+        return task.label_set.name, task.metadata.name.removeprefix(f"WIPOAT{task.label_set.name}")
+    if hasattr(task, "representation"):
+        return task.representation
+    if hasattr(task, "spec"):
+        return task.spec.table
+    return (task.query_section, task.document_sections) if issubclass(task, PatentRetrieval) else task.metadata.name
+
+
+def sections_named(row):
+    (direction,) = [
+        name for name in (*DIRECTIONS, "KNN", "Linear Probe") if name in row["printed"].replace(" ", "") or name in row["printed"]
+    ]
+    return DIRECTIONS.get(direction, "PatentMapIPCClassification")
+
+
+NAMED = {
+    ("wipo_at", 10): lambda row: (row["query"], row["corpus"]),
+    ("wipo_at", 19): lambda row: (row["view"], row["view"], "", False),
+    **{("dapfam", number): lambda row: (row["query"], row["corpus"], "", False) for number in (17, 19)},
+    **{("wipo_at", number): lambda row: (camel(row["column"]), "Classification") for number in (8, 25)},
+    **{("wipo_at", number): lambda row: (camel(row["column"]), "Clustering") for number in (9, 26)},
+    ("patenteb", 15): lambda row: row["printed"],
+    **{("sophia", number): lambda row: camel(row["query"]) for number in (2, 4)},
+    ("sophia", 3): lambda row: camel(row["column"]),
+    **{("patentmap", number): sections_named for number in (2, 3, 5, 6)},
+}
+"""What each joined table says that a number was measured on, in the terms of the tasks."""
+
+SCORES_OUT = {("wipo_at", 19, "claim1")}
+"""Scores that a joined table has and that are joined to no task all the same; its note says why."""
+
+
+@pytest.mark.parametrize("spec", published.tables(), ids=lambda spec: f"{spec.paper}-{spec.table}")
+def test_a_table_is_joined_to_what_it_names_or_says_why_it_is_not(spec):
+    printed = {column.column: column.printed for column in spec.columns}
+    rows = [row | {"printed": printed[row["column"]]} for row in published.table(spec.paper, spec.table).iter_rows(named=True)]
+    joined = [row for row in rows if row["task"] and row["kind"] == "score"]
+    if spec.not_joined:
+        assert not joined and not spec.protocol
+        assert (spec.paper, spec.table) not in NAMED
+        return
+    assert joined and spec.protocol in ("paper", "same")
+    assert {(spec.paper, spec.table, row["column"]) for row in rows if row["kind"] == "score" and not row["task"]} <= SCORES_OUT
+    named = NAMED[spec.paper, spec.table]
+    for row in joined:
+        task = CLASSES[row["task"]]
+        assert texts_of(task) == named(row), row
+        name = METRICS.get(row["metric"], row["metric"])
+        filed = "_".join(filter(None, (protocol_slice(suite_tasks()[row["task"]].kind, row["slice"]), name)))
+        two_protocols = isinstance(task, type) and (issubclass(task, PatentRetrieval) or issubclass(task, IPCClassification))
+        assert filed.startswith("paper_") == two_protocols, filed
+        assert spec.protocol == "paper" or not two_protocols
 
 
 def printed_lines(head, count):
