@@ -11,7 +11,8 @@ joins two systems, and where it is not certain which released model is meant. BM
 its BM25, though the papers used their own settings (DAPFAM: bm25s with k1 = 1.2 and b = 0.75; WIPO-AT: rank-bm25; PatentMap
 says nothing).
 
-`task` is given only where the number measures what one of our tasks measures, with the model used plainly. To compare with a
+`task` is given only where the number measures what one of our tasks measures, with the model used plainly; a table without any says
+why (`Table.not_joined`). To compare with a
 result of one's own, match `model_id` and `task`, take rows of kind "score", and mind `unit` (PatentMap prints percent). For
 retrieval, the score's name in a result is `metric`, with `slice` and an underscore before it where there is a slice
 (`in_ndcg_at_100`); probe, nearest-neighbour and clustering metrics are named after the paper's protocol. A paper can print
@@ -31,9 +32,12 @@ __all__ = ["KINDS", "Column", "Paper", "Table", "models", "papers", "printed", "
 
 KINDS = {
     "score": "a score of one model on one task",
-    "mean": "a mean of scores over tasks, views or jurisdictions",
+    "mean": "a mean of scores over tasks, views, jurisdictions or training seeds",
     "bound": "an end of a score's confidence interval",
     "difference": "one score minus another",
+    "compared": "the score that the row's own is compared with, of another model",
+    "spread": "the standard deviation of a score over training seeds",
+    "test": "the p value of a significance test",
     "ratio": "one score divided by another",
     "cost": "time, storage or speed",
     "description": "a property of a model or of a data set",
@@ -82,7 +86,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One printed table: caption and note in our words, text columns that name a row besides the model, number columns."""
+    """One printed table.
+
+    Attributes:
+        paper, table: whose table, and its number.
+        caption, note: in our words.
+        keys: text columns that name a row besides the model.
+        columns: the columns of numbers.
+        protocol: how the scores that are joined to tasks were computed: "paper" (a paper's own evaluator, ``paper_...`` in a result
+            wherever a task has two protocols), "same" (its tasks have one only); empty where none is joined.
+        not_joined: why no score is joined to a task; empty where some are.
+    """
 
     paper: str
     table: int
@@ -90,6 +104,8 @@ class Table:
     note: str
     keys: tuple[str, ...]
     columns: tuple[Column, ...]
+    protocol: str = ""
+    not_joined: str = ""
 
     @property
     def unit(self) -> str:
@@ -124,7 +140,7 @@ def _all_tables() -> tuple[Table, ...]:
         return (Column(**fields) for fields in rows.iter_rows(named=True))
 
     return tuple(
-        Table(row["paper"], row["table"], row["caption"], row["note"], tuple(row["keys"].split()), tuple(of_table(row)))
+        Table(**row | {"keys": tuple(row["keys"].split()), "columns": tuple(of_table(row))})
         for row in _csv("tables.csv").iter_rows(named=True)
     )
 

@@ -1,9 +1,10 @@
 """What a paper states for a model on a task, as data: ``expected.csv``.
 
 One row a number: ``model`` (its name in mteb, BM25 with the paper's own settings), ``task`` (several, joined by blanks, where the
-paper prints their mean), ``metric`` as a result names it, ``protocol`` (``paper``: the evaluator of a paper on retrieval, filed as
-``paper_<metric>``; ``same``: there is one protocol only), ``value`` as a fraction, ``tolerance``, ``source``, and ``settings`` as far
-as the paper states what changes the number (``prompts=yes``, ``max_tokens=512``).
+paper prints their mean), ``metric`` as a result names it, ``protocol`` (``paper``: a paper's own evaluator, filed as
+``paper_<metric>``, of all retrieval and of PatentMap's classification; ``same``: there is one protocol only), ``value`` as a
+fraction, ``tolerance``, ``source``, and ``settings`` as far as the paper states what changes the number (``prompts=yes``,
+``max_tokens=512``).
 
 Only what joins exactly is here: one query text, one corpus, one protocol. The tolerance is half a unit of the last printed digit
 and one percent of the value: other hardware, versions and precisions move a score that much (pateval reproduces PatenTEB's printed

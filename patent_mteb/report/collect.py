@@ -55,7 +55,8 @@ class Collected:
             ``group``, ``task`` (as in the result), ``plain`` (without the state of the data), ``kind`` (mteb's type), ``main_score``
             (name), ``value``, ``n_queries``, ``model``, ``revision``, ``experiment``, ``settings`` (JSON), ``data``, ``data_revision``,
             ``subset``, ``split``, ``prompt``, ``versions``, ``date`` (ISO, UTC), ``parameters``, ``dims``, ``path``, ``queries`` (path
-            of usable per-query scores).
+            of usable per-query scores), ``prompts`` (JSON: what the result says was put before its texts), ``computed`` (JSON: device,
+            dtype, settings, weights and version of its evidence).
         scores: one row a number: ``run``, ``world``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice`` (empty for all
             judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is the task's main score).
         messages: what was left out or looks wrong, one line each.

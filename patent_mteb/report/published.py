@@ -2,8 +2,9 @@
 
 A measured row joins a printed table where it was measured on the same data: on the pinned revision, or, for a benchmark that
 nobody has released, on a local directory with exactly the paper's number of queries. Sample results and local copies never join.
-Of a retrieval task only the scores of the paper's own protocol join (``paper_…``, :mod:`patent_mteb.tasks.paper`): a result that was
-filed before they were measured stays out, and is named.
+Of a retrieval task only the scores of the paper's own protocol join (``paper_…``, :mod:`patent_mteb.tasks.paper`), and of PatentMap's
+classification those of its authors' (:mod:`patent_mteb.tasks.patentmap_ipc`): a result that was filed before they were measured stays
+out, and is named.
 Ranks count the rows of the table, printed and measured, and compare as many digits as are printed.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import polars as pl
 
@@ -27,9 +28,8 @@ METRICS = {
     "pearson": "cosine_pearson",
     "best_knn_macro_f1": "knn_macro_f1",
     "adjusted_rand_index": "ari",
-    "linear_probe_precision_at_1": "mlp_precision_at_1",
-    "linear_probe_precision_at_3": "mlp_precision_at_3",
-    "linear_probe_precision_at_5": "mlp_precision_at_5",
+    **{f"knn_precision_at_{k}": f"{PREFIX}_knn_precision_at_{k}" for k in (1, 3, 5)},
+    **{f"linear_probe_precision_at_{k}": f"{PREFIX}_mlp_precision_at_{k}" for k in (1, 3, 5)},
 }
 """Printed metric -> name in a result, where they differ. ``map`` has no counterpart: the paper does not settle its cutoff."""
 
@@ -152,13 +152,21 @@ def protocol_slice(kind: str, name: str) -> str:
 
 
 def _before_the_protocol(view: BenchmarkView) -> list[str]:
-    retrieval = set(view.results.filter(pl.col("kind") == "Retrieval").select("run", "plain").rows())
-    without = retrieval - set(view.scores.filter(pl.col("slice") == PREFIX).select("run", "plain").rows())
+    two = (pl.col("kind") == "Retrieval") | pl.col("plain").is_in(list(_classified_twice()))
+    filed = view.scores.filter((pl.col("slice") == PREFIX) | pl.col("measure").str.starts_with(f"{PREFIX}_"))
+    without = set(view.results.filter(two).select("run", "plain").rows()) - set(filed.select("run", "plain").rows())
     if not without:
         return []
     run, task = min(without)
     which = f"{len(without)} results hold" if len(without) > 1 else "1 result holds"
     return [f"{view.name}: {which} no score of the paper's protocol, first {task} of {run}; run again."]
+
+
+@lru_cache
+def _classified_twice() -> frozenset[str]:
+    """Tasks without rankings that have a paper's protocol of their own."""
+    columns = (column for table in published.tables() for column in table.columns)
+    return frozenset(column.task for column in columns if column.task and METRICS.get(column.metric, "").startswith(f"{PREFIX}_"))
 
 
 def not_the_papers(view: BenchmarkView) -> str:

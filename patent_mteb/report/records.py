@@ -25,7 +25,7 @@ _COUNTS = ("_n_queries", "_n_pairs")
 _RESULT_COLUMNS = (
     *("run", "world", "benchmark", "group", "task", "plain", "kind", "main_score", "value", "n_queries", "model", "revision"),
     *("experiment", "settings", "data", "data_revision", "subset", "split", "prompt", "versions", "date", "parameters", "dims"),
-    *("path", "queries"),
+    *("path", "queries", "prompts", "computed"),
 )
 RESULT_SCHEMA: dict[str, Any] = dict.fromkeys(_RESULT_COLUMNS, pl.String) | {
     "value": pl.Float64,
@@ -162,7 +162,18 @@ def result_row(result: Result) -> dict[str, Any]:
         "dims": dims if isinstance(dims, int) and 0 < dims < _MOST else None,
         "path": str(result.path),
         "queries": None if result.queries is None else str(result.queries),
+        "prompts": None if result.prompts is None else json.dumps(result.prompts, sort_keys=True),
+        "computed": _computed(result),
     }
+
+
+def _computed(result: Result) -> str | None:
+    """What the evidence says of the model and the suite that computed a result, as JSON; None without evidence."""
+    model = result.evidence.get("model")
+    if not isinstance(model, Mapping):
+        return None
+    found = {"version": result.evidence.get("version"), **{name: model.get(name) for name in ("device", "dtype", "settings", "weights")}}
+    return json.dumps({name: value for name, value in found.items() if isinstance(value, str) and value})
 
 
 def score_rows(result: Result) -> Iterator[ScoreRow]:

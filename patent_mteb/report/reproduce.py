@@ -6,7 +6,8 @@ model, and, where a paper states a number with and without prompts, the one of t
 be there.
 
 ``OK`` is a difference within the stated tolerance, ``OKISH`` one within three times that, ``FAIL`` any other; each line says which
-recorded settings differ, or may differ, from the paper's.
+recorded settings differ, or may differ, from the paper's: the prompts that the result recorded, and device, type of number and settings
+of its evidence (:mod:`patent_mteb.tasks.evidence`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ OKISH = 3.0
 """Times the tolerance up to which a difference is called OKISH."""
 
 _PROMPTS = ("prompts",)
+_COMPUTED = {"device": "device", "dtype": "type of number", "settings": "settings (digest)", "version": "patent-mteb"}
+"""What the evidence of a result says of its model, and how a line calls it."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def _lines(
             continue
         known = [result for result in measured if result is not None]
         both = len(stated[row.tasks, row.metric]) > 1
-        if both and _prompted(known[0]["prompt"]) not in ("", row.settings["prompts"]):
+        if both and _prompted(known) not in ("", row.settings["prompts"]):
             continue
         here = sum(value for value in values if value is not None) / len(values)
         outcome = verdict(here - row.value, row.tolerance)
@@ -140,15 +143,45 @@ def _plain(result: Mapping[str, Any]) -> bool:
     return set(json.loads(result["settings"])) <= set(_PROMPTS)
 
 
-def _prompted(prompt: str) -> str:
-    """``yes`` or ``none``; empty where the result does not say."""
-    return "none" if prompt == "none" else "" if prompt == "not recorded" else "yes"
+def _prompted(results: Iterable[Mapping[str, Any]]) -> str:
+    """``yes`` or ``none``, ``mixed`` where results differ in that; empty where one does not say."""
+    found = {_one_prompted(result) for result in results}
+    return "" if "" in found else found.pop() if len(found) == 1 else "mixed"
+
+
+def _one_prompted(result: Mapping[str, Any]) -> str:
+    if result["prompts"] is None:
+        return {"none": "none", "not recorded": ""}.get(result["prompt"], "yes")
+    texts = list(_texts(json.loads(result["prompts"])))
+    return "yes" if any(texts) else "" if None in texts else "none"
+
+
+def _texts(prompts: Any) -> Iterator[str | None]:
+    """The recorded texts of all roles, and of all encoders of a model; None for one that is not known."""
+    if isinstance(prompts, Mapping):
+        for inner in prompts.values():
+            yield from _texts(inner)
+    else:
+        yield prompts
 
 
 def _settings(row: Expected, results: list[Mapping[str, Any]]) -> tuple[str, ...]:
     """What is recorded of the run beside what the paper states."""
-    prompt = results[0]["prompt"]
-    found = [f"prompt here: {prompt}, in the paper: {row.settings.get('prompts', 'not stated')}"]
+    found = [f"prompt here: {_each(results, 'prompt')}, in the paper: {row.settings.get('prompts', 'not stated')}"]
     found += [f"{name} in the paper: {value}" for name, value in row.settings.items() if name not in _PROMPTS]
+    computed = [json.loads(result["computed"] or "{}") for result in results]
+    for name, told in _COMPUTED.items():
+        values = sorted({str(one[name]) for one in computed if one.get(name)})
+        found += [f"{told} here: {', '.join(values)}"] if values else []
+    if not any(computed):
+        found.append("device, type of number and settings here: not recorded")
     found += [f"data {key}@{revision:.12}" for key, revision in sorted({(each["data"], each["data_revision"]) for each in results})]
     return (*found, *sorted({each["versions"] for each in results if each["versions"]}))
+
+
+def _each(results: list[Mapping[str, Any]], column: str) -> str:
+    """The one value of all results, or that of each task."""
+    values = {result["plain"]: str(result[column]) for result in results}
+    if len(set(values.values())) == 1:
+        return next(iter(values.values()))
+    return "; ".join(f"{task}: {value}" for task, value in values.items())

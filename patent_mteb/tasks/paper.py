@@ -8,7 +8,9 @@ a printed number reads one name in every result. They are mteb's scores (:func:`
 there) and the measures of each slice; ``paper_n_queries`` counts the queries. A report takes ``paper`` and ``paper_<slice>`` for
 slices, so that they are no tasks and in no mean.
 
-A query whose only relevant document is itself is scored by neither: the suite has nothing to find for it.
+A query whose only relevant document is itself is scored by neither, because the suite has nothing to find for it and never searches it;
+the papers' evaluators score it. The log counts such queries (:func:`only_themselves`): with any, ``paper_n_queries`` is less than the
+paper's by that number.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from patent_mteb.metrics.measures import Judged, mean_scores
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.search.run import Run
 
-__all__ = ["PREFIX", "paper_scores", "without_self"]
+__all__ = ["PREFIX", "only_themselves", "paper_scores", "without_self"]
 
 PREFIX = "paper"
 
@@ -50,6 +52,21 @@ def paper_scores(whole: Run, qrels: Qrels, slices: Mapping[str, Qrels], ks: Sequ
         found[f"{PREFIX}_{name}_n_queries"] = len(scores.queries)
         found |= {f"{PREFIX}_{name}_{measure.replace('@', '_at_')}": mean for measure, mean in scores.means().items()}
     return found
+
+
+def only_themselves(qrels: Qrels) -> list[str]:
+    """The queries whose only relevant document is themselves, in order.
+
+    Args:
+        qrels: judgements of the paper's evaluator.
+
+    Example:
+        >>> from patent_mteb.tasks.paper import only_themselves
+        >>> only_themselves({"q1": {"q1": 1, "d": 0}, "q2": {"q2": 1, "d": 1}, "q3": {"d": 1}, "q4": {"d": 0}})
+        ['q1']
+    """
+    relevant = {query: {document for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()}
+    return sorted(query for query, documents in relevant.items() if documents == {query})
 
 
 def without_self(qrels: Qrels) -> Qrels:

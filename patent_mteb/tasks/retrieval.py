@@ -30,7 +30,7 @@ from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask, asked
 from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
-from patent_mteb.tasks.paper import paper_scores
+from patent_mteb.tasks.paper import only_themselves, paper_scores
 from patent_mteb.tasks.perquery import Evaluation, hand_on
 from patent_mteb.tasks.tagged import tagged_texts
 
@@ -108,6 +108,9 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         self.tables = self.load_tables()
         for name, reason in self.tables.unformed.items():
             logger.warning("%s: slice %s cannot be formed: %s", self.source.data.key, name, reason)
+        if alone := only_themselves(self.tables.paper_qrels):
+            told = "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them"
+            logger.warning(told, self.metadata.name, len(alone), alone[0])
         return self.tables.split()
 
     def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:

@@ -11,6 +11,11 @@ import polars as pl
 import pytest
 
 from patent_mteb import published
+from patent_mteb.report.published import METRICS, protocol_slice
+from patent_mteb.report.suite import suite_tasks
+from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
+from patent_mteb.tasks.patentmap_ipc import IPCClassification
+from patent_mteb.tasks.retrieval import PatentRetrieval
 
 VIEWS = ["ta", "tac", "dwpi_full", "abstract", "claim1", "dwpi_ta"]
 SETS = ["conventional", "conventional_environment", "emerging", "emerging_mobility", "emerging_vision"]
@@ -72,7 +77,8 @@ def mean(row, columns):
 # ---------------------------------------- what is stored
 
 ROWS = {
-    "wipo_at": {3: 22, 4: 22, 5: 22, 6: 6, 7: 6, 8: 25, 9: 21, 10: 8, 16: 21, 18: 6, 19: 13, 21: 22, 22: 22, 23: 19, 25: 29, 26: 21},
+    "wipo_at": {3: 22, 4: 22, 5: 22, 6: 6, 7: 6, 8: 25, 9: 21, 10: 8, 16: 21, 18: 6, 19: 13, 21: 22, 22: 22, 23: 19, 25: 29, 26: 21}
+    | {11: 12, 12: 13, 13: 4, 14: 6, 15: 22, 17: 15, 20: 6, 24: 11, 27: 22, 28: 22},
     "dapfam": {9: 4, 10: 6, 11: 6, 12: 3, 13: 3, 14: 3, 15: 3, 16: 6, 17: 16, 18: 128, 19: 9, 20: 96},
     "patenteb": {5: 15, 6: 4, 7: 10, 8: 7, 9: 6, 10: 8, 15: 8, 16: 16},
     "sophia": {2: 14, 3: 7, 4: 14, 5: 6},
@@ -89,7 +95,7 @@ def test_all_wanted_tables_with_all_their_rows():
 
 # Digests of the tables as they were compared with the papers, every number of every row: a changed cell has to be compared again.
 COMPARED = {
-    "wipo_at": "694e1fe7f27b3bb7",
+    "wipo_at": "faf440c6b8a1124d",
     "dapfam": "b219b7bd4177a496",
     "patenteb": "bbb020f5d2af22e9",
     "sophia": "896f614aed9253a5",
@@ -148,6 +154,11 @@ def test_empty_cells_are_those_of_the_papers():
     assert empty == {
         ("wipo_at", 3): {"params_millions": 1, "dim": 1, "max_tokens": 1},  # BM25
         ("wipo_at", 6): dict.fromkeys(fused, 1),  # BM25 alone
+        ("wipo_at", 11): {"ndcg_at_10": 1},  # EmbGemma-300m with R4: a dash
+        ("wipo_at", 14): {"ndcg_at_10_std": 2},  # one run has no spread
+        ("wipo_at", 20): {"all_std": 2, "in_std": 2, "out_std": 2},
+        ("wipo_at", 27): {"no_dwpi": 18, "dwpi_only": 18, "advantage": 18},
+        ("wipo_at", 28): {"no_dwpi": 18, "dwpi_only": 18, "advantage": 18},
         ("wipo_at", 18): dict.fromkeys(["full_dim", "full", "dim_512", "dim_256", "dim_128", "dim_64"], 1),  # row of means
         ("patenteb", 10): {"difference": 1},  # the standard text against itself
         ("patentmap", 2): {"dim": 12, **{f"knn_precision_at_{k}": 1 for k in (1, 3, 5)}},
@@ -574,11 +585,11 @@ def test_two_stage_rows_carry_no_model_id():
     assert set(two_stage["model_id"]) == {""} and two_stage.height == 4 * 4
 
 
-@pytest.mark.parametrize("number", [4, 6, 7, 18, 21, 22, 23])
+@pytest.mark.parametrize("number", [4, 6, 7, 11, 12, 15, 17, 18, 21, 22, 23, 24])
 def test_a_table_that_does_not_state_its_query_text_is_joined_to_no_task(number):
     tidy = published.table("wipo_at", number).filter(pl.col("kind") == "score")
     assert len(tidy) and set(tidy["task"]) == {""}
-    assert all(view.startswith("query not stated; corpus ") for view in tidy["view"])
+    assert all(view.startswith(("query not stated; corpus ", "query not stated; best view")) for view in tidy["view"])
 
 
 SYMMETRIC = {"TA": "PatentDAPFAMTAToTARetrieval", "TAC": "PatentDAPFAMTACToTACRetrieval"}
@@ -607,10 +618,83 @@ def test_every_joined_number_has_the_query_and_the_corpus_of_its_task(paper, num
         assert row["task"] == task_of(row), row
 
 
-def printed_rows(head, count):
+CLASSES = {task.metadata.name: task for room in (wipo_at, dapfam, patenteb, sophia, patentmap) for task in room.BENCHMARK.task_classes}
+DIRECTIONS = {"Abs→Abs": ("abstract", ("abstract",)), "Clm→All": ("claim", ("abstract", "claim", "invention"))}
+
+
+def camel(name):
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def texts_of(task):
+    """What a task reads, asked of its class."""
+    if hasattr(task, "cell"):
+        return task.cell.query, task.cell.corpus
+    if hasattr(task, "pair"):
+        return task.pair.query, task.pair.corpus, task.pair.domain, task.pair.as_mteb
+    if hasattr(task, "label_set"):
+        return task.label_set.name, task.metadata.name.removeprefix(f"WIPOAT{task.label_set.name}")
+    if hasattr(task, "representation"):
+        return task.representation
+    if hasattr(task, "spec"):
+        return task.spec.table
+    return (task.query_section, task.document_sections) if issubclass(task, PatentRetrieval) else task.metadata.name
+
+
+def sections_named(row):
+    (direction,) = [
+        name for name in (*DIRECTIONS, "KNN", "Linear Probe") if name in row["printed"].replace(" ", "") or name in row["printed"]
+    ]
+    return DIRECTIONS.get(direction, "PatentMapIPCClassification")
+
+
+NAMED = {
+    ("wipo_at", 10): lambda row: (row["query"], row["corpus"]),
+    ("wipo_at", 19): lambda row: (row["view"], row["view"], "", False),
+    **{("dapfam", number): lambda row: (row["query"], row["corpus"], "", False) for number in (17, 19)},
+    **{("wipo_at", number): lambda row: (camel(row["column"]), "Classification") for number in (8, 25)},
+    **{("wipo_at", number): lambda row: (camel(row["column"]), "Clustering") for number in (9, 26)},
+    ("patenteb", 15): lambda row: row["printed"],
+    **{("sophia", number): lambda row: camel(row["query"]) for number in (2, 4)},
+    ("sophia", 3): lambda row: camel(row["column"]),
+    **{("patentmap", number): sections_named for number in (2, 3, 5, 6)},
+}
+"""What each joined table says that a number was measured on, in the terms of the tasks."""
+
+SCORES_OUT = {("wipo_at", 19, "claim1")}
+"""Scores that a joined table has and that are joined to no task all the same; its note says why."""
+
+
+@pytest.mark.parametrize("spec", published.tables(), ids=lambda spec: f"{spec.paper}-{spec.table}")
+def test_a_table_is_joined_to_what_it_names_or_says_why_it_is_not(spec):
+    printed = {column.column: column.printed for column in spec.columns}
+    rows = [row | {"printed": printed[row["column"]]} for row in published.table(spec.paper, spec.table).iter_rows(named=True)]
+    joined = [row for row in rows if row["task"] and row["kind"] == "score"]
+    if spec.not_joined:
+        assert not joined and not spec.protocol
+        assert (spec.paper, spec.table) not in NAMED
+        return
+    assert joined and spec.protocol in ("paper", "same")
+    assert {(spec.paper, spec.table, row["column"]) for row in rows if row["kind"] == "score" and not row["task"]} <= SCORES_OUT
+    named = NAMED[spec.paper, spec.table]
+    for row in joined:
+        task = CLASSES[row["task"]]
+        assert texts_of(task) == named(row), row
+        name = METRICS.get(row["metric"], row["metric"])
+        filed = "_".join(filter(None, (protocol_slice(suite_tasks()[row["task"]].kind, row["slice"]), name)))
+        two_protocols = isinstance(task, type) and (issubclass(task, PatentRetrieval) or issubclass(task, IPCClassification))
+        assert filed.startswith("paper_") == two_protocols, filed
+        assert spec.protocol == "paper" or not two_protocols
+
+
+def printed_lines(head, count):
     text = (SHARED / "papers" / "wipo-at.txt").read_text(encoding="utf-8").splitlines()
     start = next(place for place, line in enumerate(text) if line.startswith(head))
-    return [line.split() for line in text[start + 2 : start + 2 + count]]
+    return text[start + 2 : start + 2 + count]
+
+
+def printed_rows(head, count):
+    return [line.split() for line in printed_lines(head, count)]
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the papers' texts are not here")
@@ -619,6 +703,124 @@ def test_tables_10_and_19_are_those_of_the_text():
     assert stored == [[model, query, corpus.replace("-", ""), value] for model, query, corpus, value in printed_rows("Table 10:", 8)]
     columns = ["model", "ta", "tac", "abstract", "claim1", "mean", "in", "out", "gap"]
     assert [[row[column] for column in columns] for row in raw("wipo_at", 19)] == printed_rows("Table 19:", 13)
+
+
+STD = "±\\pm"
+
+
+def with_sign(value):
+    return value if value.startswith("-") else f"+{value}"
+
+
+def with_spread(row, *names):
+    """The cells of a row as printed: each value, and its spread where there is one."""
+    return " ".join(f"{row[name]} {STD} {row[f'{name}_std']}" if row[f"{name}_std"] else row[name] for name in names)
+
+
+def by_base(rows):
+    found = {}
+    for row in rows:
+        found.setdefault(row["base"], []).append(row)
+    return found.items()
+
+
+def as_text_11(rows):
+    yield "Model R0 R3 R4 R0 R3 R4 R0 R3 R4"
+    for base, recipes in by_base(rows):
+        assert [row["recipe"] for row in recipes] == ["R0", "R3", "R4"]
+        cells = [row[name] for name in ("ndcg_at_10", "macro_f1", "v_measure") for row in recipes]
+        yield " ".join([base, *filter(None, cells)])  # the text has lost the dash
+
+
+def as_text_12(rows):
+    names = {"": "ALL slice", "out": "OUT-of-domain slice"}
+    for row, before in zip(rows, [None, *rows], strict=False):
+        if before is None or before["slice"] != row["slice"]:
+            yield names[row["slice"]]
+        cells = (row["zero_shot"], row["fine_tuned"], with_sign(row["difference"]), row["p_value"], row["significance"])
+        yield " ".join((row["base"], row["recipe"], *cells))
+
+
+def as_text_spread(rows):
+    return (f"{row['base']} {row['recipe']} {with_spread(row, 'all', 'in', 'out')}" for row in rows)
+
+
+def as_text_14(rows):
+    for base, recipes in by_base(rows):
+        assert [row["recipe"] for row in recipes] == ["R3", "R3-matched", "R4"]
+        yield " ".join([base, *(with_spread(row, "ndcg_at_10") for row in recipes)])
+
+
+def as_text_15(rows):
+    for row in rows:
+        if row["model"] == "Jina-ColBERT":
+            yield "ColBERT models (MaxSim)"
+        yield " ".join((row["model"], row["ta"], row["tac"], row["dwpi_full"], row["dwpi_ta"], with_sign(row["advantage"])))
+
+
+def as_text_17(rows):
+    names = ("model", "compared", "score", "compared_score", "difference", "p_value", "significance")
+    return (" ".join(row[name] for name in names) for row in rows)
+
+
+def as_text_24(rows):
+    for row in rows:
+        p = {"<": "<<", "=": ""}[row["p_relation"]] + row["p_value"] + "∗" * len(row["significance"])
+        scores = f"{row['score']} {row['compared_score']} {with_sign(row['difference'])}"
+        yield f"{row['model']} vs {row['compared']} {scores} {p} {int(row['queries']):,}"
+
+
+def as_text_dwpi(rows):
+    names = ("model", "no_dwpi", "dwpi_only", "combined", "advantage")
+    return (" ".join(filter(None, (row[name] for name in names))) for row in rows)
+
+
+AS_TEXT = {11: as_text_11, 12: as_text_12, 13: as_text_spread, 14: as_text_14, 15: as_text_15, 17: as_text_17, 20: as_text_spread}
+AS_TEXT |= {24: as_text_24, 27: as_text_dwpi, 28: as_text_dwpi}
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the papers' texts are not here")
+@pytest.mark.parametrize("number", AS_TEXT)
+def test_a_table_written_out_is_the_text_of_the_paper(number):
+    """Line by line, every character of the model, the setting and the numbers."""
+    lines = list(AS_TEXT[number](raw("wipo_at", number)))
+    assert lines == printed_lines(f"Table {number}:", len(lines))
+
+
+def test_tables_11_to_28_agree_with_the_tables_that_they_repeat():
+    retrieval = {row["model_id"]: row for row in raw("wipo_at", 4)}
+    off = {}
+    for row in raw("wipo_at", 15):
+        full = retrieval[row["model_id"]]
+        for view in ("ta", "tac", "dwpi_full", "dwpi_ta"):
+            if off_by(row, view, Decimal(full[view])) > Decimal("0.5"):
+                off[row["model"], view] = (row[view], full[view])
+        assert off_by(row, "advantage", Decimal(full["dwpi_full"]) - Decimal(full["tac"])) <= Decimal("0.6"), row["model"]
+    assert off == {}
+    for row in raw("wipo_at", 17):
+        assert (row["score"], row["compared_score"]) == tuple(retrieval[row[name]]["tac"] for name in ("model_id", "compared_id"))
+    for number, score in ((17, "score"), (24, "score"), (12, "fine_tuned")):
+        other = "zero_shot" if number == 12 else "compared_score"
+        for row in raw("wipo_at", number):
+            assert off_by(row, "difference", Decimal(row[score]) - Decimal(row[other])) <= 1, row
+    means = {number: {row["model_id"]: row["mean"] for row in raw("wipo_at", number) if row["model_id"]} for number in (8, 9)}
+    differ = {}
+    for number, repeated in ((27, 8), (28, 9)):
+        for row in raw("wipo_at", number):
+            if not row["model_id"]:
+                assert off_by(row, "advantage", Decimal(row["combined"]) - Decimal(row["no_dwpi"])) <= 1, row
+            elif row["combined"] != means[repeated][row["model_id"]]:
+                differ[number, row["model"]] = (row["combined"], means[repeated][row["model_id"]])
+    assert differ == {(27, "Qwen3-4B"): ("0.7748", "0.7585"), (27, "Conan-v1"): ("0.6669", "0.6802")}  # docs/contradictions.md
+    released = [row for row in raw("wipo_at", 11) if row["recipe"] == "R0"]
+    assert [(row["macro_f1"], row["v_measure"]) for row in released] == [
+        tuple(means[n][row["model_id"]] for n in (8, 9)) for row in released
+    ]
+    tuned = {(row["base"], row["recipe"]): row for row in raw("wipo_at", 13)}
+    for row in raw("wipo_at", 14):
+        if row["recipe"] != "R3-matched":
+            full = tuned[row["base"], row["recipe"]]
+            assert (row["ndcg_at_10"], row["ndcg_at_10_std"]) == (full["all"], full["all_std"])
 
 
 def test_tasks_are_names_of_the_suite():
@@ -718,7 +920,7 @@ def test_one_name_one_id():
         assert twice == released_as_one_of_several.get(paper, set())
         assert all(re.fullmatch(r"[\w-]+/[\w.-]+", i) for i in names["model_id"] if i)
     models = published.models("wipo_at")
-    assert models.filter(pl.col("model") == "Conan-v1")["tables"].to_list() == [[3, 4, 5, 8, 9, 16, 21, 22, 23, 25, 26]]
+    assert models.filter(pl.col("model") == "Conan-v1")["tables"].to_list() == [[3, 4, 5, 8, 9, 15, 16, 21, 22, 23, 25, 26, 27, 28]]
     assert "Mean" not in set(models["model"])
 
 

@@ -95,6 +95,25 @@ def test_a_result_from_before_the_papers_protocol_stays_out_and_is_named(tmp_pat
     assert message == f"DAPFAM: 1 result holds no score of the paper's protocol, first {DAPFAM} of acme/small; run again."
 
 
+def test_patentmaps_classification_joins_by_the_authors_protocol(tmp_path):
+    task = "PatentMapIPCClassification"
+    suite = {"knn_precision_at_3": 0.99, "mlp_precision_at_1": 0.98, "knn_tuned_precision_at_1": 0.97}
+    authors = {"paper_knn_precision_at_1": 0.5743, "paper_knn_precision_at_3": 0.25, "paper_mlp_precision_at_1": 0.61}
+    add(model_folder(tmp_path, "acme/small"), task, 0.99, kind="real", more=suite | authors)
+    tables, messages = papers.beside(collect(tmp_path))
+    assert messages == ()
+    measured = [row_of(table, "▸ acme/small") for table in tables]
+    for key, value in (("knn_precision_at_1", 57.43), ("knn_precision_at_3", 25.0), ("linear_probe_precision_at_1", 61.0)):
+        joined = [row[key].value for row in measured if key in row and row[key].value is not None]
+        assert joined and joined == pytest.approx([value] * len(joined))
+
+    before = tmp_path / "before"
+    add(model_folder(before, "acme/small"), task, 0.99, kind="real", more=suite)
+    tables, (message,) = papers.beside(collect(before))
+    assert tables == []
+    assert message == f"PatentMap: 1 result holds no score of the paper's protocol, first {task} of acme/small; run again."
+
+
 def test_other_data_is_never_ranked_among_the_papers(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
     add(folder, HEADLINE, 0.9, kind="real", more={"n_queries": 1101})
@@ -110,8 +129,8 @@ def test_other_data_is_never_ranked_among_the_papers(tmp_path):
 def test_every_printed_score_of_a_task_has_a_counterpart_in_a_result():
     measured = {"ndcg_at_10", "ndcg_at_100", "recall_at_10", "recall_at_20", "recall_at_50", "recall_at_100", "macro_f1", "v_measure"}
     measured |= (
-        {f"knn_precision_at_{k}" for k in (1, 3, 5)}
-        | {f"mlp_precision_at_{k}" for k in (1, 3, 5)}
+        {f"paper_knn_precision_at_{k}" for k in (1, 3, 5)}
+        | {f"paper_mlp_precision_at_{k}" for k in (1, 3, 5)}
         | {"cosine_pearson", "knn_macro_f1", "ari"}
     )
     measured |= {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}

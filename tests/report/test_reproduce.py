@@ -9,6 +9,7 @@ from patent_mteb import cli
 from patent_mteb.published.expected import Expected, expected
 from patent_mteb.report.collect import collect
 from patent_mteb.report.reproduce import reproduce
+from patent_mteb.tasks.evidence import seal
 
 PAECTER = "mpi-inno-comp/paecter"
 SIX = [f"PatentDAPFAM{query}To{corpus}Retrieval" for query in ("TA", "TAC") for corpus in ("TA", "TAC", "FullText")]
@@ -35,6 +36,65 @@ def test_each_number_is_compared_under_the_papers_protocol(tmp_path):
     assert found.failed == 1
     told = " ".join(lines["PatenTEBRetrievalOUT"].settings)
     assert "prompt here: none" in told and "max_tokens in the paper: 8192" in told and "datalyes/retrieval_OUT@" in told
+
+
+def test_patentmap_is_compared_by_its_authors_protocol(tmp_path):
+    suite = {"knn_precision_at_1": 0.9, "mlp_precision_at_1": 0.9}
+    authors = {"paper_knn_precision_at_1": 0.61, "paper_mlp_precision_at_1": 0.5}
+    add(model_folder(tmp_path, PAECTER), "PatentMapIPCClassification", 0.9, kind="real", more=suite | authors)
+    found = {line.metric: line.here for line in reproduce(collect(tmp_path)).lines}
+    assert found == {"knn_precision_at_1": 0.61, "mlp_precision_at_1": 0.5}
+
+
+def noted(path, prompts=None, **model):
+    """Write into a result what a run of today records of its prompts, its model and its machine."""
+    result = json.loads(path.read_text())
+    (entry,) = next(iter(result["scores"].values()))
+    if prompts is not None:
+        entry["prompts"] = prompts
+    if model:
+        where = {"task": result["task_name"], "revision": result["dataset_revision"], "digest": "0123"}
+        entry["evidence"] = {"version": "0.1.0", "data": where, "model": {"name": PAECTER, "revision": "r1", **model}}
+        entry["evidence"]["seal"] = seal(entry)
+    path.write_text(json.dumps(result))
+
+
+def test_prompts_device_type_and_settings_are_those_that_the_result_recorded(tmp_path):
+    folder = model_folder(tmp_path, PAECTER)
+    noted(
+        measured(folder, "PatenTEBRetrievalOUT", 0.15),
+        {"query": "search_query: ", "document": ""},
+        device="cuda (NVIDIA H100)",
+        dtype="torch.bfloat16",
+        settings="0f1e2d3c",
+        weights="aa",
+    )
+    measured(folder, "PatenTEBRetrievalIN", 0.4234)
+    lines = {line.tasks[0]: line.settings for line in reproduce(collect(tmp_path)).lines}
+    told = lines["PatenTEBRetrievalOUT"]
+    assert 'prompt here: "search_query: " / none, in the paper: not stated' in told
+    for said in ("device here: cuda (NVIDIA H100)", "type of number here: torch.bfloat16", "settings (digest) here: 0f1e2d3c"):
+        assert said in told
+    assert "device, type of number and settings here: not recorded" in lines["PatenTEBRetrievalIN"]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "compared"),
+    [
+        ([{"query": "q: ", "document": "d: "}] * 6, {"yes"}),
+        ([{"query": "", "document": ""}] * 6, {"none"}),
+        ([{"query": "q: ", "document": ""}, *[{"query": "", "document": ""}] * 5], set()),
+        ([{"query": None, "document": None}] * 6, {"yes", "none"}),
+    ],
+)
+def test_the_recorded_prompts_decide_which_of_two_printed_settings_is_compared(tmp_path, prompts, compared):
+    folder = model_folder(tmp_path, PAECTER)
+    for task, put in zip(SIX, prompts, strict=True):
+        noted(add(folder, task, 0.9, kind="real", more={"paper_n_queries": 7, "paper_ndcg_at_100": 0.343}), put)
+    rows = [row for row in expected() if row.model == PAECTER and row.metric == "ndcg_at_100" and len(row.tasks) == 6]
+    assert {row.settings["prompts"] for row in rows} == {"yes", "none"}
+    lines = reproduce(collect(tmp_path), rows=rows).lines
+    assert {line.settings[0].rpartition(": ")[2] for line in lines} == compared
 
 
 def test_a_mean_needs_all_of_its_tasks(tmp_path):
@@ -92,4 +152,6 @@ def test_every_stated_number_would_be_found_in_a_result():
         f"{part}{name}"
         for part in ("", "in_", "out_", "xy_", "a_")
         for name in ("ndcg_at_10", "ndcg_at_100", *(f"recall_at_{k}" for k in (10, 20, 50, 100)))
-    } | {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}
+    } | {f"{probe}_precision_at_{k}" for probe in ("knn", "mlp") for k in (1, 3, 5)} | {
+        f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)
+    }

@@ -81,6 +81,22 @@ def test_where_a_query_finds_itself_the_protocols_differ(local):
     assert found["paper_n_queries"] == found["n_queries"] == 8
 
 
+def test_a_query_whose_only_relevant_document_is_itself_is_counted_and_scored_by_neither(tmp_path, monkeypatch, caplog):
+    dapfam_tables(tmp_path)
+    folder = tmp_path / "datalyes" / "DAPFAM_patent"
+    queries = pq.read_table(folder / "queries.parquet")
+    twins = queries.drop(["abstract_keywords"]).rename_columns(["relevant_id", *queries.column_names[1:-1]])
+    pq.write_table(pa.concat_tables([pq.read_table(folder / "corpus.parquet"), twins]), folder / "corpus.parquet")
+    rows = [row for row in pq.read_table(folder / "qrels_all.parquet").to_pylist() if row["query_id"] != "001-q"]
+    rows.append({"query_id": "001-q", "relevant_id": "001-q", "relevance_score": 1.0, "domain_rel": "IN"})
+    pq.write_table(pa.Table.from_pylist(rows), folder / "qrels_all.parquet")
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
+    found = scores_of(mteb.get_task("PatentDAPFAMTACToTACRetrieval"), HashEncoder())
+    assert found["paper_n_queries"] == found["n_queries"] == 7
+    (message,) = [record.getMessage() for record in caplog.records if "but themselves" in record.getMessage()]
+    assert "1 queries have no relevant document but themselves, first 001-q; neither protocol scores them" in message
+
+
 @pytest.mark.parametrize("spec", patenteb.RETRIEVAL[:3], ids=lambda spec: spec.name)
 def test_patenteb_paper_scores_are_those_of_the_papers_evaluator(monkeypatch, spec):
     monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
