@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import importlib.resources
 import json
+import logging
 import os
 import tempfile
 from pathlib import Path
@@ -19,6 +20,12 @@ for _name in ("PATENT_MTEB_DATA", "PATENT_MTEB_SAMPLE", "PATENT_MTEB_RUNS", "PAT
     os.environ.pop(_name, None)
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture(autouse=True)
+def messages_are_heard():
+    """A command that an earlier test ran quietly leaves the level of the package's messages behind."""
+    logging.getLogger("patent_mteb").setLevel(logging.NOTSET)
 
 
 @pytest.fixture(autouse=True)

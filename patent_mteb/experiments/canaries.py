@@ -163,12 +163,15 @@ class Canaries:
             found = encoder.encode(loader, task_metadata=_METADATA, hf_split="test", hf_subset="default", **self._options)
         except PatentMTEBError:
             return None
-        except Exception:
+        except (Exception, SystemExit):
             logger.debug("%s does not encode the canary texts", encoder.mteb_model_meta.name, exc_info=True)
             return None
         if hasattr(found, "detach"):
             found = found.detach().float().cpu().numpy()
-        matrix = np.asarray(found)
+        try:
+            matrix = np.asarray(found)
+        except ValueError:  # rows of different lengths
+            return None
         usable = matrix.ndim == 2 and len(matrix) == len(TEXTS) and matrix.dtype.kind in "fiu" and bool(np.isfinite(matrix).all())
         return matrix if usable else None
 

@@ -183,6 +183,7 @@ def check_leftovers(roots: Sequence[Path], *, without: Path | None = None, fix: 
         >>> import os
         >>> from pathlib import Path
         >>> from patent_mteb.experiments.doctor import check_leftovers
+        >>> os.environ["PATENT_MTEB_CACHE"] = "cache"
         >>> _ = Path(".scores.json.4194305.partial").write_text("{")
         >>> os.utime(".scores.json.4194305.partial", (0, 0))
         >>> [finding.place for finding in check_leftovers([Path(".")])]

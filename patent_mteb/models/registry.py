@@ -38,7 +38,7 @@ from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
-from patent_mteb.models.robustness import PARTS, EditedInput, InputVariant, named_sections, pruned, with_settings
+from patent_mteb.models.robustness import NO_PROMPTS, PARTS, EditedInput, InputVariant, named_sections, pruned, with_settings
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap_content import SECTION_TAGS
 from patent_mteb.store.settings import LiveIdentity, note
@@ -90,6 +90,8 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
     Attributes:
         prompts_used: (task name, ``"query"``, ``"document"`` or None) -> the prompt put before those texts, ``""`` for none.
     """
+
+    usual_settings = NO_PROMPTS
 
     def __init__(self, model: SentenceTransformer, *, prompts: Prompts = "table11") -> None:
         # The checkpoint's own prompts are out of play: nested ones cannot be applied, and mteb would drop them with a warning.

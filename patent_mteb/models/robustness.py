@@ -34,7 +34,10 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from torch.utils.data import DataLoader
 
-__all__ = ["PARTS", "TABLE_10", "EditedInput", "InputVariant", "Variant", "named_sections", "pruned", "with_settings"]
+__all__ = ["NO_PROMPTS", "PARTS", "TABLE_10", "EditedInput", "InputVariant", "Variant", "named_sections", "pruned", "with_settings"]
+
+NO_PROMPTS = {"prompts": "none"}
+"""The setting of a model that is run without its prompts; its path needs no digest."""
 
 PARTS = ("title", "abstract", "claim")
 """The sections of a text whose task does not say which it has."""
@@ -98,7 +101,7 @@ def with_settings(meta: ModelMeta, **settings: Any) -> ModelMeta:
         >>> with_settings(find_meta("datalyes/patembed-base"), layers=6).experiment_kwargs
         {'layers': 6}
     """
-    return meta.model_copy(update={"experiment_kwargs": told_apart({**(meta.experiment_kwargs or {}), **settings})})
+    return meta.model_copy(update={"experiment_kwargs": told_apart({**(meta.experiment_kwargs or {}), **settings}, NO_PROMPTS)})
 
 
 class EditedInput(LiveIdentity):
@@ -117,6 +120,8 @@ class EditedInput(LiveIdentity):
         >>> shouting.mteb_model_meta.experiment_kwargs
         {'input': 'upper'}
     """
+
+    usual_settings = NO_PROMPTS
 
     def __init__(self, model: EncoderProtocol, edit: Any, meta: ModelMeta) -> None:
         self.model = model

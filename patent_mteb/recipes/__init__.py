@@ -179,7 +179,7 @@ def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], r
         >>> with tempfile.TemporaryDirectory() as root:
         ...     log = recipes.run("PatentMap", *sample.generate(), Path(root), ["query_offices=EP,US", "query_first_year=None", "mlt=2"])
         >>> log.files[0]
-        'ZoeYou/downstream/IPC-Classification/test.parquet'
+        'ZoeYou/downstream/IPC-Classification/test_512.csv'
     """
     module, params = find(recipe), check_settings(recipe, settings)
     with replacing_folders(root, module.__name__.rpartition(".")[2]) as folder:

@@ -53,8 +53,10 @@ def refuse_truncated(source: Source, name: str, rows: int) -> None:
         DataError: rows are missing.
 
     Example:
+        >>> import os
         >>> from patent_mteb.data.sources import DataSet, Source
         >>> from patent_mteb.tasks.checks import refuse_truncated
+        >>> _ = os.environ.pop("PATENT_MTEB_TRUNCATED", None)
         >>> data = DataSet("datalyes/class_bloom", "patenteb", "62c95f3")
         >>> refuse_truncated(Source(data, "local", "local-0123456789ab", Path("mine")), "test/data.parquet", 40)
         >>> refuse_truncated(Source(data, "hub", "62c95f3", Path("copy")), "test/data.parquet", 40)

@@ -289,6 +289,7 @@ def test_a_ranking_is_that_of_the_scores_and_leaves_out_what_a_query_must_not_se
             assert run.task == task.metadata.name
             np.testing.assert_array_equal(run.docs, evaluations[0].run.docs)
             np.testing.assert_array_equal(run.scores, evaluations[0].run.scores)
+            task.load_data()
             for query, found in run.to_dict().items():
                 assert not found.keys() & task.tables.hidden.get(query, set())
     run.save(tmp_path / "x.run")

@@ -24,7 +24,7 @@ def at_revision(tmp_path, monkeypatch):
     dapfam_tables(tmp_path / "data", n_documents=60)
     monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
     local = sources.resolve(dapfam.BENCHMARK.data_sets[0])
-    monkeypatch.setattr(sources, "_is_download", lambda folder, commit: True)
+    monkeypatch.setattr(sources, "_downloaded", lambda folder: local.data.revision)
 
     def once(revision):
         source = sources.Source(local.data, "local", revision, local.folder)

@@ -177,5 +177,5 @@ class TestDataThatChange:
         monkeypatch.setattr(sources, "sample_root", lambda recipe: tmp_path / "sample" / recipe)
         (tmp_path / "sample" / "patentmap").mkdir(parents=True)
         task = mteb.get_task(RETRIEVAL)
-        with pytest.raises(DataError, match="they are not those of sample-1"):
+        with pytest.raises(DataError, match="they are not those of sample-2"):
             task.load_data()

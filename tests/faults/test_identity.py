@@ -299,10 +299,11 @@ class TestSweep:
     def on_the_sample(self, monkeypatch):
         monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
 
-    def test_two_widths_share_no_table(self, tmp_path):
-        self.one(Truncated(HashEncoder(), 8), tmp_path / "t.csv")
-        with pytest.raises(DataError, match="other models"):
-            self.one(Truncated(HashEncoder(), 64), tmp_path / "t.csv")
+    def test_two_widths_have_rows_of_their_own(self, tmp_path):
+        both, widths = tmp_path / "t.csv", (8, 64)
+        shared = [self.one(Truncated(HashEncoder(), width), both)[-1] for width in widths]
+        apart = [self.one(Truncated(HashEncoder(), width), tmp_path / f"{width}.csv")[-1] for width in widths]
+        assert shared == apart and apart[0] != apart[1]
 
     def test_rankings_that_are_kept_are_those_of_the_settings(self, checkpoint, tmp_path):
         first = load(str(checkpoint))

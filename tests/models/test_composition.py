@@ -270,15 +270,21 @@ def colbert(tmp_path_factory):
     return folder
 
 
+def numbers(scores):
+    """What was measured, without the record of who measured it."""
+    return {name: value for name, value in scores.items() if name != "evidence"}
+
+
 def test_late_interaction_stays_maxsim_with_a_store(task, store, colbert):
     model = load(str(colbert))
     expected = scores_of(task, model)
     composed = compose(model, store=store)
-    np.testing.assert_equal(scores_of(task, composed), expected)
-    np.testing.assert_equal(scores_of(task, compose(load(str(colbert)), store=store)), expected)
+    np.testing.assert_equal(numbers(scores_of(task, composed)), numbers(expected))
+    np.testing.assert_equal(numbers(scores_of(task, compose(load(str(colbert)), store=store))), numbers(expected))
     assert composed.mteb_model_meta.experiment_kwargs == model.mteb_model_meta.experiment_kwargs
     fused = compose(model, fuse=bm25("dapfam"), alpha=0.5)
-    np.testing.assert_equal(scores_of(task, compose(model, store=store, fuse=bm25("dapfam"), alpha=0.5)), scores_of(task, fused))
+    both = scores_of(task, compose(model, store=store, fuse=bm25("dapfam"), alpha=0.5)), scores_of(task, fused)
+    np.testing.assert_equal(*map(numbers, both))
 
 
 @pytest.mark.parametrize("settings", [{"dims": 4}, {"passages": 20}])

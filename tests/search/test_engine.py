@@ -9,7 +9,7 @@ from searching import METADATA, context_of, corpus_of, left_out, ranking, run_of
 from worlds import HashEncoder
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.experiments import sweep
+from patent_mteb.experiments.sweep.systems import Corpora, Timed
 from patent_mteb.search.base import ArraySearch
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached
@@ -108,7 +108,7 @@ WRAPPED = {
     "cached": Cached,
     "reranked": lambda model: Reranked(model, Cross(), k=5, max_length=None),
     "sections": BestSection,
-    "sweep's clock": lambda model: sweep._Clock(model, {}, None),
+    "sweep's clock": lambda model: Timed(model, Corpora()),
 }
 
 
