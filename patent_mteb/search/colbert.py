@@ -253,6 +253,7 @@ KNOWN_SETTINGS = {
 
 class TokenEncoder(Protocol):
     model: Any
+    moving: frozenset[str]  # settings that the backend itself changes with every batch
     dimension: int
     document_length: int | None
 
@@ -284,6 +285,7 @@ class _PyLateEncoder:
         )
         if checkpoint.format == "stanford":
             markers = (markers[0].rstrip(), markers[1].rstrip())
+        self.moving = frozenset({"max_seq_length"})
         self.model = ColBERT(
             checkpoint.source,
             revision=revision,
@@ -318,7 +320,7 @@ class _SentenceTransformersEncoder:
         from sentence_transformers.base.modules import Transformer
 
         model = MultiVectorEncoder(checkpoint.source, revision=revision, device=device, trust_remote_code=overrides.trust_remote_code)
-        self.model = model
+        self.model, self.moving = model, frozenset[str]()
         self._complete(checkpoint)
         backbone = next(module for module in model if isinstance(module, Transformer))
         expansion = backbone.query_expansion

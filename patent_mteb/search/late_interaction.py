@@ -185,9 +185,10 @@ class LateInteraction(LiveIdentity, ArraySearch):
     @property
     def store_settings(self) -> dict[str, Any]:
         """What decides token vectors besides the weights, as it stands now."""
-        network = self._encoder.model
-        lengths = {name: getattr(network, name, None) for name in ("max_seq_length", "query_length", "document_length")}
-        return {**lengths, "modules": [module.get_config_dict() for module in network if hasattr(module, "get_config_dict")]}
+        network, moving = self._encoder.model, self._encoder.moving
+        lengths = {name: getattr(network, name, None) for name in {"max_seq_length", "query_length", "document_length"} - moving}
+        parts = [module.get_config_dict().items() for module in network if hasattr(module, "get_config_dict")]
+        return {**lengths, "modules": [{name: value for name, value in part if name not in moving} for part in parts]}
 
     def encode(
         self,
