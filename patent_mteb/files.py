@@ -27,8 +27,8 @@ import pyarrow.parquet as pq
 from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, readable, refuse_other_forms, refuse_repeat
 
 __all__ = [
+    "QUIET_SECONDS",
     "cache_root",
-    "check_columns",
     "column_names",
     "json_lines",
     "load_json",
@@ -54,7 +54,7 @@ __all__ = [
 
 _BUILDING = "building"
 
-_QUIET_SECONDS = 60.0
+QUIET_SECONDS = 60.0
 _AT_ONCE = 10_000
 """Rows that are in memory while a table is read or written row by row."""
 _TEXTS_AT_ONCE = 256
@@ -84,7 +84,7 @@ def _sweep(path: Path) -> None:
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         process = left.name.split(".")[-3]
         with contextlib.suppress(OSError):
-            if process.isdigit() and not process_runs(int(process)) and time.time() - left.stat().st_mtime > _QUIET_SECONDS:
+            if process.isdigit() and not process_runs(int(process)) and time.time() - left.stat().st_mtime > QUIET_SECONDS:
                 left.unlink()
 
 

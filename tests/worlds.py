@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from datasets import Dataset
 from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta
 
@@ -147,6 +148,18 @@ class Letters:
     def predict(self, inputs1, inputs2, **kwargs):
         pairs = [pair for one, two in zip(inputs1, inputs2, strict=True) for pair in zip(one["text"], two["text"], strict=True)]
         return np.array([sum(min(a.count(x), b.count(x)) for x in "abcdefgh0123456789") / (1 + len(b)) for a, b in pairs])
+
+
+def mteb_reads(monkeypatch, root: Path) -> Path:
+    """Let mteb's own DAPFAM tasks and ours read the tables below ``root``; returns their folder."""
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(root))
+    folder = root / "datalyes" / "DAPFAM_patent"
+    files = {"corpus": "corpus", "queries": "queries", "relations": "qrels_all"}
+    monkeypatch.setattr(
+        "mteb.tasks.retrieval.eng.dapfam_patent_retrieval.load_dataset",
+        lambda path, config, split, revision: Dataset(pq.read_table(folder / f"{files[config]}.parquet")),
+    )
+    return folder
 
 
 def scores_of(task, model):

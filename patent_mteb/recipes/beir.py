@@ -29,9 +29,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from patent_mteb.errors import DataError, refuse_repeat
+from patent_mteb.errors import DataError, check_columns, refuse_repeat
 from patent_mteb.files import (
-    check_columns,
     column_names,
     read_batches,
     read_jsonl,

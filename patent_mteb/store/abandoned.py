@@ -8,14 +8,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from patent_mteb.files import process_runs
+from patent_mteb.files import QUIET_SECONDS, process_runs
 
 __all__ = ["abandoned", "quiet"]
 
 _PARTIAL = re.compile(r"\..+?\.(\d+)(\.[0-9a-f]{8})?\.partial")
 _BUILDING = re.compile(r"\.building-(\d+)-.+")
-_QUIET_SECONDS = 60.0
-"""What was written to since may belong to a process of another container, whose number says nothing here."""
 
 
 def abandoned(root: Path) -> list[Path]:
@@ -42,7 +40,8 @@ def _abandoned(root: Path) -> Iterator[Path]:
 
 
 def quiet(path: Path) -> bool:
-    """Whether nothing was written to a file, or into a folder, within the last minute.
+    """Whether nothing was written to a file, or into a folder, within the last minute: what is young may belong to a process of another
+    container, whose number says nothing here.
 
     Example:
         >>> import os
@@ -58,4 +57,4 @@ def quiet(path: Path) -> bool:
         newest = max(entry.lstat().st_mtime for entry in (path, *path.rglob("*")))
     except OSError:
         return False
-    return abs(time.time() - newest) > _QUIET_SECONDS
+    return abs(time.time() - newest) > QUIET_SECONDS

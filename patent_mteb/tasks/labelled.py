@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from patent_mteb import files
 from patent_mteb.data.sources import Source
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, check_columns
 from patent_mteb.patents import views
 from patent_mteb.recipes.label_sets import SPLITS, read_labels
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS
@@ -43,7 +43,7 @@ def _families(path: Path, revision: str) -> dict[str, str]:
     table = files.read_keyed(path)
     if "family_id" not in table.column_names:
         return {}
-    files.check_columns(table, {"family_id": pa.string()}, path)
+    check_columns(table, {"family_id": pa.string()}, path)
     return {key: family or "" for key, family in zip(table["_id"].to_pylist(), table["family_id"].to_pylist(), strict=True)}
 
 

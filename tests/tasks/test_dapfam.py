@@ -5,8 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from datasets import Dataset
-from worlds import HashEncoder, dapfam_tables
+from worlds import HashEncoder, dapfam_tables, mteb_reads
 from worlds import scores_of as scores
 
 from patent_mteb.errors import DataError
@@ -34,14 +33,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def local(data, monkeypatch):
-    monkeypatch.setenv("PATENT_MTEB_DATA", str(data))
-    folder = data / "datalyes" / "DAPFAM_patent"
-    files = {"corpus": "corpus", "queries": "queries", "relations": "qrels_all"}
-    monkeypatch.setattr(
-        "mteb.tasks.retrieval.eng.dapfam_patent_retrieval.load_dataset",
-        lambda path, config, split, revision: Dataset(pq.read_table(folder / f"{files[config]}.parquet")),
-    )
-    return folder
+    return mteb_reads(monkeypatch, data)
 
 
 @pytest.mark.parametrize(("theirs", "ours"), THEIRS)

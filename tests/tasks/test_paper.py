@@ -5,9 +5,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from datasets import Dataset
 from sentence_transformers.util import cos_sim
-from worlds import HashEncoder, Letters, dapfam_tables, scores_of
+from worlds import HashEncoder, Letters, dapfam_tables, mteb_reads, scores_of
 
 from patent_mteb.data import sources
 from patent_mteb.models import Hybrid, Reranked, bm25
@@ -47,14 +46,7 @@ def data(request, tmp_path_factory):
 
 @pytest.fixture
 def local(data, monkeypatch):
-    monkeypatch.setenv("PATENT_MTEB_DATA", str(data))
-    folder = data / "datalyes" / "DAPFAM_patent"
-    files = {"corpus": "corpus", "queries": "queries", "relations": "qrels_all"}
-    monkeypatch.setattr(
-        "mteb.tasks.retrieval.eng.dapfam_patent_retrieval.load_dataset",
-        lambda path, config, split, revision: Dataset(pq.read_table(folder / f"{files[config]}.parquet")),
-    )
-    return folder
+    return mteb_reads(monkeypatch, data)
 
 
 def test_the_variants_are_mtebs_eighteen_tasks():
