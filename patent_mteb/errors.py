@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -85,6 +86,8 @@ def readable(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(f"the file cannot be read ({reason})", path=path, remedy="look at its permissions and at the disk") from error
+    except (EOFError, zlib.error) as error:
+        raise DataError(f"the compressed file is cut off or damaged ({error})", path=path, remedy="get the file again") from error
 
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}

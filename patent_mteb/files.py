@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import glob
+import gzip
 import json
 import os
 import secrets
@@ -29,9 +30,9 @@ from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, re
 __all__ = [
     "QUIET_SECONDS",
     "cache_root",
-    "column_names",
     "json_lines",
     "load_json",
+    "parquet_schema",
     "process_runs",
     "read_batches",
     "read_json",
@@ -53,7 +54,6 @@ __all__ = [
 ]
 
 _BUILDING = "building"
-
 QUIET_SECONDS = 60.0
 _AT_ONCE = 10_000
 """Rows that are in memory while a table is read or written row by row."""
@@ -183,13 +183,13 @@ def cache_root() -> Path:
 
 
 def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers, from 1, without line ends; a byte order mark is passed over.
+    """The lines of a file (``.gz``: unpacked) with their numbers, from 1, without line ends; a byte order mark is passed over.
 
     Raises:
-        DataError: the file is missing or cannot be read, is no text (UTF-16, compressed), or a line is not valid UTF-8.
+        DataError: the file is missing or cannot be read, is no text (UTF-16, otherwise compressed), or a line is not valid UTF-8.
     """
     _exists(path)
-    with readable(path), path.open("rb") as stream:
+    with readable(path), (gzip.open if path.suffix == ".gz" else open)(path, "rb") as stream:
         for number, raw in enumerate(stream, start=1):
             if number == 1:
                 refuse_other_forms(path, raw)
@@ -274,10 +274,10 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] 
     return table
 
 
-def column_names(path: Path) -> list[str]:
-    """The names of the columns of a parquet file; errors as in :func:`read_parquet`."""
+def parquet_schema(path: Path) -> pa.Schema:
+    """The schema of a parquet file; errors as in :func:`read_parquet`."""
     with _reading(path):
-        return list(pq.read_schema(path).names)
+        return pq.read_schema(path)
 
 
 @contextlib.contextmanager

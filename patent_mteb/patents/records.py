@@ -1,32 +1,38 @@
-"""The canonical records: one patent publication, one citation between two of them.
+"""The canonical records: one patent publication, one citation between two of them, one relation of a publication.
 
-Every recipe in :mod:`patent_mteb.recipes` starts from these two record types, whether they come from the built-in sample
-(:mod:`patent_mteb.sample`) or from a user's own files. ``PATENT_SCHEMA`` and ``CITATION_SCHEMA`` are the Arrow schemas of
-the files ``patents.parquet`` and ``citations.parquet``; the same fields in the same nesting are read from
-``patents.jsonl`` and ``citations.jsonl``.
+Every recipe in :mod:`patent_mteb.recipes` starts from these types, whether they come from the built-in sample
+(:mod:`patent_mteb.sample`) or from a user's own files. ``PATENT_SCHEMA``, ``CITATION_SCHEMA`` and ``RELATION_SCHEMA`` are the Arrow
+schemas of their parquet files; the same fields in the same nesting are read from JSON lines (``.jsonl``, ``.jsonl.gz``). A folder of such
+files, its parts, is read as one.
 
 Units and formats: dates are calendar days (ISO 8601 in JSON); publication numbers carry the two-letter office prefix and
 the kind code without blanks (``US2019012345A1``); IPC and CPC codes are kept as their source wrote them and are normalised
-by :mod:`patent_mteb.patents.ipc`; all texts are English, plain, UTF-8.
+by :mod:`patent_mteb.patents.ipc`; all texts are plain, UTF-8; languages are ISO 639-1 (``en``).
+
+Parquet files say the version of the schema (``SCHEMA_VERSION``). Version 2 added to version 1, and changed nothing in it: what a
+citation was raised against and where (claims, passages, phase, office, date), languages and translations, application numbers, the
+source, and relations.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
-
-import pyarrow as pa
+from typing import TypeVar
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import read_rows, unique, write_rows
+from patent_mteb.files import parquet_schema, read_rows, write_rows
+from patent_mteb.patents.schema import arrow_schema, record_reader
 
 __all__ = [
     "CITATION_SCHEMA",
     "PATENT_SCHEMA",
+    "RELATIONS",
+    "RELATION_SCHEMA",
+    "SCHEMA_VERSION",
     "Citation",
     "Claim",
     "Description",
@@ -34,11 +40,19 @@ __all__ = [
     "Label",
     "MachineSummaries",
     "Patent",
+    "Relation",
+    "TextLanguages",
+    "Translation",
     "read_citations",
     "read_patents",
+    "read_relations",
     "write_citations",
     "write_patents",
+    "write_relations",
 ]
+
+SCHEMA_VERSION = 2
+"""Version of the schemas; files of a version before are read as they are, of a later one refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +111,34 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class TextLanguages:
+    """The languages of the texts of a record (ISO 639-1), empty where unknown."""
+
+    title: str = ""
+    abstract: str = ""
+    claims: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """Texts of a publication in one further language, as far as its office published them; the description in one piece."""
+
+    language: str
+    title: str = ""
+    abstract: str = ""
+    claims: tuple[Claim, ...] = ()
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Patent:
     """One patent publication.
 
     ``family_id`` names the simple family (publications that share their priorities). ``filing_jurisdiction`` is the office of
     first filing where it is known and differs from the publishing office; ``jurisdiction`` is read off the publication number
-    (WIPO-AT §3.1.2).
+    (WIPO-AT §3.1.2). ``application_number`` is that of its application (``US16123456``), ``source`` what the record was read from
+    (the name of a reader); both may be empty.
     """
 
     publication_number: str
@@ -124,6 +160,10 @@ class Patent:
     keywords: tuple[str, ...] = ()
     expert: ExpertSummary = field(default_factory=ExpertSummary)
     summaries: MachineSummaries = field(default_factory=MachineSummaries)
+    application_number: str = ""
+    languages: TextLanguages = field(default_factory=TextLanguages)
+    translations: tuple[Translation, ...] = ()
+    source: str = ""
 
     @property
     def jurisdiction(self) -> str:
@@ -136,140 +176,94 @@ class Citation:
     """A directed edge between two publications.
 
     ``category`` is the search report's letter (``X``, ``Y``, ``A``, ...; empty where none is known), ``origin`` is ``examiner``
-    or ``applicant`` (empty where unknown).
+    or ``applicant`` (empty where unknown). ``claims`` are the claims of the citing document that it was raised against, ``passages``
+    where in the cited document, as the source words it; ``phase`` (``search``, ``examination``, ``opposition``, or the source's code),
+    ``office`` (two letters) and ``date`` say when and by whom.
     """
 
     citing: str
     cited: str
     category: str = ""
     origin: str = ""
+    claims: tuple[int, ...] = ()
+    passages: tuple[str, ...] = ()
+    phase: str = ""
+    office: str = ""
+    date: dt.date | None = None
 
 
-_strings = pa.list_(pa.string())
+RELATIONS = {
+    "member": "a publication of the same patent family",
+    "pre-grant": "the publication of the same application before its grant",
+    "application": "the application that it publishes",
+    "priority": "an application whose priority it claims",
+    "provisional": "a provisional application that it claims the benefit of",
+    "continuation": "the application that its own continues",
+    "continuation-in-part": "the application that its own continues in part",
+    "division": "the application that its own was divided from",
+    "reissue": "the application of the patent that it reissues",
+    "parent": "an earlier application of another or unknown kind",
+}
+"""What may be related to a publication, by kind: publications for the first two, application numbers for the others."""
 
 
-def _struct_of(record: type) -> pa.DataType:
-    return pa.struct([(f.name, pa.string()) for f in dataclasses.fields(record)])
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What a publication says of its relatives: a publication or an application (see :data:`RELATIONS`)."""
+
+    number: str
+    related: str
+    kind: str
 
 
-PATENT_SCHEMA: pa.Schema = pa.schema(
-    [
-        pa.field("publication_number", pa.string(), nullable=False),
-        pa.field("family_id", pa.string(), nullable=False),
-        ("title", pa.string()),
-        ("abstract", pa.string()),
-        ("claims", pa.list_(pa.struct([("number", pa.int32()), ("text", pa.string()), ("depends_on", pa.list_(pa.int32()))]))),
-        ("description", _struct_of(Description)),
-        ("kind", pa.string()),
-        ("filing_jurisdiction", pa.string()),
-        ("application_date", pa.date32()),
-        ("publication_date", pa.date32()),
-        ("priority_date", pa.date32()),
-        ("ipc", _strings),
-        ("cpc", _strings),
-        ("inventors", _strings),
-        ("applicants", _strings),
-        ("labels", pa.list_(_struct_of(Label))),
-        ("keywords", _strings),
-        ("expert", _struct_of(ExpertSummary)),
-        ("summaries", _struct_of(MachineSummaries)),
-    ]
-)
+PATENT_SCHEMA = arrow_schema(Patent, SCHEMA_VERSION)
 """Arrow schema of ``patents.parquet``: one row a publication. Only the two identifiers are required."""
 
-CITATION_SCHEMA: pa.Schema = pa.schema(
-    [
-        pa.field("citing", pa.string(), nullable=False),
-        pa.field("cited", pa.string(), nullable=False),
-        ("category", pa.string()),
-        ("origin", pa.string()),
-    ]
-)
+CITATION_SCHEMA = arrow_schema(Citation, SCHEMA_VERSION)
 """Arrow schema of ``citations.parquet``: one row a directed edge between two publication numbers."""
 
-_SECTIONS: dict[str, type] = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
-_DATES = ("application_date", "publication_date", "priority_date")
+RELATION_SCHEMA = arrow_schema(Relation, SCHEMA_VERSION)
+"""Arrow schema of ``relations.parquet``: one row a relative of a publication."""
 
-_Record = TypeVar("_Record", Patent, Citation)
-
-
-def _texts(kind: type, value: Mapping[str, Any] | None) -> Any:
-    return kind(**{name: text or "" for name, text in (value or {}).items()})
+_FORMS = (".parquet", ".jsonl", ".jsonl.gz")
+_Record = TypeVar("_Record", Patent, Citation, Relation)
 
 
-def _patent(row: Mapping[str, Any]) -> Patent:
-    values: dict[str, Any] = {}
-    for name, value in row.items():
-        if name in _SECTIONS:
-            values[name] = _texts(_SECTIONS[name], value)
-        elif name == "claims":
-            values[name] = tuple(Claim(claim["number"], claim["text"], tuple(claim.get("depends_on") or ())) for claim in value or ())
-        elif name == "labels":
-            values[name] = tuple(_texts(Label, label) for label in value or ())
-        elif name in _DATES:
-            values[name] = value or None
-        elif isinstance(value, list):
-            values[name] = tuple(value)
-        elif value is not None:
-            values[name] = value
-    return Patent(**values)
+def _parts(path: Path) -> list[Path]:
+    """The files of a table: itself, or the parts in its folder by name."""
+    if not path.is_dir():
+        return [path]
+    parts = sorted(part for part in path.iterdir() if not part.name.startswith(".") and part.name.endswith(_FORMS))
+    if not parts:
+        raise DataError("the folder holds no table of records", path=path, remedy=f"expected files that end with {', '.join(_FORMS)}")
+    return parts
 
 
-def _citation(row: Mapping[str, Any]) -> Citation:
-    return Citation(**{name: value or "" for name, value in row.items()})
+def _check_version(part: Path) -> None:
+    """Stop at a part of a later version; those of the first say none."""
+    metadata = parquet_schema(part).metadata if part.suffix == ".parquet" else None
+    version = (metadata or {}).get(b"patent_mteb.records", b"1")
+    if not version.isdigit() or int(version) > SCHEMA_VERSION:
+        problem = f"the file has version {version.decode(errors='replace')} of the records, this package knows them up to {SCHEMA_VERSION}"
+        raise DataError(problem, path=part, remedy="install a newer patent-mteb")
 
 
-def _words(kind: pa.DataType) -> str:
-    return "a string" if pa.types.is_string(kind) else "a list of strings" if kind == _strings else str(kind)
-
-
-def _checked(row: dict[str, Any], schema: pa.Schema) -> dict[str, Any]:
-    """A row whose values have the types of the schema, dates given as text among them; nothing is converted otherwise."""
-    for name in row:
-        if name not in schema.names:
-            raise ValueError(f"there is no field '{name}'")
-    for field_ in schema:
-        value = row.get(field_.name)
-        if value is None:
-            if not field_.nullable:
-                raise ValueError(f"field '{field_.name}' is missing")
-            continue
-        if field_.type == pa.date32():
-            if isinstance(value, dt.datetime):
-                value = value.date()
-            elif isinstance(value, str):
-                value = dt.date.fromisoformat(value) if value else None
-            if value is not None and not isinstance(value, dt.date):
-                raise ValueError(f"field '{field_.name}' holds a {type(value).__name__} where a date is expected")
-            row = {**row, field_.name: value}
-        elif isinstance(value, str) != pa.types.is_string(field_.type):
-            raise ValueError(f"field '{field_.name}' holds a {type(value).__name__} where {_words(field_.type)} is expected")
-        try:
-            pa.scalar(value, field_.type)
-        except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
-            raise ValueError(f"field '{field_.name}': {error}") from error
-        if isinstance(value, list) and None in value:
-            raise ValueError(f"field '{field_.name}' holds a null in its list")
-    for claim in row.get("claims") or ():
-        if not isinstance(claim, dict) or claim.get("text") is None or claim.get("number") is None:
-            raise ValueError("a claim lacks its number or its text")
-        if isinstance(claim.get("depends_on"), str):
-            raise ValueError("depends_on of a claim is a text where a list of claim numbers is expected")
-    return row
-
-
-def _read(path: Path, schema: pa.Schema, make: Callable[[Mapping[str, Any]], _Record]) -> Iterator[tuple[int, _Record]]:
-    for number, row in read_rows(path):
-        try:
-            yield number, make(_checked(row, schema))
-        except (TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as error:
-            raise DataError(
-                f"the record does not fit the schema ({error})", path=path, row=number, remedy="see patent_mteb.patents.records"
-            ) from error
+def _read(path: Path | str, kind: type[_Record]) -> Iterator[tuple[Path, int, _Record]]:
+    """The records of a file, or of the parts in a folder, with their places."""
+    make = record_reader(kind)
+    for part in _parts(Path(path)):
+        _check_version(part)
+        for number, row in read_rows(part):
+            try:
+                record = make(row)
+            except ValueError as error:
+                remedy = "see patent_mteb.patents.records"
+                raise DataError(f"the record does not fit the schema ({error})", path=part, row=number, remedy=remedy) from error
+            yield part, number, record
 
 
 def read_patents(path: Path | str) -> list[Patent]:
-    """Read ``patents.parquet`` or ``patents.jsonl``.
+    """Read ``patents.parquet`` or ``patents.jsonl``, or a folder of such parts.
 
     Raises:
         DataError: the file is missing or unreadable, a record does not fit the schema, or a publication has two; names the row.
@@ -280,41 +274,61 @@ def read_patents(path: Path | str) -> list[Patent]:
         >>> [patent.title for patent in read_patents("patents.parquet")]
         ['Pump']
     """
-    path = Path(path)
-    rows = _read(path, PATENT_SCHEMA, _patent)
-    patents = []
-    for row, patent in unique(
-        rows,
-        lambda patent: patent.publication_number,
-        path=path,
-        what="publication number",
-        remedy="keep one record a publication",
-    ):
-        if not patent.publication_number or not patent.family_id:
-            raise DataError("publication_number or family_id is empty", path=path, row=row, remedy="fill both")
-        patents.append(patent)
-    return patents
+    patents: dict[str, Patent] = {}
+    places: dict[str, tuple[Path, int]] = {}
+    for part, row, patent in _read(path, Patent):
+        number = patent.publication_number
+        if not number or not patent.family_id:
+            raise DataError("publication_number or family_id is empty", path=part, row=row, remedy="fill both")
+        if number in patents:
+            first, its = places[number]
+            where = f"row {its}" if first == part else f"row {its} of {first.name}"
+            problem = f"publication number '{number}' occurs twice (first in {where})"
+            raise DataError(problem, path=part, row=row, remedy="keep one record a publication")
+        patents[number], places[number] = patent, (part, row)
+    return list(patents.values())
 
 
 def read_citations(path: Path | str) -> list[Citation]:
-    """Read ``citations.parquet`` or ``citations.jsonl``.
+    """Read ``citations.parquet`` or ``citations.jsonl``, or a folder of such parts.
 
     Raises:
         DataError: the file is missing or unreadable, or a record does not fit the schema; names the row.
 
     Example:
         >>> from patent_mteb.patents.records import Citation, read_citations, write_citations
-        >>> write_citations("citations.jsonl", [Citation("US1A", "EP2B", "X")])
-        >>> read_citations("citations.jsonl")
-        [Citation(citing='US1A', cited='EP2B', category='X', origin='')]
+        >>> write_citations("citations.jsonl", [Citation("US1A", "EP2B", "X", claims=(1, 2))])
+        >>> [(citation.cited, citation.category, citation.claims) for citation in read_citations("citations.jsonl")]
+        [('EP2B', 'X', (1, 2))]
     """
-    path = Path(path)
     citations = []
-    for row, citation in _read(path, CITATION_SCHEMA, _citation):
+    for part, row, citation in _read(path, Citation):
         if not citation.citing or not citation.cited:
-            raise DataError("citing or cited is empty", path=path, row=row, remedy="fill both")
+            raise DataError("citing or cited is empty", path=part, row=row, remedy="fill both")
         citations.append(citation)
     return citations
+
+
+def read_relations(path: Path | str) -> list[Relation]:
+    """Read ``relations.parquet`` or ``relations.jsonl``, or a folder of such parts.
+
+    Raises:
+        DataError: the file is missing or unreadable, or a record does not fit the schema; names the row.
+
+    Example:
+        >>> from patent_mteb.patents.records import Relation, read_relations, write_relations
+        >>> write_relations("relations.jsonl", [Relation("US9000001B2", "US2013000001A1", "pre-grant")])
+        >>> read_relations("relations.jsonl")
+        [Relation(number='US9000001B2', related='US2013000001A1', kind='pre-grant')]
+    """
+    relations = []
+    for part, row, relation in _read(path, Relation):
+        if not relation.number or not relation.related:
+            raise DataError("number or related is empty", path=part, row=row, remedy="fill both")
+        if relation.kind not in RELATIONS:
+            raise DataError(f"there is no relation '{relation.kind}'", path=part, row=row, remedy=f"choose among {', '.join(RELATIONS)}")
+        relations.append(relation)
+    return relations
 
 
 def write_patents(path: Path | str, patents: Iterable[Patent]) -> None:
@@ -335,10 +349,23 @@ def write_citations(path: Path | str, citations: Iterable[Citation]) -> None:
     """Write ``citations.parquet`` or ``citations.jsonl`` (by suffix); :func:`read_citations` gives the same records back.
 
     Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.patents.records import Citation, write_citations
-        >>> write_citations("citations.jsonl", [Citation("US1A", "EP2B", "X", "examiner")])
-        >>> print(Path("citations.jsonl").read_text(), end="")
-        {"citing": "US1A", "cited": "EP2B", "category": "X", "origin": "examiner"}
+        >>> from patent_mteb.patents.records import Citation, read_citations, write_citations
+        >>> citations = [Citation("US1A", "EP2B", "X", "examiner", passages=("paragraph 7",))]
+        >>> write_citations("citations.parquet", citations)
+        >>> read_citations("citations.parquet") == citations
+        True
     """
     write_rows(Path(path), map(dataclasses.asdict, citations), CITATION_SCHEMA)
+
+
+def write_relations(path: Path | str, relations: Iterable[Relation]) -> None:
+    """Write ``relations.parquet`` or ``relations.jsonl`` (by suffix); :func:`read_relations` gives the same records back.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.patents.records import Relation, write_relations
+        >>> write_relations("relations.jsonl", [Relation("EP1A1", "US16000001", "priority")])
+        >>> print(Path("relations.jsonl").read_text(), end="")
+        {"number": "EP1A1", "related": "US16000001", "kind": "priority"}
+    """
+    write_rows(Path(path), map(dataclasses.asdict, relations), RELATION_SCHEMA)

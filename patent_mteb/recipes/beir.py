@@ -31,7 +31,7 @@ import pyarrow as pa
 
 from patent_mteb.errors import DataError, check_columns, refuse_repeat
 from patent_mteb.files import (
-    column_names,
+    parquet_schema,
     read_batches,
     read_jsonl,
     read_keyed,
@@ -155,7 +155,7 @@ def _keyed_table(path: Path, known: set[str], counts: dict[str, int], without: C
 
 
 def _views(path: Path, known: set[str], counts: dict[str, int]) -> tuple[str, ...]:
-    names = tuple(name for name in column_names(path) if name != "_id") if path.exists() else ()
+    names = tuple(name for name in parquet_schema(path).names if name != "_id") if path.exists() else ()
     _keyed_table(path, known, counts, without=names)
     return names
 

@@ -368,8 +368,9 @@ def edges(families: list[Family], citations: dict[int, list[Cited]], numbers: di
         >>> from patent_mteb.sample.world import cite, edges, plan
         >>> families = plan(load(), "seed")
         >>> numbers = {(f.index, place): f"{f.key}-{place}" for f in families for place in range(len(f.members))}
-        >>> edges(families, cite(families, "seed"), numbers, "seed")[0]
-        Citation(citing='52002553-0', cited='52000185-1', category='A', origin='applicant')
+        >>> first = edges(families, cite(families, "seed"), numbers, "seed")[0]
+        >>> first.citing, first.cited, first.category, first.origin
+        ('52002553-0', '52000185-1', 'A', 'applicant')
     """
     reported: dict[tuple[str, str], Citation] = {}
     for family in families:

@@ -142,7 +142,7 @@ def read_folder(folder: Path, revision: str) -> Folder:
 
 
 def _representations(path: Path, tables: beir.BeirFolder, counts: Counter[str]) -> tuple[str, ...]:
-    names = files.column_names(path)
+    names = files.parquet_schema(path).names
     table = files.read_keyed(path, {name: pa.string() for name in REPRESENTATIONS if name in names}, without=set(names) - {"_id"})
     for row, key in enumerate(table["_id"].to_pylist(), start=1):
         if key not in tables.queries:

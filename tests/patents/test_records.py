@@ -1,5 +1,6 @@
 import dataclasses
 import datetime as dt
+import gzip
 import json
 import typing
 
@@ -9,7 +10,18 @@ import pytest
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents import records
-from patent_mteb.patents.records import Citation, Claim, Description, ExpertSummary, Label, MachineSummaries, Patent
+from patent_mteb.patents.records import (
+    Citation,
+    Claim,
+    Description,
+    ExpertSummary,
+    Label,
+    MachineSummaries,
+    Patent,
+    Relation,
+    TextLanguages,
+    Translation,
+)
 
 FULL = Patent(
     publication_number="US2019012345A1",
@@ -31,9 +43,17 @@ FULL = Patent(
     keywords=("hand", "orthosis"),
     expert=ExpertSummary("t", "d", "n", "u", "a", "f"),
     summaries=MachineSummaries("a", "f", "c", "ad", "o"),
+    application_number="US16123456",
+    languages=TextLanguages("en", "en", "en", "en"),
+    translations=(Translation("de", "Handorthese", "Eine Orthese.", (Claim(1, "Orthese."), Claim(2, "Orthese nach Anspruch 1.", (1,)))),),
+    source="by hand",
 )
 BARE = Patent("EP1A1", "F2")
-CITATIONS = [Citation("US2019012345A1", "EP1A1", "X", "examiner"), Citation("EP1A1", "WO3A1")]
+CITATIONS = [
+    Citation("US2019012345A1", "EP1A1", "X", "examiner", (1, 2), ("page 4, lines 1-9", "claim 3"), "search", "EP", dt.date(2020, 2, 29)),
+    Citation("EP1A1", "WO3A1"),
+]
+RELATIONS = [Relation("US2019012345A1", "JP1999123456", "priority"), Relation("US2019012345A1", "EP1A1", "member")]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
@@ -45,6 +65,54 @@ def test_round_trip(tmp_path, suffix):
     path = tmp_path / f"citations.{suffix}"
     records.write_citations(path, CITATIONS)
     assert records.read_citations(path) == CITATIONS
+    path = tmp_path / f"relations.{suffix}"
+    records.write_relations(path, RELATIONS)
+    assert records.read_relations(path) == RELATIONS
+
+
+def test_a_folder_of_parts_reads_as_one_file(tmp_path):
+    folder = tmp_path / "patents"
+    records.write_patents(folder / "b.parquet", [FULL])
+    records.write_patents(folder / "a.jsonl", [BARE])
+    (folder / "c.jsonl.gz").write_bytes(gzip.compress(json.dumps({"publication_number": "CN9A", "family_id": "F9"}).encode()))
+    (folder / "notes.txt").write_text("not a part")
+    assert records.read_patents(folder) == [BARE, FULL, Patent("CN9A", "F9")]
+    records.write_patents(folder / "d.parquet", [Patent("CN8A", "F9"), BARE])
+    with pytest.raises(DataError, match=r"d\.parquet, row 2: publication number 'EP1A1' occurs twice \(first in row 1 of a\.jsonl\)"):
+        records.read_patents(folder)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="holds no table of records"):
+        records.read_patents(tmp_path / "empty")
+
+
+def test_a_packed_file_that_is_cut_off_is_named(tmp_path):
+    packed = gzip.compress(b"".join(json.dumps({"citing": f"A{number}", "cited": "B"}).encode() + b"\n" for number in range(5000)))
+    for name, content in (("cut", packed[:-500]), ("flipped", packed[:200] + bytes(200) + packed[400:]), ("plain", b'{"citing": "A"}')):
+        path = tmp_path / f"{name}.jsonl.gz"
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=rf"{name}\.jsonl\.gz.*(cut off|cannot be read|malformed|UTF-8)"):
+            records.read_citations(path)
+
+
+def test_files_of_the_first_version_are_read_and_of_a_later_one_refused(tmp_path):
+    path = tmp_path / "c.parquet"
+    first = pa.Table.from_pylist([{"citing": "A", "cited": "B", "category": "X", "origin": None}])
+    pq.write_table(first, path)
+    assert records.read_citations(path) == [Citation("A", "B", "X")]
+    for version in ("3", "next"):
+        pq.write_table(first.replace_schema_metadata({"patent_mteb.records": version}), path)
+        with pytest.raises(DataError, match=f"c.parquet: the file has version {version} of the records.*Remedy: install a newer"):
+            records.read_citations(path)
+
+
+def test_relations_are_of_a_known_kind(tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"number": "EP1A1", "related": "US1", "kind": "cousin"}\n')
+    with pytest.raises(DataError, match=r"row 1: there is no relation 'cousin'.*member"):
+        records.read_relations(path)
+    path.write_text('{"number": "EP1A1", "related": "", "kind": "member"}\n')
+    with pytest.raises(DataError, match=r"row 1: number or related is empty"):
+        records.read_relations(path)
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
@@ -173,6 +241,14 @@ def test_citation_errors(tmp_path):
         (json.dumps(GOOD | {"application_date": 20190101}).encode(), records.read_patents),
         (b'{"citing": 5, "cited": "B"}', records.read_citations),
         (b'{"citing": "", "cited": "B"}', records.read_citations),
+        (b'{"citing": "A", "cited": "B", "claims": [1, true]}', records.read_citations),
+        (b'{"citing": "A", "cited": "B", "claims": [1.0]}', records.read_citations),
+        (b'{"citing": "A", "cited": "B", "claims": [4294967296]}', records.read_citations),
+        (b'{"citing": "A", "cited": "B", "passages": "page 4"}', records.read_citations),
+        (b'{"citing": "A", "cited": "B", "date": "2019-01"}', records.read_citations),
+        (json.dumps(GOOD | {"translations": [{"title": "x"}]}).encode(), records.read_patents),
+        (json.dumps(GOOD | {"translations": [None]}).encode(), records.read_patents),
+        (json.dumps(GOOD | {"languages": {"titel": "de"}}).encode(), records.read_patents),
     ],
 )
 def test_wrong_types_deep_inside_a_record(tmp_path, line, reader):
