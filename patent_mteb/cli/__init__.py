@@ -17,7 +17,7 @@ from typing import Protocol
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import build, common, doctor, export, fuse, geometry, listing, report, reproduce, run, store, sweep, validate
+from patent_mteb.cli import beir, build, common, doctor, export, fuse, geometry, listing, report, reproduce, run, store, sweep, validate
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
 
@@ -47,6 +47,7 @@ COMMANDS: Mapping[str, Command] = {
     "geometry": geometry,
     "store": store,
     "build": build,
+    "beir": beir,
     "validate": validate,
     "doctor": doctor,
 }

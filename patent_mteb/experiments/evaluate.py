@@ -152,7 +152,7 @@ def _task(task: AbsTask | str) -> AbsTask:
     try:
         found = mteb.get_task(plain_name(task) if local else task)
     except KeyError as error:
-        raise DataError(str(error.args[0]), remedy="see 'patent-mteb list' for the names") from error
+        raise DataError(str(error.args[0]).removeprefix("KeyError: "), remedy="see 'patent-mteb list' for the names") from error
     if local and found.metadata.name != task:
         raise DataError(f"{task} is on data that {DATA_VARIABLE} does not hold now", remedy=f"set {DATA_VARIABLE} to the data of {state}")
     return found

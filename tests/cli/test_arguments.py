@@ -57,6 +57,7 @@ REQUIRED = {
     "run": ["-m", "x"],
     "sweep": ["dapfam"],
     "fuse": ["r", "s", "-t", "x"],
+    "beir": ["x", "d"],
     "report": ["r"],
     "export": ["r", "o"],
     "reproduce": ["--results", "r"],

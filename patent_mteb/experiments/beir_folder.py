@@ -1,0 +1,97 @@
+"""A retrieval task as a BEIR folder, for tools that read nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.errors import DataError
+from patent_mteb.experiments.evaluate import retrieval_task
+from patent_mteb.files import replacing_folders, write_json, write_lines
+from patent_mteb.identity import __version__
+from patent_mteb.patents.corpus import Texts
+from patent_mteb.recipes.beir import write_beir
+from patent_mteb.tasks.retrieval import PatentRetrieval
+
+__all__ = ["EXCLUDED", "NOTE", "write_task"]
+
+NOTE = "task.json"
+EXCLUDED = "excluded.tsv"
+
+
+class _Untitled(Mapping[str, tuple[str, str]]):
+    """Texts as documents without a title."""
+
+    def __init__(self, texts: Texts) -> None:
+        self.texts = texts
+
+    def __getitem__(self, key: str) -> tuple[str, str]:
+        return "", self.texts[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.texts)
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
+    """Write the corpus, the scored queries and the judgements of a task as a BEIR folder, texts as its view composes them.
+
+    BEIR knows no documents that a query must not see (its own patent family). They stand in ``excluded.tsv``, which has the columns of
+    qrels: take them out of a ranking before it is evaluated, and ``EvaluateRetrieval`` gives the scores of the task. ``task.json`` says
+    which task, on which data, and how many of everything.
+
+    Args:
+        task: a retrieval task whose documents are one text each, or its name.
+        folder: is made; one that this function wrote before is replaced.
+
+    Returns:
+        what ``task.json`` holds.
+
+    Raises:
+        DataError: no such task, data that cannot be used, a folder with other files in it, or an id that BEIR's files cannot carry.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.experiments.beir_folder import write_task
+        >>> note = write_task("PatentDAPFAMTitleToTARetrieval.sample", Path("beir"))
+        >>> note["task"], sorted(path.name for path in Path("beir").iterdir())
+        ('PatentDAPFAMTitleToTARetrieval.sample', ['corpus.jsonl', 'excluded.tsv', 'qrels', 'queries.jsonl', 'task.json'])
+    """
+    found = retrieval_task(task)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / NOTE).is_file():
+        raise DataError("the folder holds other files", path=folder, remedy="name a new folder")
+    if len(found.document_sections) > 1:
+        problem = f"{found.metadata.name} ranks documents of {len(found.document_sections)} texts each by the best of them"
+        raise DataError(f"{problem}, a BEIR folder has one text a document", remedy="choose a task whose documents are one text")
+    found.load_data()
+    try:
+        return _write(found, folder.resolve())
+    finally:
+        found.unload_data()
+
+
+def _write(task: PatentRetrieval, folder: Path) -> dict[str, Any]:
+    tables = task.tables
+    corpus = Texts.of(tables.corpus)
+    qrels = {query: judged for query, judged in tables.qrels.items() if any(gain > 0 for gain in judged.values())}
+    excluded = [(query, document) for query in qrels for document in sorted(tables.hidden.get(query, ())) if document in corpus]
+    note = {
+        "task": task.metadata.name,
+        "data": task.source.data.key,
+        "data_revision": task.source.revision,
+        "main_score": task.metadata.main_score,
+        "documents": len(corpus),
+        "queries": len(qrels),
+        "judgements": sum(map(len, qrels.values())),
+        "excluded": len(excluded),
+        "patent_mteb": __version__,
+    }
+    with replacing_folders(folder.parent, "beir") as building:
+        place = building / folder.name
+        write_beir(place, _Untitled(corpus), {query: tables.queries[query] for query in qrels}, qrels)
+        write_lines(place / EXCLUDED, ("\t".join(row) for row in [("query-id", "corpus-id"), *excluded]))
+        write_json(place / NOTE, note)
+    return note
