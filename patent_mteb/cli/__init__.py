@@ -17,7 +17,23 @@ from typing import Protocol
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import beir, build, common, doctor, export, fuse, geometry, listing, report, reproduce, run, store, sweep, validate
+from patent_mteb.cli import (
+    beir,
+    build,
+    common,
+    doctor,
+    export,
+    fuse,
+    geometry,
+    listing,
+    report,
+    reproduce,
+    run,
+    score,
+    store,
+    sweep,
+    validate,
+)
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
 
@@ -40,6 +56,7 @@ COMMANDS: Mapping[str, Command] = {
     "list": listing,
     "run": run,
     "sweep": sweep,
+    "score": score,
     "fuse": fuse,
     "report": report,
     "export": export,

@@ -84,7 +84,7 @@ def main(args: argparse.Namespace) -> int:
         num_proc=args.num_proc,
         show_progress=args.verbosity >= 2,
     )
-    _show(report, args.out)
+    show(report, args.out)
     return report.exit_status
 
 
@@ -146,7 +146,8 @@ def _model(args: argparse.Namespace) -> Any:
         raise ModelError(str(error)) from error
 
 
-def _show(report: Report, folder: Path) -> None:
+def show(report: Report, folder: Path) -> None:
+    """Print the scores of a run, and the tasks without one with their reasons."""
     scored = [outcome for outcome in report.outcomes if outcome.status == "scored"]
     if scored:
         common.say(report.model)

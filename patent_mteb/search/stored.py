@@ -107,7 +107,10 @@ class StoredRun(ArraySearch):
 
     Args:
         path: the file.
+        name: what the system is called; the name of the file if empty.
         allow_missing: queries that the file does not have found nothing; by default they are refused, for half a file looks the same.
+        drop_unknown: documents that are not in the corpus of the task are left out and counted; by default they are refused, for a run
+            over another corpus looks the same.
 
     Raises:
         DataError: the file cannot be read, or no query stands in it; when it is searched, if it is of other queries or another corpus.
@@ -127,19 +130,22 @@ class StoredRun(ArraySearch):
     hides = True
     cuts_documents = True
 
-    def __init__(self, path: Path, *, allow_missing: bool = False) -> None:
+    def __init__(self, path: Path, name: str = "", *, allow_missing: bool = False, drop_unknown: bool = False) -> None:
         self.path = path
         self.allow_missing = allow_missing
+        self.drop_unknown = drop_unknown
         self._results = trec.read_run(path)
         if not self._results:
             raise DataError("no ranking stands in it", path=path, remedy="name a run in TREC form: query Q0 document rank score tag")
         self._found: tuple[Any, Run] | None = None
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-.") or "run"
+        called = re.sub(r"[^A-Za-z0-9._-]+", "-", name or path.stem).strip("-.") or "run"
+        lenient = {"missing": "nothing found"} if allow_missing else {}
+        lenient |= {"unknown": "left out"} if drop_unknown else {}
         self.mteb_model_meta = ModelMeta.create_empty(
             overwrites={
-                "name": f"run/{name}",
+                "name": f"run/{called}",
                 "revision": hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest(),
-                "experiment_kwargs": {"missing": "nothing found"} if allow_missing else None,
+                "experiment_kwargs": lenient or None,
                 "model_type": ["sparse"],
             }
         )
@@ -149,9 +155,16 @@ class StoredRun(ArraySearch):
         asked = query_ids, self.doc_ids, context.hidden
         if self._found is None or self._found[0] != asked:
             self._check(query_ids)
-            rankings = {query: self._results.get(query, {}) for query in query_ids}
-            self._found = asked, Run.from_dict(rankings, query_ids, self.doc_ids).without(context.hidden)
+            found = Run.from_dict(self._known(query_ids), query_ids, self.doc_ids)
+            seen = found.without(context.hidden)
+            if hidden := int((found.docs >= 0).sum() - (seen.docs >= 0).sum()):
+                logger.warning("%s: %d documents that their query must not see (its own family) are taken out", self.path, hidden)
+            self._found = asked, seen
         return self._found[1].top(top_k)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """As for a model, but what is hidden is looked for in the file, and counted."""
+        return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))
 
     def _check(self, query_ids: Sequence[str]) -> None:
         missing = [query for query in query_ids if query not in self._results]
@@ -164,16 +177,26 @@ class StoredRun(ArraySearch):
                 path=self.path,
                 remedy="write the run again, or say with --allow-missing that nothing was found for them",
             )
-        known, seen = set(self.doc_ids), set(query_ids)
-        for query, found in self._results.items():
-            if query in seen and (strange := next((document for document in found if document not in known), None)) is not None:
-                raise DataError(
-                    f"query '{query}' found document '{strange}', which is not in the corpus of the task",
-                    path=self.path,
-                    remedy="name a task over the corpus that was searched",
-                )
+        seen = set(query_ids)
         if further := [query for query in self._results if query not in seen]:
             logger.warning("%s: %d queries are not the task's and do not count, the first is %s", self.path, len(further), further[0])
+
+    def _known(self, query_ids: Sequence[str]) -> dict[str, dict[str, float]]:
+        """The rankings of the queries, of documents of the corpus."""
+        known = set(self.doc_ids)
+        rankings = {query: self._results.get(query, {}) for query in query_ids}
+        strange = [(query, document) for query, found in rankings.items() for document in found if document not in known]
+        if strange and not self.drop_unknown:
+            query, document = strange[0]
+            raise DataError(
+                f"query '{query}' found document '{document}', which is not in the corpus of the task ({len(strange)} such places)",
+                path=self.path,
+                remedy="name a task over the corpus that was searched, or leave such documents out with --drop-unknown",
+            )
+        if strange:
+            logger.warning("%s: %d places with documents that are not in the corpus are left out", self.path, len(strange))
+            rankings = {query: {key: score for key, score in found.items() if key in known} for query, found in rankings.items()}
+        return rankings
 
 
 class FusedRuns(ArraySearch):

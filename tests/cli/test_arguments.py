@@ -56,6 +56,7 @@ REQUIRED = {
     "list": [],
     "run": ["-m", "x"],
     "sweep": ["dapfam"],
+    "score": ["r", "-t", "x"],
     "fuse": ["r", "s", "-t", "x"],
     "beir": ["x", "d"],
     "report": ["r"],
