@@ -17,7 +17,7 @@ from typing import Protocol
 from rich.logging import RichHandler
 from rich.text import Text
 
-from patent_mteb.cli import build, common, doctor, export, fuse, geometry, listing, report, reproduce, run, store, sweep, validate
+from patent_mteb.cli import build, common, doctor, export, fuse, geometry, import_, listing, report, reproduce, run, store, sweep, validate
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
 
@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Command] = {
     "reproduce": reproduce,
     "geometry": geometry,
     "store": store,
+    "import": import_,
     "build": build,
     "validate": validate,
     "doctor": doctor,
