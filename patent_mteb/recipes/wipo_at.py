@@ -30,10 +30,10 @@ from patent_mteb.files import write_parquet, write_text
 from patent_mteb.patents import views
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.label_sets import SPLITS, read_labels, read_taxonomy, refuse_straddling
+from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.parameters import Share
 
 __all__ = ["DWPI_FIELDS", "LABEL_SETS", "NAME", "PUBLIC_FIELDS", "SAMPLE", "SPLITS", "VIEWS", "LabelSet", "Params", "build", "check"]
