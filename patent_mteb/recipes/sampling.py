@@ -56,7 +56,7 @@ def stratified(strata: Mapping[str, tuple[str, ...]], total: int, seed: int) -> 
     Example:
         >>> from patent_mteb.recipes.sampling import stratified
         >>> stratified({"US1A": ("2010", "A"), "US2A": ("2010", "A"), "EP3A": ("2011", "B")}, 2, seed=42)
-        ['EP3A', 'US1A']
+        ['EP3A', 'US2A']
     """
     groups: dict[tuple[str, ...], list[str]] = {}
     for key, group in strata.items():

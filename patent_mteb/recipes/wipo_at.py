@@ -40,7 +40,7 @@ from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.label_sets import SPLITS
 from patent_mteb.recipes.landscapes import LABEL_SETS, LabelSet, label_sets
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import FIELDS, Filter, Funnel, Need
+from patent_mteb.recipes.needs import FIELDS, MATCH_THEM, Filter, Funnel, Need, deviations
 from patent_mteb.recipes.parameters import Positive, Share
 from patent_mteb.recipes.sampling import some_queries, stratum
 from patent_mteb.recipes.wipo_at_check import check
@@ -135,7 +135,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         >>> log.files[0]
         'WIPO-AT/corpus.jsonl'
     """
-    log = BuildLog(NAME)
+    log = BuildLog(NAME, deviations=deviations(params, NEEDS))
     folder = root / NAME
     family_of = {patent.publication_number: patent.family_id for patent in patents}
     log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
@@ -143,8 +143,9 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     master = [clean_patent(patent) for patent in sorted(patents, key=_age)]
     log.step("0.2-0.3 patent master", len(patents), len(master))
     if params.require:
-        filters = [Filter.having(name, FIELDS[name]) for name in params.require]
-        master = list(Funnel(log, "documents", "0.3b ")({patent.publication_number: patent for patent in master}, filters).values())
+        filters = [Filter(f"with {name}", FIELDS[name], field=name) for name in params.require]
+        every = {patent.publication_number: patent for patent in master}
+        master = list(Funnel(log, "documents", params.require, "0.3b ")(every, filters).values())
 
     n_labels = sum(len(patent.labels) for patent in master)
     log.step("0.4 label extraction", len(master), n_labels, f"{sum(not patent.labels for patent in master)} without label")
@@ -163,7 +164,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     if not qrels and not sets:
         raise DataError(
             f"no citation connects two families of the corpus ({len(citations)} citations: {graph.left_out}), and no document has a label",
-            remedy="add citations between your patents, match those you have otherwise (match=kind or match=family), or add labels",
+            remedy=f"{MATCH_THEM}; or add labels",
         )
     metadata = _metadata(documents, split)
     if qrels:

@@ -51,11 +51,8 @@ def test_every_landscape_renamed_from_the_sample_gives_all_sets_that_a_naive_cou
 
 
 def test_names_are_free_and_what_is_no_set_is_counted():
-    rows = (
-        [[Label("ab", "c", f)] for f in "xy"]
-        + [[Label("abC", "d", f)] for f in "xy"]
-        + [[Label("abC", "e")], [Label("", "k"), Label("", "l")]]
-    )
+    rows = [[Label("ab", "c", f)] for f in "xy"] + [[Label("abC", "d", f)] for f in "xy"]
+    rows += [[Label("abC", "e")], [Label("", "k"), Label("", "l")]]
     rows += [[Label("one", "only")], [Label("ab", "", "x")], [Label("ab", "z")]]
     log = BuildLog("mine")
     found = {one.name: (one.landscape, one.coarse) for one in label_sets(named(*rows), 2, log)}

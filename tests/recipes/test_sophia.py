@@ -17,7 +17,8 @@ from patent_mteb.patents.records import Citation, MachineSummaries, Patent
 from patent_mteb.patents.summaries import KINDS, SummaryError
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
-from patent_mteb.recipes.sophia import REPRESENTATIONS, Params, advantages_and_disadvantages, build, object_of_invention
+from patent_mteb.recipes.sophia import Params, build
+from patent_mteb.recipes.sophia_texts import REPRESENTATIONS, advantages_and_disadvantages, object_of_invention
 
 
 @pytest.mark.parametrize(
