@@ -8,30 +8,46 @@ only (§4.2: targets may be older); citations are counted between families of th
 first code of its earliest member; target and negative families must have complete English text as query families do;
 keywords are taken from the records, and where a record has none they are the words of the abstract with the highest tf-idf
 over the input.
+
+``require`` waives texts and the date: a family without them stays, its text is empty. The date filter then passes families without a date.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
-from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations, filters_of
 from patent_mteb.recipes.parameters import Count, Positive
+from patent_mteb.recipes.sampling import some_queries
 
-__all__ = ["DATA_SET", "SAMPLE", "FamilyRecord", "Params", "build", "consolidate"]
+__all__ = ["DATA_SET", "NEEDS", "SAMPLE", "FamilyRecord", "Params", "build", "consolidate"]
 
 DATA_SET = "datalyes/DAPFAM_patent"
+
+NEEDS = (
+    Need("title", "views Title, TA, TAC, FullText", drops="families"),
+    Need("abstract", "views Abstract, TA, TAC, FullText", drops="families"),
+    Need("claims", "views Claims, Claim1, TAC, FullText", drops="families"),
+    Need("description", "views Description, FullText", drops="families"),
+    Need("ipc", "every table; IN and OUT", drops="families", fixed=True),
+    Need("filing_date", "queries", drops="queries"),
+    Need("citations", "every table", drops="queries", fixed=True),
+    Need("keywords", "view Keywords; words of the abstract where a record has none"),
+)
+"""What is made of which field, and what goes where a family lacks it (§3.3, §4.2)."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +59,10 @@ class Params:
         min_citations: least number of families that a query's family cites or is cited by.
         queries_per_domain: most queries of an IPC3 domain.
         positives: most relevant targets of a query.
+        queries: most queries of all domains, stratified by year and IPC section; None: all of each domain's.
         negatives: most targets of a query that no citation links to it.
         keywords: words of an abstract that stand for the keywords of a record without any.
+        require: what a family must have, and for filing_date what a query must have; the others are waived.
         seed: seed of every draw.
     """
 
@@ -54,6 +72,14 @@ class Params:
     positives: Positive = 20
     negatives: Count = 20
     keywords: Count = 10
+    queries: Positive | None = None
+    require: tuple[Literal["title", "abstract", "claims", "description", "filing_date"], ...] = (
+        "title",
+        "abstract",
+        "claims",
+        "description",
+        "filing_date",
+    )
     seed: int = 42
 
 
@@ -76,11 +102,6 @@ class FamilyRecord:
     claims: str
     description: str
     keywords: tuple[str, ...]
-
-    @property
-    def complete(self) -> bool:
-        """Whether all four texts are there (the English-completeness filter of the silver layer)."""
-        return all((self.title, self.abstract, self.claims, self.description))
 
 
 def consolidate(members: Sequence[Patent]) -> FamilyRecord:
@@ -143,7 +164,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         >>> log.files[0]
         'datalyes/DAPFAM_patent/corpus.parquet'
     """
-    log = BuildLog("DAPFAM")
+    log = BuildLog("DAPFAM", deviations=deviations(params, NEEDS))
     members: dict[str, list[Patent]] = {}
     for patent in patents:
         members.setdefault(patent.family_id, []).append(clean_patent(patent))
@@ -151,19 +172,13 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
     families = {key: consolidate(group) for key, group in sorted(members.items())}
     log.step("silver: families", len(patents), len(families))
-    complete = {key: family for key, family in families.items() if family.complete and family.ipc3}
-    log.step("silver: complete English text and an IPC code", len(families), len(complete))
+    funnel = Funnel(log, "families", params.require, "silver: ")
+    complete = funnel(families, filters_of(NEEDS, params.require, _HAS))
 
     graph = family_graph(citations, {patent.publication_number: patent.family_id for patent in patents})
-    log.step("silver: citation links", len(citations), graph.n_pairs, "pairs of families, either direction")
+    log.step("silver: citation links", len(citations), graph.n_pairs, f"pairs of families, either direction; {graph.left_out}")
 
-    candidates = _candidates(complete, graph, params, log)
-    if not candidates:
-        raise DataError(
-            f"no family has {params.min_citations} citations within the {len(families)} families",
-            path=root,
-            remedy="lower min_citations, or add citations",
-        )
+    candidates = list(funnel(complete, _query_filters(complete, graph, params)))
     draw = random.Random(params.seed)
     queries = _queries(candidates, complete, params, draw, log)
     relations = [relation for query in queries for relation in _relations(query, complete, graph, params, draw)]
@@ -188,15 +203,33 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     return log
 
 
-def _candidates(complete: Mapping[str, FamilyRecord], graph: FamilyGraph, params: Params, log: BuildLog) -> list[str]:
-    """Families that can be queries (§3.3, §4.2)."""
-    recent = [
-        key for key, family in complete.items() if family.earliest_claim is not None and family.earliest_claim >= params.earliest_claim
+_HAS: Mapping[str, Callable[[FamilyRecord], bool]] = {
+    "title": lambda family: bool(family.title),
+    "abstract": lambda family: bool(family.abstract),
+    "claims": lambda family: bool(family.claims),
+    "description": lambda family: bool(family.description),
+    "ipc": lambda family: bool(family.ipc3),
+}
+
+
+def _query_filters(complete: Mapping[str, FamilyRecord], graph: FamilyGraph, params: Params) -> list[Filter[FamilyRecord]]:
+    """What makes a family a query (§3.3, §4.2)."""
+
+    def recent(family: FamilyRecord) -> bool:
+        return family.earliest_claim is None or family.earliest_claim >= params.earliest_claim
+
+    def cited(family: FamilyRecord) -> bool:
+        linked = graph.linked(family.id)
+        return len(linked) >= params.min_citations and not linked.isdisjoint(complete)
+
+    most = max((len(graph.linked(key)) for key in complete), default=0)
+    lower = f"lower min_citations (the most that a family has is {most})"
+    dated = filters_of(NEEDS, params.require, {"filing_date": lambda family: family.earliest_claim is not None})
+    return [
+        *dated,
+        Filter(f"with an earliest claim since {params.earliest_claim}", recent, "set earliest_claim to an earlier day"),
+        Filter(f"with at least {params.min_citations} citations", cited, lower if most else MATCH_THEM),
     ]
-    log.step(f"silver: earliest claim since {params.earliest_claim}", len(complete), len(recent))
-    candidates = [key for key in recent if len(linked := graph.linked(key)) >= params.min_citations and not linked.isdisjoint(complete)]
-    log.step(f"silver: at least {params.min_citations} citations", len(recent), len(candidates))
-    return candidates
 
 
 def _queries(
@@ -208,7 +241,12 @@ def _queries(
         domains.setdefault(complete[key].ipc3[0], []).append(key)
     queries = sorted(key for _, keys in sorted(domains.items()) for key in draw.sample(keys, min(params.queries_per_domain, len(keys))))
     log.step(f"gold: {params.queries_per_domain} queries a domain", len(candidates), len(queries), f"{len(domains)} IPC3 domains")
-    return queries
+    return some_queries({key: _stratum(complete[key]) for key in queries}, params.queries, params.seed, log)
+
+
+def _stratum(family: FamilyRecord) -> tuple[str, str]:
+    """Year of the earliest claim and IPC section."""
+    return str(family.earliest_claim.year) if family.earliest_claim else "", family.ipc3[0][0]
 
 
 def _relations(
@@ -234,7 +272,10 @@ def _keywords(queries: Mapping[str, FamilyRecord], families: Mapping[str, Family
     if missing:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        vectorizer = TfidfVectorizer(stop_words="english").fit(family.abstract for family in families.values())
+        abstracts = [family.abstract for family in families.values() if family.abstract]
+        if not abstracts:
+            return words
+        vectorizer = TfidfVectorizer(stop_words="english").fit(abstracts)
         terms = vectorizer.get_feature_names_out()
         for key, row in zip(missing, vectorizer.transform(queries[key].abstract for key in missing), strict=True):
             best = sorted(zip(row.data, terms[row.indices], strict=True), key=lambda item: (-item[0], item[1]))

@@ -11,6 +11,10 @@ the first half of the draws the IPC section with the fewest queries so far comes
 each draw takes the candidate with most second-level citations that no query has yet, then the smaller number. "More like this" is
 the cosine of tf-idf vectors of title, abstract and claims. The family of a query stays out of the pool unless a query cites it.
 The classification split is drawn by family.
+
+``require`` waives what a query must have, and for the abstract a patent to classify; a query without a date is of any year. Without
+``category`` a citation without a letter counts too, with the type ``cited`` and the gain of an A. Where there are no queries, or too few
+patents to classify, the other tables are written all the same, and a step of the log says why.
 """
 
 from __future__ import annotations
@@ -20,21 +24,45 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_jsonl, write_text
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes import BuildLog
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.needs import (
+    CATEGORIES,
+    FIELDS,
+    MATCH_THEM,
+    Filter,
+    Funnel,
+    Need,
+    deviations,
+    filters_of,
+    note_ungraded,
+)
 from patent_mteb.recipes.parameters import Count, Positive, Share
-from patent_mteb.recipes.patentmap_content import GAINS, letter
+from patent_mteb.recipes.patentmap_content import CITED, letter
 from patent_mteb.recipes.patentmap_ipc import FILES, write_labelled
 
-__all__ = ["DATA_SET", "SAMPLE", "Params", "build"]
+__all__ = ["DATA_SET", "NEEDS", "SAMPLE", "Params", "build"]
 
 DATA_SET = "ZoeYou/downstream"
+NEEDS = (
+    Need("title", "abstract section; IPC-Classification"),
+    Need("abstract", "queries; abstract section; IPC-Classification", drops="queries, patents to classify"),
+    Need("claims", "queries; claim section, PatentMapClmToAllRetrieval", drops="queries"),
+    Need("description", "invention section of the documents"),
+    Need("ipc", "queries, negatives of the same subclass; IPC-Classification", drops="queries, patents to classify"),
+    Need("date", "years of the queries and of the patents to classify", drops="queries, patents to classify"),
+    Need("citations", "perf200, perf20", drops="queries", fixed=True),
+    Need("category", "grades, slices xy and a", drops="citations"),
+)
+"""What is made of which field, and what goes where it is missing (§6.1, appendix C)."""
+
+_STRENGTH = (CITED, "A", "Y", "X")
 
 
 @dataclass(frozen=True)
@@ -54,6 +82,7 @@ class Params:
         ipc_last_year: greatest filing year of a patent to classify; None: any.
         ipc_per_year: most patents to classify of a year.
         ipc_test: share of the families to classify in the test part.
+        require: what a query must have; without category a citation needs no letter. The others are waived.
         seed: seed of every draw.
     """
 
@@ -69,6 +98,7 @@ class Params:
     ipc_last_year: int | None = 2009
     ipc_per_year: Positive = 6000
     ipc_test: Share = 0.15
+    require: tuple[Literal["abstract", "claims", "ipc", "date", "category"], ...] = ("abstract", "claims", "ipc", "date", "category")
     seed: int = 42
 
 
@@ -91,7 +121,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     """Write ``root/ZoeYou/downstream``.
 
     Raises:
-        DataError: no patent qualifies as a query, or none can be classified.
+        DataError: no patent qualifies as a query, and none can be classified.
 
     Example:
         >>> from pathlib import Path
@@ -102,18 +132,28 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         >>> log.files[0]
         'ZoeYou/downstream/IPC-Classification/test_512.csv'
     """
-    log = BuildLog("PatentMap")
+    log = BuildLog("PatentMap", deviations=deviations(params, NEEDS))
     known = {patent.publication_number: clean_patent(patent) for patent in patents}
     log.step("publications", len(patents), len(known))
-    cited = _cited(citations, known, log)
-    chosen = _queries(known, cited, params)
+    failed = []
+    for what, write in _PARTS.items():
+        try:
+            write(known, citations, root, params, log)
+        except DataError as error:
+            failed.append(error)
+            log.step(what, len(known), 0, f"no tables: {error.problem}; {error.remedy}")
+    if not log.files:
+        problems = "; and ".join(error.problem for error in failed)
+        raise DataError(problems, remedy="; ".join(dict.fromkeys(error.remedy for error in failed)))
+    log.files.sort()
+    return log
+
+
+def _retrieval(known: Mapping[str, Patent], citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
+    """Write ``perf200`` and ``perf20``."""
+    cited = _cited(citations, known, "category" in params.require, log)
+    chosen = _queries(known, cited, params, log)
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
-    if not chosen:
-        raise DataError(
-            f"none of the {len(known)} publications qualifies as a query",
-            path=root,
-            remedy="add citations with categories X, Y or A between your patents, or widen offices and years",
-        )
     similar = _MoreLikeThis(known)
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
@@ -124,18 +164,15 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         gold = {query: [{"cited_id": key, "type": kind} for key, kind in sorted(cited[query].items())] for query in sorted(queries)}
         write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
         log.files += [f"{DATA_SET}/{name}/{file}" for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")]
-    _classification(known, root, params, log)
-    log.files.sort()
-    return log
 
 
-def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], log: BuildLog) -> dict[str, dict[str, str]]:
+def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], graded: bool, log: BuildLog) -> dict[str, dict[str, str]]:
     """``{citing: {cited: letter}}`` among the publications; of two letters for one pair the graver counts."""
     cited: dict[str, dict[str, str]] = {}
-    n_unknown = n_unreadable = n_without = n_used = 0
+    n_unknown = n_unreadable = n_without = n_used = n_ungraded = 0
     for citation in citations:
         try:
-            strongest = letter(citation.category)
+            strongest = letter(citation.category) or ("" if graded else CITED)
         except ValueError:
             n_unreadable += 1
             continue
@@ -145,15 +182,17 @@ def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], log: Buil
             n_without += 1
         else:
             n_used += 1
+            n_ungraded += strongest == CITED
             letters = cited.setdefault(citation.citing, {})
-            letters[citation.cited] = max(strongest, letters.get(citation.cited, "A"), key=GAINS.__getitem__)
+            letters[citation.cited] = max(strongest, letters.get(citation.cited, CITED), key=_STRENGTH.index)
     log.step(
-        "citations X, Y or A",
+        "citations X, Y or A" if graded else "citations, with a category or not",
         len(citations),
         n_used,
         f"{n_unknown} of unknown publications, {n_unreadable} with a category that no search report uses, "
         f"{n_without} other or within a family",
     )
+    note_ungraded(log, n_ungraded, n_used)
     return cited
 
 
@@ -162,27 +201,50 @@ def _year(patent: Patent) -> int | None:
     return date.year if date else None
 
 
-def _within(patent: Patent, offices: Sequence[str], first: int | None, last: int | None) -> bool:
-    year = _year(patent)
-    if offices and patent.jurisdiction not in offices:
-        return False
+def _within(patent: Patent, first: int | None, last: int | None, *, dated: bool) -> bool:
+    """Whether a patent is of the years, or of none and not required to be of any."""
     if first is None and last is None:
         return True
-    return year is not None and (first is None or year >= first) and (last is None or year <= last)
+    year = _year(patent)
+    if year is None:
+        return not dated
+    return (first is None or year >= first) and (last is None or year <= last)
+
+
+def _bounds(name: str, offices: Sequence[str], first: int | None, last: int | None, *, dated: bool) -> list[Filter[Patent]]:
+    """The filters by office and year; ``name`` is what their settings begin with."""
+    return [
+        Filter(
+            f"of the offices {', '.join(offices) or 'of any name'}",
+            lambda patent: not offices or patent.jurisdiction in offices,
+            f"set {name}_offices to yours, or empty for any",
+        ),
+        Filter(
+            f"filed in the years {first or '...'} to {last or '...'}",
+            lambda patent: _within(patent, first, last, dated=dated),
+            f"set {name}_first_year=None and {name}_last_year=None, or widen them",
+        ),
+    ]
 
 
 def _section(patent: Patent) -> str:
     return next(iter(ipc.codes_at(patent.ipc, "section", errors="skip").codes), "")
 
 
-def _queries(known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]], params: Params) -> list[str]:
+def _queries(known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]], params: Params, log: BuildLog) -> list[str]:
     """The queries in the order in which they are drawn; one a family."""
-    bounds = (params.query_offices, params.query_first_year, params.query_last_year)
-    second = {
-        key: {further for direct in direct_ones for further in cited.get(direct, ())}
-        for key, direct_ones in cited.items()
-        if (patent := known[key]).abstract and patent.claims and _section(patent) and _within(patent, *bounds)
-    }
+    has = {"abstract": lambda patent: bool(patent.abstract), "claims": FIELDS["claims"], "ipc": lambda patent: bool(_section(patent))}
+    dated = "date" in params.require
+    citing = "citing another as X, Y or A" if "category" in params.require else "citing another"
+    qualified = Funnel(log, "publications", params.require, "queries: ")(
+        known,
+        [
+            *filters_of(NEEDS, params.require, has),
+            *_bounds("query", params.query_offices, params.query_first_year, params.query_last_year, dated=dated),
+            Filter(citing, lambda patent: patent.publication_number in cited, CATEGORIES if "category" in params.require else MATCH_THEM),
+        ],
+    )
+    second = {key: {further for direct in cited[key] for further in cited.get(direct, ())} for key in cited if key in qualified}
     covered: set[str] = set()
     drawn: list[str] = []
     per_section = dict.fromkeys((_section(known[key]) for key in second), 0)
@@ -230,7 +292,7 @@ def _pool(
 ) -> set[str]:
     families = {known[query].family_id for query in queries}
     query_families = {key for key, patent in known.items() if patent.family_id in families}
-    subclasses = {key: set(ipc.codes_at(patent.ipc, "subclass", errors="skip").codes) for key, patent in known.items()}
+    subclasses = {key: set(_subclasses(patent)) for key, patent in known.items()}
     positives = {key for query in queries for key in cited[query]}
     negatives: dict[str, set[str]] = {"more like this": set(), "same subclass": set(), "cited of cited": set()}
     draw = random.Random(f"{params.seed}/{name}")
@@ -258,15 +320,20 @@ def _content(patent: Patent) -> dict[str, Any]:
     return {"dnum": patent.publication_number, "Content": content}
 
 
-def _classification(known: Mapping[str, Patent], root: Path, params: Params, log: BuildLog) -> None:
-    usable = [
-        patent
-        for _, patent in sorted(known.items())
-        if patent.abstract
-        and ipc.codes_at(patent.ipc, "subclass", errors="skip").codes
-        and _within(patent, params.ipc_offices, params.ipc_first_year, params.ipc_last_year)
-    ]
-    log.step("IPC classification: abstract, code, office and year", len(known), len(usable))
+def _classification(known: Mapping[str, Patent], citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
+    """Write ``IPC-Classification``."""
+    has = {"abstract": lambda patent: bool(patent.abstract), "ipc": lambda patent: bool(_subclasses(patent))}
+    required = {*params.require, "ipc"}
+    funnel = Funnel(log, "publications", [field for field in params.require if field != "ipc"], "IPC classification: ")
+    passing = funnel(
+        known,
+        [
+            *filters_of(NEEDS, [*required], has),
+            Filter("with a title or an abstract", lambda patent: bool(patent.title or patent.abstract), "add titles and abstracts"),
+            *_bounds("ipc", params.ipc_offices, params.ipc_first_year, params.ipc_last_year, dated="date" in params.require),
+        ],
+    )
+    usable = [patent for _, patent in sorted(passing.items())]
     draw = random.Random(params.seed)
     years: dict[int, list[Patent]] = {}
     for patent in usable:
@@ -279,8 +346,7 @@ def _classification(known: Mapping[str, Patent], root: Path, params: Params, log
     if not all(split.values()):
         raise DataError(
             f"{len(taken)} publications in {len(families)} families are too few for a training and a test part",
-            path=root,
-            remedy="add patents with abstract and IPC codes, or widen offices and years",
+            remedy="add patents with abstract and IPC codes, or widen offices and years (ipc_offices, ipc_first_year, ipc_last_year)",
         )
     for name, rows in split.items():
         rows.sort(key=lambda patent: patent.publication_number)
@@ -291,6 +357,13 @@ def _classification(known: Mapping[str, Patent], root: Path, params: Params, log
     log.step("IPC classification: training and test part", len(usable), len(taken), f"{len(split['test'])} for testing")
 
 
+def _subclasses(patent: Patent) -> tuple[str, ...]:
+    return ipc.codes_at(patent.ipc, "subclass", errors="skip").codes
+
+
 def _codes(patent: Patent) -> list[str]:
     """The IPC codes of a patent in compact form; what is no code is left out."""
     return [str(ipc.parse(code)) for code in patent.ipc if ipc.codes_at([code], "section", errors="skip").codes]
+
+
+_PARTS = {"retrieval": _retrieval, "IPC classification": _classification}

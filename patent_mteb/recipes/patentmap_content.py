@@ -24,7 +24,19 @@ from patent_mteb.patents.views import SEPARATOR, join_sections
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["GAINS", "SECTION_TAGS", "WORDS", "Content", "cut", "letter", "read_content", "read_gold", "title_and_abstract", "unescaped"]
+__all__ = [
+    "CITED",
+    "GAINS",
+    "SECTION_TAGS",
+    "WORDS",
+    "Content",
+    "cut",
+    "letter",
+    "read_content",
+    "read_gold",
+    "title_and_abstract",
+    "unescaped",
+]
 
 SECTION_TAGS = {"abstract": "[abstract]", "claim": "[claim]", "invention": "[invention]"}
 """Tag of each section: abstract, claims, description."""
@@ -32,8 +44,11 @@ SECTION_TAGS = {"abstract": "[abstract]", "claim": "[claim]", "invention": "[inv
 WORDS = 500
 """Pieces that are kept of each section."""
 
-GAINS = {"X": 3, "Y": 2, "A": 1}
-"""Gains of the graded nDCG, linear: what prejudices novelty alone, in combination, and background."""
+CITED = "cited"
+"""Type of a citation without a letter, where a recipe was told to take every citation."""
+
+GAINS = {"X": 3, "Y": 2, "A": 1, CITED: 1}
+"""Gains of the graded nDCG, linear: what prejudices novelty alone, in combination, and background; of no letter, one grade."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +128,7 @@ def unescaped(text: str) -> str:
 
 
 def letter(category: str) -> str:
-    """The strongest of X, Y and A in a category of a search report, empty if it is none of them.
+    """The strongest of X, Y and A in a category of a search report, empty if it is none of them; :data:`CITED` stays what it is.
 
     Raises:
         ValueError: a letter that no search report uses.
@@ -123,6 +138,8 @@ def letter(category: str) -> str:
         >>> letter("PX"), letter("A,Y"), letter("A"), letter("D")
         ('X', 'Y', 'A', '')
     """
+    if category == CITED:
+        return CITED
     if degree(category) == "xy":
         return "Y" if "Y" in category.upper() and not set(category.upper()) & set("XIN") else "X"
     return "A" if degree(category) == "a" else ""

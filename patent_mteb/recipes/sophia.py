@@ -4,8 +4,8 @@ The authors' data set is unreleased, so the directory is ours, the BEIR folder o
 
 * ``corpus.jsonl``: ``title`` and ``text`` (abstract, claims, description), together the paper's ``tacd``; ``queries.jsonl``: the
   ``tacd`` of each query; ``qrels/test.tsv``: the union of the four citation relations of §3.2, each with score 1;
-* ``queries.parquet``: ``_id`` and one string column for each of the other eleven representations (:data:`REPRESENTATIONS`), null
-  or empty where a query has none;
+* ``queries.parquet``: ``_id`` and one string column for each of the other eleven representations
+  (:mod:`patent_mteb.recipes.sophia_texts`), null or empty where a query has none;
 * ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing), ``publication_year`` (integer) and ``ipc`` (codes as
   written, the main one first), one row for each document and query;
 * ``citations.parquet``: ``query-id``, ``corpus-id``, ``direction`` (``cited`` by the query, or ``citing`` it) and ``category`` (letters of
@@ -18,18 +18,19 @@ of queries is drawn for each year, and within a year each combination of IPC sec
 gets one query and then a share of the rest in proportion to its size; the corpus is every relevant document and, up to its
 size, others drawn at random, none of them a query.
 
-``obj`` and ``adb`` are "extracted via regular expressions" that the paper does not print. Here they are the sentences of the
-description that :data:`OBJECT_PATTERNS` and :data:`ADVANTAGE_PATTERNS` match, in their order.
+``require`` waives what a query must have. Without ``category`` a citation counts without a letter too, in the one grade "cited": it is in
+``citations.parquet`` with an empty category, in neither slice, and no query needs an XY document.
 """
 
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
@@ -37,102 +38,38 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.categories import degree
-from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import Summariser, SummaryCache, summarise
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.beir import write_beir
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.needs import CATEGORIES, MATCH_THEM, Filter, Funnel, Need, deviations, filters_of, note_ungraded
 from patent_mteb.recipes.parameters import Count, Positive
+from patent_mteb.recipes.sampling import shares
+from patent_mteb.recipes.sophia_texts import REPRESENTATIONS
 
 __all__ = [
-    "ADVANTAGE_PATTERNS",
     "NAME",
-    "OBJECT_PATTERNS",
+    "NEEDS",
     "REPRESENTATIONS",
     "SAMPLE",
     "Params",
-    "advantages_and_disadvantages",
     "build",
-    "object_of_invention",
 ]
 
 NAME = "Sophia"
-
-_INVENTION = r"(?:present |instant |subject |claimed )?(?:inventions?|disclosures?|applications?|technolog(?:y|ies)|utility model)"
-_AIM = r"(?:objects?|objectives?|aims?|goals?|purposes?|intentions?)"
-_PROBLEM = r"(?:technical |basic |underlying )*(?:problems?|tasks?)"
-
-OBJECT_PATTERNS = (
-    rf"\b{_AIM}(?: \w+){{0,2}} (?:of|behind|underlying|for) (?:the |this |an? )?(?:\w+ ){{0,2}}?{_INVENTION}\b",
-    rf"\b(?:it is|it was|there is) (?:\w+ ){{0,2}}?(?:an?|the|one|another) (?:\w+ ){{0,2}}?{_AIM}\b",
-    rf"\b(?:an?|the|one|another|a further|still another|yet another) (?:\w+ )?{_AIM} (?:is|are|was|consists)\b",
-    rf"\b{_INVENTION} (?:\w+ )?(?:aims?|seeks?|is aimed|is intended) (?:at|to)\b",
-    rf"\b{_PROBLEM} (?:\w+ ){{0,3}}?(?:to be solved|addressed|solved|underlying)\b",
-    rf"\b{_INVENTION} (?:is|was) based on the (?:problem|task|{_AIM})\b",
+NEEDS = (
+    Need("title", "Tacd, corpus", drops="queries"),
+    Need("abstract", "Tacd, Ab, corpus", drops="queries"),
+    Need("claims", "Tacd, Clms, Iclms, corpus", drops="queries"),
+    Need("description", "Tacd, Desc, Obj, Adb, corpus", drops="queries"),
+    Need("publication_date", "years of the queries", drops="queries"),
+    Need("ipc", "IPC sections of the queries; InScope", drops="queries"),
+    Need("citations", "every table", drops="queries", fixed=True),
+    Need("category", "slices xy and a", drops="citations, and queries without X or Y"),
+    Need("summaries", "AiAb, AiFeatures, AiClaimSummary, AiAdv, AiObj"),
 )
-"""A sentence that matches one of these (in any case) states an object of the invention."""
-
-ADVANTAGE_PATTERNS = (
-    r"\b(?:dis)?advantag(?:es?|eous|eously)\b",
-    r"\bdrawbacks?\b",
-    r"\bshortcomings?\b",
-    r"(?<!having the )\bbenefits?\b(?! of (?:priority|the filing|u\.?s))",
-    r"\bbeneficial(?:ly)?\b",
-    r"\bdeficienc(?:y|ies)\b",
-    r"\bdownsides?\b",
-    r"\bmerits?\b",
-)
-"""A sentence that matches one of these (in any case) states an advantage of the invention or a disadvantage of the prior art."""
-
-_OBJECT = re.compile("|".join(OBJECT_PATTERNS), re.IGNORECASE)
-_ADVANTAGE = re.compile("|".join(ADVANTAGE_PATTERNS), re.IGNORECASE)
-_NO_END = "".join(rf"(?<!\b{word}\.)" for word in (r"e\.g", r"i\.e", r"U\.S", "Fig", "Figs", "No", "Nos", "al", "vs", "approx"))
-_SENTENCE_END = re.compile(rf"(?<=[.!?]){_NO_END}\s+(?=[A-Z(\[\"“])")
-
-
-def _description(patent: Patent) -> str:
-    return views.VIEWS["Description"](patent)
-
-
-def _sentences_with(pattern: re.Pattern[str], text: str) -> str:
-    return " ".join(sentence for sentence in _SENTENCE_END.split(text) if pattern.search(sentence))
-
-
-def object_of_invention(description: str) -> str:
-    """The sentences that state an object of the invention (query type ``obj``), empty if there is none.
-
-    Example:
-        >>> object_of_invention("Pumps are known. It is an object of the invention to save water.")
-        'It is an object of the invention to save water.'
-    """
-    return _sentences_with(_OBJECT, description)
-
-
-def advantages_and_disadvantages(description: str) -> str:
-    """The sentences that state advantages or disadvantages (query type ``adb``), empty if there is none.
-
-    Example:
-        >>> advantages_and_disadvantages("Pumps are known. An advantage of the pump is that it saves water.")
-        'An advantage of the pump is that it saves water.'
-    """
-    return _sentences_with(_ADVANTAGE, description)
-
-
-REPRESENTATIONS: Mapping[str, Callable[[Patent], str]] = {
-    "Clms": views.VIEWS["Claims"],
-    "Ab": views.VIEWS["Abstract"],
-    "Iclms": lambda patent: claims_text(independent_claims(patent.claims)),
-    "Obj": lambda patent: object_of_invention(_description(patent)),
-    "Desc": _description,
-    "Adb": lambda patent: advantages_and_disadvantages(_description(patent)),
-    "AiAb": lambda patent: patent.summaries.abstract,
-    "AiFeatures": lambda patent: patent.summaries.features,
-    "AiClaimSummary": lambda patent: patent.summaries.claims,
-    "AiAdv": lambda patent: patent.summaries.advantages,
-    "AiObj": lambda patent: patent.summaries.objectives,
-}
-"""Columns of ``queries.parquet`` (§3.3); the twelfth representation, ``Tacd``, is the text of ``queries.jsonl``."""
+"""What is made of which field, and what goes where it is missing (§3.2)."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +85,7 @@ class Params:
         seed: seed of every draw.
         summariser: writes the summaries that query patents lack.
         summary_cache: file that keeps what the summariser writes; needed with one.
+        require: what a query must have; without category a citation needs no letter. The others are waived.
         allow_missing_summaries: go on without the summaries that the summariser could not write.
     """
 
@@ -157,6 +95,15 @@ class Params:
     corpus: Count = 75_050
     min_relevant: Count = 2
     seed: int = 42
+    require: tuple[Literal["title", "abstract", "claims", "description", "publication_date", "ipc", "category"], ...] = (
+        "title",
+        "abstract",
+        "claims",
+        "description",
+        "publication_date",
+        "ipc",
+        "category",
+    )
     summariser: Summariser | None = None
     summary_cache: Path | None = None
     allow_missing_summaries: bool = False
@@ -209,7 +156,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         >>> build(patents[:150], citations, Path("tables"), SAMPLE).files[:2]
         ['Sophia/citations.parquet', 'Sophia/corpus.jsonl']
     """
-    log = BuildLog(NAME)
+    log = BuildLog(NAME, deviations=deviations(params, NEEDS))
     members: dict[str, list[Patent]] = {}
     for patent in patents:
         members.setdefault(patent.family_id, []).append(clean_patent(patent))
@@ -218,20 +165,9 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     documents = {key: family for key, family in families.items() if _n_sections(family.document)}
     log.step("families with text", len(families), len(documents))
 
-    edges, categories = _edges(citations, {patent.publication_number: patent.family_id for patent in patents}, documents, log)
-    candidates = [key for key, family in documents.items() if _eligible(family, edges.get(key, {}), params)]
-    log.step(
-        "families that can be queries",
-        len(documents),
-        len(candidates),
-        f"four texts, year, IPC section, {params.min_relevant} relevant documents, one of them XY",
-    )
-    if not candidates:
-        raise DataError(
-            f"none of the {len(documents)} families qualifies as a query",
-            path=root,
-            remedy="add citations with categories X, Y or A between your patents, or widen the years",
-        )
+    family_of = {patent.publication_number: patent.family_id for patent in patents}
+    edges, categories = _edges(citations, family_of, documents, "category" in params.require, log)
+    candidates = list(Funnel(log, "families", params.require, "queries: ")(documents, _query_filters(edges, params)))
     queries = _draw([documents[key] for key in candidates], params)
     log.step(
         "queries, stratified by year, IPC section and jurisdiction",
@@ -292,13 +228,13 @@ _Edges = dict[str, dict[str, set[str]]]
 
 
 def _edges(
-    citations: Sequence[Citation], family_of: Mapping[str, str], documents: Mapping[str, _Family], log: BuildLog
+    citations: Sequence[Citation], family_of: Mapping[str, str], documents: Mapping[str, _Family], graded: bool, log: BuildLog
 ) -> tuple[_Edges, dict[tuple[str, str], set[tuple[str, str]]]]:
     """Degrees of relevance of the families linked with each family, and the (direction, category) of each link."""
     edges: _Edges = {}
     categories: dict[tuple[str, str], set[tuple[str, str]]] = {}
     left_out: Counter[str] = Counter()
-    used = 0
+    used = ungraded = 0
     for citation in citations:
         citing, cited = family_of.get(citation.citing, ""), family_of.get(citation.cited, "")
         try:
@@ -310,47 +246,49 @@ def _edges(
             left_out["of or by publications that are not among the patents"] += 1
         elif citing == cited:
             left_out["within a family"] += 1
-        elif not relevance:
+        elif not relevance and graded:
             left_out["without a category X, Y or A"] += 1
         else:
             used += 1
+            ungraded += not relevance
             for query, other, direction in ((citing, cited, "cited"), (cited, citing, "citing")):
                 edges.setdefault(query, {}).setdefault(other, set()).add(relevance)
                 categories.setdefault((query, other), set()).add((direction, citation.category))
-    log.step("citations with a category", len(citations), used, "; ".join(f"{n} {why}" for why, n in sorted(left_out.items())))
+    name = "citations with a category" if graded else "citations, with a category or not"
+    log.step(name, len(citations), used, "; ".join(f"{n} {why}" for why, n in sorted(left_out.items())))
+    note_ungraded(log, ungraded, used)
     return edges, categories
 
 
-def _eligible(family: _Family, linked: Mapping[str, set[str]], params: Params) -> bool:
-    year = family.year
-    return (
-        year is not None
-        and (params.first_year is None or year >= params.first_year)
-        and (params.last_year is None or year <= params.last_year)
-        and bool(family.section)
-        and _n_sections(family.document) == len(_SECTIONS)
-        and len(linked) >= params.min_relevant
-        and any("xy" in degrees for degrees in linked.values())
-    )
+def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
+    """What makes a family a query (§3.2)."""
+    has: dict[str, Callable[[_Family], bool]] = {
+        name.lower(): lambda family, view=views.VIEWS[name]: bool(view(family.document))  # type: ignore[misc]
+        for name in _SECTIONS
+    }
+    has |= {"publication_date": lambda family: family.year is not None, "ipc": lambda family: bool(family.section)}
+    most = max(map(len, edges.values()), default=0)
+    filters = [
+        Filter("published in the years", partial(_in_years, params=params), "set first_year=None and last_year=None, or widen them"),
+        Filter(
+            f"with {params.min_relevant} relevant documents",
+            lambda family: len(edges.get(family.id, ())) >= params.min_relevant,
+            f"set min_relevant={most}, the most that a family has" if most else CATEGORIES if "category" in params.require else MATCH_THEM,
+        ),
+        Filter(
+            "with an XY document",
+            lambda family: any("xy" in degrees for degrees in edges.get(family.id, {}).values()),
+            CATEGORIES,
+        ),
+    ]
+    return [*filters_of(NEEDS, params.require, has), *(filters if "category" in params.require else filters[:-1])]
 
 
-def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, ...], int]:
-    """Divide ``total`` draws among groups: one each as far as they go (the largest first), the rest in proportion to what is left
-    of each group, by largest remainders; no group gets more than it has."""
-    order = sorted(sizes, key=lambda group: (-sizes[group], group))
-    total = min(total, sum(sizes.values()))
-    given = {group: int(rank < total) for rank, group in enumerate(order)}
-    rest = total - sum(given.values())
-    left = {group: sizes[group] - given[group] for group in order}
-    everything = sum(left.values())
-    if rest > 0:
-        exact = {group: rest * left[group] / everything for group in order}
-        for group in order:
-            given[group] += int(exact[group])
-        by_remainder = sorted(order, key=lambda group: (int(exact[group]) - exact[group], -sizes[group], group))
-        for group in by_remainder[: total - sum(given.values())]:
-            given[group] += 1
-    return given
+def _in_years(family: _Family, params: Params) -> bool:
+    """Whether the family is of the years, or of none and not required to be of any."""
+    if family.year is None:
+        return True
+    return (params.first_year is None or family.year >= params.first_year) and (params.last_year is None or family.year <= params.last_year)
 
 
 def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:

@@ -25,7 +25,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.section_tags import reads_section_tags, reads_section_tags_in_paper
-from patent_mteb.recipes.patentmap_content import GAINS, Content, letter, read_content, read_gold
+from patent_mteb.recipes.patentmap_content import CITED, GAINS, Content, letter, read_content, read_gold
 from patent_mteb.search.base import ArraySearch
 from patent_mteb.search.remembered import remembering
 from patent_mteb.search.run import Run
@@ -54,6 +54,7 @@ class Search:
     Attributes:
         documents, queries: their sections by number.
         gains: of each judged pair of a query and a document of the pool (:data:`~patent_mteb.recipes.patentmap_content.GAINS`).
+        ungraded: pairs whose citations have no letter.
         cited: as the authors read ``gold.json``: every cited number, in the pool or not, with its gain, 0 for other types than X, Y, A.
     """
 
@@ -61,9 +62,12 @@ class Search:
     queries: dict[str, Content]
     gains: dict[str, dict[str, int]]
     cited: dict[str, dict[str, int]]
+    ungraded: frozenset[tuple[str, str]] = frozenset()
 
     def degree(self, query: str, document: str) -> str:
-        """``xy`` or ``a``."""
+        """``xy``, ``a`` or ``cited``."""
+        if (query, document) in self.ungraded:
+            return CITED
         return "a" if self.gains[query][document] == GAINS["A"] else "xy"
 
 
@@ -87,6 +91,7 @@ def read_search(source: Source) -> Search:
     counts: Counter[str] = Counter()
     gains: dict[str, dict[str, int]] = {}
     cited: dict[str, dict[str, int]] = {}
+    letters: dict[tuple[str, str], set[str]] = {}
     for query, document, category in read_gold(path):
         if query not in queries:
             counts["citations of patents that are no queries (left out)"] += 1
@@ -105,6 +110,7 @@ def read_search(source: Source) -> Search:
             counts["judgements of a patent for itself (ignored)"] += 1
         else:
             _keep(gains, query, document, GAINS[strongest])
+            letters.setdefault((query, document), set()).add(strongest)
     counts["queries without a relevant document (not scored)"] = len(queries.keys() - gains.keys())
     counts["documents without any text"] = sum(not any((c.title, c.abstract, c.claims, c.description)) for c in documents.values())
     for what, number in counts.items():
@@ -112,7 +118,10 @@ def read_search(source: Source) -> Search:
             logger.warning("%s: %d %s", path.parent.parent, number, what)
     if not gains:
         raise DataError("no judgement is positive", path=path, remedy="a query needs a cited document of the pool, type X, Y or A")
-    return Search(documents, queries, gains, cited)
+    ungraded = frozenset(pair for pair, found in letters.items() if found == {CITED})
+    if ungraded:
+        logger.warning("%s: %d relevant pairs have no category X, Y or A: one grade", path.parent.parent, len(ungraded))
+    return Search(documents, queries, gains, cited, ungraded)
 
 
 def _keep(pairs: dict[str, dict[str, int]], query: str, document: str, gain: int) -> None:
@@ -165,6 +174,9 @@ class PatentMapRetrieval(PatentRetrieval):
                 len(texts),
                 self.query_section,
             )
+        if not queries:
+            path = self.source.path(f"{PERF}/content/queries.json")
+            raise DataError(f"no query has the section {self.query_section}", path=path, remedy="add the texts, or leave out the task")
         qrels = {query: dict.fromkeys(found.gains[query], 1) for query in queries}
         parts = slices.by_judgement(qrels, found.degree)
         several = len(self.document_sections) > 1

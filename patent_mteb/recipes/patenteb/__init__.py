@@ -28,6 +28,9 @@ published.
 * Clusters draw on all families that pass the filters, of any split and class (the published sets are larger than the test
   split). A family with inventors of several clusters goes with the one it names first.
 
+**Waived** with ``require``: a text comes from the latest of the publications with most of title, abstract and first claim; a family without
+a filing date is of any year and in no row of Bloom.
+
 Every draw depends on the seed and the ids only, not on the order of the input: the same records give the same bytes.
 """
 
@@ -40,12 +43,13 @@ import pyarrow as pa
 
 from patent_mteb.files import write_parquet
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.recipes import BuildLog
-from patent_mteb.recipes.patenteb.params import PAPER, SAMPLE, Params
-from patent_mteb.recipes.patenteb.tables import COLUMNS, schema, tables
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.needs import deviations
+from patent_mteb.recipes.patenteb.params import NEEDS, PAPER, SAMPLE, Params
+from patent_mteb.recipes.patenteb.tables import COLUMNS, SMALL, schema, tables
 from patent_mteb.recipes.patenteb.world import domain_relation, make_world
 
-__all__ = ["COLUMNS", "SAMPLE", "Params", "build", "domain_relation"]
+__all__ = ["COLUMNS", "NEEDS", "SAMPLE", "Params", "build", "domain_relation"]
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = PAPER) -> BuildLog:
@@ -65,11 +69,12 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         >>> log.files[0]
         'datalyes/class_bloom/test/data.parquet'
     """
-    log = BuildLog("PatenTEB")
+    log = BuildLog("PatenTEB", deviations=deviations(params, NEEDS))
     world = make_world(patents, citations, params, log)
     for task, split, rows in tables(world):
         if not rows:
-            log.step(f"{task} {split}", 0, 0, "no rows: the file is not written")
+            more = f"; for a small set: {SMALL[task]}" if task in SMALL else ""
+            log.step(f"{task} {split}", 0, 0, f"no rows: the file is not written{more}")
             continue
         columns = {column: [row[column] for row in rows] for column in COLUMNS[task]}
         name = f"datalyes/{task}/{split}/data.parquet"

@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from patent_mteb.recipes.patenteb.world import Row, World, random_key
+from patent_mteb.recipes.patenteb.world import Row, World
+from patent_mteb.recipes.sampling import random_key
 
 __all__ = ["bloom_labels", "bloom_rows", "old_new_rows", "released", "text2ipc3_rows"]
 
@@ -77,7 +78,7 @@ def bloom_labels(world: World) -> dict[str, str]:
     params = world.params
     counts: dict[str, tuple[int, int]] = {}
     for name, family in world.families.items():
-        if family.filed < params.cutoff:
+        if family.filed is not None and family.filed < params.cutoff:
             soon = min(_years_later(family.filed, params.early_years), params.cutoff)
             days = [world.dated[citing] for citing in world.graph.cited_by.get(name, ()) if citing in world.dated]
             counts[name] = sum(day <= soon for day in days), sum(day <= params.cutoff for day in days)

@@ -5,11 +5,28 @@ from __future__ import annotations
 import datetime as dt
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
+from patent_mteb.recipes.needs import Need
 from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share
 
-__all__ = ["PAPER", "SAMPLE", "Params"]
+__all__ = ["NEEDS", "PAPER", "SAMPLE", "Params"]
+
+
+NEEDS = (
+    Need("title", "every text; title2full", drops="families"),
+    Need(
+        "abstract",
+        "every text; problem2full, problem2solution, effect2full, effect2substance, para_*",
+        drops="families",
+    ),
+    Need("claims", "every text", drops="families"),
+    Need("ipc", "every table (dominant IPC3, relations of domains)", drops="families", fixed=True),
+    Need("filing_date", "class_bloom", drops="families"),
+    Need("citations", "retrieval_*, class_bloom, class_nli_oldnew, para_*"),
+    Need("inventors", "clusters_inventor"),
+)
+"""What is made of which field, and what goes where a family lacks it (§3)."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +35,7 @@ class Params:
 
     Attributes:
         seed: seed of every draw (Table 3).
-        min_year: earliest filing year of a family.
+        min_year: earliest filing year of a family; one without a date passes, where filing_date is not required.
         min_cited_by: least number of citing families (§8.3).
         max_family_size: most publications of a family; ours, the paper says "manageable".
         max_words: most words of a text; the paper's 8,192 are tokens of an unnamed tokenizer, which are never fewer.
@@ -35,6 +52,7 @@ class Params:
         max_paraphrase_rows: most rows of a paraphrase set (Table 1).
         ipc_clusters: least and greatest size of a cluster by IPC list.
         inventor_clusters: least and greatest size of a cluster by inventor.
+        require: what a family must have, the texts in one publication; the others are waived.
 
     Raises:
         ValueError: the shares of the split do not add up to one, or a share that divides is zero.
@@ -58,6 +76,7 @@ class Params:
     max_paraphrase_rows: Count = 18_750
     ipc_clusters: tuple[Count, Count] = (200, 1000)
     inventor_clusters: tuple[Count, Count] = (100, 1000)
+    require: tuple[Literal["title", "abstract", "claims", "filing_date"], ...] = ("title", "abstract", "claims", "filing_date")
 
     def __post_init__(self) -> None:
         if not math.isclose(sum(self.split), 1.0) or min(self.split) < 0:

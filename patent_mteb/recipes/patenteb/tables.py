@@ -12,9 +12,9 @@ from patent_mteb.recipes.patenteb.clusters import cluster_rows, ipc_list
 from patent_mteb.recipes.patenteb.labels import bloom_labels, bloom_rows, old_new_rows, released, text2ipc3_rows
 from patent_mteb.recipes.patenteb.pairs import fragment_rows, paraphrase_rows
 from patent_mteb.recipes.patenteb.retrieval import OBJECTIVES, retrieval_rows
-from patent_mteb.recipes.patenteb.world import CLASS, COUNT, Family, Row, World
+from patent_mteb.recipes.patenteb.world import CLASS, COUNT, SMALL_SPLIT, Family, Row, World
 
-__all__ = ["COLUMNS", "schema", "tables"]
+__all__ = ["COLUMNS", "SMALL", "schema", "tables"]
 
 _TRIPLET = ("q", "neg", "pos", "pos_link_type", "neg_computed_domain", "objective", "q_text", "pos_text", "neg_text")
 _PAIR = (CLASS, "label", "q", "t", "text1", "text2", COUNT)
@@ -37,6 +37,15 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "clusters_inventor": ("q", "text", "cluster_id"),
 }
 """Columns of the published tables, by repository below ``datalyes/``."""
+
+
+SMALL = {
+    **dict.fromkeys(("retrieval_IN", "retrieval_MIXED", "retrieval_OUT", "para_problem", "para_solution"), SMALL_SPLIT),
+    "class_nli_oldnew": SMALL_SPLIT,
+    "clusters_ext_full_ipc": "ipc_clusters=3,100",
+    "clusters_inventor": "inventor_clusters=3,100",
+}
+"""The setting that lets a small set have rows of a table."""
 
 
 def tables(world: World) -> Iterator[tuple[str, str, list[Row]]]:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from patent_mteb.errors import DataError
 from patent_mteb.patents import ipc
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
-from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
-from patent_mteb.recipes.patenteb.params import Params
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, filters_of
+from patent_mteb.recipes.patenteb.params import NEEDS, Params
+from patent_mteb.recipes.sampling import random_key
 
-__all__ = ["CLASS", "COUNT", "Family", "Relation", "Row", "World", "domain_relation", "make_world", "random_key"]
+__all__ = ["CLASS", "COUNT", "SMALL_SPLIT", "Family", "Relation", "Row", "World", "domain_relation", "make_world"]
 
 Relation = Literal["IN", "OUT", "FULL_MIX", "PART_MIX"]
 Row = dict[str, Any]
@@ -28,6 +28,10 @@ COUNT = "first_ipcr3_count"
 """Columns with the dominant IPC3 of a row's family and the number of families that share it."""
 
 SPLITS = ("train", "validation", "test")
+SMALL_SPLIT = "split=0.3,0.1,0.6"
+"""What lets a small set keep links within its test split."""
+
+_FEW_LINKS = 50
 
 
 def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
@@ -46,18 +50,6 @@ def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
     return "FULL_MIX" if first < second or second < first else "PART_MIX"
 
 
-def random_key(seed: int, *words: str) -> int:
-    """A number of 64 bits that depends on the seed and the words only.
-
-    Example:
-        >>> from patent_mteb.recipes.patenteb.world import random_key
-        >>> random_key(42, "split", "F1") == random_key(42, "split", "F1"), random_key(42, "split", "F2") == random_key(42, "split", "F1")
-        (True, False)
-    """
-    digest = hashlib.blake2b("\0".join((str(seed), *words)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big")
-
-
 @dataclass(frozen=True)
 class Family:
     """A simple family as the tables need it; texts are in lower case."""
@@ -70,7 +62,7 @@ class Family:
     dominant: str
     codes: frozenset[str]
     inventors: tuple[str, ...]
-    filed: dt.date
+    filed: dt.date | None
 
     def sections(self, without: Sequence[Role] = ()) -> tuple[str, str, str]:
         """Title, abstract without the named roles, first claim."""
@@ -145,22 +137,47 @@ def _readable(codes: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(ipc.normalise(code) for code in codes if code not in unusable))
 
 
-def _family(members: Sequence[Patent]) -> Family | str:
-    """The family of some publications, or the reason why it cannot be used."""
-    members = sorted(members, key=lambda patent: (_day(patent.publication_date), patent.publication_number))
-    complete = [patent for patent in members if patent.title.strip() and patent.abstract.strip() and patent.claims]
-    filed = [patent.application_date or patent.priority_date for patent in members]
-    known = [date for date in filed if date is not None]
+def _sorted(members: Sequence[Patent]) -> list[Patent]:
+    return sorted(members, key=lambda patent: (_day(patent.publication_date), patent.publication_number))
+
+
+_TEXTS: Mapping[str, Callable[[Patent], bool]] = {
+    "title": lambda patent: bool(patent.title.strip()),
+    "abstract": lambda patent: bool(patent.abstract.strip()),
+    "claims": lambda patent: bool(patent.claims),
+}
+_HAS: Mapping[str, Callable[[Sequence[Patent]], bool]] = {
+    "title": lambda members: any(map(_TEXTS["title"], members)),
+    "abstract": lambda members: any(map(_TEXTS["abstract"], members)),
+    "claims": lambda members: any(map(_TEXTS["claims"], members)),
+    "filing_date": lambda members: _filed(members) is not None,
+    "ipc": lambda members: bool(_readable(code for patent in members for code in patent.ipc)),
+}
+
+
+def _filed(members: Sequence[Patent]) -> dt.date | None:
+    return min((day for patent in members if (day := patent.application_date or patent.priority_date)), default=None)
+
+
+def _speaker(members: Sequence[Patent], require: Sequence[str]) -> Patent | None:
+    """The publication that a family's text comes from: of those with all required texts, and one at least, the latest with most."""
+
+    def n_texts(patent: Patent) -> int:
+        return sum(has(patent) for has in _TEXTS.values())
+
+    complete = [patent for patent in _sorted(members) if all(has(patent) for name, has in _TEXTS.items() if name in require)]
+    best = max(reversed(complete), key=n_texts, default=None)
+    return best if best is not None and n_texts(best) else None
+
+
+def _family(members: Sequence[Patent], require: Sequence[str]) -> Family:
+    """The family of some publications, one of which has the required texts."""
+    members = _sorted(members)
+    text = _speaker(members, require)
+    assert text is not None
     codes = _readable(code for patent in members for code in patent.ipc)
     classes = Counter(map(ipc.ipc3, codes))
-    if not complete:
-        return "no publication with title, abstract and claims"
-    if not known:
-        return "no filing date"
-    if not classes:
-        return "no IPC code"
-    text = complete[-1]
-    claim = min(text.claims, key=lambda claim: claim.number).text
+    claim = min(text.claims, key=lambda claim: claim.number).text if text.claims else ""
     fragments = extract(text.abstract)
     return Family(
         id=members[0].family_id,
@@ -171,7 +188,7 @@ def _family(members: Sequence[Patent]) -> Family | str:
         dominant=max(classes, key=lambda code: classes[code]),
         codes=frozenset(codes),
         inventors=tuple(dict.fromkeys(name for patent in members for name in patent.inventors)),
-        filed=min(known),
+        filed=_filed(members),
     )
 
 
@@ -182,15 +199,18 @@ def _grouped(patents: Sequence[Patent]) -> dict[str, list[Patent]]:
     return groups
 
 
-def _families(groups: Mapping[str, Sequence[Patent]], log: BuildLog) -> dict[str, Family]:
+def _families(groups: Mapping[str, Sequence[Patent]], funnel: Funnel, params: Params) -> dict[str, Family]:
+    """The families that have what is required."""
     codes = {code for members in groups.values() for patent in members for code in patent.ipc}
-    log.step("IPC codes that can be read", len(codes), len([code for code in codes if _readable([code])]))
-    families = {name: _family(members) for name, members in groups.items()}
-    reasons = Counter(reason for reason in families.values() if isinstance(reason, str))
-    usable = {name: family for name, family in families.items() if isinstance(family, Family)}
-    note = ", ".join(f"{count} with {reason}" for reason, count in sorted(reasons.items()))
-    log.step("usable families", len(groups), len(usable), note)
-    return usable
+    funnel.log.step("IPC codes that can be read", len(codes), len([code for code in codes if _readable([code])]))
+    texts = [name for name in _TEXTS if name in params.require]
+    together = Filter[Sequence[Patent]](
+        f"with {', '.join(texts) or 'a text'} in one publication",
+        lambda members: _speaker(members, params.require) is not None,
+        "give one publication of a family all of them",
+    )
+    usable = funnel(groups, [*filters_of(NEEDS, params.require, _HAS), together])
+    return {name: _family(members, params.require) for name, members in usable.items()}
 
 
 def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
@@ -213,27 +233,52 @@ def _graph(patents: Sequence[Patent], citations: Sequence[Citation], log: BuildL
         "citations between families",
         len(citations),
         graph.n_edges,
-        f"{graph.n_unknown} name an unknown publication, {graph.n_self} families cite themselves",
+        graph.left_out,
     )
     return graph
 
 
-def _passing(
-    usable: Mapping[str, Family], groups: Mapping[str, Sequence[Patent]], graph: FamilyGraph, params: Params, log: BuildLog
-) -> dict[str, Family]:
-    """The families that pass the filters of §3, one after the other."""
-    filters: tuple[tuple[str, Callable[[Family], bool]], ...] = (
-        (f"filed in {params.min_year} or later", lambda family: family.filed.year >= params.min_year),
-        (f"at most {params.max_family_size} publications", lambda family: len(groups[family.id]) <= params.max_family_size),
-        (f"at most {params.max_words} words", lambda family: len(family.text.split()) <= params.max_words),
-        (f"cited by {params.min_cited_by} families", lambda family: len(graph.cited_by.get(family.id, ())) >= params.min_cited_by),
+def _filters(groups: Mapping[str, Sequence[Patent]], graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
+    """The filters of §3, one after the other."""
+    return [
+        Filter(
+            f"filed in {params.min_year} or later",
+            lambda family: family.filed is None or family.filed.year >= params.min_year,
+            "lower min_year",
+        ),
+        Filter(
+            f"of at most {params.max_family_size} publications",
+            lambda family: len(groups[family.id]) <= params.max_family_size,
+            "raise max_family_size",
+        ),
+        Filter(f"of at most {params.max_words} words", lambda family: len(family.text.split()) <= params.max_words, "raise max_words"),
+        Filter(
+            f"cited by {params.min_cited_by} families",
+            lambda family: len(graph.cited_by.get(family.id, ())) >= params.min_cited_by,
+            f"set min_cited_by=0, or {MATCH_THEM}",
+        ),
+    ]
+
+
+def _large_classes(families: Mapping[str, Family], least: int) -> Filter[Family]:
+    sizes = Counter(family.dominant for family in families.values())
+    return Filter(
+        f"in an IPC3 class of at least {least} families",
+        lambda family: sizes[family.dominant] >= least,
+        f"lower min_class_families (the largest class has {max(sizes.values(), default=0)})",
     )
-    families = dict(usable)
-    for name, keep in filters:
-        kept = {key: family for key, family in families.items() if keep(family)}
-        log.step(name, len(families), len(kept))
-        families = kept
-    return families
+
+
+def _log_split(world: World) -> None:
+    """Sizes of the splits, and how many links lie within each: what retrieval and pairs are made of."""
+    counts = Counter(world.split.values())
+    world.log.step("split", len(world.families), len(world.families), ", ".join(f"{name} {counts[name]}" for name in SPLITS))
+    links = [(one, other) for one, cited in world.graph.cites.items() for other in cited if one in world.split and other in world.split]
+    within = Counter(world.split[one] for one, other in links if world.split[one] == world.split[other])
+    note = ", ".join(f"{name} {within[name]}" for name in SPLITS)
+    if links and within["test"] < _FEW_LINKS:
+        note += f"; few are in the test split, of which retrieval and pairs are made: {SMALL_SPLIT} leaves more"
+    world.log.step("links within one split", len(links), sum(within.values()), note)
 
 
 def make_world(patents: Sequence[Patent], citations: Sequence[Citation], params: Params, log: BuildLog) -> World:
@@ -253,16 +298,12 @@ def make_world(patents: Sequence[Patent], citations: Sequence[Citation], params:
     groups = _grouped(patents)
     log.step("publications into families", len(patents), len(groups))
     graph = _graph(patents, citations, log)
-    usable = _families(groups, log)
+    funnel = Funnel(log, "families", params.require)
+    usable = _families(groups, funnel, params)
     dated = {name: day for name, members in groups.items() if (day := _first_day(members)) is not None}
-    filtered = _passing(usable, groups, graph, params, log)
-    sizes = Counter(family.dominant for family in filtered.values())
-    families = {name: family for name, family in filtered.items() if sizes[family.dominant] >= params.min_class_families}
+    filtered = funnel(usable, _filters(groups, graph, params))
+    families = funnel(filtered, [_large_classes(filtered, params.min_class_families)])
     sizes = Counter(family.dominant for family in families.values())
-    log.step(f"IPC3 classes of at least {params.min_class_families} families", len(filtered), len(families), f"{len(sizes)} classes")
-    if not families:
-        raise DataError("no family passes PatenTEB's filters", remedy="give more patents, or lower the bounds (patenteb.Params)")
-    split = _splits(families, params)
-    counts = Counter(split.values())
-    log.step("split", len(families), len(families), ", ".join(f"{name} {counts[name]}" for name in SPLITS))
-    return World(params, families, filtered, graph, dated, split, sizes, log)
+    world = World(params, families, filtered, graph, dated, _splits(families, params), sizes, log)
+    _log_split(world)
+    return world
