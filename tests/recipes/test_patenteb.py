@@ -468,7 +468,7 @@ class TestFilters:
         assert steps["publications into families"].rows_out == 420
         early = sum(dt.date(1990, 1, 1) + dt.timedelta(days=25 * number) < dt.date(1995, 1, 1) for number in range(420))
         assert steps["filed in 1995 or later"].rows_out == 420 - early
-        chain = [step for step in log.steps if step.name.startswith(("filed", "at most", "cited by", "IPC3"))]
+        chain = [step for step in log.steps if step.name.startswith(("filed", "of at most", "cited by", "in an IPC3"))]
         assert len(chain) == 5
         for before, after in itertools.pairwise(chain):
             assert after.rows_in == before.rows_out > after.rows_out
@@ -481,8 +481,8 @@ class TestFilters:
         few = {f"{number:03d}-fam" for number in range(0, 60, 6)}
         patents = [patent for patent in patents if int(patent.family_id[:3]) % 6 or patent.family_id in few]
         log = build(patents, citations, tmp_path, PARAMS)
-        step = next(step for step in log.steps if step.name.startswith("IPC3 classes"))
-        assert step.note == "5 classes"
+        step = next(step for step in log.steps if step.name == "in an IPC3 class of at least 12 families")
+        assert step.rows_in - step.rows_out == 10
         assert "A21" not in set(pl.read_parquet(tmp_path / "datalyes/class_text2ipc3/test/data.parquet")["label"])
 
     def test_unusable_families_are_counted_by_reason(self, records, tmp_path):
@@ -490,9 +490,39 @@ class TestFilters:
         broken = {"000-fam": {"claims": ()}, "001-fam": {"ipc": ("nonsense",)}, "002-fam": {"application_date": None}}
         patents = [dataclasses.replace(patent, **broken.get(patent.family_id, {})) for patent in patents]
         log = build(patents, citations, tmp_path, PARAMS)
-        step = next(step for step in log.steps if step.name == "usable families")
-        assert (step.rows_in, step.rows_out) == (420, 417)
-        assert step.note == "1 with no IPC code, 1 with no filing date, 1 with no publication with title, abstract and claims"
+        steps = {step.name: (step.rows_in, step.rows_out) for step in log.steps}
+        assert steps["with claims"] == (420, 419) and steps["with ipc"] == (419, 418) and steps["with filing_date"] == (418, 417)
+
+    def test_what_is_missing_can_be_waived(self, records, tmp_path):
+        """Review §2: bibliographic data alone. Titles, abstracts, codes and links stay the same; so do the pairs that are drawn."""
+        patents, citations = records
+        bare = [dataclasses.replace(one, claims=(), application_date=None) for one in patents]
+        with pytest.raises(DataError, match=r"0 have claims, 420 have ipc, 0 have filing_date.*--set require=title,abstract\."):
+            build(bare, citations, tmp_path, PARAMS)
+        log = build(bare, citations, tmp_path / "bare", dataclasses.replace(PARAMS, require=("title", "abstract")))
+        build(patents, citations, tmp_path / "whole", PARAMS)
+        assert log.deviations[-1] == "Not required, unlike in the paper: claims, filing_date."
+        assert not any("class_bloom" in name for name in log.files)
+        for name in ("retrieval_IN", "retrieval_MIXED", "retrieval_OUT"):
+            one, other = (
+                pl.read_parquet(tmp_path / kind / f"datalyes/{name}/test/data.parquet").select("q", "pos") for kind in ("bare", "whole")
+            )
+            assert one.equals(other) and one.height > 50
+
+    def test_few_links_in_the_test_split_are_said_with_the_setting_that_keeps_more(self, records, tmp_path):
+        """Review §2: 370 links became 2 + 0 + 2 pairs."""
+        patents, citations = records
+        cited = [one for number, one in enumerate(citations) if number % 4 == 0]
+        few = build(patents, cited, tmp_path / "few", dataclasses.replace(PARAMS, split=(0.8, 0.1, 0.1)))
+        (step,) = [step for step in few.steps if step.name == "links within one split"]
+        assert step.note.endswith("split=0.3,0.1,0.6 leaves more")
+        more = build(patents, cited, tmp_path / "more", PARAMS)
+        (other,) = [step for step in more.steps if step.name == "links within one split"]
+        links = {(a[2:7], b[2:7]) for a, b in ((one.citing, one.cited) for one in cited) if a[2:7] != b[2:7] and b != "XX99999A1"}
+        assert other.rows_in == step.rows_in == len(links)
+        assert (
+            int(other.note.split("test ")[1].split(";")[0]) > 5 * int(step.note.split("test ")[1].split(";")[0]) and ";" not in other.note
+        )
 
     def test_the_latest_complete_member_speaks_for_the_family(self, records, tmp_path):
         patents, citations = records
@@ -512,7 +542,9 @@ class TestFilters:
         assert (tmp_path / "datalyes/title2full/test/data.parquet").is_file()
 
     def test_no_family_is_left(self, records, tmp_path):
-        with pytest.raises(DataError, match="lower the bounds"):
+        with pytest.raises(
+            DataError, match=r"cited by 1 families: 420 -> 251; .* Remedy: lower min_class_families \(the largest class has 46\)"
+        ):
             build(*records, tmp_path, Params())
 
     def test_shares_must_add_up(self, records, tmp_path):

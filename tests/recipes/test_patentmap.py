@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 
+import mteb
 import pandas as pd
 import pytest
 from small_world import patent, world
 
+from patent_mteb.data import sources
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation
 from patent_mteb.recipes.patentmap import DATA_SET, Params, build
+from patent_mteb.tasks.patentmap_retrieval import read_search
 
 FREE = {
     "query_offices": (), "query_first_year": None, "query_last_year": None,
@@ -163,9 +167,42 @@ def test_same_input_same_bytes_in_any_order(tmp_path):
         assert path.read_bytes() == (tmp_path / "b" / path.relative_to(tmp_path / "a")).read_bytes(), path
 
 
-def test_nothing_to_build(tmp_path):
+def test_without_citations_there_is_classification_and_without_codes_in_the_years_retrieval(tmp_path):
     patents, citations = world()
-    with pytest.raises(DataError, match="none of the 60 publications qualifies as a query"):
-        build(patents, [], tmp_path, Params(**FREE))
-    with pytest.raises(DataError, match="too few for a training and a test part"):
-        build(patents, citations, tmp_path, Params(mlt=1, **{**FREE, "ipc_first_year": 1900, "ipc_last_year": 1901}))
+    log = build(patents, [], tmp_path / "labels", Params(**FREE))
+    assert log.files == [f"{DATA_SET}/IPC-Classification/{part}_512.csv" for part in ("test", "train")]
+    (step,) = [step for step in log.steps if step.name == "retrieval"]
+    assert step.note.startswith("no tables: PatentMap: 0 of 60 publications left are citing another as X, Y or A (in order: with abstract")
+    log = build(patents, citations, tmp_path / "links", Params(mlt=1, **{**FREE, "ipc_first_year": 1900, "ipc_last_year": 1901}))
+    assert len(log.files) == 6 and not any("IPC" in name for name in log.files)
+    (step,) = [step for step in log.steps if step.name == "IPC classification"]
+    assert "filed in the years 1900 to 1901: 60 -> 0" in step.note and "set ipc_first_year=None" in step.note
+
+
+def test_nothing_to_build(tmp_path):
+    patents, _ = world()
+    with pytest.raises(DataError, match=r"citing another as X, Y or A: 60 -> 0\); and .*Remedy: add citations.*ipc_offices"):
+        build(patents, [], tmp_path, Params(**{**FREE, "ipc_offices": ("XX",)}))
+
+
+def test_what_is_missing_can_be_waived(tmp_path, monkeypatch):
+    """Review §2: no claims, no date and no letter: the same links, in the one grade "cited", which no slice of letters holds."""
+    patents, citations = world()
+    bare = [replace(one, claims=(), application_date=None, priority_date=None, publication_date=None) for one in patents]
+    plain = [Citation(one.citing, one.cited) for one in citations]
+    log = build(bare, plain, tmp_path / "bare", Params(queries=12, mlt=5, require=("abstract", "ipc"), query_offices=(), ipc_offices=()))
+    assert log.deviations[-1].endswith("citations have no category: they are relevant in one grade, 'cited'.")
+    assert any("IPC" in name for name in log.files)
+    _, _, gold = folder_of(tmp_path / "bare")
+    expected: dict[str, set[str]] = {}
+    for citation in citations:
+        expected.setdefault(citation.citing, set()).add(citation.cited)
+    assert {query: {entry["cited_id"] for entry in entries} for query, entries in gold.items()} == {key: expected[key] for key in gold}
+    assert {entry["type"] for entries in gold.values() for entry in entries} == {"cited"}
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "bare"))
+    task = mteb.get_task("PatentMapAbsToAbsRetrieval")
+    found = read_search(task.source)
+    assert {gain for judged in found.gains.values() for gain in judged.values()} == {1}
+    assert task.load_tables().slices == {}
+    with pytest.raises(DataError, match="no query has the section claim"):
+        mteb.get_task("PatentMapClmToAllRetrieval").load_tables()

@@ -13,7 +13,7 @@ from patent_mteb import files
 from patent_mteb.errors import DataError
 from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree
-from patent_mteb.patents.records import Citation, MachineSummaries, Patent
+from patent_mteb.patents.records import Citation, Description, MachineSummaries, Patent
 from patent_mteb.patents.summaries import KINDS, SummaryError
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
@@ -254,12 +254,32 @@ def test_a_summariser_completes_the_queries(tmp_path):
 
 
 def test_no_query(tmp_path):
-    patents, _ = world()
-    with pytest.raises(DataError, match=r"none of the 60 families qualifies.*Remedy: add citations"):
+    patents, citations = world()
+    with pytest.raises(DataError, match=r"0 of 60 families left are with 2 relevant documents .*Remedy: add citations with categories"):
         build(patents, [], tmp_path)
     early = [Patent(**{**_fields(p), "publication_date": dt.date(1999, 1, 1)}) for p in patents]
-    with pytest.raises(DataError, match="none of the 60 families"):
-        build(early, world()[1], tmp_path)
+    with pytest.raises(DataError, match=r"with ipc: 60 -> 60; published in the years: 60 -> 0\). Remedy: set first_year=None"):
+        build(early, citations, tmp_path)
+
+
+def test_what_is_missing_can_be_waived(tmp_path):
+    """Review §2: no claims, no description, no date and no letter; the links of the whole set are all found, in one grade."""
+    patents, citations = world()
+    none = {"claims": (), "description": Description(), "publication_date": None}
+    bare = [Patent(**{**_fields(p), **none}) for p in patents]
+    with pytest.raises(DataError, match=r"0 have claims, 0 have description, 0 have publication_date.*require=title,abstract,ipc,category"):
+        build(bare, citations, tmp_path)
+    plain = [Citation(one.citing, one.cited) for one in citations]
+    log = build(bare, plain, tmp_path / "bare", Params(require=("title", "abstract", "ipc")))
+    build(patents, citations, tmp_path / "whole")
+    assert log.deviations == [
+        "Not required, unlike in the paper: claims, description, publication_date, category.",
+        f"{len(citations)} of {len(citations)} citations have no category: they are relevant in one grade, 'cited'.",
+    ]
+    one, other = (beir.read_beir(tmp_path / name / "Sophia") for name in ("bare", "whole"))
+    assert {query: one.qrels[query] for query in other.qrels} == other.qrels and other.qrels
+    edges = rows(tmp_path / "bare" / "Sophia" / "citations.parquet")
+    assert {edge["category"] for edge in edges} == {""} and {edge["direction"] for edge in edges} == {"cited", "citing"}
 
 
 def test_extraction_on_real_descriptions(real_data):
