@@ -64,7 +64,7 @@ def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, m
         scores["n_queries"] = len(queries)
     scores |= {spec.main_score: value, "main_score": value, "hf_subset": subset, "languages": ["eng-Latn"]}
     for name, score in (slices or {}).items():
-        scores |= {f"{name}_{spec.main_score}": score, f"{name}_n_queries": 7}
+        scores |= {f"{name}_{spec.main_score}": score, f"{name}_n_queries": 77}
     result = {
         "dataset_revision": revision,
         "task_name": task,

@@ -12,11 +12,13 @@ from rich.text import Text
 
 from patent_mteb.cli import common
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.metrics.sizes import explained, too_small
+from patent_mteb.report.cells import Cell
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
 
-    from patent_mteb.experiments.run import Report
+    from patent_mteb.experiments.run import Outcome, Report
 
 HELP = "run a model on tasks or benchmarks"
 
@@ -146,6 +148,14 @@ def _model(args: argparse.Namespace) -> Any:
         raise ModelError(str(error)) from error
 
 
+def _cell(outcome: Outcome, part: str) -> Cell:
+    """The main score of a task or of a slice, with mark and interval where it stands on too little."""
+    name = f"{part}_{outcome.main_score}" if part else outcome.main_score
+    value, low, high = (outcome.scores.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    small = too_small(outcome.scores, part) if value is not None else ""
+    return Cell(value, small=small, interval=(low, high) if low is not None and high is not None else None)
+
+
 def show(report: Report, folder: Path) -> None:
     """Print the scores of a run, and the tasks without one with their reasons."""
     scored = [outcome for outcome in report.outcomes if outcome.status == "scored"]
@@ -153,12 +163,14 @@ def show(report: Report, folder: Path) -> None:
         common.say(report.model)
         rows = []
         for outcome in scored:
-            slices = (outcome.scores.get(f"{name}_{outcome.main_score}") for name in ("in", "out"))
-            scores = (common.number(score) for score in (outcome.main, *slices))
+            cells = [_cell(outcome, name) for name in ("", "in", "out")]
+            scores = ("" if cell.value is None else f"{cell.text}{cell.behind}" for cell in cells)
             queries = common.number(outcome.scores.get("n_queries"), 0)
             rows.append((outcome.task, outcome.main_score, *scores, queries, common.number(outcome.seconds, 1)))
         numbers = ("value", "IN", "OUT", "queries", "seconds")
         common.show(("task", "main score", *numbers), rows, right=numbers)
+        if any(_cell(outcome, name).small for outcome in scored for name in ("", "in", "out")):
+            common.say(explained())
         if any(outcome.task.endswith(".sample") for outcome in scored):
             common.say("Tasks named .sample ran on the built-in sample: their scores say nothing about the published benchmark.")
         if any(".local-" in outcome.task for outcome in scored):

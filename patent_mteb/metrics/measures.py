@@ -25,7 +25,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Judged", "JudgedRanks", "Judgements", "QueryScores", "confidences", "mean_scores", "nauc", "ranks_of", "retrieval_scores"]
+__all__ = [
+    "MEASURES",
+    "Judged",
+    "JudgedRanks",
+    "Judgements",
+    "QueryScores",
+    "confidences",
+    "mean_scores",
+    "nauc",
+    "ranks_of",
+    "retrieval_scores",
+]
+
+MEASURES = ("ndcg", "recall", "precision", "map", "mrr")
+"""Those of single queries (:meth:`JudgedRanks.score`)."""
 
 Floats = NDArray[np.float64]
 Gains = Mapping[str, Mapping[str, int]]
@@ -172,7 +186,7 @@ class JudgedRanks:
         if name == "mrr":
             first = _position_within(self.owner) == 1
             return self._sum(self.owner, np.where(inside & first, 1 / self.rank, 0.0))
-        raise ValueError(f"unknown measure {measure!r}: know ndcg, recall, precision, map and mrr")
+        raise ValueError(f"unknown measure {measure!r}: know {', '.join(MEASURES)}")
 
 
 class Judged:

@@ -2,9 +2,9 @@
 
 The papers give none. Test documents are drawn with replacement, :data:`RESAMPLES` times from seed 42, and the score is computed again
 on each draw; what was fitted stays as it is: no probe, no choice of C or k, no k-means is repeated. The limits are the 2.5 and 97.5
-percentiles of the draws, moved so that the mean of the draws is the observed score, and cut to [0, 1]. They are moved because draws
-are biased: one that repeats documents makes clusters look purer (a higher V-measure), and one that loses all documents of a rare label
-scores it 0 (a lower macro F1).
+percentiles of the draws, moved so that the mean of the draws is the observed score, and cut to what a score can be. They are moved
+because draws are biased: one that repeats documents makes clusters look purer (a higher V-measure), and one that loses all documents
+of a rare label scores it 0 (a lower macro F1).
 """
 
 from __future__ import annotations
@@ -13,17 +13,31 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from patent_mteb.metrics.significance import SEED, counts
 from patent_mteb.protocols import label_matrix
 
-__all__ = ["RESAMPLES", "macro_f1_interval", "v_measure_interval"]
+__all__ = ["RESAMPLES", "limits", "macro_f1_interval", "mean_interval", "pearson_interval", "v_measure_interval"]
 
 RESAMPLES = 1_000
 TAIL = 2.5
+_CONSTANT = 1e-12
+"""Spread below which a side of a draw is constant, but for rounding."""
 
 Interval = tuple[float, float]
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+def limits(name: str, interval: Interval) -> dict[str, float]:
+    """An interval under the names that a result gives it.
+
+    Example:
+        >>> from patent_mteb.protocols.intervals import limits
+        >>> limits("macro_f1", (0.25, 0.75))
+        {'macro_f1_low': 0.25, 'macro_f1_high': 0.75}
+    """
+    return {f"{name}_low": interval[0], f"{name}_high": interval[1]}
 
 
 def macro_f1_interval(true: ArrayLike, predicted: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
@@ -72,7 +86,7 @@ def v_measure_interval(classes: Sequence[object], assigned: Sequence[int], *, re
     cluster_of = np.unique(np.asarray(assigned), return_inverse=True)[1]
     pairs, cell_of = np.unique(np.stack([class_of, cluster_of]), axis=1, return_inverse=True)
     order, starts = np.argsort(cell_of, kind="stable"), np.r_[0, np.cumsum(np.bincount(cell_of))[:-1]]
-    rows, columns = (np.eye(kind.max() + 1)[kind] for kind in pairs)
+    rows, columns = (sparse.csr_array((np.ones(len(kind)), (np.arange(len(kind)), kind))) for kind in pairs)
 
     def v_measure(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
         cells = np.add.reduceat(drawn[:, order], starts, axis=1) / len(classes)
@@ -84,13 +98,59 @@ def v_measure_interval(classes: Sequence[object], assigned: Sequence[int], *, re
     return _interval(v_measure, len(classes), resamples, seed)
 
 
+def mean_interval(values: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
+    """The 95% interval of the mean of a score from 0 to 1 over the test documents.
+
+    Args:
+        values: [n].
+
+    Example:
+        >>> from patent_mteb.protocols.intervals import mean_interval
+        >>> low, high = mean_interval([1.0, 0.0, 1.0, 1.0])
+        >>> low < 0.75 < high
+        True
+    """
+    of_each = np.asarray(values, dtype=np.float64)
+    return _interval(lambda drawn: np.asarray(drawn @ of_each / len(of_each)), len(of_each), resamples, seed)
+
+
+def pearson_interval(first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
+    """The 95% interval of Pearson's correlation over pairs; a draw in which one side is constant counts as 0.
+
+    Args:
+        first, second: [n].
+
+    Raises:
+        ValueError: their numbers differ.
+
+    Example:
+        >>> from patent_mteb.protocols.intervals import pearson_interval
+        >>> low, high = pearson_interval([0, 0, 1, 1, 0, 1], [0.1, 0.4, 0.8, 0.3, 0.2, 0.9])
+        >>> -1 <= low < 0.77 < high <= 1
+        True
+    """
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if x.shape != y.shape:
+        raise ValueError(f"{len(x)} values for {len(y)} others")
+    x, y = x - x.mean(), y - y.mean()
+
+    def correlation(drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+        shares = drawn / len(x)
+        mean_x, mean_y, mean_xy, mean_xx, mean_yy = (shares @ column for column in (x, y, x * y, x * x, y * y))
+        spread = np.sqrt(np.maximum(mean_xx - mean_x**2, 0) * np.maximum(mean_yy - mean_y**2, 0))
+        shared = mean_xy - mean_x * mean_y
+        return np.asarray(np.divide(shared, spread, out=np.zeros_like(shared), where=spread > _CONSTANT))
+
+    return _interval(correlation, len(x), resamples, seed, least=-1.0)
+
+
 def _entropy(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """[rows]: the entropy of each row of shares."""
     return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1))).sum(axis=1))
 
 
-def _interval(statistic: Statistic, n: int, resamples: int, seed: int) -> Interval:
+def _interval(statistic: Statistic, n: int, resamples: int, seed: int, least: float = 0.0) -> Interval:
     observed = float(statistic(np.ones((1, n)))[0])
     values = np.concatenate([statistic(drawn.astype(np.float64)) for drawn in counts(n, resamples, seed)])
-    low, high = np.clip(observed + np.percentile(values - values.mean(), [TAIL, 100 - TAIL]), 0, 1)
+    low, high = np.clip(observed + np.percentile(values - values.mean(), [TAIL, 100 - TAIL]), least, 1)
     return float(low), float(high)

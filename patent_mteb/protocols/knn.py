@@ -7,7 +7,7 @@ k = 10; the score of a class is the mean of the neighbours' multi-hot labels), r
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -177,10 +177,11 @@ def knn(
 
 @dataclass(frozen=True)
 class RankedKNN:
-    """Result of :func:`ranked_knn`: cutoff -> P@cutoff, and the k that was used."""
+    """Result of :func:`ranked_knn`: cutoff -> P@cutoff, the k that was used, and cutoff -> [n test] the precision of each document."""
 
     precision: dict[int, float]
     k: int
+    of_each: dict[int, NDArray[np.float64]] = field(default_factory=dict, repr=False, compare=False)
 
 
 def ranked_knn(
@@ -213,4 +214,5 @@ def ranked_knn(
         k = max(ks, key=lambda k: (precision_at(true, neighbour_scores(table, known, k), 1).mean(), -k))
     table, known, true = _splits(train, test, None, k)
     scores = neighbour_scores(table, known, k)
-    return RankedKNN({cutoff: float(precision_at(true, scores, cutoff).mean()) for cutoff in cutoffs}, k)
+    of_each = {cutoff: precision_at(true, scores, cutoff) for cutoff in cutoffs}
+    return RankedKNN({cutoff: float(values.mean()) for cutoff, values in of_each.items()}, k, of_each)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from patent_mteb.data.sources import plain_name
+from patent_mteb.metrics.sizes import MARK, explained
 
 if TYPE_CHECKING:
     from patent_mteb.tasks.benchmark import Facts
 
-__all__ = ["MISSING", "Cell", "Column", "Table", "mark", "short", "slug"]
+__all__ = ["MISSING", "Cell", "Column", "Table", "mark", "mean_cell", "short", "slug"]
 
 MISSING = "–"
 
@@ -28,6 +29,10 @@ class Cell:
         mark: ``best``, ``second`` or empty.
         letters: superscript letters.
         rank: shown in parentheses.
+        small: what the score has too little of (:mod:`patent_mteb.metrics.sizes`), or the scores that a mean is without; such a cell has a
+            mark behind it.
+        interval: of a score that has too little, shown in brackets.
+        ranked: whether it can be best or second.
     """
 
     value: float | str | None = None
@@ -36,6 +41,15 @@ class Cell:
     mark: str = ""
     letters: str = ""
     rank: int | None = None
+    small: str = ""
+    interval: tuple[float, float] | None = None
+    ranked: bool = True
+
+    @property
+    def behind(self) -> str:
+        """What follows a score that has too little: a mark, and the interval."""
+        within = "" if self.interval is None else f"\N{NO-BREAK SPACE}[{self.interval[0]:.2f},\N{NO-BREAK SPACE}{self.interval[1]:.2f}]"
+        return f"{MARK}{within}" if self.small else ""
 
     @property
     def text(self) -> str:
@@ -81,7 +95,8 @@ class Table:
     benchmark: str = ""
 
     def marked(self) -> Table:
-        """The same table with best and second marked in every marked column, apart for each block of rows."""
+        """The same table with best and second marked in every marked column, apart for each block of rows, and a note on the mark of what
+        has too little, where one stands."""
         rows = [list(row) for row in self.rows]
         blocks = self.blocks or ("",) * len(rows)
         for position, column in enumerate(self.columns):
@@ -91,25 +106,38 @@ class Table:
                 members = [row for row, name in zip(rows, blocks, strict=True) if name == block]
                 for row, name in zip(members, mark([row[position] for row in members]), strict=True):
                     row[position] = replace(row[position], mark=name)
-        return replace(self, rows=tuple(tuple(row) for row in rows))
+        small = any(cell.small for row in rows for cell in row)
+        return replace(self, rows=tuple(tuple(row) for row in rows), notes=(*self.notes, explained()) if small else self.notes)
 
 
 def mark(cells: Sequence[Cell]) -> list[str]:
     """``best``, ``second`` or nothing for each cell, by the values as they are shown; equal ones share a mark.
 
-    Nothing is marked where only one cell has a value.
+    Nothing is marked where only one cell has a value, and no cell that is not ranked.
 
     Example:
         >>> from patent_mteb.report.cells import Cell, mark
         >>> mark([Cell(0.5), Cell(0.7), Cell(0.1)])
         ['second', 'best', '']
     """
-    shown = [round(cell.value, cell.digits) if isinstance(cell.value, float) else None for cell in cells]
+    shown = [round(cell.value, cell.digits) if isinstance(cell.value, float) and cell.ranked else None for cell in cells]
     order = sorted({value for value in shown if value is not None}, reverse=True)
     if sum(value is not None for value in shown) < 2:
         return [""] * len(cells)
     names = dict(zip(order, ("best", "second"), strict=False))
     return [names.get(value, "") if value is not None else "" for value in shown]
+
+
+def mean_cell(value: float | None, tasks: Collection[str], small: Collection[str]) -> Cell:
+    """A mean over tasks, and which of them it is without.
+
+    Example:
+        >>> from patent_mteb.report.cells import mean_cell
+        >>> mean_cell(0.5, ["A", "B"], ["B", "C"]).small, mean_cell(0.5, ["A"], ["B", "C"]).small
+        ('without B', '')
+    """
+    without = sorted(set(tasks) & set(small))
+    return Cell(value, small=f"without {', '.join(without)}" if without and value is not None else "")
 
 
 def short(task: str, facts: Facts) -> str:

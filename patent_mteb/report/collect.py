@@ -35,7 +35,7 @@ from patent_mteb.report.view import WorldView
 __all__ = ["Collected", "ReportError", "collect"]
 
 _AGAIN = "delete the file and run the task again"
-_COUNTS = ("n_queries", "_n_pairs")
+_COUNTS = ("n_queries", "_n_pairs", "n_test", "n_classes")
 _MOST = 2.0**53
 _LAST_DATE = 253_402_300_799.0
 """Seconds from 1970 to the end of the year 9999."""
@@ -56,9 +56,11 @@ class Collected:
             (name), ``value``, ``n_queries``, ``model``, ``revision``, ``experiment``, ``settings`` (JSON), ``data``, ``data_revision``,
             ``subset``, ``split``, ``prompt``, ``versions``, ``date`` (ISO, UTC), ``parameters``, ``dims``, ``path``, ``queries`` (path
             of usable per-query scores), ``prompts`` (JSON: what the result says was put before its texts), ``computed`` (JSON: device,
-            dtype, settings, weights and version of its evidence).
+            dtype, settings, weights and version of its evidence), ``small`` (what its scores have too little of, or empty:
+            :mod:`patent_mteb.metrics.sizes`).
         scores: one row a number: ``run``, ``world``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice`` (empty for all
-            judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is the task's main score).
+            judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is the task's main score),
+            ``small`` as above, of the slice.
         messages: what was left out or looks wrong, one line each.
         contradictions: what its evidence (then it is left out) or its per-query scores say against a result, by its path and subset.
     """

@@ -66,7 +66,11 @@ def _terminal_cell(cell: Cell, style: str) -> Any:
 
     text = Text(style=style)
     text.append(visible(cell.text), {"best": "bold", "second": "underline"}.get(cell.mark, ""))
-    text.append((f"\N{NO-BREAK SPACE}{cell.letters}" if cell.letters else "") + (f"\N{NO-BREAK SPACE}({cell.rank})" if cell.rank else ""))
+    text.append(
+        cell.behind
+        + (f"\N{NO-BREAK SPACE}{cell.letters}" if cell.letters else "")
+        + (f"\N{NO-BREAK SPACE}({cell.rank})" if cell.rank else "")
+    )
     return text
 
 
@@ -101,11 +105,11 @@ def _markdown_cell(cell: Cell, emphasised: bool) -> str:
     text = {"best": f"**{text}**", "second": f"<u>{text}</u>"}.get(cell.mark, text)
     if emphasised and isinstance(cell.value, str):
         text = f"**{text}**"
-    return text + (f"<sup>{cell.letters}</sup>" if cell.letters else "") + (f" ({cell.rank})" if cell.rank else "")
+    return text + _markdown(cell.behind) + (f"<sup>{cell.letters}</sup>" if cell.letters else "") + (f" ({cell.rank})" if cell.rank else "")
 
 
 def as_csv(table: Table) -> str:
-    """Values in full precision, missing ones empty; letters and ranks in columns of their own.
+    """Values in full precision, missing ones empty; letters, ranks, what has too little and its interval in columns of their own.
 
     Example:
         >>> from patent_mteb.report.cells import Cell, Column, Table
@@ -115,22 +119,31 @@ def as_csv(table: Table) -> str:
         model,ndcg
         bm25,0.25
     """
-    lettered = [any(row[position].letters for row in table.rows) for position in range(len(table.columns))]
-    ranked = [any(row[position].rank for row in table.rows) for position in range(len(table.columns))]
+    further = [
+        [(end, found) for end, found in _FURTHER.items() if any(found(row[place]) for row in table.rows)]
+        for place in range(len(table.columns))
+    ]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    head: list[str] = []
-    for column, letters, ranks in zip(table.columns, lettered, ranked, strict=True):
-        key = inert(column.key)
-        head += [key, *([f"{key}_better_than_baseline"] * letters), *([f"{key}_rank"] * ranks)]
-    writer.writerow(head)
+    keys = [inert(column.key) for column in table.columns]
+    writer.writerow([name for key, more in zip(keys, further, strict=True) for name in (key, *(f"{key}_{end}" for end, _ in more))])
     for row in table.rows:
         line: list[Any] = []
-        for cell, letters, ranks in zip(row, lettered, ranked, strict=True):
+        for cell, more in zip(row, further, strict=True):
             value = inert(cell.value) if isinstance(cell.value, str) else "" if cell.value is None else cell.value
-            line += [value, *([cell.letters] * letters), *([cell.rank or ""] * ranks)]
+            line += [value, *(found(cell) for _, found in more)]
         writer.writerow(line)
     return out.getvalue()
+
+
+_FURTHER: dict[str, Callable[[Cell], Any]] = {
+    "better_than_baseline": lambda cell: cell.letters,
+    "rank": lambda cell: cell.rank or "",
+    "too_small": lambda cell: inert(cell.small),
+    "low": lambda cell: "" if cell.interval is None else str(cell.interval[0]),
+    "high": lambda cell: "" if cell.interval is None else str(cell.interval[1]),
+}
+"""What else a cell may hold, by the ending of its column in csv; empty for none."""
 
 
 def frame_as_csv(frame: pl.DataFrame) -> str:
@@ -152,9 +165,16 @@ def frame_as_csv(frame: pl.DataFrame) -> str:
     return frame.write_csv()
 
 
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\to$", "–": "--", "−": "$-$"} | {
-    character: rf"\{character}" for character in "&%$#_{}"
-}
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "→": r"$\to$",
+    "–": "--",
+    "−": "$-$",
+    "†": r"\textdagger{}",
+    "\N{NO-BREAK SPACE}": "~",
+} | {character: rf"\{character}" for character in "&%$#_{}"}
 _LATEX |= {character: rf"{{{character}}}" for character in "[]*"}  # \\ and \midrule take these for arguments of their own
 
 
@@ -202,7 +222,7 @@ def _latex_cell(cell: Cell, emphasised: bool) -> str:
     text = {"best": rf"\textbf{{{text}}}", "second": rf"\underline{{{text}}}"}.get(cell.mark, text)
     if emphasised and isinstance(cell.value, str):
         text = rf"\textit{{{text}}}"
-    return text + (rf"$^{{{cell.letters}}}$" if cell.letters else "") + (f" ({cell.rank})" if cell.rank else "")
+    return text + _latex(cell.behind) + (rf"$^{{{cell.letters}}}$" if cell.letters else "") + (f" ({cell.rank})" if cell.rank else "")
 
 
 FORMATS: dict[str, Callable[[Table], Any]] = {

@@ -244,9 +244,10 @@ def truncation(view: BenchmarkView) -> pl.DataFrame:
 
 
 def _group_means(results: pl.DataFrame, runs: Iterable[str]) -> pl.DataFrame:
-    """``run, group, value``: means over the tasks of each group that all of the runs have; groups without such a task are left out."""
+    """``run, group, value``: means over the tasks of each group that all of the runs have, without those that stand on too little; groups
+    without such a task are left out."""
     runs = list(runs)
-    rows = results.filter(pl.col("run").is_in(runs))
+    rows = results.filter(pl.col("run").is_in(runs) & (pl.col("small") == ""))
     shared = rows.filter(pl.col("run").n_unique().over("plain") == len(runs))
     return shared.group_by("run", "group", maintain_order=True).agg(pl.col("value").mean())
 

@@ -18,6 +18,7 @@ import polars as pl
 
 from patent_mteb.data.worlds import World
 from patent_mteb.identity import __version__
+from patent_mteb.metrics.sizes import explained
 from patent_mteb.report.cells import Cell, Table, slug
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.names import visible
@@ -66,7 +67,7 @@ def page(
     for character in "<>&\u2028\u2029":
         content = content.replace(character, f"\\u{ord(character):04x}")
     template = files(__package__).joinpath("page.html").read_text("utf-8")
-    return template.replace("@@TITLE@@", html.escape(_TITLE)).replace("@@PAYLOAD@@", content)
+    return template.replace("@@TITLE@@", html.escape(_TITLE)).replace("@@SMALL@@", html.escape(explained())).replace("@@PAYLOAD@@", content)
 
 
 def payload(
@@ -125,7 +126,8 @@ def _finite(value: float | str | None) -> float | str | None:
 
 def _cell(cell: Cell) -> dict[str, Any]:
     value = visible(cell.value) if isinstance(cell.value, str) else _finite(cell.value)
-    return {"value": value, "digits": cell.digits, "unit": cell.unit, "letters": cell.letters, "rank": cell.rank}
+    shown = {"value": value, "digits": cell.digits, "unit": cell.unit, "letters": cell.letters, "rank": cell.rank}
+    return shown | ({"behind": cell.behind, "ranked": cell.ranked} if cell.small else {})
 
 
 def _table(table: Table) -> dict[str, Any]:
@@ -164,6 +166,10 @@ def _scores(view: BenchmarkView, summary: Table, statistics: Statistics, provena
         provenance.append({name: visible(row[name]) for name in _PROVENANCE})
         if score := statistics.of(view.world.name, row["task"], row["run"]):
             intervals[key] = [score.low, score.high, score.p_holm, score.better]
+    small: dict[str, dict[tuple[str, str], Any]] = {}
+    for (task, run, part), cell in view.cells.items():
+        if cell.small:
+            small.setdefault(part, {})[run, task] = [cell.small, cell.behind, cell.interval]
     values: dict[str, dict[tuple[str, str], Any]] = {}
     counts: dict[str, dict[tuple[str, str], Any]] = {}
     for row in view.scores.filter(pl.col("main")).iter_rows(named=True):
@@ -180,6 +186,7 @@ def _scores(view: BenchmarkView, summary: Table, statistics: Statistics, provena
         "means": _means(summary, without_domains="gap" in shown),
         "values": shown,
         "counts": {name: matrix(counts[name]) for name in slices},
+        "small": {name: matrix(small[name]) for name in slices if name in small},
         "statistics": matrix(intervals),
         "provenance": matrix(where),
         "baseline": statistics.baseline,
@@ -196,6 +203,7 @@ def _means(summary: Table, *, without_domains: bool) -> list[dict[str, Any]]:
             "digits": summary.rows[0][position].digits,
             "unit": summary.rows[0][position].unit,
             "values": [_finite(row[position].value) for row in summary.rows],
+            "behind": [row[position].behind for row in summary.rows],
         }
         for position, column in enumerate(summary.columns)
         if column.key not in left_out

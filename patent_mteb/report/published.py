@@ -10,8 +10,8 @@ Ranks count the rows of the table, printed and measured, and compare as many dig
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import polars as pl
@@ -62,13 +62,15 @@ class _Field:
 
 @dataclass(frozen=True)
 class _Row:
-    """One row, printed or measured: ``task`` is empty where the columns give it, ``values`` go by column."""
+    """One row, printed or measured: ``task`` is empty where the columns give it, ``values`` go by column; so does ``small``, what a
+    measured score has too little of."""
 
     name: str
     model: str
     task: str
     values: dict[str, float]
     measured: bool = False
+    small: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -263,23 +265,25 @@ def _joined(printed: _Printed, view: BenchmarkView) -> list[_Row]:
     tasks = set(printed.row_tasks) if printed.by_row else {field.task for field in printed.fields}
     scores = view.scores.filter(pl.col("plain").is_in(list(tasks)))
     known = {
-        (plain, run, name, measure): value
-        for plain, run, name, measure, value in scores.select("plain", "run", "slice", "measure", "value").iter_rows()
+        (plain, run, name, measure): (value, small)
+        for plain, run, name, measure, value, small in scores.select("plain", "run", "slice", "measure", "value", "small").iter_rows()
     }
     kinds = dict(view.results.select("plain", "kind").iter_rows())
     measured: list[_Row] = []
     for run in scores["run"].unique().sort():
         for task in printed.row_tasks:
             values: dict[str, float] = {}
-            for field in printed.fields:
-                name = field.task or task
-                value = known.get((name, run, protocol_slice(kinds.get(name, ""), field.slice), field.metric))
-                if value is not None:
-                    values[field.column] = value * field.scale
-            if printed.mean and len(values) == len(printed.fields):
+            small: dict[str, str] = {}
+            for one in printed.fields:
+                name = one.task or task
+                found = known.get((name, run, protocol_slice(kinds.get(name, ""), one.slice), one.metric))
+                if found is not None:
+                    values[one.column] = found[0] * one.scale
+                    small |= {one.column: found[1]} if found[1] else {}
+            if printed.mean and len(values) == len(printed.fields) and not small:
                 values[_MEAN] = sum(values.values()) / len(values)
             if values:
-                measured.append(_Row(f"{_MEASURED}{run}", run, task, values, measured=True))
+                measured.append(_Row(f"{_MEASURED}{run}", run, task, values, measured=True, small=small))
     shown = {row.task for row in measured}
     return [row for row in (*printed.rows, *measured) if row.task in shown]
 
@@ -301,7 +305,9 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
         value, shown = row.values.get(column), digits[column]
         if value is None or not row.measured:
             return Cell(value, shown)
-        others = (other.values[column] for other in rows if other.task == row.task and column in other.values)
+        if column in row.small:
+            return Cell(value, shown, small=row.small[column], ranked=False)
+        others = (other.values[column] for other in rows if other.task == row.task and column in other.values and column not in other.small)
         return Cell(value, shown, rank=1 + sum(round(other, shown) > round(value, shown) for other in others))
 
     rows = sorted(rows, key=position)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from patent_mteb.data.worlds import World
+from patent_mteb.metrics.sizes import too_small
 from patent_mteb.models.prompt_report import prompt_used
 from patent_mteb.report.names import visible
 from patent_mteb.report.suite import SuiteTask
@@ -20,12 +21,13 @@ __all__ = ["RESULT_SCHEMA", "SCORE_SCHEMA", "ModelFolder", "Result", "ScoreRow",
 
 _NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries", "n_queries_in_corpus")
 _MOST = 2**63
-_COUNTS = ("_n_queries", "_n_pairs")
+_SLICE_COUNTS = ("_n_queries", "_n_pairs")
+_COUNTS = (*_SLICE_COUNTS, "_n_classes")
 
 _RESULT_COLUMNS = (
     *("run", "world", "benchmark", "group", "task", "plain", "kind", "main_score", "value", "n_queries", "model", "revision"),
     *("experiment", "settings", "data", "data_revision", "subset", "split", "prompt", "versions", "date", "parameters", "dims"),
-    *("path", "queries", "prompts", "computed"),
+    *("path", "queries", "prompts", "computed", "small"),
 )
 RESULT_SCHEMA: dict[str, Any] = dict.fromkeys(_RESULT_COLUMNS, pl.String) | {
     "value": pl.Float64,
@@ -50,6 +52,7 @@ class ScoreRow(NamedTuple):
     value: float
     n_queries: int | None
     main: bool
+    small: str
 
 
 SCORE_SCHEMA: dict[str, Any] = dict.fromkeys(ScoreRow._fields, pl.String) | {
@@ -164,6 +167,7 @@ def result_row(result: Result) -> dict[str, Any]:
         "queries": None if result.queries is None else str(result.queries),
         "prompts": None if result.prompts is None else json.dumps(result.prompts, sort_keys=True),
         "computed": _computed(result),
+        "small": too_small(result.scores),
     }
 
 
@@ -192,15 +196,16 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
         >>> [(row.slice, row.measure, row.value, row.n_queries) for row in score_rows(result)]
         [('', 'ndcg_at_10', 0.5, None), ('in', 'ndcg_at_10', 0.75, 8)]
     """
-    counts = {key.removesuffix(end): int(value) for key, value in result.scores.items() for end in _COUNTS if key.endswith(end)}
+    counts = {key.removesuffix(end): int(value) for key, value in result.scores.items() for end in _SLICE_COUNTS if key.endswith(end)}
     longest_first = sorted(counts, key=len, reverse=True)
     whole = result.scores.get("n_queries")
     task = result.task
     common = (result.source.label, result.world.name, task.benchmark, task.group, result.name, task.name)
+    small = {name: too_small(result.scores, name) for name in ("", *counts)}
     for key, value in result.scores.items():
         if key in _NOT_SCORES or key.endswith(_COUNTS) or key.startswith("nauc_"):
             continue
         name = next((name for name in longest_first if key.startswith(f"{name}_")), "")
         measure = key.removeprefix(f"{name}_") if name else key
         n_queries = counts[name] if name else None if whole is None else int(whole)
-        yield ScoreRow(*common, name, measure, value, n_queries, measure == task.main_score)
+        yield ScoreRow(*common, name, measure, value, n_queries, measure == task.main_score, small[name])

@@ -5,13 +5,14 @@ What was not measured is missing: it shows as a dash (empty in csv), and a mean 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
 
-from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, slug
+from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, slug
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.statistics import LETTER, Statistics
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView, gap_percent
@@ -47,6 +48,7 @@ def build(collected: Collected, statistics: Statistics) -> list[Table]:
 def ranking(
     benchmark: PatentBenchmark,
     scores: Iterable[tuple[str, Mapping[str, float]]],
+    small: Mapping[str, Collection[str]] = MappingProxyType({}),
     *,
     name: str,
     title: str,
@@ -59,6 +61,7 @@ def ranking(
     Args:
         benchmark: gives the overall score and the columns.
         scores: label of a run and its main scores by task, without ``.sample``.
+        small: by label the tasks whose scores stand on too little; they are in no mean.
         further: benchmarks with a column of their own, which do not count in the overall score.
 
     Example:
@@ -69,12 +72,16 @@ def ranking(
         >>> [cell.text for cell in table.rows[0]]
         ['a', '–', '0.4000', '–', '2 of 3']
     """
-    tasks = {task.metadata.name for one in (benchmark, *further) for task in one.task_classes}
+    tasks = {name for one in (benchmark, *further) for name in _tasks(one)}
     rows: list[tuple[Cell, ...]] = []
     for label, measured in scores:
-        own = {task: value for task, value in measured.items() if task in tasks}
-        means = [*group_means(benchmark, own).values(), *(summary(one, own)["Overall"] for one in further)]
-        rows.append((Cell(label), Cell(summary(benchmark, own)["Overall"]), *map(Cell, means), Cell(f"{len(own)} of {len(tasks)}")))
+        own, left_out = {task: value for task, value in measured.items() if task in tasks}, small.get(label, ())
+        overall = mean_cell(summary(benchmark, own, left_out)["Overall"], _tasks(benchmark), left_out)
+        means = [
+            *_means(benchmark, own, left_out),
+            *(mean_cell(summary(one, own, left_out)["Overall"], _tasks(one), left_out) for one in further),
+        ]
+        rows.append((Cell(label), overall, *means, Cell(f"{len(own)} of {len(tasks)}")))
     columns = (
         Column("model", "Model", numeric=False),
         Column("overall", "Overall"),
@@ -84,6 +91,16 @@ def ranking(
     if further:
         notes = (*notes, f"Overall is the score of {benchmark.name}, in which {', '.join(one.name for one in further)} does not count.")
     return Table(name, title, columns, _best_first(rows), banner, tuple(notes))
+
+
+def _tasks(benchmark: PatentBenchmark) -> list[str]:
+    return [task.metadata.name for task in benchmark.task_classes]
+
+
+def _means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str]) -> list[Cell]:
+    """The mean of each group."""
+    means = group_means(benchmark, scores, small)
+    return [mean_cell(means[label], [task.metadata.name for task in tasks], small) for label, tasks in benchmark.groups.items()]
 
 
 def _overall(world: WorldView) -> Table:
@@ -96,6 +113,7 @@ def _overall(world: WorldView) -> Table:
     return ranking(
         total,
         world.main_scores.items(),
+        world.small,
         name=slug(world.world.name, "overall"),
         title=world.world.titled("All benchmarks"),
         further=[view.benchmark for view in world.benchmarks if view.name not in total.groups],
@@ -132,12 +150,18 @@ def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run:
     """The main score of a run on a task, with the letter if it is better than the baseline."""
     score = statistics.of(view.world.name, task.name, run)
     better = score is not None and score.better
-    return Cell(view.slice_scores.get((task.name, run, "")), mark=mark, letters=LETTER if better else "")
+    return replace(view.cells.get((task.name, run, ""), Cell()), mark=mark, letters=LETTER if better else "")
 
 
 def _domain_cells(view: BenchmarkView, task: MeasuredTask, run: str) -> tuple[Cell, ...]:
-    inside, outside = (view.slice_scores.get((task.name, run, side)) for side in ("in", "out"))
-    return Cell(inside), Cell(outside), Cell(gap_percent(inside, outside), 1, "%")
+    inside, outside = (view.cells.get((task.name, run, side), Cell()) for side in ("in", "out"))
+    gap = gap_percent(*(cell.value if isinstance(cell.value, float) else None for cell in (inside, outside)))
+    return inside, outside, Cell(gap, 1, "%", small=_either(inside, outside) if gap is not None else "")
+
+
+def _either(first: Cell, second: Cell) -> str:
+    """What one side or the other of a difference has too little of."""
+    return "; ".join(dict.fromkeys(filter(None, (first.small, second.small))))
 
 
 def _baseline_notes(view: BenchmarkView, statistics: Statistics) -> tuple[str, ...]:
@@ -156,15 +180,19 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
     benchmark, task = view.benchmark, view.domain_headline
     size = len(benchmark.task_classes)
     whole = tuple(summary(benchmark, {}))
-    common = [task.plain for task in view.tasks if all(task.plain in scores for scores in view.main_scores.values())]
+    small = frozenset().union(*view.small.values())
+    common = [
+        task.plain for task in view.tasks if all(task.plain in scores for scores in view.main_scores.values()) and task.plain not in small
+    ]
     shared = 1 < len(common) < size and len(view.runs) > 1
     rows: list[tuple[Cell, ...]] = []
     for run, scores in view.main_scores.items():
-        overall = summary(benchmark, scores)
-        row = [Cell(run), *(Cell(overall[name]) for name in whole)]
+        left_out = view.small.get(run, frozenset())
+        overall = summary(benchmark, scores, left_out)
+        row = [Cell(run), *(mean_cell(overall[name], _tasks(benchmark), left_out) for name in whole)]
         if shared:
             row.append(Cell(sum(scores[name] for name in common) / len(common)))
-        row += map(Cell, group_means(benchmark, scores).values())
+        row += _means(benchmark, scores, left_out)
         if task:
             row += [_score(view, statistics, task, run), *_domain_cells(view, task, run)]
         rows.append((*row, Cell(f"{len(scores)} of {size}")))
@@ -193,7 +221,7 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
 def _by_task(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     """One row a task, one column a run; several tables where there are many runs."""
     runs = view.best_first
-    marks = {task: mark([Cell(view.slice_scores.get((task.name, run, ""))) for run in runs]) for task in view.tasks}
+    marks = {task: mark([view.cells.get((task.name, run, ""), Cell()) for run in runs]) for task in view.tasks}
     several = len(runs) > _RUNS_A_TABLE
     notes = (f"{MISSING} is missing: not measured.", *_baseline_notes(view, statistics))
     tables: list[Table] = []
@@ -252,14 +280,21 @@ def advantage(view: BenchmarkView) -> list[Table]:
         []
     """
     ending = view.facts.lacking
-    names = {task.plain: task.short for task in view.tasks}
+    names, full = {task.plain: task.short for task in view.tasks}, {task.plain: task.name for task in view.tasks}
     pairs = [name for name in names if ending and name + ending in names]
     rows: list[tuple[Cell, ...]] = []
     for run in view.best_first:
-        scores = view.main_scores[run]
-        found = {name: scores[name] - scores[name + ending] for name in pairs if name in scores and name + ending in scores}
-        if found:
-            rows.append((Cell(run), *(Cell(found.get(name)) for name in pairs)))
+        found = {name: _difference(*(view.cells.get((full[one], run, ""), Cell()) for one in (name, name + ending))) for name in pairs}
+        if any(cell.value is not None for cell in found.values()):
+            rows.append((Cell(run), *found.values()))
     columns = (Column("model", "Model", numeric=False), *(Column(name, names[name]) for name in pairs))
     note = f"Main score of a task minus that of the task whose name ends with {ending}: above 0 the texts that it lacks help."
     return [_table(view, "advantage", f", advantage over {ending.lstrip('.')}", columns, rows, notes=(note,))] if rows else []
+
+
+def _difference(whole: Cell, lacking: Cell) -> Cell:
+    """One score minus another, missing where either is."""
+    if not (isinstance(whole.value, float) and isinstance(lacking.value, float)):
+        return Cell()
+    small = _either(whole, lacking)
+    return Cell(whole.value - lacking.value, small=small, ranked=not small)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
 
 from patent_mteb.data.worlds import World
-from patent_mteb.report.cells import short
+from patent_mteb.report.cells import Cell, short
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 
@@ -32,6 +33,26 @@ def _main_scores(results: pl.DataFrame) -> dict[str, dict[str, float]]:
     for run, plain, value in results.select("run", "plain", "value").iter_rows():
         scores[run][plain] = value
     return scores
+
+
+def _small(results: pl.DataFrame) -> dict[str, frozenset[str]]:
+    """By run the plain tasks whose scores stand on too little (:mod:`patent_mteb.metrics.sizes`)."""
+    rows = results.filter(pl.col("small") != "").group_by("run").agg("plain")
+    return {run: frozenset(plain) for run, plain in rows.iter_rows()}
+
+
+def _intervals(scores: pl.DataFrame, measures: Mapping[str, str]) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """The intervals of main scores that results bring, by task, run and slice.
+
+    Args:
+        measures: main score of each task.
+    """
+    main = pl.col("task").replace_strict(measures, return_dtype=pl.String)
+    ends = []
+    for end in ("low", "high"):
+        rows = scores.filter(pl.col("measure") == main + f"_{end}").select("task", "run", "slice", "value").iter_rows()
+        ends.append({(task, run, name): value for task, run, name, value in rows})
+    return {key: (low, ends[1][key]) for key, low in ends[0].items() if key in ends[1]}
 
 
 @dataclass(frozen=True)
@@ -95,11 +116,15 @@ class BenchmarkView:
         )
 
     @cached_property
-    def slice_scores(self) -> dict[tuple[str, str, str], float]:
-        """Main score by task, run and slice (empty for all judgements); where IN and OUT are tasks of their own, they count as slices
-        of the mixed one."""
-        rows = self.scores.filter("main").select("task", "run", "slice", "value").iter_rows()
-        values = {(task, run, name): value for task, run, name, value in rows}
+    def cells(self) -> dict[tuple[str, str, str], Cell]:
+        """Main score by task, run and slice (empty for all judgements), with mark and interval where it stands on too little; where IN and
+        OUT are tasks of their own, they count as slices of the mixed one."""
+        intervals = _intervals(self.scores, {task.name: task.measure for task in self.tasks})
+        rows = self.scores.filter("main").select("task", "run", "slice", "value", "small").iter_rows()
+        values = {
+            (task, run, name): Cell(value, small=small, interval=intervals.get((task, run, name)) if small else None, ranked=not small)
+            for task, run, name, value, small in rows
+        }
         names = {task.plain: task.name for task in self.tasks}
         for mixed, sides in self.facts.domain_tasks.items():
             for side, plain in sides.items():
@@ -107,6 +132,16 @@ class BenchmarkView:
                 whole = task.replace(plain, mixed)
                 values |= {(whole, run, side): values[task, run, ""] for run in self.runs if (task, run, "") in values}
         return values
+
+    @cached_property
+    def slice_scores(self) -> dict[tuple[str, str, str], float]:
+        """The values of :attr:`cells`."""
+        return {key: cell.value for key, cell in self.cells.items() if isinstance(cell.value, float)}
+
+    @cached_property
+    def small(self) -> dict[str, frozenset[str]]:
+        """By run the plain tasks that stand on too little."""
+        return _small(self.results)
 
     @cached_property
     def headline(self) -> MeasuredTask | None:
@@ -138,6 +173,11 @@ class WorldView:
     def main_scores(self) -> dict[str, dict[str, float]]:
         """Main score by run and plain task, over all benchmarks."""
         return _main_scores(self.results)
+
+    @cached_property
+    def small(self) -> dict[str, frozenset[str]]:
+        """By run the plain tasks that stand on too little, over all benchmarks."""
+        return _small(self.results)
 
     @cached_property
     def benchmarks(self) -> tuple[BenchmarkView, ...]:

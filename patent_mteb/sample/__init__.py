@@ -10,7 +10,8 @@ share vocabulary without being related are plentiful.
 
 Difficulty, measured on all publications (984 queries, 3,569 judgements, title + abstract + claims on both sides, own family
 removed), as nDCG@10 over all / in-domain / cross-domain judgements: random .004 / .002 / .004, BM25 (bm25s, its defaults,
-English stop words) .254 / .306 / .044, all-MiniLM-L6-v2 at 256 tokens .276 / .349 / .010.
+English stop words) .254 / .306 / .044, all-MiniLM-L6-v2 at 256 tokens .276 / .349 / .010. Labels overlap (:mod:`.labels`): static word
+vectors (wordllama, 256 dimensions) under WIPO-AT's probe reach macro F1 .82 on the emerging categories and .71 on the conventional ones.
 """
 
 from __future__ import annotations

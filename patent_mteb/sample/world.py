@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from patent_mteb.patents.records import Citation, Label
 from patent_mteb.sample.dice import Dice
+from patent_mteb.sample.labels import by_function, by_subject
 from patent_mteb.sample.offices import OFFICES, REGIONS
 from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary
 
@@ -132,38 +133,6 @@ def _members(region_name: str, priority: dt.date, dice: Dice) -> tuple[Member, .
     return tuple(members)
 
 
-def _labels(family_field: Field, problem: Problem, also: Problem | None, also_field: Field, dice: Dice) -> tuple[Label, ...]:
-    """Labels in both landscapes: the field's and the problem's own, and those of the second problem.
-
-    The labels of the field's own coarse category are always in the majority.
-    """
-    if not family_field.conventional or dice.chance(0.01):
-        return ()
-    modern = bool(family_field.emerging) and dice.chance(0.72 if problem.emerging else 0.5)
-    classic = not modern or dice.chance(0.4)
-    labels: list[Label] = []
-
-    def add(landscape: str, coarse: str, fine: str) -> None:
-        label = Label(landscape, coarse, fine)
-        if fine and label not in labels:
-            labels.append(label)
-
-    if classic:
-        coarse, fine = family_field.conventional
-        add("Conventional", coarse, fine)
-        add("Conventional", coarse, problem.fine)
-    if modern:
-        coarse, fine = family_field.emerging
-        add("Emerging", coarse, fine)
-        add("Emerging", coarse, problem.emerging)
-    if also is not None and (also_field.coarse == family_field.coarse or len(labels) > 1):
-        if classic:
-            add("Conventional", also_field.coarse, also.fine)
-        elif also_field.emerging:
-            add("Emerging", also_field.coarse, also.emerging)
-    return tuple(labels)
-
-
 @dataclass
 class _Firm:
     name: str
@@ -244,12 +213,12 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
     register = _Register(vocabulary)
     families = []
     for index, (region, day, (family_field, position)) in enumerate(zip(regions, days, deals, strict=False)):
-        own = Dice(f"{seed}/family/{index}")
+        own, function = Dice(f"{seed}/family/{index}"), Dice(f"{seed}/function/{index}")
         problem = family_field.problems[position]
         usual = [family_field.principles[(3 * position + step) % 8] for step in range(5)]
         principle_id = own.weighted(usual, (4, 3, 2, 1, 0.6))
         auxiliary_id = own.pick([name for name in family_field.principles if name != principle_id])
-        principle = vocabulary.principles[principle_id]
+        principle, auxiliary = vocabulary.principles[principle_id], vocabulary.principles[auxiliary_id]
         also, also_field = _second_problem(vocabulary, family_field, problem, own)
         priority = FIRST_PRIORITY + dt.timedelta(days=day)
         firm = register.firm(region, family_field, own)
@@ -262,12 +231,14 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
                 problem=problem,
                 also=also,
                 principle=principle,
-                auxiliary=vocabulary.principles[auxiliary_id],
+                auxiliary=auxiliary,
                 voice=family_field.voice if own.chance(0.85) else own.number(0, 2),
                 region=region,
                 priority=priority,
                 members=_members(region, priority, own),
-                labels=_labels(family_field, problem, also, also_field, own),
+                labels=by_function(
+                    by_subject(family_field, problem, also, also_field, own), (principle, auxiliary), vocabulary.fields, function
+                ),
                 ipc=_codes(family_field, problem, also, own),
                 applicant=firm.name,
                 house=firm.house,

@@ -7,8 +7,9 @@ created (:mod:`patent_mteb.data.sources`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -16,6 +17,7 @@ from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
 
 from patent_mteb.data.sources import DATA_VARIABLE, SAMPLE_VARIABLE, DataSet, plain_name
+from patent_mteb.metrics.sizes import too_small
 
 if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
@@ -161,22 +163,25 @@ class PatentBenchmark(Benchmark):
         return tuple(dict.fromkeys(task.data for task in self.task_classes))
 
     def get_score(self, results: Any, *, raise_error: bool = False) -> dict[str, dict[str, float | None]]:
-        """mteb's aggregated scores of each model, and our :func:`summary` of its main scores."""
+        """mteb's aggregated scores of each model, and our :func:`summary` of its main scores, without those that stand on too little."""
         found = super().get_score(results, raise_error=raise_error)
         for model in results.join_revisions():
-            mains = {result.task_name: result.get_score() for result in model.select_tasks(self.tasks).task_results}
-            found[model.model_name] |= summary(self, mains)
+            measured = model.select_tasks(self.tasks).task_results
+            mains = {result.task_name: result.get_score() for result in measured}
+            small = {result.task_name for result in measured if any(map(too_small, chain.from_iterable(result.scores.values())))}
+            found[model.model_name] |= summary(self, mains, small)
         return found
 
 
-def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str, float | None]:
+def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()) -> dict[str, float | None]:
     """Mean main score of each group of a benchmark.
 
     Args:
         scores: main score by task name, with or without the state of the data (``.sample``).
+        small: tasks whose scores stand on too little (:mod:`patent_mteb.metrics.sizes`): they are in no mean.
 
     Returns:
-        one mean a group; None where a task of the group is missing (a missing task makes the mean missing, not smaller).
+        one mean a group; None where a task of the group is missing (a missing task makes the mean missing, not smaller) or all are small.
 
     Example:
         >>> from patent_mteb.tasks.benchmark import group_means
@@ -185,20 +190,21 @@ def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict
         >>> group_means(find("PatentMap"), scores)
         {'Retrieval': 0.5, 'Classification': None}
     """
-    plain = {plain_name(name): score for name, score in scores.items()}
+    plain, left_out = {plain_name(name): score for name, score in scores.items()}, set(map(plain_name, small))
     means: dict[str, float | None] = {}
     for label, tasks in benchmark.groups.items():
         names = [task.metadata.name for task in tasks]
-        means[label] = sum(plain[name] for name in names) / len(names) if all(name in plain for name in names) else None
+        counted = [plain[name] for name in names if name in plain and name not in left_out]
+        means[label] = sum(counted) / len(counted) if counted and all(name in plain for name in names) else None
     return means
 
 
-def summary(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str, float | None]:
+def summary(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()) -> dict[str, float | None]:
     """``Overall`` of a benchmark (PatenTEB eq. 6: the mean over its tasks; over its groups if it is ``macro``), and ``Spread``, the
     largest minus the smallest task score, if it reports that. None where a task is missing.
 
     Args:
-        scores: as :func:`group_means`.
+        scores, small: as :func:`group_means`.
 
     Example:
         >>> from patent_mteb.tasks.benchmark import summary
@@ -207,11 +213,11 @@ def summary(benchmark: PatentBenchmark, scores: Mapping[str, float]) -> dict[str
         >>> summary(benchmark, {task.metadata.name: 0.5 for task in benchmark.task_classes})
         {'Overall': 0.5}
     """
-    plain = {plain_name(name): score for name, score in scores.items()}
+    plain, left_out = {plain_name(name): score for name, score in scores.items()}, set(map(plain_name, small))
     names = [task.metadata.name for task in benchmark.task_classes]
-    complete = all(name in plain for name in names)
-    values = list(group_means(benchmark, scores).values()) if benchmark.macro else [plain.get(name) for name in names]
-    known = [value for value in values if value is not None]
+    of_tasks = [plain[name] for name in names if name in plain and name not in left_out]
+    known = [value for value in group_means(benchmark, scores, small).values() if value is not None] if benchmark.macro else of_tasks
+    complete = bool(known) and all(name in plain for name in names)
     found: dict[str, float | None] = {"Overall": sum(known) / len(known) if complete else None}
     if benchmark.facts.spread:
         found["Spread"] = max(known) - min(known) if complete else None

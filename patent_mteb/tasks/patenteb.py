@@ -24,7 +24,9 @@ from patent_mteb.data.sources import Source
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.models.prompts import TASK_PROMPTS
+from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import minibatch_cluster
+from patent_mteb.protocols.intervals import limits, macro_f1_interval, pearson_interval, v_measure_interval
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -200,7 +202,8 @@ class Classification(FrozenTask):
     """Logistic regression of Table 14, fitted on the ``train`` split; macro F1 (eq. 10) on ``test``.
 
     Of two texts the embeddings are concatenated, [u; v], each encoded with the prompt of its side. Where the data names the
-    first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class.
+    first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class. ``macro_f1_low`` and ``macro_f1_high`` are its 95%
+    interval over test rows (:mod:`patent_mteb.protocols.intervals`).
     """
 
     facts = FACTS
@@ -238,6 +241,9 @@ class Classification(FrozenTask):
         true, predicted = np.array(data.labels["test"]), np.array(probe.predicted)
         scores: dict[str, Any] = {
             "macro_f1": probe.macro_f1,
+            **limits("macro_f1", macro_f1_interval(*(multi_hot([[one] for one in names], list(probe.f1)) for names in (true, predicted)))),
+            "n_test": len(true),
+            "n_classes": len(set(data.labels["test"])),
             "accuracy": float(accuracy_score(true, predicted)),
             "converged": int(probe.converged),
             **{f"f1_{label}": value for label, value in probe.f1.items()},
@@ -248,11 +254,13 @@ class Classification(FrozenTask):
                 rows = codes == code
                 scores[f"ipc3_{code}_macro_f1"] = float(f1_score(true[rows], predicted[rows], average="macro", zero_division=0))
                 scores[f"ipc3_{code}_n_pairs"] = int(rows.sum())
+                scores[f"ipc3_{code}_n_classes"] = len(set(true[rows]))
         return scores
 
 
 class Paraphrase(PairTask, AbsTaskSTS):
-    """Pearson correlation of cosine similarity and the binary label (eq. 9), computed by mteb's STS evaluation.
+    """Pearson correlation of cosine similarity and the binary label (eq. 9), computed by mteb's STS evaluation; its 95% interval over
+    pairs is ``cosine_pearson_low`` and ``_high``.
 
     Where a first IPC3 class has pairs of both labels, ``ipc3_<class>_cosine_pearson`` is the correlation within it.
     """
@@ -279,6 +287,8 @@ class Paraphrase(PairTask, AbsTaskSTS):
     def score_pairs(self, scores: Any, labels: list[float]) -> Any:
         found: dict[str, Any] = dict(super().score_pairs(scores, labels))
         of_pairs, cosines = np.array(labels), np.array(scores["cosine_scores"], dtype=float)
+        found |= limits("cosine_pearson", pearson_interval(of_pairs, cosines))
+        found |= {"n_test": len(labels), "n_classes": len(set(labels))}
         for code in sorted(set(self._ipc3.tolist()) - {""}):
             rows = self._ipc3 == code
             if of_pairs[rows].std() and cosines[rows].std():
@@ -288,7 +298,8 @@ class Paraphrase(PairTask, AbsTaskSTS):
 
 
 class Clustering(FrozenTask):
-    """V-measure (eq. 11) of MiniBatchKMeans with batches of 16,384, random state 42 and the true number of clusters (Table 14)."""
+    """V-measure (eq. 11) of MiniBatchKMeans with batches of 16,384, random state 42 and the true number of clusters (Table 14);
+    ``v_measure_low`` and ``v_measure_high`` are its 95% interval over texts."""
 
     facts = FACTS
     spec: ClusterSpec
@@ -301,7 +312,15 @@ class Clustering(FrozenTask):
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
         found = minibatch_cluster(embeddings["test"], data.labels["test"])
-        return {"v_measure": found.v_measure, "ari": found.ari, "nmi": found.nmi, "n_clusters": found.clusters}
+        return {
+            "v_measure": found.v_measure,
+            **limits("v_measure", v_measure_interval(data.labels["test"], found.assigned)),
+            "ari": found.ari,
+            "nmi": found.nmi,
+            "n_clusters": found.clusters,
+            "n_test": len(data.labels["test"]),
+            "n_classes": found.classes,
+        }
 
 
 _KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {

@@ -20,6 +20,7 @@ from patent_mteb.data.sources import Source
 from patent_mteb.errors import DataError
 from patent_mteb.models.section_tags import reads_section_tags, reads_section_tags_in_paper
 from patent_mteb.protocols import multi_hot, precision_at
+from patent_mteb.protocols.intervals import limits, mean_interval
 from patent_mteb.recipes.patentmap_ipc import FILES, Labelled, read_labelled, with_tag
 from patent_mteb.tasks.checks import refuse_constant, say_leakage, say_unseen
 from patent_mteb.tasks.frozen import FrozenTask
@@ -72,7 +73,8 @@ class IPCClassification(FrozenTask):
     """Multi-label classification into IPC subclasses from title and abstract.
 
     A class's score is the share of the ten nearest training patents that carry it; P@k is the share of the k best classes that
-    the patent has, main score ``knn_precision_at_1``. Classes are those of the training part. Also reported:
+    the patent has, main score ``knn_precision_at_1`` (95% interval over test patents: ``knn_precision_at_1_low`` and ``_high``). Classes
+    are those of the training part. Also reported:
 
     * ``knn_tuned_*``: the number of neighbours (1 to 20, ``knn_tuned_k``) chosen by P@1 on 15% of the training part, held out for that;
     * ``mlp_*``: a perceptron with one hidden layer, stopped by its loss on the same 15% (the paper's "linear probe"), with the epoch
@@ -148,6 +150,7 @@ class IPCClassification(FrozenTask):
         linear = {k: float(precision_at(test[1], decisions, k).mean()) for k in self.cutoffs}
         return {
             **_named("knn", plain.precision),
+            **limits("knn_precision_at_1", mean_interval(plain.of_each[1])),
             **_named("knn_tuned", tuned.precision),
             **_named("mlp", mlp.precision),
             **_named("linear", linear),

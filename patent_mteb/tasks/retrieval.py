@@ -20,10 +20,13 @@ from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.types import PromptType
 
 from patent_mteb.metrics.inscope import inscope_scores
-from patent_mteb.metrics.measures import Judged, retrieval_scores
+from patent_mteb.metrics.measures import MEASURES, Judged, retrieval_scores
+from patent_mteb.metrics.significance import bootstrap
+from patent_mteb.metrics.sizes import too_small
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents.corpus import Texts, text_column
+from patent_mteb.protocols.intervals import limits
 from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, text_dataset
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
@@ -91,6 +94,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     A query's hidden documents (its own family) take no place in its ranking, which still has full depth. Beside mteb's scores the
     result holds, for every slice, ``<slice>_<measure>_at_<k>`` and ``<slice>_n_queries``, and the same of the paper's own evaluator,
     in which nothing is hidden, as ``paper_<measure>_at_<k>`` and ``paper_<slice>_<measure>_at_<k>``. Both are read off one search.
+    Where there are too few queries for a score (:mod:`patent_mteb.metrics.sizes`), it brings the 95% interval of the main score, by
+    bootstrap over the queries: ``<measure>_low``, ``<measure>_high``, and the same of a slice.
 
     Where documents are several texts, ``document_sections`` names them and ``query_section`` the one that a query is.
     """
@@ -251,12 +256,27 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             members[name] = set(found.queries)
             scores[f"{name}_n_queries"] = len(found.queries)
             scores |= {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
-        scores |= self.own_scores(run, judged)
+        scores |= self.own_scores(run, judged) | self._small_intervals(judged, scores)
         if run.first_stage is not None:
             first, measure = run.first_stage, f"recall@{run.first_stage.k}"
             stage = Judged(first.run.docs, qrels, first.run.query_ids, first.run.doc_ids).scores([measure])
             scores[f"first_stage_recall_at_{first.k}"] = stage.means()[measure]
         return Evaluation(self.metadata, self.source.subset, model_meta, run, qrels, judged, self.tables.slices, members, scores)
+
+    def _small_intervals(self, judged: Judged, counts: Mapping[str, float]) -> dict[str, float]:
+        """Intervals of the main score where it stands on too few queries; none where all of them score the same, which tells nothing."""
+        main: str = self.metadata.main_score
+        if main.partition("_at_")[0] not in MEASURES:
+            return {}
+        found: dict[str, float] = {}
+        for name, part in {"": None, **self.tables.slices}.items():
+            if too_small(counts, name):
+                measure = main.replace("_at_", "@")
+                values = judged.scores([measure], part).scores[measure]
+                if len(set(values.tolist())) > 1:
+                    low, high = bootstrap(values[:, None]).intervals()[0].tolist()
+                    found |= limits(f"{name}_{main}" if name else main, (low, high))
+        return found
 
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         """Scores of the benchmark's own kind on the same run: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data has codes."""

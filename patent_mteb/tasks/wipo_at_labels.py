@@ -14,7 +14,7 @@ import numpy as np
 
 from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import agreement, cluster, every_label, most_frequent_label, single_label, spread
-from patent_mteb.protocols.intervals import macro_f1_interval, v_measure_interval
+from patent_mteb.protocols.intervals import limits, macro_f1_interval, v_measure_interval
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
@@ -75,14 +75,16 @@ class LabelClassification(LabelTask):
             logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
         return {
             "macro_f1": probe.macro_f1,
-            **_limits("macro_f1", macro_f1_interval(splits["test"][1], probe.predicted)),
+            **limits("macro_f1", macro_f1_interval(splits["test"][1], probe.predicted)),
             "c": probe.c,
             "c_at_edge": int(probe.at_edge),
             "validation_macro_f1": probe.validation_f1[probe.c],
             "knn_macro_f1": neighbours.macro_f1[neighbours.best_k],
-            **_limits("knn_macro_f1", macro_f1_interval(splits["test"][1], neighbours.predicted)),
+            **limits("knn_macro_f1", macro_f1_interval(splits["test"][1], neighbours.predicted)),
             "knn_best_k": neighbours.best_k,
             **{f"knn_{k}_macro_f1": value for k, value in neighbours.macro_f1.items()},
+            "n_test": len(data.labels["test"]),
+            "n_classes": len({label for labels in data.labels["test"] for label in labels}),
             "n_untrained_labels": len(probe.untrained),
             "n_untested_labels": len(probe.untested),
             "n_unconverged_fits": len(probe.unconverged),
@@ -105,7 +107,9 @@ class LabelClassification(LabelTask):
         found = zero_shot(scorer, splits["validation"], splits["test"], data.classes)
         return {
             "macro_f1": found.macro_f1,
-            **_limits("macro_f1", macro_f1_interval(splits["test"][1], found.predicted)),
+            **limits("macro_f1", macro_f1_interval(splits["test"][1], found.predicted)),
+            "n_test": len(data.labels["test"]),
+            "n_classes": len({label for labels in data.labels["test"] for label in labels}),
             "threshold": found.threshold,
             "validation_macro_f1": found.validation_f1,
             **{f"f1_{label}": value for label, value in found.f1.items()},
@@ -146,7 +150,7 @@ class LabelClustering(LabelTask):
         every = agreement(labels, [found.assigned[row] for row in rows])
         scores = {
             "v_measure": found.v_measure,
-            **_limits("v_measure", v_measure_interval(classes, found.assigned)),
+            **limits("v_measure", v_measure_interval(classes, found.assigned)),
             "v_measure_seeds_mean": seeds.mean,
             "v_measure_seeds_std": seeds.std,
             "ari": found.ari,
@@ -157,6 +161,7 @@ class LabelClustering(LabelTask):
             "every_label_ari": every.ari,
             "n_clusters": found.clusters,
             "n_classes": found.classes,
+            "n_test": len(classes),
             "n_seeds": seeds.seeds,
             "n_multi_label": sum(len(set(labels)) > 1 for labels in data.labels["test"]),
         }
@@ -169,7 +174,3 @@ class LabelClustering(LabelTask):
 def _test_classes(data: LabelledTexts, rule: Callable[[list[list[str]], Mapping[str, int]], list[str]]) -> list[str]:
     """The one class of each test document, by a rule that goes by how many documents of the whole set carry each label."""
     return rule(data.labels["test"], Counter(label for rows in data.labels.values() for labels in rows for label in labels))
-
-
-def _limits(name: str, interval: tuple[float, float]) -> dict[str, float]:
-    return {f"{name}_low": interval[0], f"{name}_high": interval[1]}

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import pearsonr
 from sklearn.metrics import f1_score, v_measure_score
 
-from patent_mteb.protocols.intervals import macro_f1_interval, v_measure_interval
+from patent_mteb.protocols.intervals import macro_f1_interval, mean_interval, pearson_interval, v_measure_interval
 
 RNG = np.random.default_rng(3)
 N = 150
@@ -22,6 +23,17 @@ def v_measure(rows):
     return v_measure_score(CLASSES[rows], ASSIGNED[rows])
 
 
+SIMILAR = ASSIGNED + 3 * RNG.random(N)
+
+
+def mean(rows):
+    return TRUE[rows, 0].mean()
+
+
+def pearson(rows):
+    return pearsonr(ASSIGNED[rows], SIMILAR[rows])[0]
+
+
 def naive(score, resamples=3_000):
     rng = np.random.default_rng(11)
     values = np.array([score(rng.integers(0, N, N)) for _ in range(resamples)])
@@ -34,6 +46,8 @@ def naive(score, resamples=3_000):
     [
         (macro_f1, lambda **more: macro_f1_interval(TRUE, PREDICTED, **more)),
         (v_measure, lambda **more: v_measure_interval(CLASSES, ASSIGNED, **more)),
+        (mean, lambda **more: mean_interval(TRUE[:, 0], **more)),
+        (pearson, lambda **more: pearson_interval(ASSIGNED, SIMILAR, **more)),
     ],
 )
 def test_intervals_equal_a_naive_bootstrap(score, interval):
@@ -42,7 +56,7 @@ def test_intervals_equal_a_naive_bootstrap(score, interval):
     assert interval(resamples=20_000) == pytest.approx(expected, abs=0.04 * width)
     assert interval() == pytest.approx(expected, abs=0.12 * width)
     low, high = interval()
-    assert low < observed < high and 0.05 < width < 0.4
+    assert low < observed < high and 0.02 < width < 0.4
     assert interval() == interval() != interval(seed=1)
 
 
@@ -64,7 +78,15 @@ def test_limits_stay_within_0_and_1_and_one_cluster_of_one_class_is_right():
     assert v_measure_interval(["a", "b"] * 20, [0] * 40) == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
+def test_a_correlation_may_be_negative_and_a_draw_without_spread_counts_as_0():
+    assert pearson_interval([0, 1, 2, 3], [3, 2, 1, 0])[0] == -1.0
+    low, high = pearson_interval([0, 1], [0, 1])
+    assert low == pytest.approx(0.5, abs=0.05) and high == 1.0  # half of the draws have both pairs
+
+
 def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="2 values for 3 others"):
+        pearson_interval([0, 1], [0, 1, 1])
     with pytest.raises(ValueError, match="2 classes for 3 assigned documents"):
         v_measure_interval(["a", "b"], [0, 1, 1])
     with pytest.raises(ValueError, match=r"predicted labels must be \[2"):

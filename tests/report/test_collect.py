@@ -40,9 +40,9 @@ def test_every_number_of_a_result_is_one_row(tmp_path, queries):
         ("", "ndcg_at_10"): (0.5, 40),
         ("", "recall_at_10"): (0.4, 40),
         ("", "inscope_subclass_at_10"): (0.3, 40),
-        ("in", "ndcg_at_10"): (0.6, 7),
-        ("out", "ndcg_at_10"): (0.2, 7),
-        ("jurisdiction_cn", "ndcg_at_10"): (0.5, 7),
+        ("in", "ndcg_at_10"): (0.6, 77),
+        ("out", "ndcg_at_10"): (0.2, 77),
+        ("jurisdiction_cn", "ndcg_at_10"): (0.5, 77),
         ("ipc_g", "ndcg_at_10"): (0.25, 11),
     }
     assert set(collected.scores.filter("main")["measure"]) == {"ndcg_at_10"}

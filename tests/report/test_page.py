@@ -64,7 +64,7 @@ def test_payload_holds_the_numbers_of_the_result_files(world):
                     inside, outside = (entries[0][f"{part}_{task['measure']}"] for part in ("in", "out"))
                     assert tab["values"]["in"][run][at] == inside
                     assert tab["values"]["gap"][run][at] == pytest.approx(100 * (inside - outside) / inside)
-                    assert tab["counts"]["out"][run][at] == 7
+                    assert tab["counts"]["out"][run][at] == 77
                 score = compared.of(tab["id"].partition("-")[0], task["name"], name)
                 expected = None if score is None else [score.low, score.high, score.p_holm, score.better]
                 assert tab["statistics"][run][at] == expected

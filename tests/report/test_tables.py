@@ -55,6 +55,36 @@ def test_in_beside_out_with_the_relative_gap(world):
     assert column(tables["sample-patenteb"], "headline_in")["acme/small"].value == entry["main_score"]
 
 
+def test_scores_on_too_little_are_in_no_mean_and_never_best(tmp_path):
+    """PatentMap's three tasks, one on 25 queries; the other two make the mean, which says what it is without."""
+    for model, few, many, share in (("acme/large", 0.9, 0.5, 0.25), ("acme/small", 0.1, 0.4, 0.5)):
+        folder = model_folder(tmp_path, model)
+        add(
+            folder,
+            "PatentMapAbsToAbsRetrieval",
+            few,
+            more={"n_queries": 25, "recall_at_100_low": few - 0.1, "recall_at_100_high": few + 0.1},
+        )
+        add(folder, "PatentMapClmToAllRetrieval", many, more={"n_queries": 50})
+        add(folder, "PatentMapIPCClassification", share, more={"n_test": 30})
+    tables = built_tables(tmp_path)
+    table = tables["sample-patentmap"]
+    assert {model: cell.value for model, cell in column(table, "overall").items()} == {"acme/large": 0.375, "acme/small": 0.45}
+    assert {cell.small for cell in column(table, "overall").values()} == {"without PatentMapAbsToAbsRetrieval"}
+    assert {model: cell.value for model, cell in column(table, "retrieval").items()} == {"acme/large": 0.5, "acme/small": 0.4}
+    assert {cell.small for cell in column(table, "classification").values()} == {""}
+    assert {model: cell.value for model, cell in column(tables["sample-overall"], "patentmap").items()} == {
+        "acme/large": 0.375,
+        "acme/small": 0.45,
+    }
+    few, many, _ = tables["sample-patentmap-tasks"].rows
+    assert [(cell.small, cell.interval, cell.mark) for cell in few[3:]] == [
+        ("25 queries", (pytest.approx(value - 0.1), pytest.approx(value + 0.1)), "") for value in (0.9, 0.1)
+    ]
+    assert [(cell.small, cell.mark) for cell in many[3:]] == [("", "best"), ("", "second")]
+    assert any(note.startswith("† stands on fewer than 50 queries") for note in table.notes)
+
+
 def test_gap_of_nothing_is_missing(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
     add(folder, HEADLINE, 0.1, slices={"in": 0.0, "out": 0.0})

@@ -12,7 +12,7 @@ from patent_mteb.sample import SAMPLE_VERSION
 
 DIGESTS = {
     "2": {
-        "wipo_at": "7cabaf8d2e96d90f",
+        "wipo_at": "246ac4c3c2594cb0",
         "dapfam": "862fd58f0cc3ddb7",
         "patenteb": "739a1216ad704236",
         "sophia": "c10bd9826a585fa3",

@@ -1,0 +1,96 @@
+"""What ``patent-mteb run`` and ``report`` show of scores that stand on too little: mark and interval, in no mean."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from patent_mteb import cli
+from patent_mteb.recipes.beir import write_beir
+
+TASK = "PatentCitationRetrieval"
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """60 queries of which each finds its document or not; 3 of them are out of domain, and one is the whole of a jurisdiction."""
+    topics = [f"topic{number}" for number in range(60)]
+    corpus = {f"d{number}": ("", f"{topic} device" if number % 4 else "something else") for number, topic in enumerate(topics)}
+    queries = {f"q{number}": f"{topic} device" for number, topic in enumerate(topics)}
+    metadata = [
+        *({"_id": f"d{number}", "family_id": f"d{number}", "ipc": ["A61F 2/06"], "jurisdiction": "US"} for number in range(60)),
+        *(
+            {
+                "_id": f"q{number}",
+                "family_id": f"q{number}",
+                "ipc": ["A61F 2/06" if number > 2 else "H01M 1/00"],
+                "jurisdiction": "JP" if number == 7 else "US",
+            }
+            for number in range(60)
+        ),
+    ]
+    write_beir(
+        tmp_path / "data" / "WIPO-AT",
+        corpus,
+        queries,
+        {f"q{number}": {f"d{number}": 1} for number in range(60)},
+        metadata=pa.Table.from_pylist(metadata),
+    )
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def naive_interval(values, resamples=4_000):
+    rng = np.random.default_rng(5)
+    return np.percentile([rng.choice(values, len(values)).mean() for _ in range(resamples)], [2.5, 97.5])
+
+
+def test_a_slice_of_three_queries_is_marked_and_shown_with_its_interval(small, capsys):
+    assert cli.main(["run", "-v", "1", "-t", TASK, "-m", "patent-mteb/bm25-dapfam"]) == 0
+    printed = capsys.readouterr().out
+    (path,) = (small / "results").rglob(f"{TASK}.local-*[0-9a-f].json")
+    scores = json.loads(path.read_text())["scores"]["test"][0]
+    assert (scores["n_queries"], scores["in_n_queries"], scores["out_n_queries"]) == (60, 57, 3)
+    table = pq.read_table(path.with_suffix(".queries.parquet")).to_pandas()
+    values = table.loc[table["slice:out"], "ndcg@10"].to_numpy()
+    low, high = naive_interval(values)
+    assert (scores["out_ndcg_at_10_low"], scores["out_ndcg_at_10_high"]) == pytest.approx((low, high), abs=0.02)
+    assert not {"ndcg_at_10_low", "in_ndcg_at_10_low", "jurisdiction_jp_ndcg_at_10_low"} & scores.keys()  # enough queries, or only one
+    (line,) = [line for line in printed.splitlines() if line.startswith(TASK)]
+    assert f"{scores['out_ndcg_at_10']:.4f}†\N{NO-BREAK SPACE}[{low:.2f},\N{NO-BREAK SPACE}{high:.2f}]" in line
+    assert f"{scores['ndcg_at_10']:.4f} " in line and line.count("†") == 1
+    assert "† stands on fewer than 50 queries" in printed
+
+
+def test_a_task_of_few_queries_is_in_no_mean_and_marked_in_every_form(tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
+    monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
+    out = tmp_path / "out"
+    tasks = ["PatentMapAbsToAbsRetrieval", "PatenTEBEffect2Full"]  # 25 and 87 queries
+    for model in ("patent-mteb/bm25-dapfam", "patent-mteb/bm25-bm25s"):
+        assert cli.main(["run", "-v", "1", "-t", *tasks, "-m", model, "--out", str(tmp_path / "results")]) == 0
+    assert capsys.readouterr().out.count("†") >= 2
+    assert (
+        cli.main(["report", str(tmp_path / "results"), "--format", "csv", "markdown", "latex", "--out", str(out), "--html", str(out)]) == 0
+    )
+    (result,) = (tmp_path / "results").rglob("patent-mteb__bm25-dapfam/**/PatentMapAbsToAbsRetrieval.sample.json")
+    scores = json.loads(result.read_text())["scores"]["test"][0]
+    (row,) = csv.DictReader((out / "csv" / "sample-patentmap-tasks.csv").open())
+    (model,) = [key for key in row if key.startswith("patent-mteb/bm25-dapfam") and key.endswith("_too_small")]
+    model = model.removesuffix("_too_small")
+    assert row[f"{model}_too_small"] == "25 queries"
+    assert float(row[f"{model}_low"]) == pytest.approx(scores["recall_at_100_low"], abs=1e-6)
+    shown = f"{scores['recall_at_100']:.4f}†\N{NO-BREAK SPACE}\\[{scores['recall_at_100_low']:.2f},"
+    markdown = (out / "report.md").read_text()
+    assert f"| {shown}" in markdown and f"**{scores['recall_at_100']:.4f}**" not in markdown
+    assert f"{scores['recall_at_100']:.4f}\\textdagger{{}}~{{[}}" in (out / "tables.tex").read_text()
+    page = json.loads((out / "index.html").read_text().partition('id="payload">')[2].partition("</script>")[0])
+    (tab,) = [tab for tab in page["tabs"] if tab["label"].startswith("PatentMap")]
+    assert [run[0][0] for run in tab["small"][""]] == ["25 queries", "25 queries"]
+    (patenteb,) = [tab for tab in page["tabs"] if tab["label"].startswith("PatenTEB")]
+    assert "" not in patenteb["small"]
