@@ -80,7 +80,9 @@ def _load_encoder(model_name: str, revision: str | None, device: str | None = No
         model = SentenceTransformer(folder, device=device, **kwargs)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise ModelError(f"the checkpoint {folder} cannot be loaded as a sentence-transformers model: {error}") from error
-    return note(LocalEncoder(model))
+    encoder = LocalEncoder(model)
+    encoder.loaded_revision = content_revision(Path(folder))
+    return note(encoder)
 
 
 def local_meta(folder: Path) -> ModelMeta:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 from patent_mteb.models.checkpoints import CHECKPOINTS, SOURCES, Checkpoint, Prompts
 
-__all__ = ["METAS", "PatentEncoder", "load_plain", "section_tags", "without_prompts"]
+__all__ = ["METAS", "CheckpointMeta", "PatentEncoder", "load_plain", "section_tags", "without_prompts"]
 
 logger = logging.getLogger(__name__)
 
@@ -163,6 +163,27 @@ def _local_copy(name: str) -> Path | None:
     root = os.environ.get("PATENT_MTEB_MODELS")  # asked for at every load
     local = Path(root).expanduser() / name if root else None
     return local if local is not None and local.is_dir() else None
+
+
+class CheckpointMeta(ModelMeta):  # type: ignore[misc]
+    """Metadata of a registered checkpoint, whose revision was found when it was registered: a copy may be put in its place, or
+    exchanged, at any time, and the hub's branch may move."""
+
+    def placed(self) -> ModelMeta:
+        """The same with the revision of what would be loaded now: the content of a local copy, else the commit of the hub."""
+        found = _revision_now(str(self.name), self.revision)
+        return self if found == self.revision else self.model_copy(update={"revision": found})
+
+
+def _revision_now(name: str, revision: str | None) -> str | None:
+    local = _local_copy(name)
+    if local is not None:
+        return f"{_LOCAL}{content_revision(local)}"
+    try:
+        return _location(CHECKPOINTS[name], revision)[1]
+    except Exception as error:  # the hub's client has many; loading says what is missing
+        logger.debug("the commit of %s is not known: %s", name, error)
+        return CHECKPOINTS[name].revision if (revision or "").startswith(_LOCAL) else revision
 
 
 def _location(checkpoint: Checkpoint, revision: str | None) -> tuple[str, str | None]:
@@ -312,7 +333,7 @@ def _meta(checkpoint: Checkpoint) -> ModelMeta:
     local = _local_copy(checkpoint.name)
     parameters = None if checkpoint.parameters is None else round(checkpoint.parameters * 1e6)
     trained_on = checkpoint.trained_on
-    return ModelMeta(
+    return CheckpointMeta(
         loader=cast("Callable[..., Any]", load_plain),
         name=checkpoint.name,
         revision=checkpoint.revision if local is None else f"{_LOCAL}{content_revision(local)}",

@@ -31,7 +31,7 @@ from patent_mteb.store.batches import loader_of, rows_of, texts_of
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.progress import Stats, progress_bar
-from patent_mteb.store.resolve import Facts, Prompt, facts_of, plain, resolve, weightless
+from patent_mteb.store.resolve import Facts, Prompt, facts_of, placed, plain, resolve, weightless
 from patent_mteb.store.settings import NEUTRAL, LiveIdentity, model_facts, note, weights_changed
 from patent_mteb.store.space import DTYPES, Space
 from patent_mteb.store.store import EmbeddingStore
@@ -113,8 +113,9 @@ class StoredEncoder(LiveIdentity):
         self.prompts_used: dict[tuple[str, str | None], str] = {}
         self._chunk_texts = chunk_texts
         self._model: Any = None
-        meta = model
-        if not isinstance(model, ModelMeta):
+        if isinstance(model, ModelMeta):
+            meta = placed(model)
+        else:
             self._model = _as_encoder(model)
             meta = self._model.mteb_model_meta
         self._meta = _checked_meta(meta, type(model).__name__)
@@ -129,10 +130,16 @@ class StoredEncoder(LiveIdentity):
         """The wrapped encoder, loaded now if it was given as a ModelMeta and not needed before.
 
         Raises:
-            ModelError: what its loader gives is no encoder.
+            ModelError: what its loader gives is no encoder, or is loaded from other files than its identity says.
         """
         if self._model is None:
-            self._model = note(_as_encoder(self._meta.load_model()))
+            model = note(_as_encoder(self._meta.load_model()))
+            if (found := model.mteb_model_meta.revision) != self._meta.revision:
+                raise ModelError(
+                    f"{self._meta.name}: its files were changed before they were loaded, they are {found} and not {self._meta.revision}, "
+                    "under which its vectors would be kept. Remedy: start anew and leave them alone meanwhile"
+                )
+            self._model = model
             facts, weights = facts_of(self._model, self._model.mteb_model_meta), model_facts(self._model)["weights"]
             known = {"model": self._meta.name, "revision": self._meta.revision, "weights": weights}
             self.store.keep(self._facts_path(), {**known, **asdict(facts)})

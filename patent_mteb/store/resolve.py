@@ -32,7 +32,7 @@ from mteb.models.model_implementations.random_baseline import RandomEncoderBasel
 from mteb.models.model_meta import ModelMeta
 from mteb.types import PromptType
 
-__all__ = ["Facts", "Prompt", "facts_of", "kind_of", "plain", "resolve", "weightless"]
+__all__ = ["Facts", "Prompt", "facts_of", "kind_of", "placed", "plain", "resolve", "weightless"]
 
 _PROMPT_KWARGS = frozenset({"model_prompts", "prompts_dict", "instruction_template", "prompt_priority", "apply_instruction_to_passages"})
 _NEUTRAL_KWARGS = frozenset({"device"})
@@ -82,6 +82,19 @@ class Facts:
             return None
         kind = document.get("kind", document.get("family"))
         return None if kind is None else cls(kind, document["settings"], document["core"])
+
+
+def placed(meta: ModelMeta) -> ModelMeta:
+    """Metadata of a model that is not loaded yet, with the revision of what would be loaded now, where it can say it (``placed()``).
+
+    Example:
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.store.resolve import placed
+        >>> meta = bm25("dapfam").mteb_model_meta
+        >>> placed(meta) is meta
+        True
+    """
+    return meta.placed() if hasattr(meta, "placed") else meta
 
 
 def kind_of(encoder: type | Any) -> str:

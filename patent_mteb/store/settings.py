@@ -23,7 +23,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest, told_apart
-from patent_mteb.store.resolve import facts_of, kind_of, plain
+from patent_mteb.store.resolve import facts_of, kind_of, placed, plain
 
 __all__ = [
     "NEUTRAL",
@@ -297,6 +297,7 @@ def settled(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> Any:
     """
     effective = _effective(encode_kwargs)
     if isinstance(model, ModelMeta):
+        model = placed(model)
         if not effective:
             return model
         model = note(model.load_model())

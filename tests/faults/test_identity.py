@@ -22,7 +22,9 @@ from patent_mteb.data import sources
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments import run, sweep
 from patent_mteb.models import Hybrid, Passages, Truncated, bm25, load, stored
+from patent_mteb.models.loading import find_meta
 from patent_mteb.models.robustness import with_settings
+from patent_mteb.report.collect import collect
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.store import settings
 
@@ -451,6 +453,46 @@ class TestCheckpoints:
             shutil.copytree(folder, place)
             revisions.append(load(self.NAME, device="cpu").mteb_model_meta.revision)
         assert len(set(revisions)) == 2 and all(revision.startswith("local-") for revision in revisions)
+
+    @pytest.fixture
+    def copy(self, monkeypatch, tmp_path, weights):
+        """Puts one of two checkpoints where PATENT_MTEB_MODELS, set after the import, has the model."""
+        monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path / "models"))
+        place = tmp_path / "models" / self.NAME
+
+        def put(number):
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.copytree(weights[number], place)
+            return f"local-{identity.content_revision(place)}"
+
+        return put
+
+    def test_a_copy_that_is_put_there_after_the_import_is_filed_as_what_it_is(self, copy, hub, monkeypatch, tmp_path):
+        """The metadata of a model that is not loaded yet: mteb's registry holds it from the import on."""
+        monkeypatch.setenv("PATENT_MTEB_MODELS", str(tmp_path / "models"))
+        meta, found = mteb.get_model_meta(self.NAME), {}
+        for number in (0, 1):
+            revision = copy(number)
+            assert stored(meta, tmp_path / "store").mteb_model_meta.revision == revision
+            found[revision] = scored(meta, tmp_path / "results")
+            assert list((tmp_path / "results").rglob(f"{revision}/{TASK}.json"))
+        assert len(set(found.values())) == 2
+        mteb.evaluate(meta, mteb.get_task(TASK), cache=ResultCache(tmp_path / "results"), co2_tracker=False, show_progress_bar=False)
+        assert set(collect(tmp_path / "results").results["revision"]) == set(found), "mteb's own command has files that contradict themselves"
+        monkeypatch.delenv("PATENT_MTEB_MODELS")
+        assert stored(meta, tmp_path / "store").mteb_model_meta.revision == "c" * 40
+
+    def test_files_that_are_exchanged_before_they_are_loaded_are_noticed(self, copy, checkpoint, tmp_path):
+        first = copy(0)
+        kept = stored(mteb.get_model_meta(self.NAME), tmp_path / "store")
+        assert kept.mteb_model_meta.revision == first
+        copy(1)
+        with pytest.raises(ModelError, match=f"files were changed before they were loaded, they are local-.* and not {first}"):
+            _ = kept.model
+        folder = shutil.copytree(checkpoint, tmp_path / "mine")
+        meta = find_meta(str(folder))
+        (folder / "more.txt").write_text("x")
+        assert meta.load_model(device="cpu").mteb_model_meta.revision == identity.content_revision(folder) != meta.revision
 
     def test_a_revision_of_a_directory_is_refused(self, checkpoint):
         with pytest.raises(ModelError, match="has no revision"):
