@@ -96,6 +96,9 @@ def _tasks(args: argparse.Namespace) -> list[AbsTask]:
     """
     import mteb
 
+    import patent_mteb
+
+    patent_mteb.register()  # PATENT_MTEB_DATA may have changed since mteb was imported
     filters = {name: getattr(args, name) for name in _FILTERS}
     try:
         if args.benchmarks:
