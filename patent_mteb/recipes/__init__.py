@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import logging
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,39 +24,13 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import replacing_folders, write_json
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes import dataset
+from patent_mteb.recipes.log import BuildLog, Step
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
 
 __all__ = ["RECIPES", "BuildLog", "Setting", "Step", "check_settings", "find", "run", "settings", "source_file"]
 
-logger = logging.getLogger(__name__)
-
 RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")
 """Modules of this package that make a benchmark, by name."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of a recipe: how many rows went in, how many came out, and why they differ."""
-
-    name: str
-    rows_in: int
-    rows_out: int
-    note: str = ""
-
-
-@dataclass
-class BuildLog:
-    """What a recipe did, step by step, and the files it wrote (relative to the root, sorted)."""
-
-    benchmark: str
-    steps: list[Step] = field(default_factory=list)
-    files: list[str] = field(default_factory=list)
-    deviations: list[str] = field(default_factory=list)
-
-    def step(self, name: str, rows_in: int, rows_out: int, note: str = "") -> None:
-        """Record a step and log it."""
-        self.steps.append(Step(name, rows_in, rows_out, note))
-        logger.info("%s: %s: %d -> %d%s", self.benchmark, name, rows_in, rows_out, f" ({note})" if note else "")
 
 
 def _module_name(recipe: str) -> str:

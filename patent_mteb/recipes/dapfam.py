@@ -25,8 +25,8 @@ from patent_mteb.files import write_parquet
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
+from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.parameters import Count, Positive
 
 __all__ = ["DATA_SET", "SAMPLE", "FamilyRecord", "Params", "build", "consolidate"]

@@ -42,6 +42,11 @@ class FamilyGraph:
         return self.cites.get(family, _NONE) | self.cited_by.get(family, _NONE)
 
     @property
+    def left_out(self) -> str:
+        """What became no edge, in words."""
+        return f"{self.n_unknown} name an unknown publication, {self.n_self} families cite themselves"
+
+    @property
     def n_pairs(self) -> int:
         """Pairs of families with an edge in either direction."""
         return self.n_edges - sum(citing in self.cites.get(family, _NONE) for citing, cited in self.cites.items() for family in cited) // 2

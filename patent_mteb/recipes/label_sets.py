@@ -6,7 +6,6 @@ nothing in it would show why. Whoever wrote the file can mend it, so it is refus
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import pyarrow as pa
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
 
-__all__ = ["SPLITS", "Labelled", "label_names", "label_word", "read_labels", "read_taxonomy", "refuse_straddling"]
+__all__ = ["SPLITS", "Labelled", "label_names", "read_labels", "read_taxonomy", "refuse_straddling"]
 
 SPLITS = ("train", "validation", "test")
 
@@ -67,17 +66,6 @@ def label_names(folder: Path) -> list[str]:
         ['Conventional', 'ConventionalEnvironment']
     """
     return sorted(path.stem for path in (folder / "labels").glob("*.parquet"))
-
-
-def label_word(name: str) -> str:
-    """The name of a label set as a part of a task's name.
-
-    Example:
-        >>> from patent_mteb.recipes.label_sets import label_word
-        >>> label_word("digital twins"), label_word("EmergingVision")
-        ('DigitalTwins', 'EmergingVision')
-    """
-    return "".join(word[:1].upper() + word[1:] for word in re.findall(r"[^\W_]+", name))
 
 
 def read_taxonomy(folder: Path) -> dict[str, list[str]]:

@@ -27,7 +27,7 @@ from patent_mteb.files import write_jsonl, write_text
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import Citation, Description, Patent
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes import BuildLog
+from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.parameters import Count, Positive, Share
 from patent_mteb.recipes.patentmap_content import GAINS, letter
 from patent_mteb.recipes.patentmap_ipc import FILES, write_labelled

@@ -41,9 +41,10 @@ from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.summaries import Summariser, SummaryCache, summarise
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.beir import write_beir
+from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.parameters import Count, Positive
+from patent_mteb.recipes.sampling import shares
 
 __all__ = [
     "ADVANTAGE_PATTERNS",
@@ -332,25 +333,6 @@ def _eligible(family: _Family, linked: Mapping[str, set[str]], params: Params) -
         and len(linked) >= params.min_relevant
         and any("xy" in degrees for degrees in linked.values())
     )
-
-
-def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, ...], int]:
-    """Divide ``total`` draws among groups: one each as far as they go (the largest first), the rest in proportion to what is left
-    of each group, by largest remainders; no group gets more than it has."""
-    order = sorted(sizes, key=lambda group: (-sizes[group], group))
-    total = min(total, sum(sizes.values()))
-    given = {group: int(rank < total) for rank, group in enumerate(order)}
-    rest = total - sum(given.values())
-    left = {group: sizes[group] - given[group] for group in order}
-    everything = sum(left.values())
-    if rest > 0:
-        exact = {group: rest * left[group] / everything for group in order}
-        for group in order:
-            given[group] += int(exact[group])
-        by_remainder = sorted(order, key=lambda group: (int(exact[group]) - exact[group], -sizes[group], group))
-        for group in by_remainder[: total - sum(given.values())]:
-            given[group] += 1
-    return given
 
 
 def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:

@@ -6,8 +6,12 @@ The data set is unreleased, so the directory is ours: the BEIR folder of :mod:`p
   (codes of the document, as written), ``coarse`` (the coarse label of each taxonomy row, repetitions included), ``split``;
 * ``views.parquet``: ``_id`` and one column for each text view (Table 1 and the five query sections of §3.4);
 * ``fields.parquet``: ``_id`` and the ten fields of the classification texts (§3.6);
-* ``labels/<Set>.parquet``: ``_id``, ``split``, ``labels`` for each of the five label sets (Table 2), and ``labels/taxonomy.json``,
-  the labels that each set may use.
+* ``labels/<Set>.parquet``: ``_id``, ``split``, ``labels`` for each label set (:mod:`patent_mteb.recipes.landscapes`; the paper's five,
+  Table 2), and ``labels/taxonomy.json``, the labels that each set may use.
+
+Without a citation between two families there is no corpus, query, judgement or view, without a label no fields and no label set; views
+and fields of DWPI are there if a document has text of DWPI. What is not there, and which views are empty for how many documents, is a step
+of the log.
 
 Readings where the paper is silent: citations are edges between families, and every remaining document of a citing family is
 a query for which every remaining document of a cited family is relevant; of documents of one family with identical title,
@@ -19,9 +23,10 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
@@ -30,13 +35,30 @@ from patent_mteb.files import write_parquet, write_text
 from patent_mteb.patents import views
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes import BuildLog
-from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows, write_beir
+from patent_mteb.recipes.beir import write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
-from patent_mteb.recipes.label_sets import SPLITS, read_labels, read_taxonomy, refuse_straddling
-from patent_mteb.recipes.parameters import Share
+from patent_mteb.recipes.label_sets import SPLITS
+from patent_mteb.recipes.landscapes import LABEL_SETS, LabelSet, label_sets
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.needs import FIELDS, Filter, Funnel, Need
+from patent_mteb.recipes.parameters import Positive, Share
+from patent_mteb.recipes.sampling import some_queries, stratum
+from patent_mteb.recipes.wipo_at_check import check
 
-__all__ = ["DWPI_FIELDS", "LABEL_SETS", "NAME", "PUBLIC_FIELDS", "SAMPLE", "SPLITS", "VIEWS", "LabelSet", "Params", "build", "check"]
+__all__ = [
+    "DWPI_FIELDS",
+    "LABEL_SETS",
+    "NAME",
+    "NEEDS",
+    "PUBLIC_FIELDS",
+    "SAMPLE",
+    "SPLITS",
+    "VIEWS",
+    "LabelSet",
+    "Params",
+    "build",
+    "check",
+]
 
 NAME = "WIPO-AT"
 VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
@@ -49,31 +71,20 @@ DWPI_FIELDS = (
     "dwpi_technology_focus",
 )
 PUBLIC_FIELDS = ("claim1", "abstract", "title", "keywords")
+_PUBLIC_VIEWS = {name: name.capitalize() for name in PUBLIC_FIELDS}
 
 
-@dataclass(frozen=True)
-class LabelSet:
-    """One of the five label sets (Table 2): coarse labels of a landscape, or the fine labels under one coarse category."""
-
-    name: str
-    landscape: str
-    coarse: str = ""
-
-    def labels(self, patent: Patent) -> list[str]:
-        """The set's labels of a patent, distinct and sorted; empty if the patent is not in the set."""
-        rows = [label for label in patent.labels if label.landscape == self.landscape]
-        if self.coarse:
-            return sorted({label.fine for label in rows if label.coarse == self.coarse and label.fine})
-        return sorted({label.coarse for label in rows})
-
-
-LABEL_SETS = (
-    LabelSet("Emerging", "Emerging"),
-    LabelSet("Conventional", "Conventional"),
-    LabelSet("EmergingVision", "Emerging", "Vision"),
-    LabelSet("EmergingMobility", "Emerging", "Mobility"),
-    LabelSet("ConventionalEnvironment", "Conventional", "Environment"),
+NEEDS = (
+    Need("title", "TA, TAC"),
+    Need("abstract", "TA, TAC, Abstract"),
+    Need("claims", "TAC, Claim1, Claims"),
+    Need("citations", "retrieval"),
+    Need("labels", "classification and clustering; IN and OUT"),
+    Need("ipc", "IN and OUT where a document has no label"),
+    Need("expert", "DWPIFull, DWPITA; classification and clustering .DWPIOnly"),
+    Need("keywords", "DWPIFull; texts of classification and clustering"),
 )
+"""What is made of which field; a document without one stays, its text is empty."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +95,10 @@ class Params:
         seed: seed of the split.
         train: share of the families in the training split.
         validation: share of the families in the validation split; the rest is the test split.
-        allow_empty_views: accept documents for which a view has no text (counted) instead of stopping with their numbers.
+        require: texts that a document must have; documents without one of them are left out; none: all stay.
+        queries: most queries, stratified by year and IPC section; None: every document of a family that cites another.
+        fine_documents: least number of documents of a set of fine labels, in landscapes other than the paper's.
+        strict_views: stop where a view has no text for a document, which otherwise is counted.
 
     Raises:
         ValueError: the two shares are more than one together.
@@ -93,7 +107,10 @@ class Params:
     seed: int = 42
     train: Share = 0.8
     validation: Share = 0.1
-    allow_empty_views: bool = False
+    require: tuple[Literal["title", "abstract", "claims"], ...] = ()
+    queries: Positive | None = None
+    fine_documents: Positive = 50
+    strict_views: bool = False
 
     def __post_init__(self) -> None:
         if self.train + self.validation > 1 + 1e-9:
@@ -107,7 +124,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     """Write ``root/WIPO-AT``.
 
     Raises:
-        DataError: no citation within the corpus, or the quality check of step 0.9 found what it lists.
+        DataError: neither a citation within the corpus nor a label, or the quality check of step 0.9 found what it lists.
 
     Example:
         >>> from pathlib import Path
@@ -125,38 +142,74 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
     master = [clean_patent(patent) for patent in sorted(patents, key=_age)]
     log.step("0.2-0.3 patent master", len(patents), len(master))
+    if params.require:
+        filters = [Filter.having(name, FIELDS[name]) for name in params.require]
+        master = list(Funnel(log, "documents", "0.3b ")({patent.publication_number: patent for patent in master}, filters).values())
 
     n_labels = sum(len(patent.labels) for patent in master)
     log.step("0.4 label extraction", len(master), n_labels, f"{sum(not patent.labels for patent in master)} without label")
 
     graph = family_graph(citations, family_of)
-    log.step("0.5 citation graph", len(citations), graph.n_edges, "directed edges between families of the corpus")
+    log.step("0.5 citation graph", len(citations), graph.n_edges, f"directed edges between families of the corpus; {graph.left_out}")
 
     documents = _without_duplicates(master)
     log.step("0.6 deduplication", len(master), len(documents), "identical text within a family")
 
     split = _split(documents, params)
-    log.step("0.7 split", len(set(family_of.values())), len(split), "families, disjoint")
-
-    views_table, left_out = _view_table(documents)
-    log.step("0.8 text views", len(documents), views_table.num_rows, f"left out as empty everywhere: {', '.join(left_out) or 'none'}")
+    log.step("0.7 split", len({patent.family_id for patent in master}), len(split), "families, disjoint")
 
     qrels = _qrels(documents, graph)
-    if not qrels:
-        raise DataError("no citation connects two families of the corpus", path=root, remedy="add citations between your patents")
-    tac = dict(zip(views_table["_id"].to_pylist(), views_table["TAC"].to_pylist(), strict=True))
-    corpus = {patent.publication_number: (patent.title, _text(patent)) for patent in documents}
-    files = write_beir(folder, corpus, {query: tac[query] for query in qrels}, qrels, _metadata(documents, split), views_table)
-    log.step("0.8 qrels", graph.n_edges, sum(map(len, qrels.values())), f"{len(qrels)} queries")
+    sets = label_sets(documents, params.fine_documents, log)
+    if not qrels and not sets:
+        raise DataError(
+            f"no citation connects two families of the corpus ({len(citations)} citations: {graph.left_out}), and no document has a label",
+            remedy="add citations between your patents, match those you have otherwise (match=kind or match=family), or add labels",
+        )
+    metadata = _metadata(documents, split)
+    if qrels:
+        files = _write_retrieval(folder, documents, qrels, metadata, params, log)
+    else:
+        log.step("0.8 qrels", graph.n_edges, 0, "no citation connects two families: no tables for retrieval")
+        files = [folder / "metadata.parquet"]
+        write_parquet(files[0], metadata)
+    files += _write_labels(folder, sets, documents, split, log)
 
-    files.append(folder / "fields.parquet")
-    write_parquet(files[-1], _fields(documents))
-    files += _write_labels(folder / "labels", documents, split, log)
-
-    check(folder, allow_empty_views=params.allow_empty_views)
-    log.step("0.9 quality assurance", len(documents), len(documents), "splits disjoint, labels covered, corpus and queries aligned")
+    found = check(folder, strict_views=params.strict_views)
+    notes = ["splits disjoint, labels covered, corpus and queries aligned", *(f"{number} {what}" for what, number in found.items())]
+    log.step("0.9 quality assurance", len(documents), len(documents), "; ".join(notes))
     log.files = sorted(path.relative_to(root).as_posix() for path in files)
     return log
+
+
+def _write_retrieval(
+    folder: Path, documents: Sequence[Patent], qrels: dict[str, dict[str, int]], metadata: pa.Table, params: Params, log: BuildLog
+) -> list[Path]:
+    """Write corpus, queries, judgements and views; return the files."""
+    asking = some_queries(
+        {one.publication_number: stratum(one) for one in documents if one.publication_number in qrels}, params.queries, params.seed, log
+    )
+    chosen = set(asking)
+    qrels = {query: relevant for query, relevant in qrels.items() if query in chosen}
+    views_table, left_out = _view_table(documents)
+    log.step("0.8 text views", len(documents), views_table.num_rows, f"left out: {', '.join(left_out) or 'none'}")
+    _log_empty_views(views_table, qrels, log)
+    tac = dict(zip(views_table["_id"].to_pylist(), views_table["TAC"].to_pylist(), strict=True))
+    corpus = {patent.publication_number: (patent.title, _text(patent)) for patent in documents}
+    files = write_beir(folder, corpus, {query: tac[query] for query in qrels}, qrels, metadata, views_table)
+    n_relevant = len({document for relevant in qrels.values() for document in relevant})
+    log.step("0.8 qrels", len(documents), sum(map(len, qrels.values())), f"{len(qrels)} queries, {n_relevant} relevant documents")
+    return files
+
+
+def _log_empty_views(table: pa.Table, queries: Collection[str], log: BuildLog) -> None:
+    """A step for each view that some document lacks."""
+    keys = table["_id"].to_pylist()
+    for name in table.column_names[1:]:
+        empty = [key for key, text in zip(keys, table[name].to_pylist(), strict=True) if not text]
+        if empty:
+            asking = sum(key in queries for key in empty)
+            note = f"{len(empty)} documents without text, {asking} of them queries, first '{empty[0]}'"
+            log.step(f"0.8 view {name}", len(keys), len(keys) - len(empty), note)
 
 
 def _age(patent: Patent) -> tuple[str, str]:
@@ -219,16 +272,25 @@ def _text(patent: Patent) -> str:
     return views.join_sections(views.VIEWS[name](patent) for name in ("Abstract", "Claims"))
 
 
+def _has_expert_text(documents: Sequence[Patent]) -> bool:
+    return any(map(FIELDS["expert"], documents))
+
+
 def _view_table(documents: Sequence[Patent]) -> tuple[pa.Table, list[str]]:
-    """The table of the text views, and the names of the views that no document has."""
+    """The table of the text views, and the views that no document has, with the reason."""
     columns: dict[str, list[str]] = {"_id": [patent.publication_number for patent in documents]}
+    with_expert = _has_expert_text(documents)
     left_out = []
     for name in VIEWS:
         texts = [views.VIEWS[name](patent) for patent in documents]
-        if name == "TAC" or any(texts):
+        if name.startswith("DWPI") and not with_expert:
+            left_out.append(f"{name} (no document has text of DWPI)")
+        elif name == "TAC" or any(texts):
             columns[name] = texts
         else:
-            left_out.append(name)
+            left_out.append(f"{name} (no document has it)")
+    if "Claims" not in columns:
+        left_out.append("claims in TAC, which is title and abstract here")
     return pa.table(columns), left_out
 
 
@@ -246,85 +308,42 @@ def _metadata(documents: Sequence[Patent], split: dict[str, str]) -> pa.Table:
     )
 
 
-def _fields(documents: Sequence[Patent]) -> pa.Table:
+def _fields(documents: Sequence[Patent], names: Sequence[str] = (*DWPI_FIELDS, *PUBLIC_FIELDS)) -> pa.Table:
+    """The table of some fields of the classification texts."""
     columns: dict[str, list[str]] = {"_id": [patent.publication_number for patent in documents]}
-    for name in DWPI_FIELDS:
-        columns[name] = [getattr(patent.expert, name.removeprefix("dwpi_")) for patent in documents]
-    for name, view in zip(PUBLIC_FIELDS, ("Claim1", "Abstract", "Title", "Keywords"), strict=True):
-        columns[name] = [views.VIEWS[view](patent) for patent in documents]
+    for name in names:
+        view = _PUBLIC_VIEWS.get(name)
+        columns[name] = [views.VIEWS[view](patent) if view else getattr(patent.expert, name.removeprefix("dwpi_")) for patent in documents]
     return pa.table(columns)
 
 
-def _write_labels(folder: Path, documents: Sequence[Patent], split: dict[str, str], log: BuildLog) -> list[Path]:
-    """Write the tables of the label sets that have documents, and the taxonomy; return the files."""
-    files = []
+def _write_labels(folder: Path, sets: Sequence[LabelSet], documents: Sequence[Patent], split: dict[str, str], log: BuildLog) -> list[Path]:
+    """Write the fields, the tables of the label sets and the taxonomy, nothing if there is no set; return the files."""
     taxonomy: dict[str, list[str]] = {}
-    for label_set in LABEL_SETS:
+    tables: dict[str, pa.Table] = {}
+    for label_set in sets:
         rows = [(patent.publication_number, split[patent.family_id], label_set.labels(patent)) for patent in documents]
         rows = [row for row in rows if row[2]]
-        log.step(f"0.8b labels {label_set.name}", len(documents), len(rows))
+        log.step(f"0.8b labels {label_set.name}", len(documents), len(rows), _split_note([row[1] for row in rows]))
         if not rows:
             continue
         taxonomy[label_set.name] = sorted({label for _, _, labels in rows for label in labels})
         ids, splits, labels = (list(column) for column in zip(*rows, strict=True))
-        files.append(folder / f"{label_set.name}.parquet")
-        write_parquet(files[-1], pa.table({"_id": ids, "split": splits, "labels": pa.array(labels, pa.list_(pa.string()))}))
-    files.append(write_text(folder / "taxonomy.json", json.dumps(taxonomy, indent=1, ensure_ascii=False) + "\n"))
-    return files
+        tables[label_set.name] = pa.table({"_id": ids, "split": splits, "labels": pa.array(labels, pa.list_(pa.string()))})
+    if not tables:
+        log.step("0.8b labels", len(documents), 0, "no document has a label: no tables for classification and clustering")
+        return []
+    names = (*DWPI_FIELDS, *PUBLIC_FIELDS) if _has_expert_text(documents) else PUBLIC_FIELDS
+    if names == PUBLIC_FIELDS:
+        log.step("0.8b fields of DWPI", len(documents), 0, "no document has text of DWPI: no fields of DWPI")
+    tables_of = {folder / "fields.parquet": _fields(documents, names)}
+    tables_of |= {folder / "labels" / f"{name}.parquet": table for name, table in tables.items()}
+    for path, table in tables_of.items():
+        write_parquet(path, table)
+    return [*tables_of, write_text(folder / "labels" / "taxonomy.json", json.dumps(taxonomy, indent=1, ensure_ascii=False) + "\n")]
 
 
-def check(folder: Path, allow_empty_views: bool = False) -> dict[str, int]:
-    """Quality assurance (step 0.9) of a directory, whoever wrote it.
-
-    Returns:
-        what was found odd but usable, with counts.
-
-    Raises:
-        DataError: a family or document that straddles splits, a label outside the taxonomy, a judgement of an unknown document,
-            an empty view; names the offender.
-
-    Example:
-        >>> from patent_mteb.data.sources import sample_root
-        >>> from patent_mteb.recipes.wipo_at import NAME, check
-        >>> check(sample_root("wipo_at") / NAME)
-        {}
-    """
-    tables = read_beir(folder)
-    rows, odd = metadata_rows(folder, tables)
-    counts = tables.counts | odd
-    families = {key: row.get("family_id") or "" for key, row in rows.items()}
-    refuse_straddling({key: row["split"] for key, row in rows.items() if row.get("split")}, families, folder / "metadata.parquet")
-    for name in tables.views:
-        filled = {key: bool(text.strip()) for key, text in view_rows(folder, name)}
-        empty = [key for key, found in filled.items() if not found]
-        if empty and not allow_empty_views:
-            raise DataError(
-                f"view {name} is empty for {len(empty)} of {len(filled)} rows, first for '{empty[0]}'",
-                path=folder / "views.parquet",
-                remedy="complete the texts, leave the documents out, or allow empty views",
-            )
-        if empty:
-            counts[f"rows of view {name} without text"] = len(empty)
-    if other := _not_tac(folder, tables):
-        counts[f"of {len(tables.queries)} queries have another text in queries.jsonl (which TAC tasks read) than their TAC view"] = other
-    return counts | _check_labels(folder, set(tables.corpus), families)
-
-
-def _not_tac(folder: Path, tables: BeirFolder) -> int:
-    """Queries whose text is not title, abstract and claims, by views.parquet or else by corpus.jsonl; white space apart."""
-    texts = {key: views.join_sections(parts) for key, parts in tables.corpus.items() if key in tables.queries}
-    if "TAC" in tables.views:
-        texts |= {key: text for key, text in view_rows(folder, "TAC") if key in tables.queries}
-    return sum((texts.get(key) or text).split() != text.split() for key, text in tables.queries.items())
-
-
-def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for name in read_taxonomy(folder):
-        rows = read_labels(folder, name, families)
-        seen = {split: {label for row in rows if row.split == split for label in row.labels} for split in SPLITS}
-        if strangers := sum(row.key not in known for row in rows):
-            counts[f"documents of {name} that are not in corpus.jsonl"] = strangers
-        if untrained := (seen["test"] | seen["validation"]) - seen["train"]:
-            counts[f"labels of {name} without a training example"] = len(untrained)
-    return counts
+def _split_note(splits: Sequence[str]) -> str:
+    sizes = {name: splits.count(name) for name in SPLITS}
+    counts = ", ".join(f"{name} {number}" for name, number in sizes.items())
+    return counts if not splits or all(sizes.values()) else f"{counts}: a split is empty, set train=0.5 and validation=0.2"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from patent_mteb import files
 from patent_mteb.data.sources import Source
-from patent_mteb.errors import DataError, check_columns
+from patent_mteb.errors import DataError, NotThereError, check_columns
 from patent_mteb.patents import views
 from patent_mteb.recipes.label_sets import SPLITS, read_labels
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS
@@ -31,8 +31,11 @@ class LabelledTexts:
 
 
 @lru_cache(maxsize=2)
-def _fields(path: Path, revision: str) -> dict[str, dict[str, str]]:
-    return files.table_rows(files.read_keyed(path, dict.fromkeys(_FIELDS, pa.string())))
+def _fields(path: Path, revision: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+    """The fields of the table, among which those of DWPI may be missing, and its rows."""
+    there = files.column_names(path)
+    names = tuple(name for name in _FIELDS if name in there or name in PUBLIC_FIELDS)
+    return names, files.table_rows(files.read_keyed(path, dict.fromkeys(names, pa.string())))
 
 
 @lru_cache(maxsize=2)
@@ -65,7 +68,12 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
     path = source.path(f"labels/{label_set}.parquet")
     families = _families(source.path("metadata.parquet"), source.revision)
     rows = read_labels(source.path(), label_set, families)
-    fields_of = _fields(source.path("fields.parquet"), source.revision)
+    known, fields_of = _fields(source.path("fields.parquet"), source.revision)
+    wanted = [name for name in fields if name in known]
+    if not wanted:
+        raise NotThereError(
+            f"no column of {', '.join(fields)}", path=source.path("fields.parquet"), remedy="add text of DWPI, or leave out the task"
+        )
     texts: dict[str, list[str]] = {split: [] for split in SPLITS}
     labels: dict[str, list[list[str]]] = {split: [] for split in SPLITS}
     homes: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -73,21 +81,22 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
         found = fields_of.get(row.key)
         if found is None:
             raise DataError(f"document '{row.key}' has no row in fields.parquet", path=path, row=number, remedy="add the row")
-        words = tuple(found[name] or "" for name in _FIELDS)
+        words = tuple(found[name] or "" for name in known)
         twin, its = homes.setdefault(words, (row.key, row.split))
         if its != row.split and any(words):
             problem = f"document '{row.key}' of the {row.split} split has the very text of '{twin}' of the {its} split"
             raise DataError(problem, path=path, row=number, remedy="assign both to one split, or delete one")
-        texts[row.split].append(views.join_sections([found[name] or "" for name in fields]))
+        texts[row.split].append(views.join_sections([found[name] or "" for name in wanted]))
         labels[row.split].append(row.labels)
     empty = sum(not text for part in texts.values() for text in part)
     if empty == len(rows) > 0:
-        raise DataError(f"no document has text in {', '.join(fields)}", path=source.path("fields.parquet"), remedy="fill these columns")
+        raise DataError(f"no document has text in {', '.join(wanted)}", path=source.path("fields.parquet"), remedy="fill these columns")
     without = sum(not families.get(row.key) for row in rows)
     say(
         path,
         {
-            f"of {len(rows)} documents have no text in {', '.join(fields)}": empty,
+            f"of {len(rows)} documents have no text in {', '.join(wanted)}": empty,
+            f"of {len(fields)} fields are not in fields.parquet: no text of DWPI": len(fields) - len(wanted),
             f"of {len(rows)} documents have no family_id: their families may stand in two splits": without,
         },
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.dataset import FileRecord
-from patent_mteb.recipes.label_sets import label_word
+from patent_mteb.recipes.landscapes import camel_case
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, LabelSet, check
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -99,7 +99,7 @@ FACTS = Facts(
     replaced=("WIPOAT", "WIPO-AT", "Patent"),
     subject="assistive-technology ",
     known_by=("corpus.jsonl", "qrels", "labels"),
-    check=partial(check, allow_empty_views=True),
+    check=check,
 )
 
 HEADLINE = Cell("TAC", "TAC")
@@ -130,16 +130,25 @@ def read_folder(folder: Path, revision: str) -> Folder:
     """Read the benchmark's directory; ``revision`` keeps two states of one directory apart."""
     tables = beir.read_beir(folder)
     rows, counts = beir.metadata_rows(folder, tables)
-    say(folder, counts)
+    documents = tables.corpus.joined()
+    say(folder, counts | _without_claims(folder, tables.views, documents))
     parts, unformed = _slices(tables, rows)
     return Folder(
         tables,
-        tables.corpus.joined(),
+        documents,
         slices.own_family({key: row.get("family_id") or "" for key, row in rows.items()}, tables.queries, tables.corpus),
         parts,
         unformed,
         {key: list(row.get("ipc") or ()) for key, row in rows.items()},
     )
+
+
+def _without_claims(folder: Path, names: Collection[str], documents: Texts) -> dict[str, int]:
+    """The number of documents where none has claims, so that what is called TAC is title and abstract."""
+    if "TA" not in names or {"Claims", "Claim1"} & set(names):
+        return {}
+    alike = all(documents.get(key, text) == text for key, text in beir.view_rows(folder, "TA"))
+    return {"documents, of which none has claims: TAC, the headline's text, is title and abstract": len(documents) if alike else 0}
 
 
 def _slices(tables: beir.BeirFolder, rows: dict[str, dict[str, Any]]) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
@@ -153,7 +162,10 @@ def _slices(tables: beir.BeirFolder, rows: dict[str, dict[str, Any]]) -> tuple[d
         if dropped:
             unformed["in/out for part of the judgements"] = f"{dropped} pairs have a side without coarse label and IPC code"
     else:
-        unformed["in, out"] = "no document has a coarse label or an IPC code in metadata.parquet"
+        known = sum(map(bool, domains.values()))
+        unformed["in, out"] = (
+            f"no judged pair has a coarse label or an IPC code on both sides in metadata.parquet ({known} of {len(rows)} rows have one)"
+        )
     groups = slices.by_query(positive, lambda query: slices.jurisdiction_group(rows.get(query, {}).get("jurisdiction") or ""))
     if groups:
         parts |= {f"jurisdiction_{name}": groups[name] for name in slices.JURISDICTION_GROUPS if name in groups}
@@ -277,7 +289,7 @@ _LABEL_KINDS: dict[str, tuple[type[LabelTask], str, str]] = {
 
 
 def _label_task_name(label_set: str, kind: str, suffix: str) -> str:
-    return f"WIPOAT{label_word(label_set)}{kind.removeprefix('Multilabel')}{suffix}"
+    return f"WIPOAT{camel_case(label_set)}{kind.removeprefix('Multilabel')}{suffix}"
 
 
 def _label_tasks(kind: str) -> tuple[type[LabelTask], ...]:

@@ -157,7 +157,7 @@ def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
     write_patents(tmp_path / "patents.jsonl", patents)
     write_citations(tmp_path / "citations.parquet", citations)
     inputs = (str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.parquet"), str(tmp_path / "root"))
-    assert cli.main(["build", "wipo_at", *inputs, "--set", "seed=7", "--set", "allow_empty_views=true"]) == 0
+    assert cli.main(["build", "wipo_at", *inputs, "--set", "seed=7", "--set", "strict_views=false"]) == 0
     assert "0.9 quality assurance" in capsys.readouterr().out
     assert cli.main(["build", "wipo_at", *inputs, "--set", "sead=7"]) == 2
     assert "has no setting 'sead'" in capsys.readouterr().err

@@ -44,7 +44,7 @@ def read(recipe, *assignments):
         ("patentmap", "query_last_year=2020", 2020),
         ("sophia", "first_year=None", None),
         ("sophia", "allow_missing_summaries=True", True),
-        ("wipo_at", "allow_empty_views=false", False),
+        ("wipo_at", "strict_views=false", False),
         ("wipo_at", "train=0.5", 0.5),
         ("dapfam", "earliest_claim=1999-12-31", dt.date(1999, 12, 31)),
     ],
@@ -73,6 +73,8 @@ def some_values(annotation, rng):
         kinds = typing.get_args(annotation)
         sizes = range(4) if kinds[-1] is Ellipsis else [len(kinds)]
         return [tuple(rng.choice([*filter(written, some_values(kinds[0], rng))]) for _ in range(size)) for size in sizes]
+    if typing.get_origin(annotation) is Literal:
+        return list(typing.get_args(annotation))
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return [None, *some_values(typing.get_args(annotation)[0], rng)]
     return {
@@ -117,7 +119,7 @@ BAD = {
     ("patentmap", "queries=0"): "integer of at least 1",
     ("dapfam", "negatives=-1"): "integer of at least 0",
     ("dapfam", "seed="): "integer",
-    ("wipo_at", "allow_empty_views=maybe"): "true or false",
+    ("wipo_at", "strict_views=maybe"): "true or false",
     ("wipo_at", "train=inf"): "number from 0 to 1",
 }
 

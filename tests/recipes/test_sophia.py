@@ -17,7 +17,7 @@ from patent_mteb.patents.records import Citation, MachineSummaries, Patent
 from patent_mteb.patents.summaries import KINDS, SummaryError
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
-from patent_mteb.recipes.sophia import REPRESENTATIONS, Params, advantages_and_disadvantages, build, object_of_invention, shares
+from patent_mteb.recipes.sophia import REPRESENTATIONS, Params, advantages_and_disadvantages, build, object_of_invention
 
 
 @pytest.mark.parametrize(
@@ -161,13 +161,6 @@ def test_years_are_even_and_strata_proportional(tmp_path):
     late = files.table_rows(beir.read_beir(tmp_path / "late" / "Sophia").metadata)
     queries = beir.read_beir(tmp_path / "late" / "Sophia").queries
     assert {late[query]["publication_year"] for query in queries} == {2024} and len(queries) == 24
-
-
-def test_shares_by_hand():
-    sizes = {("a",): 50, ("b",): 30, ("c",): 1, ("d",): 19}
-    assert shares(sizes, 10) == {("a",): 4, ("b",): 3, ("c",): 1, ("d",): 2}
-    assert shares(sizes, 2) == {("a",): 1, ("b",): 1, ("c",): 0, ("d",): 0}
-    assert shares(sizes, 1000) == sizes
 
 
 def test_corpus_has_every_relevant_document_and_its_size(tmp_path):

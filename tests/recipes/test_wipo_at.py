@@ -1,17 +1,22 @@
 """The nine steps of the WIPO-AT recipe on a hand-made world of ten publications, and what its quality check catches."""
 
 import json
+import random
+from dataclasses import replace
 
+import mteb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from worlds import TEN_CITATIONS as CITATIONS
 from worlds import TEN_PATENTS as PATENTS
+from worlds import publication
 
 from patent_mteb import sample
+from patent_mteb.data import sources
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed, table_rows
-from patent_mteb.patents.records import Citation, ExpertSummary
+from patent_mteb.patents.records import Citation, ExpertSummary, Label
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import read_beir
 
@@ -133,23 +138,104 @@ def test_quality_check_names_the_offender(tmp_path, breaks, message):
     wipo_at.build(PATENTS, CITATIONS, tmp_path)
     breaks(tmp_path / "WIPO-AT")
     with pytest.raises(DataError, match=message):
-        wipo_at.check(tmp_path / "WIPO-AT")
+        wipo_at.check(tmp_path / "WIPO-AT", strict_views=True)
     if breaks is silent:
-        assert wipo_at.check(tmp_path / "WIPO-AT", allow_empty_views=True)["rows of view Claim1 without text"] == 1
+        assert wipo_at.check(tmp_path / "WIPO-AT")["rows of view Claim1 without text"] == 1
 
 
-def test_patents_without_expert_text_get_no_dwpi_view(tmp_path):
-    from dataclasses import replace
-
-    bare = [replace(one, expert=ExpertSummary()) for one in PATENTS]
-    log = wipo_at.build(bare, CITATIONS, tmp_path)
-    assert read_beir(tmp_path / "WIPO-AT").views == ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull")
-    assert any("DWPITA" in step.note for step in log.steps)
+def step_of(log, name):
+    (found,) = [step for step in log.steps if step.name == name]
+    return found
 
 
-def test_without_a_citation_inside_the_corpus_there_is_nothing_to_build(tmp_path):
-    with pytest.raises(DataError, match="no citation connects two families"):
-        wipo_at.build(PATENTS, [Citation("US1A", "JP1A"), Citation("US1A", "elsewhere")], tmp_path)
+def test_patents_without_expert_text_get_no_view_and_no_field_of_dwpi(tmp_path):
+    """Review §1.4: DWPIFull was made of abstract, title and keywords."""
+    log = wipo_at.build([replace(one, expert=ExpertSummary()) for one in PATENTS], CITATIONS, tmp_path)
+    assert read_beir(tmp_path / "WIPO-AT").views == ("TA", "TAC", "Abstract", "Claim1", "Claims")
+    assert step_of(log, "0.8 text views").note == (
+        "left out: DWPIFull (no document has text of DWPI), DWPITA (no document has text of DWPI)"
+    )
+    assert pq.read_table(tmp_path / "WIPO-AT/fields.parquet").column_names == ["_id", "claim1", "abstract", "title", "keywords"]
+    assert step_of(log, "0.8b fields of DWPI").rows_out == 0
+
+
+def test_empty_views_are_counted_and_only_refused_where_asked(tmp_path):
+    """Review §1.1-3: an empty abstract stopped the build, and nobody saw the counts."""
+    bare = {"US1A": {"abstract": "", "claims": ()}, "RU6A": {"claims": ()}}
+    patents = [replace(one, **bare.get(one.publication_number, {})) for one in PATENTS]
+    log = wipo_at.build(patents, CITATIONS, tmp_path)
+    assert step_of(log, "0.8 view Abstract").note == "1 documents without text, 1 of them queries, first 'US1A'"
+    assert step_of(log, "0.8 view Claim1").note == "2 documents without text, 1 of them queries, first 'RU6A'"
+    assert (step_of(log, "0.8 view Claim1").rows_in, step_of(log, "0.8 view Claim1").rows_out) == (9, 7)
+    assert not [step for step in log.steps if step.name == "0.8 view TAC"]
+    assert "2 rows of view Claim1 without text" in step_of(log, "0.9 quality assurance").note
+    with pytest.raises(DataError, match=r"view Abstract is empty for 1 of 9 rows.*strict_views=false"):
+        wipo_at.build(patents, CITATIONS, tmp_path / "strict", wipo_at.Params(strict_views=True))
+    log = wipo_at.build(patents, CITATIONS, tmp_path / "claims", wipo_at.Params(require=("claims",)))
+    assert [(step.name, step.rows_in, step.rows_out) for step in log.steps if "with claims" in step.name] == [("0.3b with claims", 10, 8)]
+    assert not {"US1A", "RU6A"} & read_beir(tmp_path / "claims" / "WIPO-AT").corpus.keys()
+
+
+def test_without_claims_the_headline_is_title_and_abstract_and_that_is_said(tmp_path, monkeypatch, caplog):
+    """Review §1.5, in the log of the build and, once, in that of the task."""
+    log = wipo_at.build([replace(one, claims=()) for one in PATENTS], CITATIONS, tmp_path)
+    assert "claims in TAC, which is title and abstract here" in step_of(log, "0.8 text views").note
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+    for name in ("PatentCitationRetrieval", "WIPOATTAToTARetrieval"):
+        mteb.get_task(name).load_data()
+    assert caplog.text.count("documents, of which none has claims: TAC, the headline's text, is title and abstract") == 1
+
+
+def test_labels_without_citations(tmp_path, monkeypatch):
+    """Review §3: a landscape of one's own, no citation; its sets come out under its name and load."""
+    rng = random.Random(3)
+    coarse = [f"topic {number}" for number in range(4)]
+    patents = []
+    for number in range(120):
+        label = Label("green energy", coarse[number % 4], f"fine {rng.randrange(3)}" if number % 4 else "")
+        patents.append(replace(publication(f"US{number}A", f"F{number}", labels=(label,)), expert=ExpertSummary()))
+    log = wipo_at.build(patents, [], tmp_path, wipo_at.Params(fine_documents=30))
+    assert log.files == [
+        "WIPO-AT/fields.parquet",
+        "WIPO-AT/labels/GreenEnergy.parquet",
+        *(f"WIPO-AT/labels/GreenEnergyTopic{number}.parquet" for number in (1, 2, 3)),
+        "WIPO-AT/labels/taxonomy.json",
+        "WIPO-AT/metadata.parquet",
+    ]
+    assert step_of(log, "0.8 qrels").note == "no citation connects two families: no tables for retrieval"
+    rows = pq.read_table(tmp_path / "WIPO-AT/labels/GreenEnergyTopic2.parquet").to_pylist()
+    expected = {one.publication_number: [one.labels[0].fine] for one in patents if one.labels[0].coarse == "topic 2"}
+    assert {row["_id"]: row["labels"] for row in rows} == expected
+    counts = ", ".join(f"{split} {sum(row['split'] == split for row in rows)}" for split in wipo_at.SPLITS)
+    assert step_of(log, "0.8b labels GreenEnergyTopic2").note.startswith(counts)
+    assert 0 < sum(row["split"] == "train" for row in rows) < len(rows)
+    assert wipo_at.check(tmp_path / "WIPO-AT") == {}
+    small = wipo_at.build(patents, [], tmp_path / "small")
+    assert step_of(small, "0.8b labels GreenEnergyTopic1").note == "no set: fewer than 50 documents: fine_documents=30 takes it"
+
+
+def test_citations_without_labels(tmp_path):
+    log = wipo_at.build([replace(one, labels=()) for one in PATENTS], CITATIONS, tmp_path)
+    assert step_of(log, "0.8b labels").note == "no document has a label: no tables for classification and clustering"
+    assert not (tmp_path / "WIPO-AT/labels").exists() and not (tmp_path / "WIPO-AT/fields.parquet").exists()
+
+
+def test_with_neither_there_is_nothing_to_build(tmp_path):
+    bare = [replace(one, labels=()) for one in PATENTS]
+    found = r"no citation connects two families of the corpus \(2 citations: 1 name an unknown publication, 1 families cite themselves\)"
+    with pytest.raises(DataError, match=rf"{found}, and no document has a label"):
+        wipo_at.build(bare, [Citation("US1A", "JP1A"), Citation("US1A", "elsewhere")], tmp_path)
+
+
+def test_queries_are_a_stratified_draw_of_all(tmp_path):
+    patents, citations = sample.generate()
+    wipo_at.build(patents, citations, tmp_path / "all")
+    log = wipo_at.build(patents[::-1], citations, tmp_path / "some", wipo_at.Params(queries=100))
+    every, some = (read_beir(tmp_path / name / "WIPO-AT") for name in ("all", "some"))
+    assert len(some.queries) == 100 and some.corpus == every.corpus
+    assert some.qrels == {query: every.qrels[query] for query in some.queries}
+    step = step_of(log, "queries, stratified by year and IPC section")
+    assert (step.rows_in, step.rows_out) == (len(every.queries), 100)
 
 
 def test_the_quality_check_says_where_queries_are_no_tac(tmp_path):

@@ -40,7 +40,7 @@ import pyarrow as pa
 
 from patent_mteb.files import write_parquet
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.recipes import BuildLog
+from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.patenteb.params import PAPER, SAMPLE, Params
 from patent_mteb.recipes.patenteb.tables import COLUMNS, schema, tables
 from patent_mteb.recipes.patenteb.world import domain_relation, make_world

@@ -8,7 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from patent_mteb.recipes.patenteb.world import Row, World, random_key
+from patent_mteb.recipes.patenteb.world import Row, World
+from patent_mteb.recipes.sampling import random_key
 
 __all__ = ["bloom_labels", "bloom_rows", "old_new_rows", "released", "text2ipc3_rows"]
 

@@ -8,7 +8,8 @@ from typing import Literal
 
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Role, remove_fragment
-from patent_mteb.recipes.patenteb.world import Row, World, random_key
+from patent_mteb.recipes.patenteb.world import Row, World
+from patent_mteb.recipes.sampling import random_key
 
 __all__ = ["fragment_rows", "paraphrase_rows"]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 
-from patent_mteb.recipes.patenteb.world import Relation, Row, World, random_key
+from patent_mteb.recipes.patenteb.world import Relation, Row, World
+from patent_mteb.recipes.sampling import random_key
 
 __all__ = ["OBJECTIVES", "retrieval_rows"]
 

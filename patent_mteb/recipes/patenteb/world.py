@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,12 +12,13 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents import ipc
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.views import SEPARATOR, join_sections
-from patent_mteb.recipes import BuildLog
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
+from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.patenteb.params import Params
+from patent_mteb.recipes.sampling import random_key
 
-__all__ = ["CLASS", "COUNT", "Family", "Relation", "Row", "World", "domain_relation", "make_world", "random_key"]
+__all__ = ["CLASS", "COUNT", "Family", "Relation", "Row", "World", "domain_relation", "make_world"]
 
 Relation = Literal["IN", "OUT", "FULL_MIX", "PART_MIX"]
 Row = dict[str, Any]
@@ -44,18 +44,6 @@ def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
     if not first & second:
         return "OUT"
     return "FULL_MIX" if first < second or second < first else "PART_MIX"
-
-
-def random_key(seed: int, *words: str) -> int:
-    """A number of 64 bits that depends on the seed and the words only.
-
-    Example:
-        >>> from patent_mteb.recipes.patenteb.world import random_key
-        >>> random_key(42, "split", "F1") == random_key(42, "split", "F1"), random_key(42, "split", "F2") == random_key(42, "split", "F1")
-        (True, False)
-    """
-    digest = hashlib.blake2b("\0".join((str(seed), *words)).encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big")
 
 
 @dataclass(frozen=True)
