@@ -214,7 +214,9 @@ def enter_instead(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benchmark
         known.pop(name, None)
     _ENTERED.update(tasks=[], benchmarks=[])
     names = [task.metadata.name for task in tasks], [benchmark.name for benchmark in benchmarks]
-    if taken := [name for name, of in ((name, of) for of, those in zip((registry, known), names, strict=True) for name in those) if name in of]:
+    if taken := [
+        name for name, of in ((name, of) for of, those in zip((registry, known), names, strict=True) for name in those) if name in of
+    ]:
         raise RegistrationError(f"the name '{taken[0]}' is owned by another task or benchmark. Remedy: give the data set another name")
     register_tasks(tasks)
     register_benchmarks(benchmarks)

@@ -1,7 +1,7 @@
 """The directory that ``PATENT_MTEB_DATA`` names: whose data are in it, and whether it can be what was meant.
 
-A directory with a ``dataset.json`` (:mod:`patent_mteb.recipes.dataset`) is somebody's own data set, complete as it is: what was not built is
-not there, and is neither fetched nor invented. In any other the hub or the sample stands in for what is missing.
+A directory with a ``dataset.json`` (:mod:`patent_mteb.recipes.dataset`) is somebody's own data set, complete as it is: what was not built
+is not there, and is neither fetched nor invented. In any other the hub or the sample stands in for what is missing.
 """
 
 from __future__ import annotations

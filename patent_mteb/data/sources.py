@@ -4,7 +4,8 @@ Resolution order (design of the suite): ``$PATENT_MTEB_DATA/<key>`` if that dire
 ``PATENT_MTEB_SAMPLE=1`` or for a data set that nobody has released, the built-in sample; else the hub at the pinned revision. Where
 ``PATENT_MTEB_DATA`` has a ``dataset.json``, what it does not hold was not built, and nothing else stands in for it.
 
-What a task was resolved to decides its identity, so that different data never share a result file or a cached score. The sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
+What a task was resolved to decides its identity, so that different data never share a result file or a cached score. The sample of a
+recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
 
 A local copy that the hub's own client downloaded (``hf download --local-dir``) counts as the hub if all files of it carry one commit that
 the pin stands for (:mod:`patent_mteb.data.hub`) and are, by their bytes, those that the hub's client noted.

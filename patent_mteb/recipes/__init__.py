@@ -140,7 +140,7 @@ def run(
     citations: Sequence[Citation],
     root: Path,
     settings: Sequence[str] = (),
-    identity: dataset.Identity = dataset.Identity(),
+    identity: dataset.Identity = dataset.UNNAMED,
 ) -> BuildLog:
     """Run a recipe by name. Its tables and the ``dataset.json`` that records them (:mod:`patent_mteb.recipes.dataset`) are built beside
     their place and swapped in whole: a recipe that refuses its input, or that is killed, leaves what was there, and nothing of an

@@ -28,12 +28,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import column_names, load_json, read_batches
+from patent_mteb.files import load_json, parquet_schema, read_batches
 from patent_mteb.identity import __version__
 
 __all__ = [
     "FILE",
     "SCHEMA",
+    "UNNAMED",
     "Built",
     "DataSetRecord",
     "FileRecord",
@@ -64,6 +65,10 @@ class Identity:
     version: str = ""
     owner: str = ""
     licence: str = ""
+
+
+UNNAMED = Identity()
+"""Named after its directory."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +225,7 @@ def outlined(path: Path) -> FileRecord:
     names: list[str] = []
     if path.suffix == ".parquet":
         with contextlib.suppress(DataError):  # whoever reads it says it
-            names = column_names(path)
+            names = list(parquet_schema(path).names)
     return FileRecord(path.stat().st_size, "", None, dict.fromkeys(names, 1))
 
 

@@ -108,9 +108,9 @@ class PatentTask(TaskHooks, AbsTask):
     """Resolves the task's data when it is created, without asking the hub; the data itself is read when it is first needed.
 
     A task that was resolved to the sample is named ``<Task>.sample``, one on local data ``<Task>.local-<content>``; its data set
-    revision and subset say which data it was (see :mod:`patent_mteb.data.sources`). On a data set with a ``dataset.json`` the task is of the
-    class that :func:`patent_mteb.tasks.owned.owned` makes, whichever was asked for: ``own`` says whose the data are, ``root`` where
-    they lie, ``published_as`` whose rules the task follows.
+    revision and subset say which data it was (see :mod:`patent_mteb.data.sources`). On a data set with a ``dataset.json`` the task is of
+    the class that :func:`patent_mteb.tasks.owned.owned` makes, whichever was asked for: ``own`` says whose the data are, ``root``
+    where they lie, ``published_as`` whose rules the task follows.
     """
 
     data: ClassVar[sources.DataSet]

@@ -12,7 +12,18 @@ from patent_mteb.tasks import dapfam, own, patenteb, patentmap, sophia, wipo_at
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 
-__all__ = ["add", "benchmarks", "find", "get_tasks", "mteb_benchmarks", "own_benchmarks", "sample_tasks", "tasks", "total", "unlisted_tasks"]
+__all__ = [
+    "add",
+    "benchmarks",
+    "find",
+    "get_tasks",
+    "mteb_benchmarks",
+    "own_benchmarks",
+    "sample_tasks",
+    "tasks",
+    "total",
+    "unlisted_tasks",
+]
 
 _BENCHMARKS: dict[str, PatentBenchmark] = {}
 _TWINS: dict[type[PatentTask], type[PatentTask]] = {}

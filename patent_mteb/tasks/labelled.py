@@ -33,7 +33,7 @@ class LabelledTexts:
 @lru_cache(maxsize=2)
 def _fields(path: Path, revision: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
     """The fields of the table, among which those of DWPI may be missing, and its rows."""
-    there = files.column_names(path)
+    there = files.parquet_schema(path).names
     names = tuple(name for name in _FIELDS if name in there or name in PUBLIC_FIELDS)
     return names, files.table_rows(files.read_keyed(path, dict.fromkeys(names, pa.string())))
 

@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 
 
 def root_or_none() -> Root | None:
-    """The directory that ``PATENT_MTEB_DATA`` names, None where there is none that can be used: registering is no place to fail, and whoever
-    asks for a task meets the error.
+    """The directory that ``PATENT_MTEB_DATA`` names, None where there is none that can be used: registering is no place to fail, and
+    whoever asks for a task meets the error.
 
     Example:
         >>> from patent_mteb.tasks.own import root_or_none
@@ -120,5 +120,5 @@ def benchmark_of_results(found: Iterable[tuple[type[PatentTask], PatentBenchmark
     pairs = list(found)
     published = pairs[0][1]
     order = {task: place for place, task in enumerate(published.task_classes)}
-    pairs.sort(key=lambda pair: order.get(pair[0].published_as, len(order)))
-    return _grouped(published, {task.published_as: task for task, _ in pairs if task.published_as})
+    classes = {task.published_as: task for task, _ in pairs if task.published_as}
+    return _grouped(published, dict(sorted(classes.items(), key=lambda pair: order.get(pair[0], len(order)))))

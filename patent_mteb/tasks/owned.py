@@ -1,8 +1,8 @@
 """A benchmark's tasks on somebody's own data, under that data set's name.
 
-``dataset.json`` says the name. ``PatentCitationRetrieval`` on the data set Acme is ``AcmeCitationRetrieval``, ``PatentDAPFAMTAToTARetrieval``
-is ``AcmeDAPFAMTAToTARetrieval``: the same tables, texts, search and scores, and nothing of the paper's data: no reference, no published rows,
-no protocol of the paper beside the suite's.
+``dataset.json`` says the name. ``PatentCitationRetrieval`` on the data set Acme is ``AcmeCitationRetrieval``,
+``PatentDAPFAMTAToTARetrieval`` is ``AcmeDAPFAMTAToTARetrieval``: the same tables, texts, search and scores, and nothing of the paper's data:
+no reference, no published rows, no protocol of the paper beside the suite's.
 """
 
 from __future__ import annotations
@@ -83,9 +83,7 @@ def own_facts(facts: Facts, own: Own) -> Facts:
         prefix=named(facts.prefix),
         headline=named(facts.headline) if facts.headline else "",
         short_names={named(task): short for task, short in facts.short_names.items()},
-        domain_tasks={
-            named(task): {side: named(part) for side, part in sides.items()} for task, sides in facts.domain_tasks.items()
-        },
+        domain_tasks={named(task): {side: named(part) for side, part in sides.items()} for task, sides in facts.domain_tasks.items()},
         section_grid={named(task): cell for task, cell in facts.section_grid.items()},
         prompt_rows=(),
         paper="",

@@ -14,12 +14,13 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.data.sources import DataSet
-from patent_mteb.errors import DataError, NotThereError
+from patent_mteb.errors import LAYOUT, DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.dataset import FileRecord
+from patent_mteb.recipes.label_sets import label_names
 from patent_mteb.recipes.landscapes import camel_case
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, LabelSet, check
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
@@ -128,6 +129,8 @@ class Folder:
 @lru_cache(maxsize=1)
 def read_folder(folder: Path, revision: str) -> Folder:
     """Read the benchmark's directory; ``revision`` keeps two states of one directory apart."""
+    if label_names(folder) and not any((folder / name).exists() for name in ("corpus.jsonl", "queries.jsonl", "qrels")):
+        raise NotThereError("there are label sets only: no corpus, queries and judgements", path=folder, remedy=LAYOUT)
     tables = beir.read_beir(folder)
     rows, counts = beir.metadata_rows(folder, tables)
     documents = tables.corpus.joined()

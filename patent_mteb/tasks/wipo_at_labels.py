@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from patent_mteb.errors import LAYOUT, NotThereError
 from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import agreement, cluster, every_label, most_frequent_label, single_label, spread
 from patent_mteb.protocols.intervals import macro_f1_interval, v_measure_interval
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
-from patent_mteb.errors import LAYOUT, NotThereError
 from patent_mteb.recipes.label_sets import SPLITS, label_names
 from patent_mteb.recipes.landscapes import LabelSet, camel_case
 from patent_mteb.tasks.base import asked
@@ -44,8 +44,8 @@ class LabelTask(FrozenTask):
         folder = self.source.path()
         names = {camel_case(name): name for name in label_names(folder)}
         if self.label_set.name not in names:
-            held = f"there are {', '.join(names.values())}" if names else "there are none"
-            raise NotThereError(f"there is no label set {self.label_set.name} ({held})", path=folder / "labels", remedy=LAYOUT)
+            problem = f"there is no label set {self.label_set.name} (there are {', '.join(names.values())})"
+            raise NotThereError(problem if names else "there are no label sets", path=folder / "labels", remedy=LAYOUT)
         return labelled_texts(self.source, names[self.label_set.name], self.fields)
 
 
