@@ -7,7 +7,6 @@ its registries are extended at once, otherwise as soon as it is. Nothing else is
 from __future__ import annotations
 
 import importlib
-import logging
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -63,21 +62,16 @@ def register() -> None:
         'PatentMap'
     """
     from patent_mteb import _mteb
-    from patent_mteb.errors import RegistrationError
     from patent_mteb.models.registry import METAS
     from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
     from patent_mteb.search.bm25 import BM25_METAS
     from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
-    from patent_mteb.tasks.catalogue import mteb_benchmarks, own_benchmarks, tasks, unlisted_tasks
+    from patent_mteb.tasks.catalogue import enter_own, mteb_benchmarks, tasks, unlisted_tasks
 
     _mteb.check_contract()
     _mteb.register_tasks(tasks(), unlisted_tasks())  # tasks first: mteb drops model prompts that name an unknown task
     _mteb.register_benchmarks(mteb_benchmarks())
-    mine = own_benchmarks()
-    try:
-        _mteb.enter_instead([task for benchmark in mine for task in benchmark.task_classes], mine)
-    except RegistrationError as error:  # mteb itself must go on
-        logging.getLogger(__name__).warning("the tasks of the data set in PATENT_MTEB_DATA are not registered: %s", error)
+    enter_own()
     _mteb.register_models((*METAS, *BM25_METAS, *LATE_INTERACTION_METAS, *ZERO_SHOT_METAS))
 
 

@@ -96,9 +96,9 @@ def _tasks(args: argparse.Namespace) -> list[AbsTask]:
     """
     import mteb
 
-    import patent_mteb
+    from patent_mteb.tasks import catalogue
 
-    patent_mteb.register()  # PATENT_MTEB_DATA may have changed since mteb was imported
+    catalogue.enter_own()  # PATENT_MTEB_DATA may have changed since mteb was imported
     filters = {name: getattr(args, name) for name in _FILTERS}
     try:
         if args.benchmarks:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 
+from patent_mteb import _mteb
 from patent_mteb.data.roots import KEYS, Root
 from patent_mteb.errors import DataError, RegistrationError
 from patent_mteb.models import prompts
@@ -12,9 +14,12 @@ from patent_mteb.tasks import dapfam, own, patenteb, patentmap, sophia, wipo_at
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 
+logger = logging.getLogger(__name__)
+
 __all__ = [
     "add",
     "benchmarks",
+    "enter_own",
     "find",
     "get_tasks",
     "mteb_benchmarks",
@@ -84,6 +89,21 @@ def own_benchmarks() -> tuple[PatentBenchmark, ...]:
     if not _OWN or _OWN[0][0] != root:
         _OWN[:] = [(root, tuple(own.in_root(root, benchmarks())))]
     return _OWN[0][1]
+
+
+def enter_own() -> None:
+    """Let mteb know the tasks of the data set that ``PATENT_MTEB_DATA`` names now, in place of those it named before. A name that is taken
+    is a warning: mteb itself must go on.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import enter_own
+        >>> enter_own()  # again, for a variable that was set after mteb was imported
+    """
+    mine = own_benchmarks()
+    try:
+        _mteb.enter_instead([task for benchmark in mine for task in benchmark.task_classes], mine)
+    except RegistrationError as error:
+        logger.warning("the tasks of the data set in PATENT_MTEB_DATA are not registered: %s", error)
 
 
 def find(name: str) -> PatentBenchmark:

@@ -1,8 +1,8 @@
 """A benchmark's tasks on somebody's own data, under that data set's name.
 
 ``dataset.json`` says the name. ``PatentCitationRetrieval`` on the data set Acme is ``AcmeCitationRetrieval``,
-``PatentDAPFAMTAToTARetrieval`` is ``AcmeDAPFAMTAToTARetrieval``: the same tables, texts, search and scores, and nothing of the paper's data:
-no reference, no published rows, no protocol of the paper beside the suite's.
+``PatentDAPFAMTAToTARetrieval`` is ``AcmeDAPFAMTAToTARetrieval``: the same tables, texts, search and scores, and nothing of the paper's
+data: no reference, no published rows, no protocol of the paper beside the suite's.
 """
 
 from __future__ import annotations
