@@ -47,7 +47,8 @@ _HOMES = {
 
 
 def register() -> None:
-    """Enter tasks, benchmarks and models of the suite in mteb's registries. Doing it again changes nothing.
+    """Enter tasks, benchmarks and models of the suite in mteb's registries. Doing it again changes nothing, but for the tasks of the own
+    data set that ``PATENT_MTEB_DATA`` names now.
 
     Raises:
         patent_mteb.errors.RegistrationError: mteb has moved a name that the registration needs, or a name of the suite is
@@ -65,11 +66,12 @@ def register() -> None:
     from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
     from patent_mteb.search.bm25 import BM25_METAS
     from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
-    from patent_mteb.tasks.catalogue import mteb_benchmarks, tasks, unlisted_tasks
+    from patent_mteb.tasks.catalogue import enter_own, mteb_benchmarks, tasks, unlisted_tasks
 
     _mteb.check_contract()
     _mteb.register_tasks(tasks(), unlisted_tasks())  # tasks first: mteb drops model prompts that name an unknown task
     _mteb.register_benchmarks(mteb_benchmarks())
+    enter_own()
     _mteb.register_models((*METAS, *BM25_METAS, *LATE_INTERACTION_METAS, *ZERO_SHOT_METAS))
 
 

@@ -27,6 +27,7 @@ __all__ = [
     "PairHooks",
     "TaskHooks",
     "check_contract",
+    "enter_instead",
     "register_benchmarks",
     "register_models",
     "register_tasks",
@@ -191,6 +192,35 @@ def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
         _private("mteb.benchmarks.get_benchmark", "_build_registry() as one cached dictionary", dict)
     for benchmark in benchmarks:
         _claim(registry, benchmark.name, benchmark, "benchmark", registry.get(benchmark.name) is benchmark)
+
+
+_ENTERED: dict[str, list[str]] = {"tasks": [], "benchmarks": []}
+"""What :func:`enter_instead` entered last, by name."""
+
+
+def enter_instead(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benchmark]) -> None:
+    """Enter tasks and benchmarks in the place of those that the last call entered; all of them or none.
+
+    Raises:
+        RegistrationError: a name is taken.
+    """
+    tasks, benchmarks = tuple(tasks), tuple(benchmarks)
+    module = importlib.import_module("mteb.get_tasks")
+    registry: dict[str, Any] = _private("mteb.get_tasks", "_TASKS_REGISTRY", dict)
+    known: dict[str, Any] = importlib.import_module("mteb.benchmarks.get_benchmark")._build_registry()
+    gone = [registry.pop(name, None) for name in _ENTERED["tasks"]]
+    module.TASK_LIST = tuple(task for task in module.TASK_LIST if task not in gone)  # type: ignore[attr-defined]
+    for name in _ENTERED["benchmarks"]:
+        known.pop(name, None)
+    _ENTERED.update(tasks=[], benchmarks=[])
+    names = [task.metadata.name for task in tasks], [benchmark.name for benchmark in benchmarks]
+    if taken := [
+        name for name, of in ((name, of) for of, those in zip((registry, known), names, strict=True) for name in those) if name in of
+    ]:
+        raise RegistrationError(f"the name '{taken[0]}' is owned by another task or benchmark. Remedy: give the data set another name")
+    register_tasks(tasks)
+    register_benchmarks(benchmarks)
+    _ENTERED.update(tasks=names[0], benchmarks=names[1])
 
 
 def register_models(metas: Iterable[ModelMeta]) -> None:

@@ -58,6 +58,10 @@ class AccessError(DataError):
     """Data that exists but cannot be had: a gated repository without a token, or no network."""
 
 
+class NotThereError(DataError):
+    """A part of a data set that it can do without and does not have: the tasks that read it cannot be had, all others can."""
+
+
 class ModelError(PatentMTEBError):
     """A model that cannot be loaded, or that cannot do what the task asks for."""
 

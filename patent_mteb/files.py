@@ -89,15 +89,13 @@ def _sweep(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing_folders(root: Path, what: str) -> Iterator[Path]:
+def replacing_folders(root: Path, what: str, outdated: Iterable[str] = ()) -> Iterator[Path]:
     """An empty folder to build in, whose data sets take the places of those below ``root`` when the block ends well.
 
     A data set is a folder with files, or one in the folder of an organisation (``ORG/NAME``, as on the hub). Each is swapped in whole,
-    so that no file of an older state survives beside a new one. A block that fails leaves ``root`` as it was; what a killed one
-    left behind is removed by the next.
-
-    Args:
-        what: a word for the name of the folder, which lies in ``root``.
+    as are files beside them, so that nothing of an older state survives. A block that fails leaves ``root`` as it was; what a killed
+    one left behind is removed by the next. ``what`` is a word for the name of the folder, which lies in ``root``; ``outdated`` are the
+    data sets of the older state, which go even where the block makes no new one.
     """
     root.mkdir(parents=True, exist_ok=True)
     for leftover in root.glob(f".{_BUILDING}-*"):
@@ -108,20 +106,22 @@ def replacing_folders(root: Path, what: str) -> Iterator[Path]:
     new.mkdir()
     try:
         yield new
-        for folder in _data_sets(new):
-            place = root / folder.relative_to(new)
-            if place.exists():
-                (old / folder.relative_to(new)).parent.mkdir(parents=True, exist_ok=True)
-                place.rename(old / folder.relative_to(new))
-            place.parent.mkdir(parents=True, exist_ok=True)
-            folder.rename(place)
+        for name in dict.fromkeys([*(one.relative_to(new) for one in _data_sets(new)), *map(Path, outdated)]):
+            if (root / name).exists():
+                (old / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).rename(old / name)
+            if (new / name).exists():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (new / name).rename(root / name)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
 
 def _data_sets(root: Path) -> list[Path]:
-    folders = sorted(root.iterdir())
-    return [one for folder in folders for one in ([folder] if any(map(Path.is_file, folder.iterdir())) else sorted(folder.iterdir()))]
+    def parts(place: Path) -> list[Path]:
+        return [place] if place.is_file() or any(map(Path.is_file, place.iterdir())) else sorted(place.iterdir())
+
+    return [one for place in sorted(root.iterdir()) for one in parts(place)]
 
 
 def process_runs(process: int) -> bool:

@@ -16,6 +16,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     citations = parser.add_argument("citations", type=Path, help="citations.parquet or citations.jsonl")
     folder = common.add_folder(parser, "directory for PATENT_MTEB_DATA; each benchmark has a folder of its own in it")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe; repeatable")
+    parser.add_argument("--name", help="name of the data set, which its tasks begin with, such as Acme; without it that of the directory")
+    parser.add_argument("--owner", help="whose data they are")
+    parser.add_argument("--licence", help="what others may do with them")
+    parser.add_argument("--data-version", metavar="VERSION", help="version of the data set; without it 1, or what it was")
     parser.add_argument(
         "--settings",
         action=common.Instead,
@@ -28,6 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from patent_mteb import recipes
     from patent_mteb.patents import records
+    from patent_mteb.recipes import dataset
 
     if args.settings:
         rows = [(setting.name, setting.type, setting.default, setting.description) for setting in recipes.settings(args.benchmark)]
@@ -36,7 +41,8 @@ def main(args: argparse.Namespace) -> int:
     recipes.check_settings(args.benchmark, args.set)  # a wrong word shall not wait for the records
     root = common.folder_of(args).resolve()
     patents, citations = records.read_patents(args.patents), records.read_citations(args.citations)
-    log = recipes.run(args.benchmark, patents, citations, root, args.set)
+    identity = dataset.Identity(args.name or "", args.data_version or "", args.owner or "", args.licence or "")
+    log = recipes.run(args.benchmark, patents, citations, root, args.set, identity)
     common.show(
         ("step", "in", "out", "note"), [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps], right=("in", "out")
     )

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from patent_mteb.cli import common
+from patent_mteb.errors import NotThereError
+
+if TYPE_CHECKING:
+    from patent_mteb.tasks.base import PatentTask
 
 HELP = "tasks, benchmarks or models, and where the data of each would come from"
 
@@ -19,13 +24,19 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _tasks() -> None:
-    from patent_mteb.data import sources
+    from patent_mteb.data import roots, sources
     from patent_mteb.tasks import catalogue
 
-    rows = []
-    for task in catalogue.tasks():
-        meta = task.metadata
-        rows.append((meta.name, meta.type, meta.main_score, sources.resolve(task.data).place))
+    def place(task: type[PatentTask]) -> str:
+        try:
+            source = sources.resolve(task.data)
+        except NotThereError:
+            return "not built"
+        return f"{source.place} (as a task of {source.own.name})" if source.own and task.own is None else source.place
+
+    roots.data_root()  # a directory that cannot be meant is said before anything is listed
+    mine = [task for benchmark in catalogue.own_benchmarks() for task in benchmark.task_classes]
+    rows = [(task.metadata.name, task.metadata.type, task.metadata.main_score, place(task)) for task in (*mine, *catalogue.tasks())]
     common.show(("task", "type", "main score", "data from"), rows)
 
 
@@ -34,7 +45,7 @@ def _benchmarks() -> None:
 
     rows = [
         (benchmark.facts.name, len(benchmark.task_classes), ", ".join(benchmark.groups), benchmark.facts.description)
-        for benchmark in catalogue.mteb_benchmarks()
+        for benchmark in (*catalogue.own_benchmarks(), *catalogue.mteb_benchmarks())
     ]
     common.show(("benchmark", "tasks", "columns", "description"), rows, right=("tasks",))
 

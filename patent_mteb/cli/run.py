@@ -98,6 +98,9 @@ def _tasks(args: argparse.Namespace) -> list[AbsTask]:
     """
     import mteb
 
+    from patent_mteb.tasks import catalogue
+
+    catalogue.enter_own()  # PATENT_MTEB_DATA may have changed since mteb was imported
     filters = {name: getattr(args, name) for name in _FILTERS}
     try:
         if args.benchmarks:

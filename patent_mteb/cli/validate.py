@@ -9,6 +9,7 @@ from rich.text import Text
 
 from patent_mteb.cli import common
 
+_STYLES = {"error": "bold red", "note": "yellow", "ok": "green"}
 HELP = "load checks on a local data directory"
 
 
@@ -21,6 +22,5 @@ def main(args: argparse.Namespace) -> int:
 
     findings = validation.validate(args.directory, args.debug)
     for finding in findings:
-        mark = Text("error", "bold red") if finding.fatal else Text("note", "yellow") if finding.odd else Text("ok", "green")
-        common.say(mark, finding.text)
+        common.say(Text(finding.rank, _STYLES[finding.rank]), finding.text)
     return 2 if any(finding.fatal for finding in findings) else 0

@@ -1,12 +1,11 @@
 """Where a benchmark's tables come from: a local copy, the hub at a pinned revision, or the built-in sample.
 
 Resolution order (design of the suite): ``$PATENT_MTEB_DATA/<key>`` if that directory exists; else, with
-``PATENT_MTEB_SAMPLE=1`` or for a data set that nobody has released, the built-in sample; else the hub at the pinned revision.
+``PATENT_MTEB_SAMPLE=1`` or for a data set that nobody has released, the built-in sample; else the hub at the pinned revision. Where
+``PATENT_MTEB_DATA`` has a ``dataset.json``, what it does not hold was not built, and nothing else stands in for it.
 
-What a task was resolved to decides its identity, so that different data never share a result file or a cached score:
-
-==========  ==========================  =====================  =============================================
-The sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
+What a task was resolved to decides its identity, so that different data never share a result file or a cached score. The sample of a
+recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
 
 A local copy that the hub's own client downloaded (``hf download --local-dir``) counts as the hub if all files of it carry one commit that
 the pin stands for (:mod:`patent_mteb.data.hub`) and are, by their bytes, those that the hub's client noted.
@@ -32,6 +31,7 @@ from typing import Literal
 
 from patent_mteb import recipes
 from patent_mteb.data import hub
+from patent_mteb.data.roots import DATA_VARIABLE, Own, data_root
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.files import cache_root, write_text
 from patent_mteb.identity import content_hash, digest
@@ -51,7 +51,6 @@ __all__ = [
     "settled",
 ]
 
-DATA_VARIABLE = "PATENT_MTEB_DATA"
 SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
 REGISTERED: dict[str, frozenset[str]] = {}
 """By data set: the contents of local directories that are known to be the authors' data (the hash of ``local-<hash>``).
@@ -94,20 +93,21 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Source:
-    """A data set and where it was found. ``folder`` is None for the hub, whose files are fetched one by one."""
+    """A data set and where it was found. ``folder`` is None for the hub, whose files are fetched one by one; ``own`` says whose the data
+    are that a ``dataset.json`` lists."""
 
     data: DataSet
     kind: Literal["local", "hub", "sample"]
     revision: str
     folder: Path | None = None
+    own: Own | None = None
 
     @property
     def task_suffix(self) -> str:
         """What the name of a task on these data ends with."""
         if self.kind == "sample":
             return ".sample"
-        own = self.revision.startswith("local-") and self.revision.removeprefix("local-") not in REGISTERED.get(self.data.key, ())
-        return f".{self.revision}" if own else ""
+        return f".{self.revision}" if self.revision.startswith("local-") and not _registered(self.data, self.revision) else ""
 
     @property
     def subset(self) -> str:
@@ -184,31 +184,37 @@ def plain_name(task: str) -> str:
     return _STATE.sub("", task)
 
 
-def resolve(data: DataSet, sample: bool | None = None) -> Source:
+def _registered(data: DataSet, revision: str) -> bool:
+    return revision.removeprefix("local-") in REGISTERED.get(data.key, ())
+
+
+def resolve(data: DataSet, sample: bool | None = None, root: Path | None = None) -> Source:
     """Find a data set by the order of the module's docstring.
 
     Args:
         sample: True takes the sample whatever the environment says; None decides by the environment.
+        root: a directory instead of the one that ``PATENT_MTEB_DATA`` names.
 
     Raises:
-        DataError: ``PATENT_MTEB_DATA`` names something that is no directory.
+        DataError: ``PATENT_MTEB_DATA`` names no directory of data sets, or one that knows itself and does not hold this set.
 
     Example:
         >>> from patent_mteb.data.sources import DataSet, resolve
         >>> resolve(DataSet("datalyes/DAPFAM_patent", "dapfam", "780f401"), sample=True).kind
         'sample'
     """
-    root = os.environ.get(DATA_VARIABLE)
-    if root and not sample:
-        if not Path(root).is_dir():
-            raise DataError(f"{DATA_VARIABLE} is not a directory", path=root, remedy="correct or unset the variable")
-        folder = Path(root) / data.key
+    held = None if sample else data_root(root, data.key)
+    if held is not None:
+        folder = held.folder / data.key
         if folder.is_dir():
             if data.released and (commit := _downloaded(folder)) and data.holds(commit):
                 return Source(data, "local", commit, folder)
-            return Source(data, "local", f"local-{content_hash(folder)}", folder)
+            revision = f"local-{content_hash(folder)}"
+            return Source(data, "local", revision, folder, None if _registered(data, revision) else held.own(data.key))
+        if held.record is not None:
+            raise held.not_built(data.key, data.recipe)
     if not data.released and not data.recipe:
-        return Source(data, "local", "missing", Path(root or f"${DATA_VARIABLE}") / data.key)
+        return Source(data, "local", "missing", (held.folder if held else Path(f"${DATA_VARIABLE}")) / data.key)
     if data.recipe and (sample or not data.released or _flag(SAMPLE_VARIABLE)):
         return Source(data, "sample", sample_revision(data.recipe))
     return Source(data, "hub", hub.cached_commit(data.key, data.revision) or data.revision)

@@ -1,29 +1,49 @@
-"""Load checks on a local data directory, as ``patent-mteb validate`` runs them."""
+"""Load checks on a local data directory, as ``patent-mteb validate`` runs them: everything that is found, in one pass, in three ranks.
+
+=========  ================================================================================================
+``error``  what is there is wrong: a table that cannot be read, a judgement of an unknown document, a file that
+           is not the one that ``dataset.json`` records
+``note``   what is odd but usable, with counts; and what is not there, with the number of tasks that it would add
+``ok``     what can be used
+=========  ================================================================================================
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from patent_mteb.data.roots import Root
 from patent_mteb.data.sources import DataSet, Source, plain_name
-from patent_mteb.errors import DataError, PatentMTEBError
+from patent_mteb.errors import DataError, NotThereError, PatentMTEBError
 from patent_mteb.identity import content_hash
+from patent_mteb.recipes import dataset
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.benchmark import PatentBenchmark
 
 __all__ = ["Finding", "validate"]
 
+_SHOWN = 4
+_EMPTY_VIEW = re.compile(r"rows of view (\w+) without text")
+
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report: fatal, odd (usable, but look at it), or fine."""
+    """One line of the report."""
 
     text: str
-    fatal: bool = False
-    odd: bool = False
+    rank: Literal["error", "note", "ok"] = "ok"
+
+    @property
+    def fatal(self) -> bool:
+        """Whether what is there is wrong."""
+        return self.rank == "error"
 
 
 class _Notes(logging.Handler):
@@ -35,8 +55,26 @@ class _Notes(logging.Handler):
         self.texts.append(record.getMessage())
 
 
+@contextmanager
+def _listening() -> Iterator[_Notes]:
+    """What the suite warns of, collected instead of printed; mteb, which speaks of what it is not asked, is silent."""
+    notes, package, guest = _Notes(), logging.getLogger("patent_mteb"), logging.getLogger("mteb")
+    propagate, level, guests = package.propagate, package.level, guest.level
+    package.addHandler(notes)
+    package.propagate = False
+    package.setLevel(logging.WARNING)
+    guest.setLevel(logging.ERROR)
+    try:
+        yield notes
+    finally:
+        package.removeHandler(notes)
+        package.propagate = propagate
+        package.setLevel(level)
+        guest.setLevel(guests)
+
+
 def validate(directory: Path, debug: bool = False) -> list[Finding]:
-    """Load every task that the directory holds data for.
+    """Compare a directory with its ``dataset.json``, and load every task that it holds data for.
 
     Args:
         directory: a directory for ``PATENT_MTEB_DATA``, or the directory of one benchmark in it.
@@ -57,20 +95,56 @@ def validate(directory: Path, debug: bool = False) -> list[Finding]:
     if not directory.is_dir():
         raise DataError("the directory does not exist", path=directory, remedy="name a directory")
     held = list(_held(directory))
-    if not held:
+    if not held and not (directory / dataset.FILE).exists():
         keys = ", ".join(sorted({data.key for benchmark in catalogue.benchmarks() for data in benchmark.data_sets}))
         raise DataError("the directory holds no benchmark's data", path=directory, remedy=f"expected one of these below it: {keys}")
-    notes = _Notes()
-    package = logging.getLogger("patent_mteb")
-    package.addHandler(notes)
-    propagate, package.propagate = package.propagate, False
+    findings: list[Finding] = []
+    with _listening() as notes:
+        try:
+            root = Root(directory, dataset.read(directory))
+        except DataError as error:
+            findings.append(Finding(str(error), "error"))
+            root = Root(directory)
+        findings += _recorded(root)
+        findings += [finding for benchmark, data, folder in held for finding in _check(benchmark, data, folder, root, debug)]
+        findings += _absent_sets(held)
+    odd = [Finding(text, "note") for text in dict.fromkeys(notes.texts) if not _EMPTY_VIEW.search(text)]
+    return list(dict.fromkeys([*odd, *findings]))
+
+
+def _recorded(root: Root) -> Iterator[Finding]:
+    """The files below a root against those that its ``dataset.json`` records."""
+    if root.record is None or not root.record.recipes:
+        return
+    record, files = root.record, root.record.files
+    whose = f"{root.folder}: {record.name}, version {record.version}" + (f", of {record.owner}" if record.owner else "")
+    remedy = "build it again, or fetch it again from where it came"
+    missing = [path for path in files if not (root.folder / path).is_file()]
+    changed = [path for path, file in files.items() if path not in missing and _differs(root.folder / path, file)]
+    for path in missing:
+        yield Finding(str(DataError(f"the file is missing, but {dataset.FILE} lists it", path=root.folder / path, remedy=remedy)), "error")
+    for path in changed:
+        problem = f"the file is not the one that was built: size or hash differ from those in {dataset.FILE}"
+        yield Finding(str(DataError(problem, path=root.folder / path, remedy=remedy)), "error")
+    there = (path for key in dataset.data_sets(files) for path in sorted((root.folder / key).rglob("*")) if path.is_file())
+    extra = [name for path in there if (name := path.relative_to(root.folder).as_posix()) not in files]
+    if extra:
+        yield Finding(f"{whose}: {len(extra)} files that {dataset.FILE} does not list: {_some(extra)}", "note")
+    if not missing and not changed:
+        yield Finding(f"{whose}: {len(files)} files as they were built")
+
+
+def _differs(path: Path, file: dataset.FileRecord) -> bool:
+    if path.stat().st_size != file.bytes:
+        return True
     try:
-        findings = [finding for benchmark, data, folder in held for finding in _check(benchmark, data, folder, debug)]
-    finally:
-        package.removeHandler(notes)
-        package.propagate = propagate
-    odd = [Finding(text, odd=True) for text in dict.fromkeys(notes.texts)]
-    return [*odd, *dict.fromkeys(findings)]
+        return dataset.described(path).sha256 != file.sha256
+    except DataError:  # a table that cannot be read is not the one that was built
+        return True
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _held(directory: Path) -> Iterator[tuple[PatentBenchmark, DataSet, Path]]:
@@ -86,42 +160,98 @@ def _held(directory: Path) -> Iterator[tuple[PatentBenchmark, DataSet, Path]]:
         yield (*found[0], directory)
 
 
-def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, debug: bool) -> Iterator[Finding]:
+def _absent_sets(held: Sequence[tuple[PatentBenchmark, DataSet, Path]]) -> Iterator[Finding]:
+    """The data sets of a benchmark that has only some of its own."""
+    for benchmark in {one.name: one for one, _, _ in held}.values():
+        there = {data for one, data, _ in held if one.name == benchmark.name}
+        tasks = [task.metadata.name for task in benchmark.task_classes if task.data not in there]
+        if tasks:
+            keys = [data.key for data in benchmark.data_sets if data not in there]
+            yield Finding(f"{len(keys)} of {len(benchmark.data_sets)} tables are not there: {_some(keys)}: {_would_add(tasks)}", "note")
+
+
+def _would_add(tasks: Sequence[str]) -> str:
+    return f"would add {len(tasks)} task{'s' * (len(tasks) > 1)} ({_some(tasks)})"
+
+
+def _classes(benchmark: PatentBenchmark, data: DataSet, root: Root, folder: Path) -> list[type[PatentTask]]:
+    """The tasks that a folder may hold data for: those of the benchmark, but its label sets only as they are there."""
+    known = [task for task in benchmark.task_classes if task.data == data]
+    if benchmark.names_in is None:
+        return known
+    files = root.files(data.key) if folder == root.folder / data.key else Root(folder.parent).files(folder.name)
+    named = [task for name in benchmark.names_in(files) if (task := benchmark.task_named(name))]
+    fixed, further = (
+        [task for task in tasks if (task.metadata.type == "Retrieval") == search] for tasks, search in ((known, True), (named, False))
+    )
+    return fixed + (further or [task for task in known if task not in fixed])
+
+
+def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, debug: bool) -> Iterator[Finding]:
     try:
-        source = Source(data, "local", f"local-{content_hash(folder)}", folder)
+        source = Source(
+            data, "local", f"local-{content_hash(folder)}", folder, root.own(data.key) if folder == root.folder / data.key else None
+        )
     except (DataError, OSError) as error:
-        yield Finding(str(error) if isinstance(error, DataError) else f"{folder}: cannot be read ({error})", fatal=True)
+        yield Finding(str(error) if isinstance(error, DataError) else f"{folder}: cannot be read ({error})", "error")
         return
     good: list[str] = []
     told: dict[str, str] = {}
+    absent: dict[str, list[str]] = {}
     if benchmark.facts.check is not None:
         try:
-            for what, count in benchmark.facts.check(folder).items():
-                yield Finding(f"{folder}: {count} {what}", odd=True)
+            yield from _counted(folder, benchmark.facts.check(folder))
         except Exception as error:
             if debug and not isinstance(error, PatentMTEBError):
                 raise
             told["check"] = _problem(error, f"the check of {benchmark.facts.name}", folder)
-            yield Finding(told["check"], fatal=True)
-    for kind in (task for task in benchmark.task_classes if task.data == data):
+            yield Finding(told["check"], "error")
+    for kind in _classes(benchmark, data, root, folder):
         if "check" in told and told.get(kind.metadata.type) == told["check"]:
             continue  # what the check said is what every task of this type runs into
         task: PatentTask = kind(source=source)
+        name = plain_name(task.metadata.name)
         try:
             task.load_data()
+        except NotThereError as error:
+            absent.setdefault(error.problem, []).append(name)
         except Exception as error:
             if debug and not isinstance(error, PatentMTEBError):
                 raise
-            told[kind.metadata.type] = _problem(error, plain_name(task.metadata.name), folder)
-            yield Finding(told[kind.metadata.type], fatal=True)
+            if _left_out(error, root):
+                absent.setdefault("it was not built", []).append(name)
+                continue
+            told[kind.metadata.type] = _problem(error, name, folder)
+            yield Finding(told[kind.metadata.type], "error")
         else:
-            good.append(plain_name(task.metadata.name))
+            good.append(name)
         finally:
             if task.data_loaded:
                 task.unload_data()
+    yield from (Finding(f"{folder}: {problem}: {_would_add(tasks)}", "note") for problem, tasks in absent.items())
+    nameless = [name for name in good if source.own is None and name not in {task.metadata.name for task in benchmark.task_classes}]
+    if nameless:
+        remedy = f'write {{"schema": 1, "name": "Acme"}} into {folder.parent / dataset.FILE}'
+        yield Finding(f"{folder}: a data set without a name: to be found by mteb, {_some(nameless)} need one: {remedy}", "note")
     if good:
-        shown = ", ".join(good[:4]) + (f" and {len(good) - 4} more" if len(good) > 4 else "")
-        yield Finding(f"{folder}: {len(good)} tasks load ({shown})")
+        yield Finding(f"{folder}: {len(good)} tasks load ({_some(good)})")
+
+
+def _left_out(error: Exception, root: Root) -> bool:
+    """Whether a file is missing that the recipe has not written either."""
+    if not isinstance(error, DataError) or error.path is None or root.record is None or error.path.exists():
+        return False
+    place = error.path.relative_to(root.folder).as_posix() if error.path.is_relative_to(root.folder) else ""
+    return bool(root.record.recipes and place and place not in root.record.files)
+
+
+def _counted(folder: Path, counts: Mapping[str, int]) -> Iterator[Finding]:
+    """What a check counted; all views without text in one line."""
+    empty = {found[1]: number for what, number in counts.items() if (found := _EMPTY_VIEW.fullmatch(what))}
+    if empty:
+        rows = ", ".join(f"{view} {number}" for view, number in empty.items())
+        yield Finding(f"{folder}: rows whose text is empty, by view: {rows}", "note")
+    yield from (Finding(f"{folder}: {number} {what}", "note") for what, number in counts.items() if not _EMPTY_VIEW.fullmatch(what))
 
 
 def _problem(error: Exception, what: str, folder: Path) -> str:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from patent_mteb.errors import ModelError
 
-__all__ = ["TABLE_11", "TASK_PROMPTS", "TaskPrompt", "add_rows", "patenteb_prompts", "prompt_for"]
+__all__ = ["TABLE_11", "TASK_PROMPTS", "TaskPrompt", "add_rows", "patenteb_prompts", "prompt_for", "same_row"]
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,24 @@ def add_rows(rows: Iterable[tuple[str, str]]) -> None:
         _ROWS[pattern] = row
 
 
+def same_row(task: str, other: str) -> None:
+    """Let a task take the row of another one, if that has any.
+
+    Example:
+        >>> from patent_mteb.models.prompts import prompt_for, same_row
+        >>> same_row("AcmeBloomRetrieval", "PatenTEBBloom")
+        >>> prompt_for("AcmeBloomRetrieval") == prompt_for("PatenTEBBloom")
+        True
+    """
+    if row := _row(other):
+        _ROWS.setdefault(re.escape(task), row)
+
+
+def _row(task_name: str) -> str | None:
+    name = _VARIANT.sub("", task_name)
+    return next((row for pattern, row in _ROWS.items() if re.fullmatch(pattern, name)), None)
+
+
 def prompt_for(task_name: str) -> TaskPrompt | None:
     """The row of Table 11 that a task uses, or None for a task that has nothing to do with patents.
 
@@ -134,8 +152,8 @@ def prompt_for(task_name: str) -> TaskPrompt | None:
         >>> prompt_for("PatenTEBText2IPC3.sample").side(None)
         'encode document for ipc classification: '
     """
-    name = _VARIANT.sub("", task_name)
-    return next((TABLE_11[row] for pattern, row in _ROWS.items() if re.fullmatch(pattern, name)), None)
+    row = _row(task_name)
+    return TABLE_11[row] if row else None
 
 
 def patenteb_prompts(task_names: Iterable[str]) -> dict[str, str]:

@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import replacing_folders
+from patent_mteb.files import replacing_folders, write_json
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.recipes import dataset
 from patent_mteb.recipes.log import BuildLog, Step
-from patent_mteb.recipes.parameters import Setting, read_params, settings_of
+from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
 
 __all__ = ["RECIPES", "BuildLog", "Setting", "Step", "check_settings", "find", "run", "settings", "source_file"]
 
@@ -133,17 +134,27 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
     return ()
 
 
-def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, settings: Sequence[str] = ()) -> BuildLog:
-    """Run a recipe by name. Its tables are built beside their place and swapped in whole: a recipe that refuses its input, or that is
-    killed, leaves what was there, and nothing of an older build stays behind.
+def run(
+    recipe: str,
+    patents: Sequence[Patent],
+    citations: Sequence[Citation],
+    root: Path,
+    settings: Sequence[str] = (),
+    identity: dataset.Identity = dataset.UNNAMED,
+) -> BuildLog:
+    """Run a recipe by name. Its tables and the ``dataset.json`` that records them (:mod:`patent_mteb.recipes.dataset`) are built beside
+    their place and swapped in whole: a recipe that refuses its input, or that is killed, leaves what was there, and nothing of an
+    older build stays behind.
 
     Args:
         recipe: as in :func:`find`.
         root: the folder to write to.
         settings: changes to the recipe's default ``Params``, each as ``NAME=VALUE`` (see :mod:`patent_mteb.recipes.parameters`).
+        identity: name, version, owner and licence of the data set; without a name that of ``root``.
 
     Raises:
-        DataError: an unknown recipe or setting, a value that is none, or input that the recipe cannot use.
+        DataError: an unknown recipe or setting, a value that is none, another name than ``root`` has, or input that the recipe cannot
+            use.
 
     Example:
         >>> import tempfile
@@ -155,7 +166,11 @@ def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], r
         'ZoeYou/downstream/IPC-Classification/test_512.csv'
     """
     module, params = find(recipe), check_settings(recipe, settings)
-    with replacing_folders(root, module.__name__.rpartition(".")[2]) as folder:
+    before = dataset.named(root, dataset.read(root), identity)
+    name = module.__name__.rpartition(".")[2]
+    outdated = dataset.data_sets(before.recipes.get(name, dataset.Built()).files)
+    read = dataset.input_hash(patents, citations)
+    with replacing_folders(root, name, outdated) as folder:
         try:
             log: BuildLog = module.build(patents, citations, folder, *params)
         except DataError as error:
@@ -163,4 +178,20 @@ def run(recipe: str, patents: Sequence[Patent], citations: Sequence[Citation], r
                 raise
             place = root / error.path.relative_to(folder)
             raise DataError(error.problem, path=place, row=error.row, remedy=error.remedy) from error
+        built = _built(log, params, read, folder)
+        record = dataset.named(root, dataset.read(root), identity)  # another recipe may have been faster
+        write_json(folder / dataset.FILE, dataset.document(record, name, built))
     return log
+
+
+def _built(log: BuildLog, params: Sequence[Any], read: str, folder: Path) -> dataset.Built:
+    """What ``dataset.json`` says of a build: a setting that is not the default is a deviation, as is what the recipe itself says."""
+    given = [(one.name, written(getattr(params[0], one.name)), one.default) for one in settings_of(type(params[0]))] if params else []
+    changed = [f"{name}={value} (default {default or 'none'})" for name, value, default in given if value != default]
+    return dataset.Built(
+        settings={name: value for name, value, _ in given},
+        deviations=[*changed, *log.deviations],
+        input=read,
+        counts={step.name: step.rows_out for step in log.steps},
+        files={file: dataset.described(folder / file) for file in log.files},
+    )

@@ -15,7 +15,7 @@ import pyarrow as pa
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
 
-__all__ = ["SPLITS", "Labelled", "read_labels", "read_taxonomy", "refuse_straddling"]
+__all__ = ["SPLITS", "Labelled", "label_names", "read_labels", "read_taxonomy", "refuse_straddling"]
 
 SPLITS = ("train", "validation", "test")
 
@@ -54,6 +54,18 @@ def refuse_straddling(rows: Mapping[str, str], families: Mapping[str, str], path
         if split != its:
             problem = f"family '{family}' straddles two splits: {first} is in {its}, {key} in {split}"
             raise DataError(problem, path=path, remedy=_ONE_SPLIT)
+
+
+def label_names(folder: Path) -> list[str]:
+    """The label sets of a directory, as their files are named.
+
+    Example:
+        >>> from patent_mteb.data.sources import sample_root
+        >>> from patent_mteb.recipes.label_sets import label_names
+        >>> label_names(sample_root("wipo_at") / "WIPO-AT")[:2]
+        ['Conventional', 'ConventionalEnvironment']
+    """
+    return sorted(path.stem for path in (folder / "labels").glob("*.parquet"))
 
 
 def read_taxonomy(folder: Path) -> dict[str, list[str]]:

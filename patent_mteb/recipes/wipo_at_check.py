@@ -10,7 +10,7 @@ from patent_mteb.files import read_keyed
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Texts, TitledTexts
 from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows
-from patent_mteb.recipes.label_sets import SPLITS, read_labels, read_taxonomy, refuse_straddling
+from patent_mteb.recipes.label_sets import SPLITS, label_names, read_labels, refuse_straddling
 
 __all__ = ["check"]
 
@@ -31,7 +31,7 @@ def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
         >>> check(sample_root("wipo_at") / NAME)
         {}
     """
-    tables = read_beir(folder) if (folder / "corpus.jsonl").exists() or not read_taxonomy(folder) else _without_retrieval(folder)
+    tables = read_beir(folder) if (folder / "corpus.jsonl").exists() or not label_names(folder) else _without_retrieval(folder)
     rows, odd = metadata_rows(folder, tables)
     counts = tables.counts | {what: number for what, number in odd.items() if number}
     families = {key: row.get("family_id") or "" for key, row in rows.items()}
@@ -68,7 +68,7 @@ def _not_tac(folder: Path, tables: BeirFolder) -> int:
 
 def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for name in read_taxonomy(folder):
+    for name in label_names(folder):
         rows = read_labels(folder, name, families)
         seen = {split: {label for row in rows if row.split == split for label in row.labels} for split in SPLITS}
         if strangers := sum(row.key not in known for row in rows):

@@ -29,8 +29,9 @@ from patent_mteb.report.folders import META, Place, Survey, read_document, read_
 from patent_mteb.report.names import visible
 from patent_mteb.report.queries import TOLERANCE, usable_queries
 from patent_mteb.report.records import RESULT_SCHEMA, SCORE_SCHEMA, ModelFolder, Result, result_row, score_rows
-from patent_mteb.report.suite import SuiteTask, suite_tasks
+from patent_mteb.report.suite import OwnTasks, SuiteTask, suite_tasks
 from patent_mteb.report.view import WorldView
+from patent_mteb.tasks.benchmark import PatentBenchmark
 
 __all__ = ["Collected", "ReportError", "collect"]
 
@@ -62,6 +63,7 @@ class Collected:
             judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is the task's main score),
             ``small`` as above, of the slice.
         messages: what was left out or looks wrong, one line each.
+        own: the benchmarks of the own data sets that results are of.
         contradictions: what its evidence (then it is left out) or its per-query scores say against a result, by its path and subset.
     """
 
@@ -70,6 +72,7 @@ class Collected:
     scores: pl.DataFrame
     messages: tuple[str, ...] = ()
     contradictions: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    own: tuple[PatentBenchmark, ...] = ()
 
     @cached_property
     def worlds(self) -> dict[str, WorldView]:
@@ -77,7 +80,7 @@ class Collected:
         found = sorted(map(worlds.world, self.results["world"].unique()), key=lambda world: world.order)
         return {
             world.name: WorldView(
-                world, self.results.filter(pl.col("world") == world.name), self.scores.filter(pl.col("world") == world.name)
+                world, self.results.filter(pl.col("world") == world.name), self.scores.filter(pl.col("world") == world.name), self.own
             )
             for world in found
         }
@@ -121,6 +124,7 @@ def collect(folder: Path) -> Collected:
         pl.DataFrame([row for result in results for row in score_rows(result)], schema=SCORE_SCHEMA, orient="row"),
         tuple(map(visible, reader.messages)),
         reader.contradictions,
+        reader.own.benchmarks,
     )
 
 
@@ -129,6 +133,7 @@ class _Reader:
 
     def __init__(self, found: Survey) -> None:
         self.tasks = suite_tasks()
+        self.own = OwnTasks()
         self.unknown: Counter[str] = Counter()
         self.survey = found
         self.messages = found.messages
@@ -169,7 +174,8 @@ class _Reader:
         if name != path.stem:
             self.note(path, f"holds a result of {name}; left out", "give the file the name of its task")
             return
-        task = self.tasks.get(plain_name(name))
+        records = (entry.get("data_set") for subsets in entries.values() for entry in subsets)
+        task = self.own.task(next(filter(None, records), None)) or self.tasks.get(plain_name(name))
         if task is None:
             self.unknown[name] += 1
             return

@@ -127,7 +127,8 @@ def tables(frame: pl.DataFrame) -> list[Table]:
 
 
 def _short(benchmark: str, task: str) -> str:
-    return short(task, catalogue.find(benchmark).facts)
+    known = {one.name: one.facts for one in (*catalogue.benchmarks(), *catalogue.own_benchmarks())}
+    return short(task, known[benchmark]) if benchmark in known else task.removeprefix(benchmark)
 
 
 def draw(frame: pl.DataFrame) -> list[Plot]:

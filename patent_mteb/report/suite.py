@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from patent_mteb.data.sources import DataSet
 from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.benchmark import PatentBenchmark
+from patent_mteb.tasks.own import benchmark_of_results, task_of_result
+from patent_mteb.tasks.owned import own_data
 
-__all__ = ["SuiteTask", "suite_tasks"]
+__all__ = ["OwnTasks", "SuiteTask", "suite_tasks"]
 
 
 @dataclass(frozen=True)
@@ -44,13 +49,56 @@ def suite_tasks() -> dict[str, SuiteTask]:
         >>> task.benchmark, task.group, task.main_score
         ('WIPO-AT', 'Retrieval', 'ndcg_at_10')
     """
-    tasks: dict[str, SuiteTask] = {}
+    tasks: dict[str, dict[str, Any]] = {}
     for benchmark in catalogue.benchmarks():
         for group, members in benchmark.groups.items():
             for task in members:
-                meta = task.metadata
-                tasks.setdefault(
-                    meta.name,
-                    SuiteTask(meta.name, benchmark.name, group, meta.type, meta.main_score, task.facts.split, task.data, len(tasks)),
-                )
-    return tasks
+                tasks.setdefault(task.metadata.name, _row(task, group, task.data, len(tasks)) | {"benchmark": benchmark.name})
+    return {name: SuiteTask(**row) for name, row in tasks.items()}
+
+
+def _row(task: type[PatentTask], group: str, data: DataSet, order: int) -> dict[str, Any]:
+    meta = task.metadata
+    return {
+        "name": meta.name,
+        "benchmark": task.facts.name,
+        "group": group,
+        "kind": meta.type,
+        "main_score": meta.main_score,
+        "split": task.facts.split,
+        "data": data,
+        "order": order,
+    }
+
+
+class OwnTasks:
+    """The tasks on own data that results are of: what a result says of itself is enough, wherever the data are.
+
+    Example:
+        >>> from patent_mteb.report.suite import OwnTasks
+        >>> own = OwnTasks()
+        >>> task = own.task({"name": "Acme", "version": "1", "benchmark": "WIPO-AT", "task": "PatentCitationRetrieval"})
+        >>> task.name, task.benchmark, [benchmark.name for benchmark in own.benchmarks]
+        ('AcmeCitationRetrieval', 'Acme', ['Acme'])
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[str, tuple[type[PatentTask], PatentBenchmark]]] = {}
+
+    def task(self, record: Any) -> SuiteTask | None:
+        """The task of a result that says whose data it was measured on; None for any other."""
+        pair = task_of_result(record, catalogue.benchmarks())
+        if pair is None:
+            return None
+        task, published = pair
+        known = self._found.setdefault(task.facts.name, {})
+        known.setdefault(task.metadata.name, pair)
+        original = task.published_as or task
+        data = own_data(published.facts, task.data, str(record["name"]))
+        order = [*published.task_classes, original].index(original)
+        return SuiteTask(**_row(task, published.group_of(original), data, order))
+
+    @property
+    def benchmarks(self) -> tuple[PatentBenchmark, ...]:
+        """The benchmarks of these tasks, by name."""
+        return tuple(benchmark_of_results(self._found[name].values()) for name in sorted(self._found))

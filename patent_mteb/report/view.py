@@ -163,11 +163,12 @@ class BenchmarkView:
 
 @dataclass(frozen=True)
 class WorldView:
-    """The results of one world; ``results`` and ``scores`` as in :class:`patent_mteb.report.collect.Collected`."""
+    """The results of one world; ``results``, ``scores`` and ``own`` as in :class:`patent_mteb.report.collect.Collected`."""
 
     world: World
     results: pl.DataFrame
     scores: pl.DataFrame
+    own: tuple[PatentBenchmark, ...] = ()
 
     @cached_property
     def main_scores(self) -> dict[str, dict[str, float]]:
@@ -181,8 +182,8 @@ class WorldView:
 
     @cached_property
     def benchmarks(self) -> tuple[BenchmarkView, ...]:
-        """The registered benchmarks that have results, in the order of registration."""
-        views = (self._view(benchmark) for benchmark in catalogue.benchmarks())
+        """The benchmarks that have results: the registered ones in the order of registration, then those of own data sets."""
+        views = (self._view(benchmark) for benchmark in (*catalogue.benchmarks(), *self.own))
         return tuple(view for view in views if len(view.results))
 
     def benchmark(self, name: str) -> BenchmarkView:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from mteb.abstasks import AbsTask
@@ -17,12 +17,14 @@ from mteb.types import PromptType
 
 from patent_mteb._mteb import TaskHooks
 from patent_mteb.data import sources
+from patent_mteb.data.roots import Own
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root
 from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 from patent_mteb.tasks.evidence import data_digest, sealed, texts_record
+from patent_mteb.tasks.owned import owned
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -106,14 +108,29 @@ class PatentTask(TaskHooks, AbsTask):
     """Resolves the task's data when it is created, without asking the hub; the data itself is read when it is first needed.
 
     A task that was resolved to the sample is named ``<Task>.sample``, one on local data ``<Task>.local-<content>``; its data set
-    revision and subset say which data it was (see :mod:`patent_mteb.data.sources`).
+    revision and subset say which data it was (see :mod:`patent_mteb.data.sources`). On a data set with a ``dataset.json`` the task is of
+    the class that :func:`patent_mteb.tasks.owned.owned` makes, whichever was asked for: ``own`` says whose the data are, ``root``
+    where they lie, ``published_as`` whose rules the task follows.
     """
 
     data: ClassVar[sources.DataSet]
     facts: ClassVar[Facts]
     force_sample: ClassVar[bool] = False
+    own: ClassVar[Own | None] = None
+    root: ClassVar[Path | None] = None
+    published_as: ClassVar[type[PatentTask] | None] = None
     _data_digest: str | None = None
     _texts_seen: dict[str, Any] | None = None
+
+    def __new__(cls, seed: int = 42, source: sources.Source | None = None, **kwargs: Any) -> Self:
+        found = source
+        if found is None and cls.own is None and not cls.force_sample:
+            with contextlib.suppress(PatentMTEBError, OSError, ValueError):  # __init__ meets it again and keeps it
+                found = sources.resolve(cls.data)
+        if cls.own is not None or found is None or found.own is None or found.folder is None:
+            return super().__new__(cls)
+        levels = len(Path(found.data.key).parts)
+        return super().__new__(owned(cls, found.own, found.folder.parents[levels - 1]))
 
     def __init__(self, seed: int = 42, source: sources.Source | None = None, **kwargs: Any) -> None:
         self._unresolved: PatentMTEBError | None = None
@@ -139,7 +156,11 @@ class PatentTask(TaskHooks, AbsTask):
         beside this one, have nothing to do with it."""
         kind = type(self)
         try:
-            return sources.resolve(kind.data, True if kind.force_sample else None)
+            source = sources.resolve(kind.data, True if kind.force_sample else None, kind.root)
+            if kind.own is None or (source.own and source.own.name == kind.own.name):
+                return source
+            now = source.own.name if source.own else "another"
+            raise DataError(f"the data set {kind.own.name} is {now} now", path=kind.root, remedy="start anew: its tasks have other names")
         except PatentMTEBError as error:
             self._unresolved = error
         except (OSError, ValueError) as error:
@@ -216,7 +237,15 @@ class PatentTask(TaskHooks, AbsTask):
         return prompts_put(model, self.metadata, self.roles(data_split), arguments["hf_split"], arguments["hf_subset"])
 
     def told(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
-        return {**scores, "prompts": self.prompts(model, data_split, **arguments)}
+        return {**scores, **self.whose(), "prompts": self.prompts(model, data_split, **arguments)}
+
+    def whose(self) -> dict[str, Any]:
+        """What a result says of own data, for reports in places where the data are not; empty for any other."""
+        own, published = self.own, self.published_as
+        if own is None or published is None:
+            return {}
+        known = {"name": own.name, "version": own.version, "owner": own.owner, "licence": own.licence}
+        return {"data_set": {**known, "benchmark": published.facts.name, "task": published.metadata.name}}
 
     def read(self) -> Any:
         """What was read, for its digest; the same for all models."""

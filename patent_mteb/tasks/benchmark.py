@@ -18,6 +18,7 @@ from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGro
 
 from patent_mteb.data.sources import DATA_VARIABLE, SAMPLE_VARIABLE, DataSet, plain_name
 from patent_mteb.metrics.sizes import too_small
+from patent_mteb.recipes.dataset import FileRecord
 
 if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
@@ -51,6 +52,8 @@ class Facts:
         paper: its key among the published tables (:mod:`patent_mteb.published`), empty for none.
         paper_queries: number of queries in the paper, where nobody can have its data; a run over fewer is not comparable with its rows.
         section_grid: (query view, corpus view) of each task of a grid of text views, by task.
+        replaced: beginnings of its tasks' names, and of its own, in whose place the name of an own data set stands.
+        subject: words on the paper's landscape in descriptions and instructions, which are not said of own data.
         known_by: a directory that is named otherwise is taken for this benchmark's if it holds one of these files.
         check: the recipe's quality assurance on a directory: what is odd -> how often.
     """
@@ -74,6 +77,8 @@ class Facts:
     paper: str = ""
     paper_queries: int = 0
     section_grid: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    replaced: tuple[str, ...] = ()
+    subject: str = ""
     known_by: tuple[str, ...] = ()
     check: Callable[[Path], Mapping[str, int]] | None = None
 
@@ -113,6 +118,8 @@ class PatentBenchmark(Benchmark):
         groups: column title -> the classes of its tasks.
         column: what the groups are, as the name of mteb's grouping.
         macro: the overall score is the mean over the groups, each of which counts the same, instead of over the tasks.
+        names_in: the tasks that the files of a data set allow, by name; those of ``task_named`` among them. Without it, all its tasks.
+        task_named: makes a task that the groups do not list of a name that follows their rules; None for any other name.
 
     Example:
         >>> from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -128,13 +135,21 @@ class PatentBenchmark(Benchmark):
     macro: bool
 
     def __init__(
-        self, facts: Facts, groups: Mapping[str, Sequence[type[PatentTask]]], *, column: str = "Group", macro: bool = False
+        self,
+        facts: Facts,
+        groups: Mapping[str, Sequence[type[PatentTask]]],
+        *,
+        column: str = "Group",
+        macro: bool = False,
+        names_in: Callable[[Mapping[str, FileRecord]], Sequence[str]] | None = None,
+        task_named: Callable[[str], type[PatentTask] | None] | None = None,
     ) -> None:
         self.facts, self.groups, self.macro = facts, groups, macro
+        self.names_in, self._task_named = names_in, task_named
         made: _Lazy[AbsTask] = _Lazy(lambda: tuple(task() for task in self.task_classes))
 
         def aggregations() -> tuple[BenchmarkAggregation | CustomGrouping, ...]:
-            by_class = {type(task): task for task in made}
+            by_class = dict(zip(self.task_classes, made, strict=True))
             grouping = CustomGrouping(
                 column, tuple(CustomGroup(label, tuple(by_class[task] for task in tasks)) for label, tasks in groups.items())
             )
@@ -161,6 +176,17 @@ class PatentBenchmark(Benchmark):
     def data_sets(self) -> tuple[DataSet, ...]:
         """The data sets that its tasks read, each once."""
         return tuple(dict.fromkeys(task.data for task in self.task_classes))
+
+    def task_named(self, name: str) -> type[PatentTask] | None:
+        """The class of a task, by its plain name, or by one that follows the rules of its names; None if there is none."""
+        known = {task.metadata.name: task for task in self.task_classes}
+        return known.get(name) or (self._task_named(name) if self._task_named else None)
+
+    def group_of(self, task: type[PatentTask]) -> str:
+        """The group that a task is in, or the one of tasks like it."""
+        of_its_own = (label for label, tasks in self.groups.items() if task in tasks)
+        alike = (label for label, tasks in self.groups.items() if any(one.metadata.type == task.metadata.type for one in tasks))
+        return next(of_its_own, None) or next(alike, None) or "Tasks"
 
     def get_score(self, results: Any, *, raise_error: bool = False) -> dict[str, dict[str, float | None]]:
         """mteb's aggregated scores of each model, and our :func:`summary` of its main scores, without those that stand on too little."""

@@ -1,20 +1,39 @@
-"""Everything that the suite enters in mteb: its benchmarks, their tasks, and the sample twins of these."""
+"""Everything that the suite enters in mteb: its benchmarks, their tasks, the sample twins of these, and the benchmarks of own data."""
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Sequence
 
+from patent_mteb import _mteb
+from patent_mteb.data.roots import KEYS, Root
 from patent_mteb.errors import DataError, RegistrationError
 from patent_mteb.models import prompts
-from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
+from patent_mteb.tasks import dapfam, own, patenteb, patentmap, sophia, wipo_at
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 
-__all__ = ["add", "benchmarks", "find", "get_tasks", "mteb_benchmarks", "sample_tasks", "tasks", "total", "unlisted_tasks"]
+logger = logging.getLogger(__name__)
+
+__all__ = [
+    "add",
+    "benchmarks",
+    "enter_own",
+    "find",
+    "get_tasks",
+    "mteb_benchmarks",
+    "own_benchmarks",
+    "sample_tasks",
+    "tasks",
+    "total",
+    "unlisted_tasks",
+]
 
 _BENCHMARKS: dict[str, PatentBenchmark] = {}
 _TWINS: dict[type[PatentTask], type[PatentTask]] = {}
+_OWN: list[tuple[Root, tuple[PatentBenchmark, ...]]] = []
+"""The benchmarks of the data set that was last asked for: the same objects as long as it stays as it is."""
 
 
 def add(benchmark: PatentBenchmark) -> None:
@@ -32,6 +51,7 @@ def add(benchmark: PatentBenchmark) -> None:
     known = _BENCHMARKS.setdefault(benchmark.name, benchmark)
     if known is not benchmark:
         raise RegistrationError(f"the benchmark '{benchmark.name}' is registered already. Remedy: choose another name")
+    KEYS.update((data.key, benchmark.facts.known_by) for data in benchmark.data_sets)
     _make_twins(benchmark.task_classes)
     prompts.add_rows(benchmark.facts.prompt_rows)
 
@@ -55,8 +75,39 @@ def benchmarks() -> tuple[PatentBenchmark, ...]:
     return tuple(_BENCHMARKS.values())
 
 
+def own_benchmarks() -> tuple[PatentBenchmark, ...]:
+    """The benchmarks of the data set in ``PATENT_MTEB_DATA``, under its name; none if no ``dataset.json`` says one. Only that is read.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import own_benchmarks
+        >>> own_benchmarks()  # PATENT_MTEB_DATA is not set
+        ()
+    """
+    root = own.root_or_none()
+    if root is None or root.record is None:
+        return ()
+    if not _OWN or _OWN[0][0] != root:
+        _OWN[:] = [(root, tuple(own.in_root(root, benchmarks())))]
+    return _OWN[0][1]
+
+
+def enter_own() -> None:
+    """Let mteb know the tasks of the data set that ``PATENT_MTEB_DATA`` names now, in place of those it named before. A name that is taken
+    is a warning: mteb itself must go on.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import enter_own
+        >>> enter_own()  # again, for a variable that was set after mteb was imported
+    """
+    mine = own_benchmarks()
+    try:
+        _mteb.enter_instead([task for benchmark in mine for task in benchmark.task_classes], mine)
+    except RegistrationError as error:
+        logger.warning("the tasks of the data set in PATENT_MTEB_DATA are not registered: %s", error)
+
+
 def find(name: str) -> PatentBenchmark:
-    """The benchmark of this name, ``PatentMTEB`` included.
+    """The benchmark of this name, ``PatentMTEB`` and those of own data included.
 
     Raises:
         DataError: there is none.
@@ -66,10 +117,10 @@ def find(name: str) -> PatentBenchmark:
         >>> list(find("PatentMap").groups)
         ['Retrieval', 'Classification']
     """
-    for benchmark in mteb_benchmarks():
-        if benchmark.name == name:
-            return benchmark
-    names = ", ".join(benchmark.name for benchmark in mteb_benchmarks())
+    known = {benchmark.name: benchmark for benchmark in (*own_benchmarks(), *mteb_benchmarks())}
+    if name in known:
+        return known[name]
+    names = ", ".join(known)
     raise DataError(f"there is no benchmark '{name}'", remedy=f"choose among {names}")
 
 
@@ -130,6 +181,8 @@ def get_tasks(
     if not chosen:
         known = ", ".join(sorted({task.metadata.type for task in held}))
         raise DataError(f"no task is of type {', '.join(types or ())}", remedy=f"choose among {known}")
+    if sample and (without := [task for task in chosen if task not in _TWINS]):
+        raise DataError(f"{without[0].metadata.name} is a task on own data and has no sample", remedy="leave out sample=True")
     return [(_TWINS[task] if sample else task)() for task in chosen]
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from patent_mteb import files
 from patent_mteb.data.releases import rows_of
 from patent_mteb.data.sources import Source
-from patent_mteb.errors import DataError
+from patent_mteb.errors import LAYOUT, DataError, NotThereError
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,7 @@ __all__ = [
     "TRUNCATED_VARIABLE",
     "ids_of",
     "label_names",
+    "need_part",
     "once",
     "read_once",
     "refuse_constant",
@@ -156,6 +157,21 @@ def _rows(path: Path, wanted: Set[int]) -> dict[int, dict[str, Any]]:
         found |= {row: batch.slice(row - before, 1).to_pylist()[0] for row in wanted if row in inside}
         before += batch.num_rows
     return found
+
+
+def need_part(source: Source, part: str) -> None:
+    """Stop where a local directory lacks a part of its data set as a whole.
+
+    Raises:
+        NotThereError: it does.
+
+    Example:
+        >>> from patent_mteb.data.sources import DataSet, resolve
+        >>> from patent_mteb.tasks.checks import need_part
+        >>> need_part(resolve(DataSet("ZoeYou/downstream", "patentmap"), sample=True), "perf200")  # the sample has it
+    """
+    if source.folder is not None and not (source.folder / part).is_dir():
+        raise NotThereError(f"{part} is not there", path=source.folder / part, remedy=LAYOUT)
 
 
 def say(place: Path, counts: Mapping[str, int]) -> None:

@@ -45,6 +45,7 @@ DATA = DataSet("datalyes/DAPFAM_patent", "dapfam", "780f4011d60297fc6e97a4119b0c
 
 FACTS = Facts(
     name="DAPFAM",
+    replaced=("Patent",),
     description="Family-level patent retrieval with citations inside and outside the query's technical domain.",
     reference="https://arxiv.org/abs/2506.22141",
     bibtex=r"""@misc{ayaou2025dapfam,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from patent_mteb import files
 from patent_mteb.data.sources import Source
-from patent_mteb.errors import DataError, check_columns
+from patent_mteb.errors import DataError, NotThereError, check_columns
 from patent_mteb.patents import views
 from patent_mteb.recipes.label_sets import SPLITS, read_labels
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS
@@ -71,7 +71,7 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
     known, fields_of = _fields(source.path("fields.parquet"), source.revision)
     wanted = [name for name in fields if name in known]
     if not wanted:
-        raise DataError(
+        raise NotThereError(
             f"no column of {', '.join(fields)}", path=source.path("fields.parquet"), remedy="add text of DWPI, or leave out the task"
         )
     texts: dict[str, list[str]] = {split: [] for split in SPLITS}

@@ -22,7 +22,7 @@ from patent_mteb.models.section_tags import reads_section_tags, reads_section_ta
 from patent_mteb.protocols import multi_hot, precision_at
 from patent_mteb.protocols.intervals import limits, mean_interval
 from patent_mteb.recipes.patentmap_ipc import FILES, Labelled, read_labelled, with_tag
-from patent_mteb.tasks.checks import refuse_constant, say_leakage, say_unseen
+from patent_mteb.tasks.checks import need_part, refuse_constant, say_leakage, say_unseen
 from patent_mteb.tasks.frozen import FrozenTask
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ def read_classification(source: Source) -> dict[str, list[Labelled]]:
         >>> sorted(read_classification(mteb.get_task("PatentMapIPCClassification.sample").source))
         ['test', 'train']
     """
+    need_part(source, FOLDER)
     return {part: read_labelled(source.path(f"{FOLDER}/{name}")) for part, name in FILES.items()}
 
 

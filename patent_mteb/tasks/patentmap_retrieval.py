@@ -30,6 +30,7 @@ from patent_mteb.search.base import ArraySearch
 from patent_mteb.search.remembered import remembering
 from patent_mteb.search.run import Run
 from patent_mteb.search.sections import BestSection
+from patent_mteb.tasks.checks import need_part
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def read_search(source: Source) -> Search:
         >>> len(found.queries), found.gains.keys() == found.queries.keys()
         (25, True)
     """
+    need_part(source, PERF)
     documents = read_content(source.path(f"{PERF}/content/documents.json"))
     queries = read_content(source.path(f"{PERF}/content/queries.json"))
     path = source.path(f"{PERF}/mapping/gold.json")

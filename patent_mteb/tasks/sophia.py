@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from patent_mteb import files
 from patent_mteb.data.sources import DataSet
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents import ipc
@@ -272,7 +272,7 @@ class SophiaRetrieval(PatentRetrieval):
         elif name in folder.representations:
             texts = Texts.collected(_representation(path / "queries.parquet", name))
         else:
-            raise DataError(
+            raise NotThereError(
                 f"the query representation {name} is missing",
                 path=path / "queries.parquet",
                 remedy=f"write column '{name}', or leave out the task {self.metadata.name}",

@@ -6,20 +6,24 @@ licensee's export or from anybody's own patents, and the built-in sample otherwi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.data.sources import DataSet
-from patent_mteb.errors import DataError
+from patent_mteb.errors import LAYOUT, DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes import beir
+from patent_mteb.recipes.dataset import FileRecord
+from patent_mteb.recipes.label_sets import label_names
+from patent_mteb.recipes.landscapes import camel_case
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, LabelSet, check
-from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import say
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
@@ -93,7 +97,9 @@ FACTS = Facts(
     paper="wipo_at",
     paper_queries=46_069,  # §1
     section_grid={Cell(query, corpus).name: (query, corpus) for query in QUERY_VIEWS for corpus in CORPUS_VIEWS},  # §3.4
-    known_by=("corpus.jsonl", "qrels"),
+    replaced=("WIPOAT", "WIPO-AT", "Patent"),
+    subject="assistive-technology ",
+    known_by=("corpus.jsonl", "qrels", "labels"),
     check=check,
 )
 
@@ -123,6 +129,8 @@ class Folder:
 @lru_cache(maxsize=1)
 def read_folder(folder: Path, revision: str) -> Folder:
     """Read the benchmark's directory; ``revision`` keeps two states of one directory apart."""
+    if label_names(folder) and not any((folder / name).exists() for name in ("corpus.jsonl", "queries.jsonl", "qrels")):
+        raise NotThereError("there are label sets only: no corpus, queries and judgements", path=folder, remedy=LAYOUT)
     tables = beir.read_beir(folder)
     rows, counts = beir.metadata_rows(folder, tables)
     documents = tables.corpus.joined()
@@ -224,7 +232,7 @@ def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Text
         return folder.documents if keys is folder.tables.corpus else folder.tables.queries
     path = place / "views.parquet"
     if name not in folder.tables.views:
-        raise DataError(f"the text view {name} is missing", path=path, remedy=f"write column '{name}', or leave out tasks that need it")
+        raise NotThereError(f"the text view {name} is missing", path=path, remedy=f"write column '{name}', or leave out tasks that need it")
     texts = Texts.collected((key, text) for key, text in beir.view_rows(place, name) if key in keys)
     missing = [key for key in keys if key not in texts]
     if missing:
@@ -265,21 +273,59 @@ def _label_task(
     base: type[LabelTask], kind: str, what: str, main_score: str, variant: tuple[LabelSet, str, tuple[str, ...]]
 ) -> type[LabelTask]:
     label_set, suffix, fields = variant
-    short = kind.removeprefix("Multilabel")
     within = f"fine categories of {label_set.coarse}" if label_set.coarse else "coarse categories"
-    description = f"{what} of {label_set.landscape} assistive-technology patents by the {within} (text: {', '.join(fields)})."
-    name = f"WIPOAT{label_set.name}{short}{suffix}"
-    what_it_has = "assistive-technology categories" + (f" within {label_set.coarse}" if label_set.coarse else "")
+    of_which = f"{label_set.landscape} {FACTS.subject}patents by the {within}"
+    if label_set not in LABEL_SETS:
+        of_which = f"patents by the labels of the set {label_set.name}"
+    description = f"{what} of {of_which} (text: {', '.join(fields)})."
+    name = _label_task_name(label_set.name, kind, suffix)
+    what_it_has = f"{FACTS.subject}categories" + (f" within {label_set.coarse}" if label_set.coarse else "")
     instruction = f"Given a patent, find {'its' if kind == 'Clustering' else 'all its'} {what_it_has}"
     metadata = task_metadata(FACTS, DATA, name, kind, description, main_score, prompt=instruction)
     return make_task(base, __name__, metadata, data=DATA, facts=FACTS, label_set=label_set, fields=fields)
 
 
-CLASSIFICATION_TASKS = tuple(
-    _label_task(LabelClassification, "MultilabelClassification", "Multi-label classification", "macro_f1", variant)
-    for variant in LABEL_VARIANTS
-)
-CLUSTERING_TASKS = tuple(_label_task(LabelClustering, "Clustering", "Clustering", "v_measure", variant) for variant in LABEL_VARIANTS)
+_LABEL_KINDS: dict[str, tuple[type[LabelTask], str, str]] = {
+    "MultilabelClassification": (LabelClassification, "Multi-label classification", "macro_f1"),
+    "Clustering": (LabelClustering, "Clustering", "v_measure"),
+}
+
+
+def _label_task_name(label_set: str, kind: str, suffix: str) -> str:
+    return f"WIPOAT{camel_case(label_set)}{kind.removeprefix('Multilabel')}{suffix}"
+
+
+def _label_tasks(kind: str) -> tuple[type[LabelTask], ...]:
+    base, what, main_score = _LABEL_KINDS[kind]
+    return tuple(_label_task(base, kind, what, main_score, variant) for variant in LABEL_VARIANTS)
+
+
+CLASSIFICATION_TASKS = _label_tasks("MultilabelClassification")
+CLUSTERING_TASKS = _label_tasks("Clustering")
+
+
+@lru_cache(maxsize=256)
+def _task_named(name: str) -> type[PatentTask] | None:
+    """The task of a label set that is not the paper's, made of its name: ``WIPOATTopicsClassification.NoDWPI``."""
+    found = re.fullmatch(r"WIPOAT(\w+)(Classification|Clustering)(\.\w+)?", name)
+    if found is None or (found[3] or "") not in VARIANTS:
+        return None
+    kind = next(kind for kind in _LABEL_KINDS if kind.endswith(found[2]))
+    base, what, main_score = _LABEL_KINDS[kind]
+    return _label_task(base, kind, what, main_score, (LabelSet(found[1], found[1]), found[3] or "", VARIANTS[found[3] or ""]))
+
+
+def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
+    """The retrieval cells whose views have a text, and a classification and a clustering task a label set; those on expert texts only where
+    there are any."""
+    filled = {file: {name for name, count in (record.filled or {}).items() if count} for file, record in files.items()}
+    held = {"TAC"} | filled.get("views.parquet", set())
+    cells = [cell.name for cell in CELLS if {cell.query, cell.corpus} <= held and "qrels/test.tsv" in files]
+    expert = bool(filled.get("fields.parquet", set()) & set(DWPI_FIELDS))
+    sets = [PurePosixPath(file).stem for file in sorted(files) if PurePosixPath(file).match("labels/*.parquet")]
+    suffixes = list(VARIANTS) if expert else [""]
+    return cells + [_label_task_name(name, kind, suffix) for kind in _LABEL_KINDS for name in sets for suffix in suffixes]
+
 
 BENCHMARK = PatentBenchmark(
     FACTS,
@@ -288,4 +334,6 @@ BENCHMARK = PatentBenchmark(
         "Classification": CLASSIFICATION_TASKS,
         "Clustering": CLUSTERING_TASKS,
     },
+    names_in=_names_in,
+    task_named=_task_named,
 )

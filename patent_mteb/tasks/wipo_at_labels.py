@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from patent_mteb.errors import LAYOUT, NotThereError
 from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import agreement, cluster, every_label, most_frequent_label, single_label, spread
 from patent_mteb.protocols.intervals import limits, macro_f1_interval, v_measure_interval
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
-from patent_mteb.recipes.label_sets import SPLITS
-from patent_mteb.recipes.wipo_at import LabelSet
+from patent_mteb.recipes.label_sets import SPLITS, label_names
+from patent_mteb.recipes.landscapes import LabelSet, camel_case
 from patent_mteb.tasks.base import asked
 from patent_mteb.tasks.checks import refuse_trivial_clusters
 from patent_mteb.tasks.evidence import KEY
@@ -40,7 +41,12 @@ class LabelTask(FrozenTask):
     fields: tuple[str, ...]
 
     def load_split(self) -> LabelledTexts:
-        return labelled_texts(self.source, self.label_set.name, self.fields)
+        folder = self.source.path()
+        names = {camel_case(name): name for name in label_names(folder)}
+        if self.label_set.name not in names:
+            problem = f"there is no label set {self.label_set.name} (there are {', '.join(names.values())})"
+            raise NotThereError(problem if names else "there are no label sets", path=folder / "labels", remedy=LAYOUT)
+        return labelled_texts(self.source, names[self.label_set.name], self.fields)
 
 
 class LabelClassification(LabelTask):
@@ -138,7 +144,7 @@ class LabelClustering(LabelTask):
 
     def load_split(self) -> LabelledTexts:
         data = super().load_split()
-        refuse_trivial_clusters(_test_classes(data, single_label), self.source.path(f"labels/{self.label_set.name}.parquet"))
+        refuse_trivial_clusters(_test_classes(data, single_label), self.source.path("labels"))
         return LabelledTexts({"test": data.texts["test"]}, data.labels, data.classes)
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
