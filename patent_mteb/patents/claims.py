@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -74,19 +75,29 @@ def _numbers(items: str) -> list[tuple[int, int]]:
     return [(int(start), int(end or start)) for start, end in _ITEM.findall(items)]
 
 
-def _depends_on(text: str, number: int, known: Sequence[int]) -> tuple[int, ...]:
-    """Numbers of the claims that claim ``number`` refers to, ascending. ``known`` are the numbers of the whole set, ascending."""
+def _depends_on(text: str, number: int, known: Sequence[int], repeated: Container[int]) -> tuple[int, ...]:
+    """Numbers of the claims that claim ``number`` refers to, ascending.
+
+    Args:
+        known: the numbers of the whole set, ascending.
+        repeated: those that stand before several claims, so that a mention of the own number may mean another claim.
+    """
     referred: set[int] = set()
     earlier = known[: bisect_left(known, number)]
     for reference in _find_references(text):
-        if reference.numbers:
-            ranges = _numbers(reference.numbers)
-            referred.add(ranges[0][0])
-            for start, end in ranges:
-                members = known[bisect_left(known, start) : bisect_left(known, end + 1)]
-                referred.update(member for member in members if start == end or member != number)
-        else:
+        if not reference.numbers:
             referred.update(earlier[-1:] if reference.previous_only else earlier)
+            continue
+        ranges = _numbers(reference.numbers)
+        named = {ranges[0][0]}
+        for start, end in ranges:
+            members = known[bisect_left(known, start) : bisect_left(known, end + 1)]
+            named.update(member for member in members if start == end or member != number)
+        if number in named and number not in repeated:
+            named.remove(number)
+            if not named and not _END_OF_CLAIM.search(text, 0, reference.start):
+                named.update(earlier[-1:])
+        referred |= named
     return tuple(sorted(referred))
 
 
@@ -262,9 +273,10 @@ def read_claims(text: str) -> ClaimSet:
     Dependence is taken in the formal sense: a claim depends on every claim that it mentions (``of claim 1``, ``as claimed in any
     one of claims 1 to 3``, ``according to any preceding claim``). A claim of another category that mentions a claim (``A system
     comprising the device of claim 1``) thus counts as dependent too, since legal independence cannot be told from the wording.
-    ``depends_on`` holds the numbers named, own and later ones too if so written (slips of the pen are common), and of a range
-    or of "any preceding claim" those that the text holds. ``claim l`` is read as claim 1; a reference that has lost its
-    number (``the method of claim, wherein``) stands for the claim before.
+    ``depends_on`` holds the numbers named, later ones too if so written (slips of the pen are common), and of a range or of "any
+    preceding claim" those that the text holds. ``claim l`` is read as claim 1; a reference that has lost its number (``the method of
+    claim, wherein``) stands for the claim before. No claim depends on itself: its own number is a slip for the claim before where it
+    stands in the first sentence (``5. The pump of claim 5, wherein``); further on it belongs to a claim that has lost its number.
 
     An empty text gives an empty set.
 
@@ -289,8 +301,10 @@ def read_claims(text: str) -> ClaimSet:
                 cancelled.extend(mark.numbers)
             else:
                 texts.append((mark.numbers[0], body))
-    known = sorted({number for number, _ in texts})
-    claims = tuple(Claim(number, body, _depends_on(body, number, known)) for number, body in texts)
+    counts = Counter(number for number, _ in texts)
+    repeated = {number for number, count in counts.items() if count > 1}
+    known = sorted(counts)
+    claims = tuple(Claim(number, body, _depends_on(body, number, known, repeated)) for number, body in texts)
     return ClaimSet(claims, tuple(cancelled))
 
 

@@ -1,11 +1,86 @@
-"""One raw description split into the sections of an application, by its headings."""
+"""One raw description split into the sections of an application, by its headings (37 CFR 1.77(b); PCT Rule 5, section 204)."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from patent_mteb.patents.records import Description
+from patent_mteb.patents.text import heading_kind, lines_at_headings, plain_lines
 
 __all__ = ["split_description"]
 
+_SECTIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (section, re.compile(pattern, re.IGNORECASE))
+    for section, pattern in (
+        ("drawings", r"drawings?|figures?|several views"),
+        ("background", r"field|background|\bart\b|citation list|literature|documents?"),
+        ("detailed", r"detailed|embodiments?|modes?\b|industrial|reference signs"),
+        ("summary", r"summary|objects?\b|problems?|solutions?|effects?"),
+        ("either", r"disclosure|description of|general description"),
+        ("whole", r"description"),
+    )
+)
+"""Section -> what its heading says, the first that does; "either" is detailed unless a detailed section follows, "whole" is a title."""
+
+_IN_CAPITALS = (
+    ("drawings", re.compile(r"(?:BRIEF )?(?:DESCRIPTION|EXPLANATION) OF .*(?:DRAWINGS?|FIGURES?|VIEWS)\b")),
+    ("background", re.compile(r"(?:TECHNICAL )?(?:BACKGROUND|FIELD)\b")),
+    ("summary", re.compile(r"(?:BRIEF |GENERAL )?SUMMARY\b")),
+    ("detailed", re.compile(r"DETAILED\b|(?:.* )?EMBODIMENTS?\b|(?:BEST )?MODES? ")),
+)
+"""The same for headings in capitals that say more (``DETAILED DESCRIPTION OF SOME EMBODIMENTS``), by how they begin."""
+_LONGEST_IN_CAPITALS = 100
+_LEADING = re.compile(r"^[\W\d]+")
+_OTHER_HEADING = re.compile(r"(?!fig)[^a-z]*[A-Z][^.;:,]{2,90}:?", re.IGNORECASE)
+_FIGURE = re.compile(r"\bfig(?:ure|s|\.)?\b", re.IGNORECASE)
+
 
 def split_description(text: str) -> Description:
-    return Description(detailed=text)
+    """Split a description into background, summary, drawings and detailed description.
+
+    A section begins with its heading, which stays the first line of it, and ends with the next. What stands before the first heading
+    (title, related applications) is background; the list of the drawings ends with any other heading, too. A heading that may mean either
+    (``DISCLOSURE OF THE INVENTION``) is the summary if a detailed description follows. A text without headings is all detailed. Every
+    line of the text is in exactly one section; markup is removed, lines stay.
+
+    Example:
+        >>> from patent_mteb.patents.sections import split_description
+        >>> split_description("BACKGROUND\\nPumps leak.\\nSUMMARY\\nOurs does not.\\nDETAILED DESCRIPTION\\nIt has a seal.").summary
+        'SUMMARY\\nOurs does not.'
+    """
+    lines = plain_lines(text)
+    if len(lines) <= 2:
+        lines = [part for line in lines for part in lines_at_headings(line)]
+    headings = {place: section for place, line in enumerate(lines) if (section := _section(line))}
+    parts: dict[str, list[str]] = {"background": [], "summary": [], "drawings": [], "detailed": []}
+    now = "background" if any(section in parts or section == "either" for section in headings.values()) else "detailed"
+    for place, line in enumerate(lines):
+        now = _next(now, place, headings, lines)
+        parts[now].append(line)
+    return Description(**{section: "\n".join(part) for section, part in parts.items()})
+
+
+def _section(line: str) -> str:
+    """The section that a line opens, empty if it opens none."""
+    if heading_kind(line) in ("formal", "label"):
+        return next((section for section, pattern in _SECTIONS if pattern.search(line)), "")
+    if line.isupper() and len(line) <= _LONGEST_IN_CAPITALS and not line.endswith("."):
+        return next((section for section, pattern in _IN_CAPITALS if pattern.match(_LEADING.sub("", line))), "")
+    return ""
+
+
+def _next(now: str, place: int, headings: dict[int, str], lines: Sequence[str]) -> str:
+    """The section of a line, given that of the line before."""
+    section = headings.get(place, "")
+    if section == "either":
+        return "summary" if any(place < other and its == "detailed" for other, its in headings.items()) else "detailed"
+    if section == "whole":
+        return "detailed" if now in ("summary", "drawings") else now
+    if section:
+        return section
+    line = lines[place]
+    ends_drawings = (
+        now == "drawings" and headings.get(place - 1) != "drawings" and _OTHER_HEADING.fullmatch(line) and not _FIGURE.search(line)
+    )
+    return "detailed" if ends_drawings else now

@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from functools import partial
 from html.entities import html5
+from itertools import pairwise
 from typing import TypeVar
 
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent
 
-__all__ = ["clean", "clean_patent", "plain_lines"]
+__all__ = ["clean", "clean_patent", "heading_kind", "lines_at_headings", "plain_lines"]
 _TAG_NAMES = (
     r"html|head|body|title|div|span|p|br|hr|h[1-6]|ul|ol|li|dl|dt|dd|table|thead|tbody|tfoot|tr|th|td|caption|colgroup"
     r"|col|tgroup|colspec|row|entry|a|b|i|o|u|em|strong|sub|sup|sub2|sup2|small|big|tt|pre|font|center|img|smallcaps"
@@ -110,7 +111,7 @@ _LEGAL_HEADINGS = (
     r"related (?:u\.?s\.? )?(?:patent )?(?:applications?|cases?)(?: .*)?",
     r"(?:(?:claim (?:of|to|for)|reference to) )?(?:foreign |domestic )?priority(?: .*)?",
     r"(?:statement|acknowledge?ments?|notice|reference) (?:regarding|as to|of|on|concerning|under|to) (?:u\.?s\.? )?"
-    r"(?:federal|government|funding).*",
+    r"(?:rights? (?:\w+ ){1,5})?(?:federal|government|funding).*",
     r"federal(?:ly)?[- ](?:sponsored|funded|support).*",
     r"government(?:al)? (?:interests?|support|funding|rights|licen[sc]e|statement|clause).*",
     r"contractual origin of .*",
@@ -165,19 +166,46 @@ _TRAILER = re.compile(
 )
 
 
+def heading_kind(line: str) -> str:
+    """What a line is if it is nothing but a heading of an application (37 CFR 1.77; PCT Administrative Instructions, section 204).
+
+    Returns:
+        ``legal`` (related applications, government interests and the like), ``formal``, ``label`` (formal, with a colon behind it), or
+        nothing.
+
+    Example:
+        >>> from patent_mteb.patents.text import heading_kind
+        >>> [heading_kind(line) for line in ("BACKGROUND OF THE INVENTION", "Related Applications", "A pump.")]
+        ['formal', 'legal', '']
+    """
+    if len(line) > _LONGEST_HEADING or line[-1:] == "." or line == line.lower():
+        return ""
+    if _LEGAL_HEADING.fullmatch(line):
+        return "legal"
+    heading = _HEADING.fullmatch(line)
+    return "" if heading is None else "label" if heading["colon"] else "formal"
+
+
+def lines_at_headings(line: str) -> list[str]:
+    """A line broken before and behind the upper-case headings that stand within it, for texts that have lost their line breaks.
+
+    Example:
+        >>> from patent_mteb.patents.text import lines_at_headings
+        >>> lines_at_headings("A pump. BACKGROUND OF THE INVENTION Pumps leak. SUMMARY OF THE INVENTION It is tight.")
+        ['A pump.', 'BACKGROUND OF THE INVENTION', 'Pumps leak.', 'SUMMARY OF THE INVENTION', 'It is tight.']
+    """
+    cuts = [0, *(place for heading in _INLINE_HEADING.finditer(line) for place in heading.span()), len(line)]
+    return [part for start, end in pairwise(cuts) if (part := line[start:end].strip())]
+
+
 def _without_boilerplate(lines: Sequence[str]) -> list[str]:
     kept: list[str] = []
     legal_part = False
     for raw in lines:
         line = _PARAGRAPH_NUMBER.sub("", raw)
-        if len(line) <= _LONGEST_HEADING and line[-1:] != "." and line != line.lower():
-            if _LEGAL_HEADING.fullmatch(line):
-                legal_part = True
-                continue
-            heading = _HEADING.fullmatch(line)
-            if heading and not heading["colon"]:
-                legal_part = False
-                continue
+        if (kind := heading_kind(line)) in ("legal", "formal"):
+            legal_part = kind == "legal"
+            continue
         paragraph = len(lines) > 1 and len(line) <= _LONGEST_LEGAL_PARAGRAPH
         if paragraph and (_LEGAL_OPENING.match(line) or (legal_part and _LEGAL_PHRASE.search(line))):
             continue

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from patent_mteb.patents.claims import split_claims
+from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.patents.records import (
     RELATIONS,
     Citation,
@@ -28,11 +30,13 @@ from patent_mteb.readers.values import claim_numbers, flat, is_whole_date, liste
 
 __all__ = ["RowReader"]
 
-_STRINGS = ("kind", "filing_jurisdiction", "application_number")
+_STRINGS = ("kind", "filing_jurisdiction")
 _LISTS = ("ipc", "cpc", "inventors", "applicants", "keywords")
 _DATES = ("application_date", "publication_date", "priority_date")
 _TEXTS = ("title", "abstract", "claims", "description")
 _PREFERRED = "en"
+_PUBLICATIONS = ("member", "pre-grant")
+"""Relations to publications; the others are to applications."""
 
 
 class RowReader:
@@ -62,7 +66,8 @@ class RowReader:
         """The records of a row, what is to be said of it, or why it gives none."""
         place = f"row {number}"
         self._notes = []
-        own = self._number(row, self._columns.fields.get("publication_number"), place)
+        kind = self._text(row, self._columns.fields.get("kind"))
+        own = self._number(row, self._columns.fields.get("publication_number"), place, kind)
         if "publication_number" in self._columns.fields:
             if not own:
                 yield LeftOut("", place, "no publication number")
@@ -74,7 +79,7 @@ class RowReader:
                 yield self._patent(own, row, place)
         yield from self._citations(own, row, place)
         yield from self._relations(own, row, place)
-        yield from self._notes
+        yield from dict.fromkeys(self._notes)
 
     def _note(self, what: str, place: str, example: str) -> None:
         self._notes.append(Noted(what, f"{place}: {example}" if example else place))
@@ -116,12 +121,18 @@ class RowReader:
         texts = texts or [text for value in cells if value is not None for text in listed(value, column.separator)]
         return [column.values.get(text, "") if column.values is not None else text for text in texts]
 
-    def _number(self, row: Mapping[str, Any], column: Column | None, place: str) -> str:
+    def _number(self, row: Mapping[str, Any], column: Column | None, place: str, kind: str = "") -> str:
+        """The first number of a cell, with the kind code of another column where it names none itself."""
         numbers = [one for one in self._list(row, column) if one]
-        return self._normal(numbers[0], column, place) if numbers and column else ""
+        return self._normal(numbers[0], column, place, partial(read_number, kind=kind)) if numbers and column else ""
 
-    def _normal(self, text: str, column: Column, place: str) -> str:
-        return text
+    def _normal(self, text: str, column: Column, place: str, read: Callable[[str, str], Number | None] = read_number) -> str:
+        """A number in its normal form; one that cannot be read as it is written."""
+        number = read(text, column.office)
+        if number is None:
+            self._note("a number cannot be read: kept as written", place, text)
+            return text
+        return number.key if read is read_application else number.docdb
 
     def _date(self, row: Mapping[str, Any], ours: str, column: Column | None, place: str) -> dt.date | None:
         cells = [value for value in self._cells(row, column) if value is not None]
@@ -163,6 +174,7 @@ class RowReader:
             labels=tuple(self._labels(row)),
             languages=TextLanguages(**{name: found[0][0] for name, found in texts.items() if found}),
             translations=_translations({name: found[1:] for name, found in texts.items()}),
+            application_number=self._application(row, place),
             source=self._columns.name,
         )
 
@@ -190,8 +202,12 @@ class RowReader:
         self._note("no family is given: the publication number stands for it", place, "")
         return own
 
-    def _numbers(self, row: Mapping[str, Any], column: Column | None, place: str) -> list[str]:
-        return [self._normal(text, column, place) for text in self._list(row, column) if text] if column else []
+    def _numbers(self, row: Mapping[str, Any], column: Column | None, place: str, kind: str = "member") -> list[str]:
+        read = read_number if kind in _PUBLICATIONS else read_application
+        return [self._normal(text, column, place, read) for text in self._list(row, column) if text] if column else []
+
+    def _application(self, row: Mapping[str, Any], place: str) -> str:
+        return next(iter(self._numbers(row, self._columns.fields.get("application_number"), place, "application")), "")
 
     def _labels(self, row: Mapping[str, Any]) -> Iterator[Label]:
         for section in self._columns.labels:
@@ -239,11 +255,10 @@ class RowReader:
         told = self._columns.relations
         number = self._number(row, told.get("number"), place) or own
         for kind in RELATIONS:
-            for related in dict.fromkeys(self._numbers(row, told.get(kind), place)):
+            for related in dict.fromkeys(self._numbers(row, told.get(kind), place, kind)):
                 if number and related != number:
                     yield Relation(number, related, kind)
-        application = self._text(row, self._columns.fields.get("application_number"))
-        if own and application and "application" not in told:
+        if own and "application" not in told and (application := self._application(row, place)):
             yield Relation(own, application, "application")
 
 

@@ -231,7 +231,8 @@ def test_cancelled_claims(text, kept, cancelled):
         ("The device of claim 1, 2-chlorophenol being", (1,)),
         ("The device of claims 1 to 90.", (1, 2, 3, 4, 5)),
         ("The device of claim 90.", (90,)),
-        ("The device of claim 6.", (6,)),
+        ("The device of claim 6.", (5,)),
+        ("A device with a lever. The device of claim 6, with a valve.", ()),
         ("The device of any one of claims 4 to 6.", (4, 5)),
         ("A device, wherein during step (a) of this claim 6 it rests.", ()),
         ("A system comprising the device of claim 1.", (1,)),
@@ -241,6 +242,25 @@ def test_cancelled_claims(text, kept, cancelled):
 def test_references(text, depends_on):
     before = "".join(f"{number}. A device {number}.\n" for number in range(1, 6))
     assert split_claims(before + "6. " + text)[-1] == Claim(6, text, depends_on)
+
+
+def test_a_claim_that_mentions_itself_does_not_depend_on_itself():
+    """Claim 2 has lost its number and stands at the end of claim 1, which stays the first independent claim."""
+    text = (
+        "1. A virus containing a site. A virus according to claim 1, being DNA. 2. A virus of claim 1, frozen. 3. A kit comprising a vial."
+    )
+    claims = split_claims(text)
+    assert [claim.depends_on for claim in claims] == [(), (1,), ()]
+    assert first_independent_claim(claims) == claims[0].text
+
+
+@pytest.mark.parametrize(
+    "text", ["1 , A pump.\n2. The pump of claim 1, with a seal.", "I . A pump.\n2 . The pump of claim 1, with a seal."]
+)
+def test_claims_whose_numbers_were_misread_keep_their_first_claim(text):
+    claims = split_claims(text)
+    assert first_independent_claim(claims).endswith("A pump.")
+    assert claims[1].depends_on == (1,)
 
 
 def test_references_leave_cancelled_claims_out_of_ranges():
@@ -328,6 +348,14 @@ def test_clean_markup_and_white_space(dirty, plain):
         (
             "STATEMENT REGARDING FEDERALLY SPONSORED RESEARCH\nNot Applicable\nBACKGROUND\nThe government pays for levers.",
             "The government pays for levers.",
+        ),
+        (
+            "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH\nGovernment support.\nLevers are known.",
+            "Levers are known.",
+        ),
+        (
+            "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH AND DEVELOPMENT\nNot applicable\nLevers bend.",
+            "Levers bend.",
         ),
         (
             "This invention was made with government support under grant X awarded by NIH. The government has certain rights in it.\n"
@@ -523,7 +551,10 @@ def test_real_references_against_a_plain_pattern(real):
                 assert "claim" in claim.text.lower()
                 beyond += 1
             if plain and re.fullmatch(r"[^;]*?\bclaim (\d+),? (?:wherein|further comprising)[^;]*", claim.text, re.IGNORECASE):
-                assert int(re.search(r"\bclaim (\d+)", claim.text, re.IGNORECASE)[1]) in claim.depends_on
+                named = int(re.search(r"\bclaim (\d+)", claim.text, re.IGNORECASE)[1])
+                assert (
+                    max(one.number for one in found.claims if one.number < named) if named == claim.number else named
+                ) in claim.depends_on
     assert beyond == 219
 
 
@@ -543,5 +574,6 @@ def test_real_descriptions_cleaned():
         assert not re.match(r"(?:DESCRIPTION|BACKGROUND|TECHNICAL FIELD|CROSS)\b", after)
         assert "\n" not in after
         assert len(after) > 0.9 * len(" ".join(before.split()))
+    assert not any(text.startswith("STATEMENT AS TO") for text in cleaned)
     assert sum("overnment support under" in text for text in texts[::3]) == 61
     assert sum("overnment support under" in text for text in cleaned) == 0
