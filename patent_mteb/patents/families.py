@@ -1,0 +1,388 @@
+"""Patent families by four definitions, and texts that stand in several of them.
+
+Data disagree on what a patent family is, so the definition is chosen, and recorded with what is built (:data:`DEFINITIONS`).
+
+A ``families.parquet`` (``publication_number``, ``family_id``) tells the families of an outside source, those of publications too that
+have no record of their own: a citation of one of them can be followed to a member that has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import read_keyed, write_parquet
+from patent_mteb.patents.numbers import read_application, read_number
+from patent_mteb.patents.records import Patent, Relation
+
+if TYPE_CHECKING:
+    from patent_mteb.patents.collection import Collection
+
+__all__ = [
+    "DEFINITIONS",
+    "TWINS",
+    "application_groups",
+    "drop_twins",
+    "family_ids",
+    "leaking_twins",
+    "merge_twins",
+    "publication_names",
+    "read_families",
+    "twin_groups",
+    "with_families",
+    "with_twins",
+    "write_families",
+]
+
+DEFINITIONS = {
+    "given": "the family_id of the records and of families.parquet (DOCDB, INPADOC, or whatever their source means)",
+    "application": "publications of one application",
+    "simple": "applications that claim exactly the same priorities; one that claims none is its own priority",
+    "extended": "all that any relation, application or given family connects, directly or through others",
+}
+"""What a patent family is, by the name of the definition."""
+
+TWINS = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
+"""What becomes of publications of different families with one text, by the name of the setting."""
+
+_Name = Callable[[str], str]
+_PRIORITIES = frozenset({"priority", "provisional"})
+
+
+def read_families(path: Path | str) -> dict[str, str]:
+    """Family by publication number.
+
+    Raises:
+        DataError: missing or unreadable file, missing column, a number without family or in two rows.
+
+    Example:
+        >>> from patent_mteb.patents.families import read_families, write_families
+        >>> write_families("families.parquet", {"EP1000000A1": "19768124", "US6093011A": "19768124"})
+        >>> read_families("families.parquet")["US6093011A"]
+        '19768124'
+    """
+    path = Path(path)
+    table = read_keyed(path, {"family_id": pa.string()}, key="publication_number")
+    families = dict(zip(*(table[name].to_pylist() for name in ("publication_number", "family_id")), strict=True))
+    for row, (number, family) in enumerate(families.items(), start=1):
+        if not family:
+            raise DataError(f"publication '{number}' has no family_id", path=path, row=row, remedy="fill it, or delete the row")
+    return families
+
+
+def write_families(path: Path | str, families: Mapping[str, str]) -> None:
+    """Write what :func:`read_families` reads.
+
+    Example:
+        >>> from patent_mteb.patents.families import read_families, write_families
+        >>> write_families("families.parquet", {"US1A": "F1"})
+        >>> read_families("families.parquet")
+        {'US1A': 'F1'}
+    """
+    strings = [("publication_number", pa.string()), ("family_id", pa.string())]
+    write_parquet(Path(path), pa.table([list(families), list(families.values())], schema=pa.schema(strings)))
+
+
+def publication_names(numbers: Iterable[str]) -> _Name:
+    """A function that gives every publication one name however it is written: its normal form, or the text if it has none.
+
+    Args:
+        numbers: publications that are known: a number without kind code takes the name of the only one that it can be.
+
+    Example:
+        >>> from patent_mteb.patents.families import publication_names
+        >>> name = publication_names(["US2013014305A1"])
+        >>> name("US 2013/0014305 A1"), name("US20130014305"), name("case 17")
+        ('US2013014305A1', 'US2013014305A1', 'case 17')
+    """
+    known: dict[str, set[str]] = {}
+    for number in numbers:
+        if read := read_number(number):
+            known.setdefault(read.key, set()).add(read.docdb)
+
+    @cache
+    def name(text: str) -> str:
+        number = read_number(text)
+        if number is None:
+            return text.strip()
+        candidates = known.get(number.key, set())
+        return next(iter(candidates)) if not number.kind and len(candidates) == 1 else number.docdb
+
+    return name
+
+
+def _application_name(text: str) -> str:
+    number = read_application(text)
+    return number.key if number else text.strip()
+
+
+class _Groups:
+    """Things that are connected: union-find, the first of a group by order of text is its name."""
+
+    def __init__(self) -> None:
+        self._parent: dict[str, str] = {}
+
+    def of(self, thing: str) -> str:
+        parent = self._parent
+        parent.setdefault(thing, thing)
+        while parent[thing] != thing:
+            parent[thing] = parent[parent[thing]]
+            thing = parent[thing]
+        return thing
+
+    def connect(self, one: str, other: str) -> None:
+        first, second = sorted((self.of(one), self.of(other)))
+        self._parent[second] = first
+
+
+def _publication(name: str) -> str:
+    return f"p {name}"
+
+
+def _application(text: str) -> str:
+    return f"a {_application_name(text)}"
+
+
+def application_groups(patents: Sequence[Patent], relations: Iterable[Relation]) -> dict[str, str]:
+    """Publications of one application, as far as records and relations tell: publication name -> name of its group.
+
+    The names are those of :func:`publication_names`; publications without a record of their own that a relation names are among them.
+
+    Example:
+        >>> from patent_mteb.patents.families import application_groups
+        >>> from patent_mteb.patents.records import Patent, Relation
+        >>> groups = application_groups([Patent("US8930553B2", "F1")], [Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")])
+        >>> groups["US8930553B2"] == groups["US2014101323A1"]
+        True
+    """
+    name = publication_names(patent.publication_number for patent in patents)
+    groups, publications = _by_application(patents, relations, name)
+    return {publication: groups.of(_publication(publication)) for publication in publications}
+
+
+def _by_application(patents: Sequence[Patent], relations: Iterable[Relation], name: _Name) -> tuple[_Groups, dict[str, None]]:
+    groups = _Groups()
+    publications: dict[str, None] = {}
+    for patent in patents:
+        publication = name(patent.publication_number)
+        publications[publication] = None
+        if patent.application_number:
+            groups.connect(_publication(publication), _application(patent.application_number))
+    for relation in relations:
+        publication = name(relation.number)
+        if relation.kind == "application":
+            publications[publication] = None
+            groups.connect(_publication(publication), _application(relation.related))
+        elif relation.kind == "pre-grant":
+            publications |= {publication: None, name(relation.related): None}
+            groups.connect(_publication(publication), _publication(name(relation.related)))
+    return groups, publications
+
+
+def family_ids(
+    patents: Sequence[Patent], relations: Sequence[Relation] = (), families: Mapping[str, str] | None = None, definition: str = "given"
+) -> dict[str, str]:
+    """Family by publication number: the records' own, and those of publications without a record that relations or families name.
+
+    Args:
+        families: as :func:`read_families` gives them; they go before the ``family_id`` of the records.
+        definition: one of :data:`DEFINITIONS`. A family that is found, not given, is named by its first publication number.
+
+    Raises:
+        DataError: an unknown definition.
+
+    Example:
+        >>> from patent_mteb.patents.families import family_ids
+        >>> from patent_mteb.patents.records import Patent, Relation
+        >>> patents = [Patent("EP1A1", "EP1A1"), Patent("US2A1", "US2A1")]
+        >>> family_ids(patents, [Relation("US2A1", "EP1A1", "member")], definition="extended")
+        {'EP1A1': 'EP1A1', 'US2A1': 'EP1A1'}
+    """
+    if definition not in DEFINITIONS:
+        raise DataError(f"there is no definition of a patent family '{definition}'", remedy=f"choose among {', '.join(DEFINITIONS)}")
+    families = families or {}
+    name = publication_names([*(patent.publication_number for patent in patents), *families])
+    given = {name(number): family for number, family in families.items()}
+    written = {name(patent.publication_number): patent.publication_number for patent in patents}
+    own = {name(patent.publication_number): patent.family_id for patent in patents} | given
+    if definition == "given":
+        found = own | {
+            name(relation.related): own[name(relation.number)]
+            for relation in relations
+            if relation.kind in ("member", "pre-grant") and name(relation.related) not in own and name(relation.number) in own
+        }
+        return {written.get(publication, publication): family for publication, family in found.items()}
+    if definition == "simple":
+        groups = _by_priorities(patents, relations, name)
+    else:
+        groups, _ = _by_application(patents, relations, name)
+    if definition == "extended":
+        _connect_all(groups, relations, name, own)
+    related = [name(relation.related) for relation in relations if relation.kind in ("member", "pre-grant")]
+    publications = dict.fromkeys([*own, *(name(relation.number) for relation in relations), *related])
+    first: dict[str, str] = {}
+    for publication in sorted(publications, key=lambda publication: (publication not in written, publication)):
+        first.setdefault(groups.of(_publication(publication)), written.get(publication, publication))
+    return {written.get(publication, publication): first[groups.of(_publication(publication))] for publication in publications}
+
+
+def _connect_all(groups: _Groups, relations: Iterable[Relation], name: _Name, given: Mapping[str, str]) -> None:
+    for relation in relations:
+        related = _publication(name(relation.related)) if relation.kind in ("member", "pre-grant") else _application(relation.related)
+        groups.connect(_publication(name(relation.number)), related)
+    for publication, family in given.items():
+        groups.connect(_publication(publication), f"f {family}")
+
+
+def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], name: _Name) -> _Groups:
+    """Applications whose sets of priorities are equal (the DOCDB simple family, as far as the relations tell)."""
+    groups, publications = _by_application(patents, relations, name)
+    priorities: dict[str, set[str]] = {groups.of(_publication(publication)): set() for publication in publications}
+    filed: dict[str, set[str]] = {}
+    for patent in patents:
+        if patent.application_number:
+            filed.setdefault(groups.of(_publication(name(patent.publication_number))), set()).add(_application(patent.application_number))
+    for relation in relations:
+        application = groups.of(_publication(name(relation.number)))
+        if relation.kind in _PRIORITIES:
+            priorities.setdefault(application, set()).add(_application(relation.related))
+        elif relation.kind == "application":
+            filed.setdefault(application, set()).add(_application(relation.related))
+    same: dict[frozenset[str], str] = {}
+    for application, claimed in sorted(priorities.items()):
+        if basis := frozenset(claimed or filed.get(application, set())):
+            groups.connect(application, same.setdefault(basis, application))
+    return groups
+
+
+def with_families(collection: Collection, definition: str) -> Collection:
+    """The collection with the families of a definition in its records, its table of families and its ``family_definition``.
+
+    Example:
+        >>> from patent_mteb.patents.collection import Collection
+        >>> from patent_mteb.patents.families import with_families
+        >>> from patent_mteb.patents.records import Patent
+        >>> patents = [Patent(number, number, application_number="EP99203729") for number in ("EP1000000A1", "EP1000000B1")]
+        >>> [patent.family_id for patent in with_families(Collection(patents), "application").patents]
+        ['EP1000000A1', 'EP1000000A1']
+    """
+    families = family_ids(collection.patents, collection.relations, collection.families, definition)
+    patents = [_of_family(patent, families[patent.publication_number]) for patent in collection.patents]
+    return replace(collection, patents=patents, families=families, family_definition=definition)
+
+
+def _of_family(patent: Patent, family: str) -> Patent:
+    return patent if patent.family_id == family else replace(patent, family_id=family)
+
+
+def twin_groups(patents: Iterable[Patent]) -> list[list[Patent]]:
+    """Publications of different families with one title and abstract, case and white space apart; records without abstract have none.
+
+    Example:
+        >>> from patent_mteb.patents.families import twin_groups
+        >>> from patent_mteb.patents.records import Patent
+        >>> patents = [Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "PUMP", "A  pump."), Patent("US3A1", "F3", "Pump")]
+        >>> [[patent.publication_number for patent in group] for group in twin_groups(patents)]
+        [['US1A1', 'US2A1']]
+    """
+    alike: dict[tuple[str, str], list[Patent]] = {}
+    for patent in patents:
+        title, abstract = (" ".join(text.casefold().split()) for text in (patent.title, patent.abstract))
+        if abstract:
+            alike.setdefault((title, abstract), []).append(patent)
+    return [group for group in alike.values() if len({patent.family_id for patent in group}) > 1]
+
+
+def merge_twins(collection: Collection) -> Collection:
+    """The collection with families that share a text made one, under the name of the first.
+
+    Example:
+        >>> from patent_mteb.patents.collection import Collection
+        >>> from patent_mteb.patents.families import merge_twins
+        >>> from patent_mteb.patents.records import Patent
+        >>> merged = merge_twins(Collection([Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]))
+        >>> [patent.family_id for patent in merged.patents], merged.family_definition
+        (['F1', 'F1'], 'given, twins merged')
+    """
+    groups = _Groups()
+    for first, *others in twin_groups(collection.patents):
+        for other in others:
+            groups.connect(first.family_id, other.family_id)
+    return replace(
+        collection,
+        patents=[_of_family(patent, groups.of(patent.family_id)) for patent in collection.patents],
+        families={number: groups.of(family) for number, family in collection.families.items()},
+        family_definition=f"{collection.family_definition}, twins merged",
+    )
+
+
+def drop_twins(collection: Collection) -> Collection:
+    """The collection without publications whose text a publication of another family had before (by date, then by number).
+
+    Example:
+        >>> from patent_mteb.patents.collection import Collection
+        >>> from patent_mteb.patents.families import drop_twins
+        >>> from patent_mteb.patents.records import Patent
+        >>> left = drop_twins(Collection([Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]))
+        >>> [patent.publication_number for patent in left.patents], left.family_definition
+        (['US1A1'], 'given, twins left out')
+    """
+    dropped: set[str] = set()
+    for group in twin_groups(collection.patents):
+        earliest = min(group, key=_age)
+        dropped |= {patent.publication_number for patent in group if patent.family_id != earliest.family_id}
+    return replace(
+        collection,
+        patents=[patent for patent in collection.patents if patent.publication_number not in dropped],
+        family_definition=f"{collection.family_definition}, twins left out",
+    )
+
+
+def _age(patent: Patent) -> tuple[str, str]:
+    return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)
+
+
+def with_twins(collection: Collection, twins: str) -> Collection:
+    """The collection after a setting of :data:`TWINS`.
+
+    Raises:
+        DataError: an unknown setting.
+
+    Example:
+        >>> from patent_mteb.patents.collection import Collection
+        >>> from patent_mteb.patents.families import with_twins
+        >>> with_twins(Collection([]), "keep") == Collection([])
+        True
+    """
+    if twins not in TWINS:
+        raise DataError(f"twins cannot be '{twins}'", remedy=f"choose among {', '.join(TWINS)}")
+    return collection if twins == "keep" else merge_twins(collection) if twins == "merge" else drop_twins(collection)
+
+
+def leaking_twins(patents: Iterable[Patent], split: Mapping[str, str]) -> dict[str, int]:
+    """Documents of each other split whose text stands in ``train`` under another family: their labels can be looked up there.
+
+    Args:
+        split: split by publication number; documents that are in none do not count.
+
+    Example:
+        >>> from patent_mteb.patents.families import leaking_twins
+        >>> from patent_mteb.patents.records import Patent
+        >>> patents = [Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]
+        >>> leaking_twins(patents, {"US1A1": "train", "US2A1": "test"})
+        {'test': 1}
+    """
+    counts: dict[str, int] = {}
+    for group in twin_groups(patent for patent in patents if patent.publication_number in split):
+        trained = {patent.family_id for patent in group if split[patent.publication_number] == "train"}
+        for patent in group:
+            part = split[patent.publication_number]
+            if part != "train" and trained - {patent.family_id}:
+                counts[part] = counts.get(part, 0) + 1
+    return counts
