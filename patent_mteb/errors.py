@@ -45,6 +45,14 @@ class DataError(PatentMTEBError):
         place = "" if path is None else f"{path}" + ("" if row is None else f", row {row}") + ": "
         super().__init__(f"{place}{problem}." + (f" Remedy: {remedy}." if remedy else ""))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A process that works for another hands its errors over whole."""
+        return _made_again, (type(self), self.problem, self.path, self.row, self.remedy)
+
+
+def _made_again(kind: type[DataError], problem: str, path: Path | None, row: int | None, remedy: str) -> DataError:
+    return kind(problem, path=path, row=row, remedy=remedy)
+
 
 class AccessError(DataError):
     """Data that exists but cannot be had: a gated repository without a token, or no network."""

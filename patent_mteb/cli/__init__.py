@@ -34,6 +34,7 @@ from patent_mteb.cli import (
     sweep,
     validate,
 )
+from patent_mteb.cli import build, common, doctor, export, fuse, geometry, import_, listing, report, reproduce, run, store, sweep, validate
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
 
@@ -63,6 +64,7 @@ COMMANDS: Mapping[str, Command] = {
     "reproduce": reproduce,
     "geometry": geometry,
     "store": store,
+    "import": import_,
     "build": build,
     "beir": beir,
     "validate": validate,

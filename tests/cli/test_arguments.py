@@ -64,6 +64,7 @@ REQUIRED = {
     "reproduce": ["--results", "r"],
     "geometry": ["-m", "x", "-t", "y"],
     "store": ["info"],
+    "import": ["f"],
     "build": ["WIPO-AT", "p", "c", "r"],
     "validate": ["d"],
     "doctor": [],

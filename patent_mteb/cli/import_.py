@@ -1,0 +1,94 @@
+"""``patent-mteb import``: records from exports and bulk files."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patent_mteb.cli import common
+from patent_mteb.errors import DataError
+
+if TYPE_CHECKING:
+    from patent_mteb.readers.importing import Account, Progress
+
+HELP = "make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    files = parser.add_argument(
+        "files", nargs="+", metavar="[SOURCE] FILE", help="files or directories; before them, if need be, their source"
+    )
+    parser.add_argument("--out", type=Path, metavar="ROOT", help="records directory to write to; what was imported before stays")
+    parser.add_argument("--map", type=Path, metavar="FILE.toml", help="column map of a table of your own; also as the first word")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that read files side by side")
+    parser.add_argument(
+        "--suggest", action=common.Instead, of=[files], type=Path, metavar="FILE", help="only print a first column map for a table"
+    )
+    parser.add_argument("--sources", action=common.Instead, of=[files], nargs=0, help="only list the sources")
+
+
+def main(args: argparse.Namespace) -> int:
+    from patent_mteb.readers import READERS, tables
+    from patent_mteb.readers.importing import import_files
+
+    if args.sources:
+        common.show(("source", "what it reads"), [(reader.name, reader.what) for reader in READERS.values()])
+        return 0
+    if args.suggest:
+        print(tables.suggest(args.suggest), end="")
+        return 0
+    source, files = _source_and_files(args)
+    if args.out is None:
+        raise DataError("no directory is named", remedy="name one with --out")
+    done = import_files(files, args.out, source, args.workers, _Bar())
+    _show(done.accounts)
+    for path in done.unknown:
+        common.warn(f"{path}: left out, no reader knows this file")
+    common.say(f"records in {args.out}; next: patent-mteb inspect {args.out}, patent-mteb build BENCHMARK {args.out} ROOT")
+    return 0
+
+
+def _source_and_files(args: argparse.Namespace) -> tuple[str, list[Path]]:
+    from patent_mteb.readers import READERS
+
+    words: list[str] = args.files
+    first = words[0]
+    named = (first in READERS and not Path(first).exists()) or first.endswith(".toml")
+    source, words = (first, words[1:]) if named else ("", words)
+    if args.map and source:
+        raise DataError(f"there are two sources, {source} and {args.map}", remedy="name one")
+    if not words:
+        raise DataError("no file is named", remedy=f"name the files of {source} behind it")
+    return (str(args.map) if args.map else source), [Path(word) for word in words]
+
+
+def _show(accounts: list[Account]) -> None:
+    rows: list[tuple[str, str, int, str]] = []
+    for account in accounts:
+        name = Path(account.path).name
+        rows += [(name, kind, count, account.source) for kind, count in account.records.items() if count or kind == "patents"]
+        for what, tallies in (("left out", account.left_out), ("note", account.notes)):
+            for reason, tally in tallies.items():
+                rows.append((name, what, tally.count, f"{reason}: {tally.examples[0]}" if tally.examples else reason))
+    common.show(("file", "what", "count", "note"), rows, right=("count",))
+
+
+class _Bar:
+    """One line on a terminal: documents, documents a second, and the time left by the bytes of the files that are done."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self._watched = sys.stderr is not None and sys.stderr.isatty()
+
+    def __call__(self, progress: Progress) -> None:
+        if not self._watched:
+            return
+        seconds = time.monotonic() - self._start
+        left = f", {seconds * (progress.all_size / progress.size - 1):.0f} s left" if progress.size else ""
+        pace = progress.documents / max(seconds, 1e-3)
+        line = f"{progress.files} of {progress.all_files} files, {progress.documents} documents, {pace:.0f}/s{left}"
+        sys.stderr.write(f"\r\x1b[K{line}" + ("\n" if progress.files == progress.all_files else ""))
+        sys.stderr.flush()

@@ -1,0 +1,57 @@
+"""From exports and bulk files to records: one file a source, all of them in one table (:data:`READERS`). No mteb, no torch.
+
+A reader streams: it yields records of :mod:`patent_mteb.patents.records` as it meets them, a :class:`LeftOut` for each document that gives
+none, and a :class:`Noted` for what it made of the rest. :mod:`patent_mteb.readers.importing` writes them, one part for each input file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from patent_mteb.errors import DataError
+from patent_mteb.readers import tables
+from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+
+__all__ = ["READERS", "Item", "LeftOut", "Noted", "Reader", "reader_named", "recognise"]
+
+READERS: Mapping[str, Reader] = {reader.name: reader for reader in tables.readers()}
+"""Every source by its name; a file is given to the first whose ``sniff`` knows it."""
+
+
+def reader_named(source: str) -> Reader:
+    """The reader of a source, given by its name or by the path of a column map (``.toml``).
+
+    Raises:
+        DataError: there is none, or the map cannot be used.
+
+    Example:
+        >>> from patent_mteb.readers import reader_named
+        >>> reader_named("lens").what
+        'Lens.org: CSV of a search result'
+    """
+    if source.endswith(".toml"):
+        return tables.reader_of(tables.read_map(Path(source)))
+    if source not in READERS:
+        raise DataError(f"there is no source '{source}'", remedy=f"choose one of {', '.join(READERS)}, or give a column map (.toml)")
+    return READERS[source]
+
+
+def recognise(path: Path) -> Reader | None:
+    """The reader that knows a file by its content, None if none does.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers import recognise
+        >>> _ = Path("mine.csv").write_text("publication_number,title\\nUS1A,Pump\\n")
+        >>> recognise(Path("mine.csv")).name
+        'table'
+    """
+    return next((reader for reader in READERS.values() if _knows(reader, path)), None)
+
+
+def _knows(reader: Reader, path: Path) -> bool:
+    try:
+        return reader.sniff(path)
+    except DataError:
+        return False

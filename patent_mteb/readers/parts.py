@@ -1,0 +1,142 @@
+"""The parts of a records directory: one parquet file of each kind of record for one input, written as the records come."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from patent_mteb.files import read_batches, replacing
+from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA, RELATION_SCHEMA, Citation, Patent, Relation
+
+__all__ = ["KINDS", "PartWriter", "drop_repeats", "part_path", "remove_part"]
+
+_SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
+    Patent: ("patents", PATENT_SCHEMA),
+    Citation: ("citations", CITATION_SCHEMA),
+    Relation: ("relations", RELATION_SCHEMA),
+}
+KINDS: tuple[str, ...] = tuple(kind for kind, _ in _SCHEMAS.values())
+"""The kinds of records, each with a folder of its own in a records directory."""
+
+_ROWS_AT_ONCE = 1000
+
+
+def part_path(root: Path, kind: str, part: str) -> Path:
+    """The file of one kind of record of a part.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.parts import part_path
+        >>> part_path(Path("records"), "citations", "mine-0123").as_posix()
+        'records/citations/mine-0123.parquet'
+    """
+    return root / kind / f"{part}.parquet"
+
+
+def remove_part(root: Path, part: str) -> None:
+    """Remove the files of a part, as far as they are there.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.parts import remove_part
+        >>> remove_part(Path("records"), "mine-0123")
+    """
+    for kind in KINDS:
+        part_path(root, kind, part).unlink(missing_ok=True)
+
+
+class PartWriter:
+    """Writes the records of one input, a thousand in memory at a time; the files are in place when the block ends well.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.patents.records import Patent
+        >>> from patent_mteb.readers.parts import PartWriter
+        >>> with PartWriter(Path("records"), "mine") as out:
+        ...     out.write(Patent("US1A", "F1"))
+        >>> out.counts
+        {'patents': 1, 'citations': 0, 'relations': 0}
+    """
+
+    def __init__(self, root: Path, part: str) -> None:
+        self.counts = dict.fromkeys(KINDS, 0)
+        self._root = root
+        self._part = part
+        self._files = contextlib.ExitStack()
+        self._writers: dict[type, pq.ParquetWriter] = {}
+        self._waiting: dict[type, list[dict[str, Any]]] = {kind: [] for kind in _SCHEMAS}
+
+    def __enter__(self) -> PartWriter:
+        for kind, (name, schema) in _SCHEMAS.items():
+            partial = self._files.enter_context(replacing(part_path(self._root, name, self._part)))
+            self._writers[kind] = self._files.enter_context(pq.ParquetWriter(partial, schema))
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            for record in _SCHEMAS:
+                self._flush(record)
+        self._files.__exit__(kind, error, trace)
+
+    def write(self, record: Patent | Citation | Relation) -> None:
+        kind = type(record)
+        self._waiting[kind].append(asdict(record))
+        self.counts[_SCHEMAS[kind][0]] += 1
+        if len(self._waiting[kind]) >= _ROWS_AT_ONCE:
+            self._flush(kind)
+
+    def _flush(self, kind: type) -> None:
+        rows, schema = self._waiting[kind], _SCHEMAS[kind][1]
+        if rows:
+            self._writers[kind].write_table(pa.Table.from_pylist(rows, schema=schema))
+            rows.clear()
+
+
+def drop_repeats(root: Path, parts: Sequence[str]) -> dict[str, list[str]]:
+    """Take the records of a publication out of all parts but the first that has it.
+
+    Args:
+        parts: names of parts in the order in which they count.
+
+    Returns:
+        part -> publication numbers that were taken out of it.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.patents.records import Patent
+        >>> from patent_mteb.readers.parts import PartWriter, drop_repeats
+        >>> for part in ("first", "second"):
+        ...     with PartWriter(Path("records"), part) as out:
+        ...         out.write(Patent("US1A", "F1"))
+        >>> drop_repeats(Path("records"), ["first", "second"])
+        {'second': ['US1A']}
+    """
+    columns = [
+        pl.read_parquet(part_path(root, "patents", part), columns=["publication_number"]).with_columns(part=pl.lit(number, pl.UInt32))
+        for number, part in enumerate(parts)
+    ]
+    if not columns:
+        return {}
+    repeated = pl.concat(columns).filter(~pl.col("publication_number").is_first_distinct())
+    found: dict[str, list[str]] = {}
+    for number, publication in repeated.select("part", "publication_number").iter_rows():
+        found.setdefault(parts[number], []).append(publication)
+    for part, numbers in found.items():
+        _rewrite(part_path(root, "patents", part), frozenset(numbers))
+    return found
+
+
+def _rewrite(path: Path, without: Iterable[str]) -> None:
+    left_out = pa.array(sorted(without), pa.string())
+    with replacing(path) as partial, pq.ParquetWriter(partial, PATENT_SCHEMA) as out:
+        for table in read_batches(path):
+            kept = pa.compute.invert(pa.compute.is_in(table["publication_number"], left_out))
+            out.write_table(table.filter(kept).cast(PATENT_SCHEMA))

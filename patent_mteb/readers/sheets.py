@@ -1,0 +1,184 @@
+"""The rows of a table, whatever form it has: CSV, TSV, XLSX, JSON lines, a JSON list of objects, parquet; text also compressed (gzip).
+
+The form is known by the content. Above the header of a CSV or XLSX export other lines may stand: the header is the line with the most names
+that are wanted.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.errors import DataError, readable
+from patent_mteb.files import json_lines, load_json, parquet_schema, read_rows, text_lines
+
+__all__ = ["Sheet", "Torn", "form_of", "open_sheet"]
+
+_HEAD = 30
+"""Lines among which the header is looked for, and objects of JSON lines whose names count as the header."""
+_DELIMITERS = "\t;,|"
+_LONGEST_CELL = 1 << 30
+
+Cells = tuple[int, list[Any]]
+
+
+@dataclass(frozen=True)
+class Torn:
+    """A row that does not fit the header."""
+
+    reason: str
+
+
+Row = dict[str, Any] | Torn
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The names of the columns, and the rows with their numbers as errors name them; a value is as the form of the file gives it."""
+
+    columns: tuple[str, ...]
+    rows: Iterator[tuple[int, Row]]
+
+
+def form_of(path: Path) -> str:
+    """``parquet``, ``xlsx``, ``json``, ``jsonl`` or ``text`` by the content of a file, empty if it is none of them.
+
+    Raises:
+        DataError: the file cannot be read.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.sheets import form_of
+        >>> _ = Path("mine.txt").write_text('{"publication_number": "US1A"}')
+        >>> form_of(Path("mine.txt"))
+        'jsonl'
+    """
+    with readable(path), path.open("rb") as stream:
+        start = stream.read(4)
+    if start == b"PAR1":
+        return "parquet"
+    if start == b"PK\x03\x04":
+        return "xlsx" if zipfile.is_zipfile(path) and "xl/workbook.xml" in zipfile.ZipFile(path).namelist() else ""
+    first = next((line.strip() for _, line in text_lines(path) if line.strip()), "")
+    return {"{": "jsonl", "[": "json", "<": ""}.get(first[:1], "text")
+
+
+def open_sheet(
+    path: Path, wanted: Callable[[str], bool] = bool, preamble: int | None = None, delimiter: str = "", sheet: str = ""
+) -> Sheet:
+    """Open a table.
+
+    Args:
+        wanted: whether a name is one of a column that is looked for.
+        preamble: lines above the header; None: the header is looked for.
+        delimiter: of a CSV file; empty: the one that shows the most wanted names.
+        sheet: of a workbook; empty: the first.
+
+    Raises:
+        DataError: the file is missing, empty or of no such form.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.sheets import open_sheet
+        >>> _ = Path("mine.csv").write_text("Search of 2 January\\n\\nNo;Title\\nUS1A;Pump\\n")
+        >>> sheet = open_sheet(Path("mine.csv"), {"No", "Title"}.__contains__)
+        >>> sheet.columns, list(sheet.rows)
+        (('No', 'Title'), [(4, {'No': 'US1A', 'Title': 'Pump'})])
+    """
+    form = form_of(path)
+    if form in ("jsonl", "json", "parquet"):
+        return _objects(path, form)
+    if not form:
+        raise DataError("the file is no table", path=path, remedy="give CSV, TSV, XLSX, JSON lines or parquet")
+    mark = (delimiter or _delimiter(path, wanted)) if form == "text" else ""
+
+    def lines() -> Iterator[Cells]:
+        return _delimited(path, mark) if form == "text" else _workbook(path, sheet)
+
+    head = list(itertools.islice(lines(), max(_HEAD, preamble or 0)))
+    if not head:
+        raise DataError("the table is empty", path=path, remedy="export it again")
+    above = _header(head, wanted) if preamble is None else min(preamble, len(head) - 1)
+    names = tuple(str(name).strip() if name is not None else "" for name in head[above][1])
+    if repeated := sorted({name for name in names if name and names.count(name) > 1}):
+        raise DataError(f"two columns are called '{repeated[0]}'", path=path, row=head[above][0], remedy="rename one of them")
+    return Sheet(tuple(filter(None, names)), _rows(itertools.islice(lines(), above + 1, None), names))
+
+
+def _objects(path: Path, form: str) -> Sheet:
+    if form == "parquet":
+        return Sheet(tuple(parquet_schema(path).names), iter(read_rows(path)))
+    document = load_json(path) if form == "json" else None
+    if document is not None and not all(isinstance(row, dict) for row in document):
+        raise DataError("a JSON list of something else than objects", path=path, remedy="give one object a publication")
+
+    def rows() -> Iterator[tuple[int, Row]]:
+        yield from json_lines(path) if document is None else enumerate(document, start=1)
+
+    names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
+    return Sheet(tuple(names), rows())
+
+
+def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
+    csv.field_size_limit(_LONGEST_CELL)
+    reader = csv.reader((f"{line}\n" for _, line in text_lines(path)), delimiter=delimiter)
+    first = 1
+    while True:
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise DataError(f"no table ({error})", path=path, row=reader.line_num, remedy="export it again") from error
+        if cells is None:
+            return
+        yield first, cells
+        first = reader.line_num + 1
+
+
+def _delimiter(path: Path, wanted: Callable[[str], bool]) -> str:
+    def score(mark: str) -> tuple[int, int]:
+        head = list(itertools.islice(_delimited(path, mark), _HEAD))
+        return max((_score(cells, wanted) for _, cells in head), default=(0, 0))
+
+    return max(_DELIMITERS, key=score)
+
+
+def _score(cells: Sequence[Any], wanted: Callable[[str], bool]) -> tuple[int, int]:
+    names = [name.strip() for name in cells if isinstance(name, str) and name.strip()]
+    return sum(map(wanted, names)), len(names)
+
+
+def _header(head: Sequence[Cells], wanted: Callable[[str], bool]) -> int:
+    scores = [_score(cells, wanted) for _, cells in head]
+    return scores.index(max(scores))
+
+
+def _workbook(path: Path, sheet: str) -> Iterator[Cells]:
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    with readable(path), path.open("rb") as stream:
+        try:
+            book = load_workbook(stream, read_only=True, data_only=True)
+        except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError) as error:
+            raise DataError(f"not a readable workbook ({error})", path=path, remedy="save it again as .xlsx") from error
+        if sheet and sheet not in book.sheetnames:
+            raise DataError(f"there is no sheet '{sheet}' (sheets: {', '.join(book.sheetnames)})", path=path, remedy="name one of them")
+        page = book[sheet] if sheet else book.worksheets[0]
+        page.reset_dimensions()
+        for number, cells in enumerate(page.iter_rows(values_only=True), start=1):
+            yield number, list(cells)
+
+
+def _rows(lines: Iterable[Cells], names: Sequence[str]) -> Iterator[tuple[int, Row]]:
+    for number, cells in lines:
+        if all(cell is None or cell == "" for cell in cells):
+            continue
+        if any(cell not in (None, "") for cell in cells[len(names) :]):
+            yield number, Torn("the row has more cells than the header")
+        else:
+            yield number, {name: cell for name, cell in zip(names, cells, strict=False) if name}

@@ -1,0 +1,153 @@
+"""A first column map for a table, from the names of its columns and from what stands below them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.errors import DataError
+from patent_mteb.readers.sheets import Torn, open_sheet
+from patent_mteb.readers.values import unpacked
+
+__all__ = ["is_known", "suggest"]
+
+_SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
+    "fields": {
+        "publication_number": (
+            "publication number", "publication no", "publication nr", "pub no", "pub number", "publication id", "patent number",
+            "patent no", "patent id", "document number", "doc number", "document id", "doc id", "docid", "display key", "pn", "paper id",
+            "number", "id",
+        ),
+        "kind": ("kind", "kind code", "publication kind", "publication kind code", "wipo kind"),
+        "family_id": ("family id", "family number", "family", "simple family id", "docdb family id", "inpadoc family id"),
+        "application_number": ("application number", "application no", "application id", "appln nr"),
+        "filing_jurisdiction": ("filing jurisdiction", "priority country", "country of first filing"),
+        "title": ("title", "title english", "invention title", "patent title", "application title", "appln title"),
+        "abstract": ("abstract", "abstract english", "abstract text", "patent abstract", "appln abstract", "text"),
+        "claims": ("claims", "claims english", "claim", "claim text", "claims text", "first claim"),
+        "description": ("description", "description english", "full description", "description text", "specification"),
+        "description.background": ("background",),
+        "description.summary": ("summary", "summary of the invention", "brief summary"),
+        "description.drawings": ("drawings", "brief description of the drawings"),
+        "description.detailed": ("detailed description",),
+        "application_date": ("application date", "filing date", "date filed", "appln filing date"),
+        "publication_date": ("publication date", "pub date", "date published", "published date", "publn date", "patent date"),
+        "priority_date": ("priority date", "earliest priority date", "earliest priority", "priority"),
+        "ipc": ("ipc", "ipcs", "ipcr", "ipc current", "ipc codes", "ipc classes", "ipc classification", "ipc classifications",
+                "ipcr classifications", "ipcr labels", "international classification"),
+        "cpc": ("cpc", "cpcs", "cpc current", "cpc codes", "cpc classes", "cpc classification", "cpc classifications", "cpc labels"),
+        "inventors": ("inventors", "inventor", "inventor names", "inventor list"),
+        "applicants": ("applicants", "applicant", "assignee", "assignees", "assignee applicant", "owners", "owner"),
+        "keywords": ("keywords", "key words"),
+    },
+    "citations": {
+        "citing": ("citing", "citing number", "citing publication", "citing patent", "query id"),
+        "cited": (
+            "cited", "cites", "cited patents", "cites patents", "cited numbers", "cited number", "cited publication", "cited publications",
+            "cited references", "references cited", "cited refs patent", "backward citations", "citations", "corpus id",
+        ),
+        "category": ("citation category", "citation categories", "category of citation"),
+        "origin": ("origin", "citation origin", "cited by"),
+    },
+    "relations": {
+        "member": ("family members", "simple family members", "dwpi family members", "inpadoc family members", "members"),
+    },
+    "labels": {
+        "coarse": ("coarse", "topic", "topics", "label", "labels", "class label", "class labels"),
+        "fine": ("fine", "subtopic", "subtopics", "fine label", "fine labels"),
+    },
+}  # fmt: skip
+"""Section of a map -> our field -> names of columns in lower case, the likelier ones first."""
+
+_LISTS = {"ipc", "cpc", "inventors", "applicants", "keywords", "cited", "category", "member", "coarse", "fine"}
+_SEPARATORS = (";;", " | ", "|", ";", "\n")
+_SAMPLE = 200
+
+
+def is_known(column: str) -> bool:
+    """Whether the name of a column says which field it is.
+
+    Example:
+        >>> from patent_mteb.readers.suggest import is_known
+        >>> is_known("Publication No."), is_known("Remarks")
+        (True, False)
+    """
+    return _plain(column) in _KNOWN
+
+
+def _plain(column: str) -> str:
+    return " ".join(re.findall(r"[a-z0-9]+", column.lower()))
+
+
+_KNOWN = {name for fields in _SYNONYMS.values() for names in fields.values() for name in names}
+
+
+def suggest(path: Path) -> str:
+    """A column map for a table, as TOML; what it could not place stands in it as comments.
+
+    Raises:
+        DataError: the file is no table, or none of its columns looks like a number of a publication.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.suggest import suggest
+        >>> _ = Path("mine.csv").write_text("Patent No,Title,IPCs,Remarks\\nUS1A,Pump,F04B 1/00;F04B 3/00,new\\n")
+        >>> print(suggest(Path("mine.csv")), end="")
+        name = "mine"
+        <BLANKLINE>
+        [fields]
+        publication_number = "Patent No"
+        title = "Title"
+        ipc = { column = "IPCs", separator = ";" }
+        <BLANKLINE>
+        # not read: "Remarks"
+    """
+    sheet = open_sheet(path, is_known)
+    found = _found(sheet.columns)
+    if "publication_number" not in found.get("fields", {}):
+        found.pop("fields", None)
+    if "fields" not in found and not {"citing", "cited"} <= found.get("citations", {}).keys():
+        remedy = "write a column map (see patent_mteb.readers.columns) and name it with --map"
+        raise DataError(f"no column looks like a publication number (columns: {', '.join(sheet.columns)})", path=path, remedy=remedy)
+    if "fields" not in found:
+        found = {"citations": found["citations"]}
+    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, Torn)]
+    lines = [f"name = {json.dumps(path.name.partition('.')[0], ensure_ascii=False)}"]
+    for section, fields in found.items():
+        lines += ["", f"[[{section}]]" if section == "labels" else f"[{section}]"]
+        if section == "labels":
+            lines.append('landscape = { constant = "Topics" }')
+        lines += [f"{ours} = {_written(ours, theirs, sample)}" for ours, theirs in fields.items()]
+    placed = {name for fields in found.values() for name in fields.values()}
+    if rest := [name for name in sheet.columns if name not in placed]:
+        lines += ["", f"# not read: {', '.join(json.dumps(name, ensure_ascii=False) for name in rest)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _found(columns: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Section -> our field -> the column with its likeliest name. Fine labels need coarse ones, categories what is cited."""
+    by_name: dict[str, str] = {}
+    for column in columns:
+        by_name.setdefault(_plain(column), column)
+    found = {}
+    for section, fields in _SYNONYMS.items():
+        hits = {ours: by_name[name] for ours, names in fields.items() if (name := next((one for one in names if one in by_name), None))}
+        if hits and {"citations": "cited", "labels": "coarse"}.get(section, next(iter(hits))) in hits:
+            found[section] = hits
+    if "description" in found.get("fields", {}):
+        found["fields"] = {ours: theirs for ours, theirs in found["fields"].items() if not ours.startswith("description.")}
+    return found
+
+
+def _written(ours: str, theirs: str, sample: Iterable[dict[str, Any]]) -> str:
+    name = json.dumps(theirs, ensure_ascii=False)
+    if ours not in _LISTS:
+        return name
+    texts = [value for row in sample if isinstance(value := unpacked(row.get(theirs)), str)]
+    counts = {mark: sum(mark in text for text in texts) for mark in _SEPARATORS}
+    best = max(counts, key=lambda mark: counts[mark])
+    return f"{{ column = {name}, separator = {json.dumps(best)} }}" if counts[best] else name

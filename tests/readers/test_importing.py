@@ -1,0 +1,157 @@
+"""The import: a part for each input, made once, replaced when the input changes, complete after a kill; nothing lost without a count."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from patent_mteb import cli
+from patent_mteb.errors import DataError
+from patent_mteb.patents.records import read_citations, read_patents, read_relations
+from patent_mteb.readers import READERS, recognise
+from patent_mteb.readers.importing import REPEATED, import_files, read_accounts
+
+
+def table(path, rows, header=("publication_number", "title", "cites", "family members")):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([header, *rows])
+    return path
+
+
+def rows_of(first, last):
+    return [(f"US{number}B2", f"Pump {number}", f"US{number - 1}B2; EP{number}A1", f"WO20{number}A1") for number in range(first, last)]
+
+
+def titles(root):
+    return {patent.publication_number: patent.title for patent in read_patents(root / "patents")}
+
+
+def written(root):
+    return {path: path.stat().st_mtime_ns for path in root.rglob("*.parquet")}
+
+
+def test_each_input_gives_one_part_of_each_kind(tmp_path):
+    files = [table(tmp_path / "a.csv", rows_of(7000001, 7000040)), table(tmp_path / "b.csv", rows_of(7000100, 7000110))]
+    done = import_files(files, tmp_path / "root")
+    assert [account.records for account in done.accounts] == [
+        {"patents": 39, "citations": 78, "relations": 39},
+        {"patents": 10, "citations": 20, "relations": 10},
+    ]
+    for kind, read, expected in (("patents", read_patents, 49), ("citations", read_citations, 98), ("relations", read_relations, 49)):
+        assert len(list((tmp_path / "root" / kind).iterdir())) == 2
+        assert len(read(tmp_path / "root" / kind)) == expected
+    assert {relation.kind for relation in read_relations(tmp_path / "root" / "relations")} == {"member"}
+
+
+def test_a_finished_part_is_not_made_again_and_a_changed_input_replaces_its_own(tmp_path):
+    root = tmp_path / "root"
+    one, two = table(tmp_path / "a.csv", rows_of(7000001, 7000004)), table(tmp_path / "b.csv", rows_of(7000100, 7000102))
+    import_files([one, two], root)
+    before = written(root)
+    assert import_files([one, two], root).accounts == list(read_accounts(root).values())
+    assert written(root) == before
+    table(one, rows_of(7000002, 7000006))
+    import_files([one], root)
+    after = written(root)
+    assert sum(after.get(path) == when for path, when in before.items()) == 3, "the parts of the other input"
+    assert len(after) == 6
+    assert sorted(titles(root)) == [f"US{number}B2" for number in (*range(7000002, 7000006), 7000100, 7000101)]
+
+
+def test_a_publication_of_two_inputs_is_kept_once_and_comes_back_with_a_changed_input(tmp_path):
+    root = tmp_path / "root"
+    one, two = table(tmp_path / "a.csv", rows_of(7000001, 7000004)), table(tmp_path / "b.csv", rows_of(7000003, 7000006))
+    _, second = import_files([one, two], root).accounts
+    assert (second.left_out[REPEATED].count, second.left_out[REPEATED].examples, second.records["patents"]) == (1, ["US7000003B2"], 2)
+    assert len(titles(root)) == 5
+    table(one, rows_of(7000001, 7000003))
+    import_files([one], root)
+    assert len(titles(root)) == 5, "what only the second input has now is read from it again"
+    assert not any(account.left_out for account in read_accounts(root).values())
+
+
+def test_workers_give_the_same_records(tmp_path):
+    files = [table(tmp_path / f"{name}.csv", rows_of(7000001 + 50 * place, 7000040 + 50 * place)) for place, name in enumerate("ab")]
+    import_files(files, tmp_path / "alone")
+    import_files(files, tmp_path / "beside", workers=2)
+    for kind in ("patents", "citations", "relations"):
+        parts = [sorted((tmp_path / root / kind).iterdir()) for root in ("alone", "beside")]
+        assert [part.name for part in parts[0]] == [part.name for part in parts[1]]
+        assert [part.read_bytes() for part in parts[0]] == [part.read_bytes() for part in parts[1]]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_broken_file_stops_with_one_message_and_what_was_finished_stays(tmp_path, capsys, workers):
+    good = table(tmp_path / "a.csv", rows_of(7000001, 7000004))
+    (tmp_path / "b.csv").write_bytes(b"publication_number,title\nUS7B2,\xff\n")
+    words = ["import", "table", str(good), str(tmp_path / "b.csv"), "--out", str(tmp_path / "root"), "--workers", str(workers)]
+    assert cli.main(words) == 2
+    said = capsys.readouterr().err
+    assert "b.csv, row 2: not valid UTF-8" in said and said.count("Remedy") == 1
+    table(tmp_path / "b.csv", rows_of(7000100, 7000102))
+    assert cli.main(words) == 0
+    assert len(titles(tmp_path / "root")) == 5
+
+
+def test_what_is_left_out_and_noted_stands_in_import_json_with_its_place(tmp_path):
+    file = table(tmp_path / "a.csv", [("", "Nameless", "", ""), *rows_of(7000001, 7000003), ("US7000001B2", "Again", "US9B2", "")])
+    import_files([file], tmp_path / "root")
+    (row,) = json.loads((tmp_path / "root" / "import.json").read_text())["inputs"]
+    assert row["left_out"] == {"no publication number": {"count": 1, "examples": ["row 2"]}}
+    assert row["notes"]["the publication stands in an earlier row: only citations and relations are read"]["count"] == 1
+    assert row["records"] == {"patents": 2, "citations": 5, "relations": 2}
+    assert titles(tmp_path / "root")["US7000001B2"] == "Pump 7000001"
+
+
+def test_sources_are_named_or_recognised(tmp_path, capsys):
+    table(tmp_path / "in" / "a.csv", rows_of(7000001, 7000004))
+    (tmp_path / "in" / "notes.txt").write_text("nothing of that kind\n")
+    (tmp_path / "in" / ".hidden.csv").write_text("publication_number\nUS1B2\n")
+    assert cli.main(["import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
+    assert "notes.txt: left out, no reader knows this file" in capsys.readouterr().err
+    assert len(titles(tmp_path / "root")) == 3
+    for words, said in (
+        ([str(tmp_path / "in" / "notes.txt")], "no reader knows this file"),
+        (["absent.csv"], "the file is missing"),
+        (["lens", str(tmp_path / "in" / "a.csv")], "there is no column"),
+        (["lens"], "no file is named"),
+    ):
+        assert cli.main(["import", *words, "--out", str(tmp_path / "other")]) == 2
+        assert said in capsys.readouterr().err
+    assert cli.main(["import", str(tmp_path / "in")]) == 2
+    capsys.readouterr()
+    assert cli.main(["import", "--sources"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == list(READERS)
+
+
+def test_a_file_that_no_reader_can_open_is_not_recognised(tmp_path):
+    (tmp_path / "a.bin").write_bytes(bytes(range(256)))
+    assert recognise(tmp_path / "a.bin") is None
+    with pytest.raises(DataError, match="the file is missing"):
+        import_files([tmp_path / "absent"], tmp_path / "root", "table")
+
+
+def test_a_killed_import_goes_on_where_it_was(tmp_path):
+    root = tmp_path / "root"
+    files = [
+        table(tmp_path / f"{name}.csv", rows_of(7000001 + 5000 * place, 7002001 + 5000 * place)) for place, name in enumerate("abcdef")
+    ]
+    words = [sys.executable, "-m", "patent_mteb.cli", "import", *map(str, files), "--out", str(root)]
+    running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
+    deadline = time.monotonic() + 60
+    while not any(account.done for account in read_accounts(root).values()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    finished = {account.part for account in read_accounts(root).values() if account.done}
+    kept = {path: when for path, when in written(root).items() if path.stem in finished}
+    assert 0 < len(finished) < len(files)
+    import_files(files, root)
+    assert len(titles(root)) == 12000
+    assert kept.items() <= written(root).items()
