@@ -25,6 +25,7 @@ from patent_mteb.cli import (
     export,
     fuse,
     geometry,
+    import_,
     listing,
     report,
     reproduce,
@@ -34,7 +35,6 @@ from patent_mteb.cli import (
     sweep,
     validate,
 )
-from patent_mteb.cli import build, common, doctor, export, fuse, geometry, import_, listing, report, reproduce, run, store, sweep, validate
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
 
