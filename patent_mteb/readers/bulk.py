@@ -16,8 +16,8 @@ def read_bulk(path: Path, make: Callable[[Element, str], Iterator[Item]]) -> Ite
     """The records of the documents in an XML file or a zip file.
 
     Args:
-        make: the items of a document, given its root and its place; raises :class:`~patent_mteb.readers.xml.MalformedError` for one that cannot
-            be used.
+        make: the items of a document, given its root and its place; raises
+            :class:`~patent_mteb.readers.xml.MalformedError` for one that cannot be used.
 
     Raises:
         DataError: the file as a whole cannot be read.
