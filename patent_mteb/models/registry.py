@@ -165,7 +165,7 @@ def _local_copy(name: str) -> Path | None:
     return local if local is not None and local.is_dir() else None
 
 
-class CheckpointMeta(ModelMeta):  # type: ignore[misc]
+class CheckpointMeta(ModelMeta):
     """Metadata of a registered checkpoint, whose revision was found when it was registered: a copy may be put in its place, or
     exchanged, at any time, and the hub's branch may move."""
 

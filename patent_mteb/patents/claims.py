@@ -17,7 +17,7 @@ from typing import NamedTuple
 from patent_mteb.patents.records import Claim
 from patent_mteb.patents.text import plain_lines
 
-__all__ = ["ClaimSet", "claims_text", "first_independent_claim", "independent_claims", "read_claims", "split_claims"]
+__all__ = ["ClaimSet", "claims_text", "first_independent_claim", "independent_claims", "read_claims", "referred_claims", "split_claims"]
 _NUMBER = r"\d{1,3}(?!\d|\.\d| ?%|[-–][A-Za-z])"
 _FILLER = r"(?:(?:claims?|of|in|any|one|the|either|both|nos?|numbers?)[\s.:]+){0,5}"
 _RANGE_WORD = r"(?:-|–|—|−|to|through|thru|till|until|up to)"
@@ -99,6 +99,17 @@ def _depends_on(text: str, number: int, known: Sequence[int], repeated: Containe
                 named.update(earlier[-1:])
         referred |= named
     return tuple(sorted(referred))
+
+
+def referred_claims(text: str, number: int, known: Sequence[int]) -> tuple[int, ...]:
+    """Numbers of the claims that the text of claim ``number`` refers to; ``known`` are the numbers of the whole set, ascending.
+
+    Example:
+        >>> from patent_mteb.patents.claims import referred_claims
+        >>> referred_claims("A pump according to any of claims 1 to 3.", 4, (1, 2, 3, 4))
+        (1, 2, 3)
+    """
+    return tuple(one for one in _depends_on(text, number, known, ()) if one != number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers import tables
+from patent_mteb.readers import enriched, epo, ops, tables, uspto
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 
 __all__ = ["READERS", "Item", "LeftOut", "Noted", "Reader", "reader_named", "recognise"]
 
-READERS: Mapping[str, Reader] = {reader.name: reader for reader in tables.readers()}
+READERS: Mapping[str, Reader] = {
+    reader.name: reader for reader in (*uspto.readers(), *epo.readers(), ops.reader(), enriched.reader(), *tables.readers())
+}
 """Every source by its name; a file is given to the first whose ``sniff`` knows it."""
 
 

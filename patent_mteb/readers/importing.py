@@ -251,7 +251,8 @@ def _read(account: Account, root: Path, tell: Callable[[int], None] | None = Non
     with PartWriter(root, account.part) as out:
         for item in reader_named(account.source).read(Path(account.path)):
             if isinstance(item, LeftOut):
-                done.left_out.setdefault(item.reason, Tally()).add(f"{item.place} {item.number}".strip())
+                kept = f" ({out.set_aside(item.text).relative_to(root).as_posix()})" if item.text else ""
+                done.left_out.setdefault(item.reason, Tally()).add(f"{item.place} {item.number}".strip() + kept)
             elif isinstance(item, Noted):
                 done.notes.setdefault(item.what, Tally()).add(item.example, item.count)
             else:

@@ -20,11 +20,13 @@ class LeftOut:
         number: its number as far as it is known, else empty.
         place: where it stands in the file (``row 17``).
         reason: one of few sentences, under which it is counted.
+        text: the whole of a document that is malformed, to be set aside for the user.
     """
 
     number: str
     place: str
     reason: str
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

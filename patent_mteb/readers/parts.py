@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,10 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.files import read_batches, replacing
+from patent_mteb.files import read_batches, replacing, write_text
 from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA, RELATION_SCHEMA, Citation, Patent, Relation
 
-__all__ = ["KINDS", "PartWriter", "drop_repeats", "part_path", "remove_part"]
+__all__ = ["KINDS", "SET_ASIDE", "PartWriter", "drop_repeats", "part_path", "remove_part"]
 
 _SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
     Patent: ("patents", PATENT_SCHEMA),
@@ -25,6 +26,9 @@ _SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
 }
 KINDS: tuple[str, ...] = tuple(kind for kind, _ in _SCHEMAS.values())
 """The kinds of records, each with a folder of its own in a records directory."""
+
+SET_ASIDE = "set-aside"
+"""The folder of a records directory for documents that are malformed, one folder a part."""
 
 _ROWS_AT_ONCE = 1000
 
@@ -51,6 +55,7 @@ def remove_part(root: Path, part: str) -> None:
     """
     for kind in KINDS:
         part_path(root, kind, part).unlink(missing_ok=True)
+    shutil.rmtree(root / SET_ASIDE / part, ignore_errors=True)
 
 
 class PartWriter:
@@ -70,6 +75,7 @@ class PartWriter:
         self.counts = dict.fromkeys(KINDS, 0)
         self._root = root
         self._part = part
+        self._aside = 0
         self._files = contextlib.ExitStack()
         self._writers: dict[type, pq.ParquetWriter] = {}
         self._waiting: dict[type, list[dict[str, Any]]] = {kind: [] for kind in _SCHEMAS}
@@ -92,6 +98,13 @@ class PartWriter:
         self.counts[_SCHEMAS[kind][0]] += 1
         if len(self._waiting[kind]) >= _ROWS_AT_ONCE:
             self._flush(kind)
+
+    def set_aside(self, text: str) -> Path:
+        """Keep a document that could not be read, beside the records; gives its file."""
+        self._aside += 1
+        path = self._root / SET_ASIDE / self._part / f"{self._aside:06}.txt"
+        write_text(path, text)
+        return path
 
     def _flush(self, kind: type) -> None:
         rows, schema = self._waiting[kind], _SCHEMAS[kind][1]

@@ -1,0 +1,104 @@
+"""USPTO enriched citations (Enriched Citation API v3): what office actions since 2017 cite, with letters, claims and passages.
+
+JSON lines of the API's records, or its answers with many records each. The key is the application number, so a citation goes out from an
+application (:func:`patent_mteb.patents.applications.citing_application`); with the publications imported beside it, a collection knows
+which publication that is. The records are read by machines out of office actions: those whose quality is not ``AOK`` are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.files import json_lines
+from patent_mteb.patents.applications import citing_application
+from patent_mteb.patents.records import Citation
+from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+from patent_mteb.readers.notation import UNREAD, application, claim_numbers, day, publication, reads
+from patent_mteb.readers.published import NON_PATENT, NUMBERLESS
+
+__all__ = ["reader"]
+
+_KEY, _CITED = "patentApplicationNumber", "citedDocumentIdentifier"
+
+
+def reader() -> Reader:
+    """The reader of enriched citations.
+
+    Example:
+        >>> from patent_mteb.readers import enriched
+        >>> enriched.reader().name
+        'uspto-citations'
+    """
+    return Reader("uspto-citations", "USPTO enriched citations (JSON lines): X, Y, A with claims and passages", _sniff, _read)
+
+
+def _sniff(path: Path) -> bool:
+    _, first = next(json_lines(path), (0, {}))
+    return any(_KEY in record and _CITED in record for record in _records(first))
+
+
+def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The records of a line: itself, or those of an answer of the API."""
+    response = row.get("response")
+    documents = response.get("docs") if isinstance(response, dict) else row.get("results")
+    if isinstance(documents, list):
+        yield from (one for one in documents if isinstance(one, dict))
+    else:
+        yield row
+
+
+def _read(path: Path) -> Iterator[Item]:
+    for number, row in json_lines(path):
+        for record in _records(row):
+            yield from _citation(record, f"row {number}")
+
+
+def _true(value: Any) -> bool:
+    return str(value).strip().lower() in ("true", "y", "1")
+
+
+def _text(record: Mapping[str, Any], name: str) -> str:
+    value = record.get(name)
+    return "" if value is None else str(value).strip()
+
+
+def _left_out(record: Mapping[str, Any], citing: str) -> str:
+    """Why a record gives no citation; empty if it does."""
+    if not any(character.isdigit() for character in citing):
+        return "no application number"
+    if _true(record.get("nplIndicator")):
+        return NON_PATENT
+    if (quality := _text(record, "qualitySummaryText")) not in ("", "AOK"):
+        return f"not read surely out of the office action ({quality})"
+    return "" if any(character.isdigit() for character in _text(record, _CITED)) else NUMBERLESS
+
+
+def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
+    citing = application(_text(record, _KEY), "US")
+    if reason := _left_out(record, citing):
+        yield LeftOut(citing, place, reason)
+        return
+    cited, office, kind = _text(record, _CITED), _text(record, "countryCode"), _text(record, "kindCode")
+    if not reads(cited, office, kind):
+        yield Noted(UNREAD, f"{place}: {cited}")
+    by_examiner = _true(record.get("examinerCitedReferenceIndicator"))
+    by_applicant = _true(record.get("applicantCitedExaminerReferenceIndicator"))
+    yield Citation(
+        citing_application(citing),
+        publication(cited, office, kind),
+        _text(record, "citationCategoryCode").upper(),
+        "examiner" if by_examiner else "applicant" if by_applicant else "",
+        claim_numbers(_text(record, "relatedClaimNumberText")),
+        tuple(_passages(record.get("passageLocationText"))),
+        "examination",
+        "US",
+        day(_text(record, "officeActionDate")),
+    )
+
+
+def _passages(value: Any) -> Iterator[str]:
+    """Passages of a text, or of a list of texts, that are joined by strokes."""
+    for text in value if isinstance(value, list) else [value or ""]:
+        yield from filter(None, (part.strip() for part in str(text).split("|")))

@@ -1,0 +1,232 @@
+"""EPO full text: the XML of the European Publication Server (DTD 1.0 to 1.5.1), and *EP full text for text analytics* (TSV).
+
+The XML says bibliographic data, texts and citations; ``Bxxx`` are the INID codes of WIPO ST.9. Its search reports are images: of them only
+the list of documents (INID 56, ``B561``) is text, without letters and claims. ``patcit`` in the description are the applicant's citations.
+The TSV has texts only: seven columns without a header, one row a text. Claims of a B1 stand in three languages: English is the main text
+where there is one, else the language of the document; the others are translations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import text_lines
+from patent_mteb.patents.records import Description
+from patent_mteb.readers.bulk import read_bulk, same_once
+from patent_mteb.readers.full_text import ClaimText, Paragraph, read_sections
+from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.languages import Texts
+from patent_mteb.readers.notation import application, day, ipc_code, language, publication
+from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, shown, text_of
+
+__all__ = ["readers"]
+
+FURTHER_CLAIMS = "a further set of claims in the same language (other contracting states)"
+_APPLICATION = "L"
+"""``dnum-type`` of a citation whose number is that of an application."""
+
+
+def readers() -> Iterator[Reader]:
+    """The two readers of EP full text.
+
+    Example:
+        >>> from patent_mteb.readers import epo
+        >>> [reader.name for reader in epo.readers()]
+        ['epo', 'epo-tsv']
+    """
+    yield Reader("epo", "EPO full text: XML of the European Publication Server", lambda path: first_root(path) == _ROOT, _read_xml)
+    yield Reader("epo-tsv", "EP full text for text analytics (TSV)", _is_tsv, _read_tsv)
+
+
+_ROOT = "ep-patent-document"
+
+
+def _text(element: Element, path: str) -> str:
+    return text_of(element.find(path))
+
+
+def _read_xml(path: Path) -> Iterator[Item]:
+    return read_bulk(path, _document)
+
+
+def _document(root: Element, place: str) -> Iterator[Item]:
+    if root.tag != _ROOT:
+        yield LeftOut("", place, f"no patent document ({root.tag})")
+        return
+    biblio = root.find("SDOBI")
+    if biblio is None:
+        raise MalformedError("no bibliographic data (SDOBI)")
+    texts = Texts(language(root.get("lang")), titles=_titles(biblio))
+    for abstract in root.iterfind("abstract"):
+        texts.abstracts.setdefault(language(abstract.get("lang")), text_of(abstract))
+    for description in root.iterfind("description"):
+        texts.descriptions.setdefault(language(description.get("lang")), _sections(description))
+    further = 0
+    for claims in root.iterfind("claims"):
+        spoken = language(claims.get("lang"))
+        further += spoken in texts.claims
+        texts.claims.setdefault(spoken, _claims(claims))
+    main, notes = texts.main()
+    published = Published(
+        source="epo",
+        office=root.get("country") or "EP",
+        serial=root.get("doc-number") or _text(biblio, "B100/B110"),
+        kind=root.get("kind") or _text(biblio, "B100/B130"),
+        date=day(root.get("date-publ") or _text(biblio, "B100/B140/date")),
+        application=application(_text(biblio, "B200/B210"), "EP"),
+        filed=day(_text(biblio, "B200/B220/date")),
+        ipc=list(_classes(biblio)),
+        cpc=[ipc_code(text_of(one)) for one in biblio.iterfind("B500/B520EP/classifications-cpc/classification-cpc/text")],
+        inventors=[_text(one, "snm") for one in biblio.iterfind("B700/B720/B721")],
+        applicants=[_text(one, "snm") for path in ("B710/B711", "B730/B731") for one in biblio.iterfind(f"B700/{path}")],
+        cited=[*_searched(biblio), *_in_description(root)],
+        related=list(_related(biblio)),
+        notes=notes,
+        **main,  # type: ignore[arg-type]
+    )
+    yield from published.items(place)
+    for _ in range(further):
+        yield LeftOut(published.number, place, FURTHER_CLAIMS)
+
+
+def _titles(biblio: Element) -> dict[str, str]:
+    """Titles by language: pairs of ``B541`` (language) and ``B542``."""
+    titles: dict[str, str] = {}
+    spoken = ""
+    for one in biblio.iterfind("B500/B540/*"):
+        if one.tag == "B541":
+            spoken = language(text_of(one))
+        elif one.tag == "B542":
+            titles.setdefault(spoken, text_of(one))
+    return titles
+
+
+def _sections(description: Element) -> Description:
+    blocks = (one for one in description if isinstance(one.tag, str))
+    return read_sections([Paragraph(text_of(one), one.tag == "heading") for one in blocks])
+
+
+def _claims(claims: Element) -> list[ClaimText]:
+    return [
+        ClaimText(claim.get("num") or "", text_of(claim), tuple(one.get("idref") or "" for one in claim.iter("claim-ref")))
+        for claim in claims.iterfind("claim")
+    ]
+
+
+_OLD_CLASSES = ("B511", "B512", "B513", "B514")
+
+
+def _classes(biblio: Element) -> Iterator[str]:
+    for one in biblio.iterfind("B500/B510EP/classification-ipcr/text"):
+        yield ipc_code(text_of(one))
+    for one in biblio.iterfind("B500/B510/*"):
+        if one.tag in _OLD_CLASSES:
+            yield ipc_code(text_of(one))
+
+
+_GROUPED = re.compile(r"(?<=\d) (?=\d)|(?<=R) (?=E)")
+
+
+def _searched(biblio: Element) -> Iterator[Cited]:
+    """INID 56: patents as ``US-A- 5 948 634``, other literature."""
+    for one in biblio.iterfind("B500/B560/*"):
+        if one.tag == "B561":
+            yield Cited(_GROUPED.sub("", _text(one, "text")), origin="examiner", phase="search")
+        elif one.tag == "B562":
+            yield Cited("", origin="examiner", phase="search", npl=True)
+
+
+def _in_description(root: Element) -> Iterator[Cited]:
+    """Each document once that the description or the list behind it names; the list repeats what the description marks."""
+    found: dict[str, bool] = {}
+    for part in ("description", "ep-reference-list"):
+        for one in root.iterfind(f"{part}//patcit"):
+            parts = (_text(one, f"document-id/{name}") for name in ("country", "doc-number", "kind"))
+            found.setdefault(one.get("dnum") or "".join(parts), one.get("dnum-type") == _APPLICATION)
+    for number, unpublished in found.items():
+        yield Cited(number, origin="applicant", unpublished=unpublished)
+
+
+def _related(biblio: Element) -> Iterator[Related]:
+    for claim in biblio.iterfind("B300"):
+        yield from _priorities(claim)
+    for one in biblio.iterfind("B600/B620/parent/pdoc"):
+        yield Related("division", application(_text(one, "dnum/anum"), "EP"), day(_text(one, "date")), "EP")
+    for one in biblio.iterfind("B800/B860/B861"):
+        yield Related("parent", application(_text(one, "dnum/anum"), kind="W"), day(_text(one, "date")), "WO")
+    for one in biblio.iterfind("B800/B870/B871"):
+        yield Related("member", publication(_text(one, "dnum/pnum")))
+
+
+def _priorities(claim: Element) -> Iterator[Related]:
+    """The priorities of a ``B300``: one in each, or several of three elements each."""
+    numbers, dates, offices = (claim.findall(path) for path in ("B310", "B320/date", "B330/ctry"))
+    for number, date, office in zip(numbers, dates, offices, strict=False):
+        yield Related("priority", application(text_of(number), text_of(office)), day(text_of(date)), text_of(office))
+
+
+_COLUMNS = 7
+_ROW = re.compile(r"[A-Z]{2}\t\d+\t[A-Z]\d?\t\d{4}-?\d\d-?\d\d\t[a-z]{2}\t[A-Z]{5}\t")
+_TYPES = {"TITLE", "ABSTR", "DESCR", "CLAIM"}
+
+
+def _is_tsv(path: Path) -> bool:
+    return any(_ROW.match(line) for _, line in zip(range(1), (line for _, line in text_lines(path)), strict=False))
+
+
+def _read_tsv(path: Path) -> Iterator[Item]:
+    rows = (_row(path, number, line) for number, line in text_lines(path) if line)
+    return same_once(_publications(rows))
+
+
+def _row(path: Path, number: int, line: str) -> tuple[int, list[str]]:
+    columns = line.split("\t", _COLUMNS - 1)
+    if len(columns) < _COLUMNS:
+        problem = f"{len(columns)} columns where EP full text for text analytics has {_COLUMNS}"
+        raise DataError(problem, path=path, row=number, remedy="keep authority, number, kind, date, language, kind of text, text")
+    return number, columns
+
+
+def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, Item]]:
+    for (office, serial, kind, date), group in groupby(rows, key=lambda row: tuple(row[1][:4])):
+        texts = Texts("")
+        place = ""
+        for number, (*_, spoken, type_, text) in group:
+            place = place or f"row {number}"
+            try:
+                reason = _add(texts, type_, language(spoken), text)
+            except MalformedError as error:
+                yield place, LeftOut(f"{office}{serial}{kind}", f"row {number}", str(error), shown(text.encode()))
+                continue
+            if reason:
+                yield place, LeftOut(f"{office}{serial}{kind}", f"row {number}", reason)
+        main, notes = texts.main()
+        published = Published("epo-tsv", office, serial, kind, day(date), notes=notes, **main)  # type: ignore[arg-type]
+        try:
+            yield from ((place, item) for item in published.items(place))
+        except MalformedError as error:
+            yield place, LeftOut("", place, str(error))
+
+
+def _add(texts: Texts, type_: str, spoken: str, text: str) -> str:
+    """Put a text of the TSV where it belongs; says why it does not."""
+    if type_ not in _TYPES:
+        return f"a text that records do not hold ({type_})"
+    root, _ = parse(f"<text>{text}</text>".encode())
+    if type_ == "TITLE":
+        texts.titles.setdefault(spoken, text_of(root))
+    elif type_ == "ABSTR":
+        texts.abstracts.setdefault(spoken, text_of(root))
+    elif type_ == "DESCR":
+        texts.own = spoken
+        texts.descriptions.setdefault(spoken, _sections(root) if len(root) else Description(detailed=text_of(root)))
+    elif spoken in texts.claims:
+        return FURTHER_CLAIMS
+    else:
+        texts.claims[spoken] = _claims(root)
+    return ""

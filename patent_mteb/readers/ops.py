@@ -1,0 +1,223 @@
+"""Exchange documents of the EPO: answers of the open patent services (OPS) and DOCDB files.
+
+They hold bibliographic data, DOCDB families and search reports with letters, claims and passages, no full text. A family answer, whose
+members have numbers and priorities only, gives relations instead of records without text. Namespaces are not looked at: OPS and DOCDB
+name the same elements differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lxml import etree
+
+from patent_mteb.patents.records import Relation
+from patent_mteb.readers.bulk import read_bulk
+from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.languages import Texts
+from patent_mteb.readers.notation import application, claim_numbers, day, ipc_code, language, publication
+from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
+
+__all__ = ["reader"]
+
+_ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
+
+
+def reader() -> Reader:
+    """The reader of exchange documents.
+
+    Example:
+        >>> from patent_mteb.readers import ops
+        >>> ops.reader().name
+        'ops'
+    """
+    return Reader("ops", "EPO exchange documents: answers of OPS, DOCDB (XML, zip)", lambda path: first_root(path) in _ROOTS, _read)
+
+
+def _read(path: Path) -> Iterator[Item]:
+    return read_bulk(path, _documents)
+
+
+def _documents(root: Element, place: str) -> Iterator[Item]:
+    found = list(root.iter("{*}exchange-document"))
+    families = list(root.iter("{*}patent-family"))
+    if not found and not families:
+        yield LeftOut("", place, f"no exchange document ({etree.QName(root).localname})")
+    for family in families:
+        yield from _family(family, place)
+    for number, document in enumerate(found, start=1):
+        where = f"{place}, exchange document {number}"
+        try:
+            yield from _document(document).items(where)
+        except MalformedError as error:
+            yield LeftOut("", where, str(error), etree.tostring(document, encoding="unicode"))
+
+
+def _text(element: Element, path: str) -> str:
+    """The text of what a path of local names leads to."""
+    return text_of(element.find("/".join(f"{{*}}{step}" for step in path.split("/"))))
+
+
+def _all(element: Element, path: str) -> list[Element]:
+    return list(element.iterfind("/".join(f"{{*}}{step}" for step in path.split("/"))))
+
+
+def _identifier(element: Element) -> tuple[str, str, str, str]:
+    """Number, office, kind and date of the best identifier below an element: DOCDB's, else EPODOC's, else the first."""
+    found = {one.get("document-id-type") or element.get("data-format") or "": one for one in reversed(_all(element, "document-id"))}
+    for form in ("docdb", "epodoc", *found):
+        if form in found:
+            one = found[form]
+            dates = [text for document in found.values() if (text := _text(document, "date"))]
+            return _text(one, "doc-number"), _text(one, "country"), _text(one, "kind"), _text(one, "date") or next(iter(dates), "")
+    return "", "", "", ""
+
+
+def _document(document: Element) -> Published:
+    biblio = document.find("{*}bibliographic-data")
+    if biblio is None:
+        raise MalformedError("no bibliographic data")
+    texts = Texts("")
+    for title in _all(biblio, "invention-title"):
+        texts.titles.setdefault(language(title.get("lang")), text_of(title))
+    for abstract in _all(document, "abstract"):
+        texts.abstracts.setdefault(language(abstract.get("lang")), text_of(abstract))
+    main, notes = texts.main()
+    serial, office, kind, date = _identifier_of(biblio, "publication-reference")
+    applied, applied_at, applied_kind, filed = _identifier_of(biblio, "application-reference")
+    return Published(
+        source="ops",
+        office=document.get("country") or office,
+        serial=document.get("doc-number") or serial,
+        kind=document.get("kind") or kind,
+        date=day(document.get("date-publ") or date),
+        application=application(applied, applied_at, applied_kind),
+        filed=day(filed),
+        family=document.get("family-id") or "",
+        ipc=list(_ipc(biblio)),
+        cpc=[_cpc(one) for one in _all(biblio, "patent-classifications/patent-classification") if _is_cpc(one)],
+        inventors=_names(biblio, "inventor"),
+        applicants=_names(biblio, "applicant"),
+        cited=[cited for one in _all(biblio, "references-cited/citation") for cited in _cited(one)],
+        related=list(_priorities(biblio, "priority-claims/priority-claim")),
+        notes=notes,
+        **main,  # type: ignore[arg-type]
+    )
+
+
+def _identifier_of(element: Element, path: str) -> tuple[str, str, str, str]:
+    """That of the first reference of a name, DOCDB's own (``data-format="docdb"``) before others."""
+    found = sorted(_all(element, path), key=lambda one: one.get("data-format") not in (None, "docdb"))
+    return _identifier(found[0]) if found else ("", "", "", "")
+
+
+def _priorities(element: Element, path: str) -> Iterator[Related]:
+    for claim in _all(element, path):
+        if claim.get("data-format") in (None, "docdb"):
+            serial, office, kind, date = _identifier(claim)
+            number = application(serial, office, kind)
+            yield Related("priority", number, day(date), office or number[:2])
+
+
+def _ipc(biblio: Element) -> Iterator[str]:
+    """Codes of the eighth edition (each with its place and value behind), else those before."""
+    codes = [ipc_code(text_of(one)) for one in _all(biblio, "classifications-ipcr/classification-ipcr/text")]
+    yield from codes or [ipc_code(text_of(one)) for one in _all(biblio, "classification-ipc/text")]
+
+
+def _is_cpc(one: Element) -> bool:
+    schemes = _all(one, "classification-scheme")
+    return any((scheme.get("scheme") or "").startswith("CPC") for scheme in schemes)
+
+
+def _cpc(one: Element) -> str:
+    section, cls, subclass, group, subgroup = (_text(one, part) for part in ("section", "class", "subclass", "main-group", "subgroup"))
+    symbol = _text(one, "classification-symbol")
+    return ipc_code(symbol or f"{section}{cls}{subclass}{group}/{subgroup}")
+
+
+def _names(biblio: Element, role: str) -> list[str]:
+    """Names in the form of the document, else in EPODOC's or DOCDB's."""
+    forms: dict[str, list[str]] = {}
+    for one in _all(biblio, f"parties/{role}s/{role}"):
+        forms.setdefault(one.get("data-format") or "", []).append(_text(one, f"{role}-name/name").rstrip(","))
+    return next((forms[form] for form in ("original", "epodoc", "docdb", *forms) if form in forms), [])
+
+
+_PHASES = {
+    "sea": "search",
+    "search": "search",
+    "national-search-report": "search",
+    "sup": "search",
+    "supplementary-search-report": "search",
+    "isr": "international-search",
+    "international-search-report": "international-search",
+    "exa": "examination",
+    "opp": "opposition",
+    "apl": "appeal",
+}
+"""Phases by the names of OPS and the codes of DOCDB (which PATSTAT has as ``citn_origin``); others are kept."""
+
+_ORIGINS = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
+_BY_OFFICE = ("search", "international-search", "examination")
+
+
+@dataclass
+class _Finding:
+    """What a search report says of a document in one go."""
+
+    category: str = ""
+    claims: tuple[int, ...] = ()
+    passages: list[str] = field(default_factory=list)
+
+
+def _cited(citation: Element) -> Iterator[Cited]:
+    """An entry of a search report: as many citations as it has letters with claims of their own."""
+    code = (citation.get("cited-phase") or "").lower()
+    phase = _PHASES.get(code, code)
+    origin = _ORIGINS.get((citation.get("cited-by") or code).lower(), "examiner" if phase in _BY_OFFICE else "")
+    patent = citation.find("{*}patcit")
+    if patent is None:
+        yield Cited("", origin=origin, phase=phase, npl=True)
+        return
+    serial, office, kind, _ = _identifier(patent)
+    for finding in _findings(citation):
+        yield Cited(serial, office, kind, origin, finding.category, finding.claims, tuple(finding.passages), phase)
+
+
+def _findings(citation: Element) -> list[_Finding]:
+    """OPS writes letter, claims and passage one after another, DOCDB puts them into ``rel-passage``."""
+    findings: list[_Finding] = []
+    for one in citation.iter("{*}category", "{*}rel-claims", "{*}passage"):
+        name = etree.QName(one).localname
+        if name == "category" or not findings:
+            findings.append(_Finding())
+        if name == "category":
+            findings[-1].category = text_of(one)
+        elif name == "rel-claims":
+            findings[-1].claims = claim_numbers(text_of(one))
+        elif text_of(one):
+            findings[-1].passages.append(text_of(one))
+    return findings or [_Finding()]
+
+
+def _family(family: Element, place: str) -> Iterator[Item]:
+    """The members of a family as relations of the publication that was asked for."""
+    serial, office, kind, _ = _identifier_of(family, "publication-reference")
+    asked = publication(serial, office, kind)
+    for number, member in enumerate(_all(family, "family-member"), start=1):
+        serial, office, kind, _ = _identifier_of(member, "publication-reference")
+        if not serial:
+            yield LeftOut("", f"{place}, family member {number}", "no publication number")
+            continue
+        its = publication(serial, office, kind)
+        if asked and its != asked:
+            yield Relation(asked, its, "member")
+        applied, applied_at, applied_kind, _ = _identifier_of(member, "application-reference")
+        if applied:
+            yield Relation(its, application(applied, applied_at, applied_kind), "application")
+        for priority in _priorities(member, "priority-claim"):
+            yield Relation(its, priority.number, "priority")

@@ -1,0 +1,169 @@
+"""What a full-text document says of one publication, whatever its markup, and the records that this makes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from patent_mteb.patents.records import Citation, Claim, Description, Patent, Relation, TextLanguages, Translation
+from patent_mteb.readers.items import Item, LeftOut, Noted
+from patent_mteb.readers.notation import UNREAD, publication, reads
+from patent_mteb.readers.xml import MalformedError
+
+__all__ = ["NON_PATENT", "NUMBERLESS", "OWN", "UNPUBLISHED", "Cited", "Published", "Related"]
+
+NON_PATENT = "a citation of other literature than patents"
+UNPUBLISHED = "a citation of an application that names no publication"
+NUMBERLESS = "a citation without a number"
+OWN = "a citation of the publication itself"
+_REPEATED = "a citation that says nothing new"
+_NO_TEXT = "a document without any text"
+_PUBLICATIONS = ("member", "pre-grant")
+
+
+class Cited(NamedTuple):
+    """One entry of a list of citations, which may cite other literature (``npl``) or an application (``unpublished``)."""
+
+    number: str
+    office: str = ""
+    kind: str = ""
+    origin: str = ""
+    category: str = ""
+    claims: tuple[int, ...] = ()
+    passages: tuple[str, ...] = ()
+    phase: str = ""
+    npl: bool = False
+    unpublished: bool = False
+
+
+class Related(NamedTuple):
+    """One relative: kind (``RELATIONS``), number in its normal form, its date and office."""
+
+    kind: str
+    number: str
+    date: dt.date | None = None
+    office: str = ""
+
+
+@dataclass
+class Published:
+    """One publication, as its document says it. ``serial`` and the numbers of citations are as written; the rest is read."""
+
+    source: str
+    office: str
+    serial: str
+    kind: str
+    date: dt.date | None = None
+    application: str = ""
+    filed: dt.date | None = None
+    family: str = ""
+    title: str = ""
+    abstract: str = ""
+    claims: tuple[Claim, ...] = ()
+    description: Description = field(default_factory=Description)
+    ipc: Sequence[str] = ()
+    cpc: Sequence[str] = ()
+    inventors: Sequence[str] = ()
+    applicants: Sequence[str] = ()
+    languages: TextLanguages = field(default_factory=TextLanguages)
+    translations: Sequence[Translation] = ()
+    cited: Sequence[Cited] = ()
+    related: Sequence[Related] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def number(self) -> str:
+        """The publication number in its normal form."""
+        return publication(self.serial, self.office, self.kind)
+
+    def items(self, place: str) -> Iterator[Item]:
+        """The patent, its relations and citations, and what was left out or noted.
+
+        Raises:
+            MalformedError: there is no publication number.
+
+        Example:
+            >>> from patent_mteb.readers.published import Cited, Published
+            >>> cited = [Cited("2007/0140112", "US", "A1", "examiner"), Cited("", npl=True)]
+            >>> publication = Published("uspto", "US", "08930553", "B2", cited=cited)
+            >>> [getattr(item, "cited", getattr(item, "reason", type(item).__name__)) for item in publication.items("document 1")]
+            ['Patent', 'Noted', 'US2007140112A1', 'a citation of other literature than patents']
+        """
+        if not any(character.isdigit() for character in self.serial):
+            raise MalformedError("no publication number")
+        number = self.number
+        yield self._patent(number)
+        if not reads(self.serial, self.office, self.kind):
+            yield Noted(UNREAD, number)
+        if not (self.title or self.abstract or self.claims):
+            yield Noted(_NO_TEXT, number)
+        for note in self.notes:
+            yield Noted(note, number)
+        if self.application:
+            yield Relation(number, self.application, "application")
+        said = {(self.application, "application"), (number, "member")}
+        for related in self.related:
+            if related.number and (related.number, related.kind) not in said:
+                said.add((related.number, related.kind))
+                yield Relation(number, related.number, related.kind)
+        yield from self._citations(number, place)
+
+    def _patent(self, number: str) -> Patent:
+        earlier = [related for related in self.related if related.date and related.kind not in _PUBLICATIONS]
+        first = min((related.date for related in earlier if related.date), default=None)
+        dates = [date for date in (first, self.filed) if date]
+        foreign = sorted(
+            (related.date, related.office) for related in earlier if related.date and related.office and related.kind == "priority"
+        )
+        return Patent(
+            publication_number=number,
+            family_id=self.family or self.application or number,
+            title=self.title,
+            abstract=self.abstract,
+            claims=self.claims,
+            description=self.description,
+            kind=self.kind,
+            filing_jurisdiction=foreign[0][1] if foreign else "",
+            application_date=self.filed,
+            publication_date=self.date,
+            priority_date=min(dates, default=None),
+            ipc=tuple(dict.fromkeys(filter(None, self.ipc))),
+            cpc=tuple(dict.fromkeys(filter(None, self.cpc))),
+            inventors=tuple(filter(None, self.inventors)),
+            applicants=tuple(dict.fromkeys(filter(None, self.applicants))),
+            application_number=self.application,
+            languages=self.languages,
+            translations=tuple(self.translations),
+            source=self.source,
+        )
+
+    def _citations(self, number: str, place: str) -> Iterator[Item]:
+        said: set[Citation] = set()
+        for entry in self.cited:
+            cited = publication(entry.number, entry.office, entry.kind)
+            if reason := _no_citation(entry, cited, number):
+                yield LeftOut(number, place, reason)
+                continue
+            if not reads(entry.number, entry.office, entry.kind):
+                yield Noted(UNREAD, f"{number} cites {entry.office} {entry.number} {entry.kind}".strip())
+            citation = Citation(
+                number, cited, entry.category, entry.origin, entry.claims, entry.passages, entry.phase, self.office if entry.phase else ""
+            )
+            if citation in said:
+                yield LeftOut(number, place, _REPEATED)
+                continue
+            said.add(citation)
+            yield citation
+
+
+def _no_citation(entry: Cited, cited: str, number: str) -> str:
+    """Why an entry cites no publication; empty if it does."""
+    if entry.npl:
+        return NON_PATENT
+    if entry.unpublished:
+        return UNPUBLISHED
+    if not any(character.isdigit() for character in cited):
+        return NUMBERLESS
+    return OWN if cited == number else ""

@@ -1,0 +1,232 @@
+"""USPTO bulk full text: grants and applications in XML of 2001 and later, one document a file or weekly files, zipped or not.
+
+=================================  ==========  ====================================================================
+root element                       years       read by
+=================================  ==========  ====================================================================
+``us-patent-grant``                2005-       this module (DTD 4.0 to 4.7)
+``us-patent-application``          2005-       this module (DTD 4.0 to 4.6)
+``PATDOC``                         2001-2004   :mod:`patent_mteb.readers.uspto_2001` (ST.32, DTD 2.4 and 2.5)
+``patent-application-publication`` 2001-2004   :mod:`patent_mteb.readers.uspto_2001` (DTD 1.5 and 1.6)
+``sequence-cwu``                   2001-       left out: sequence listings, which stand beside their document
+=================================  ==========  ====================================================================
+
+Grants carry citations with who cited (examiner, applicant), applications none. The USPTO names no families: publications of one
+application (A1 and B2) share their application number as family id. Utility patents only, unless asked for all kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from patent_mteb.patents.records import TextLanguages
+from patent_mteb.readers.bulk import read_bulk
+from patent_mteb.readers.full_text import ClaimText, Paragraph, read_claim_texts, read_sections
+from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.notation import application, day, ipc_code, language, publication
+from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.uspto_2001 import patdoc, publication_of_2001
+from patent_mteb.readers.xml import Element, first_root, text_of
+
+__all__ = ["readers"]
+
+_TYPES = {"S": "design", "P": "plant", "E": "reissue", "H": "statutory invention registration"}
+"""Kinds of patents that are not utility patents, by the first letter of the kind code (37 CFR 1.151 to 1.179)."""
+
+
+def readers() -> Iterator[Reader]:
+    """The two readers of USPTO full text: utility patents only, and all kinds.
+
+    Example:
+        >>> from patent_mteb.readers import uspto
+        >>> [reader.name for reader in uspto.readers()]
+        ['uspto', 'uspto-all-kinds']
+    """
+    yield Reader("uspto", "USPTO full text: grants and applications in XML or zip files", _sniff, partial(_read, every=False))
+    yield Reader("uspto-all-kinds", "the same with designs, plant patents, reissues", lambda path: False, partial(_read, every=True))
+
+
+def _sniff(path: Path) -> bool:
+    return first_root(path) in _MAKERS
+
+
+def _read(path: Path, every: bool) -> Iterator[Item]:
+    return read_bulk(path, partial(_document, every=every))
+
+
+def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
+    tag = str(root.tag)
+    if tag not in _MAKERS:
+        yield LeftOut("", place, f"no patent document ({tag})")
+        return
+    published = _MAKERS[tag](root)
+    other = _TYPES.get(published.kind[:1])
+    if other and not every:
+        yield LeftOut(published.number, place, f"no utility patent ({other})")
+    else:
+        yield from published.items(place)
+
+
+def _text(element: Element, path: str) -> str:
+    return text_of(element.find(path))
+
+
+def _texts(element: Element, path: str) -> list[str]:
+    return [text_of(one) for one in element.iterfind(path)]
+
+
+def _modern(root: Element) -> Published:
+    """A grant or an application of 2005 and later."""
+    biblio = root.find("us-bibliographic-data-grant")
+    if biblio is None:
+        biblio = root.find("us-bibliographic-data-application")
+    if biblio is None:
+        return Published("uspto", "US", "", "")
+    own, filed = "publication-reference/document-id/", "application-reference/document-id/"
+    spoken = language(root.get("lang"))
+    claims, notes = read_claim_texts(_claim(claim) for claim in root.iterfind("claims/claim"))
+    return Published(
+        source="uspto",
+        office=_text(biblio, own + "country") or "US",
+        serial=_text(biblio, own + "doc-number"),
+        kind=_text(biblio, own + "kind"),
+        date=day(_text(biblio, own + "date")),
+        application=application(_text(biblio, filed + "doc-number"), "US"),
+        filed=day(_text(biblio, filed + "date")),
+        title=_text(biblio, "invention-title"),
+        abstract=_text(root, "abstract"),
+        claims=claims,
+        description=read_sections(list(_paragraphs(root.find("description")))),
+        ipc=[*_classes(biblio, "classifications-ipcr/classification-ipcr"), *_old_classes(biblio)],
+        cpc=_classes(biblio, "classifications-cpc/*/classification-cpc"),
+        inventors=[_name(one) for one in _inventors(biblio)],
+        applicants=[_name(one) for one in _applicants(biblio)],
+        languages=TextLanguages(spoken, spoken, spoken, spoken),
+        cited=list(_cited(biblio)),
+        related=list(_related(biblio)),
+        notes=notes,
+    )
+
+
+def _claim(claim: Element) -> ClaimText:
+    refers = [reference.get("idref", "") for reference in claim.iter("claim-ref")]
+    return ClaimText(claim.get("num", ""), text_of(claim), tuple(refers))
+
+
+_MARKS = {
+    "RELAPP": "background",
+    "GOVINT": "background",
+    "BRFSUM": "summary",
+    "DETDESC": "detailed",
+    "brief-description-of-drawings": "drawings",
+    "cross-reference-to-related-applications": "background",
+    "federal-research-statement": "background",
+    "summary-of-invention": "summary",
+    "detailed-description": "detailed",
+}
+"""Processing instructions (``<?BRFSUM ... end="lead"?>`` to ``end="tail"``) and the sections that they mark."""
+
+
+def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
+    mark = ""
+    for child in [] if description is None else description:
+        if not isinstance(child.tag, str):
+            target, text = str(getattr(child, "target", "")), child.text or ""
+            if target in _MARKS:
+                mark = "" if 'end="tail"' in text else _MARKS[target]
+        elif child.tag == "description-of-drawings":
+            yield from (Paragraph(text_of(one), one.tag == "heading", "drawings") for one in child if isinstance(one.tag, str))
+        else:
+            yield Paragraph(text_of(child), child.tag == "heading", mark)
+
+
+def _classes(biblio: Element, path: str) -> list[str]:
+    parts = ("section", "class", "subclass", "main-group", "subgroup")
+    codes = []
+    for one in biblio.iterfind(path):
+        section, cls, subclass, group, subgroup = (_text(one, part) for part in parts)
+        codes.append(ipc_code(f"{section}{cls}{subclass}{group}/{subgroup}" if group else f"{section}{cls}{subclass}"))
+    return codes
+
+
+def _old_classes(biblio: Element) -> list[str]:
+    """IPC codes of 2005, before the eighth edition of the IPC."""
+    found = biblio.find("classification-ipc")
+    return (
+        [] if found is None else [ipc_code(text_of(one)) for one in found if one.tag in ("main-classification", "further-classification")]
+    )
+
+
+def _name(party: Element) -> str:
+    book = party.find("addressbook")
+    book = party if book is None else book
+    return _text(book, "orgname") or " ".join(
+        filter(None, (_text(book, "first-name"), _text(book, "middle-name"), _text(book, "last-name")))
+    )
+
+
+def _inventors(biblio: Element) -> list[Element]:
+    paths = ("us-parties/inventors/inventor", "parties/applicants/applicant[@app-type='applicant-inventor']")
+    return [one for path in paths for one in biblio.iterfind(path)]
+
+
+def _applicants(biblio: Element) -> list[Element]:
+    return list(biblio.iterfind("us-parties/us-applicants/us-applicant")) or list(biblio.iterfind("assignees/assignee"))
+
+
+_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
+"""Others leave the origin open: ``cited by other`` (2005-12: applicant or third party), ``cited by third party``, ``imported from ...``."""
+
+
+def _cited(biblio: Element) -> Iterator[Cited]:
+    for path in ("references-cited/citation", "us-references-cited/us-citation"):
+        for one in biblio.iterfind(path):
+            document = one.find("patcit/document-id")
+            origin = _ORIGINS.get(_text(one, "category").lower(), "")
+            if document is None:
+                yield Cited("", origin=origin, npl=one.find("nplcit") is not None)
+            else:
+                yield Cited(_text(document, "doc-number"), _text(document, "country"), _text(document, "kind"), origin)
+
+
+_KINDS = {
+    "continuation": "continuation",
+    "continuation-in-part": "continuation-in-part",
+    "division": "division",
+    "us-divisional-reissue": "division",
+    "reissue": "reissue",
+}
+"""Names below ``us-related-documents``; relations of other names (substitution, addition, reexamination) are ``parent``."""
+
+
+def _document_id(document: Element, kind: str) -> Related:
+    office, date = _text(document, "country"), day(_text(document, "date"))
+    return Related(kind, application(_text(document, "doc-number"), office, _text(document, "kind")), date, office)
+
+
+def _related(biblio: Element) -> Iterator[Related]:
+    for claim in biblio.iterfind("priority-claims/priority-claim"):
+        yield _document_id(claim, "priority")
+    for one in biblio.iterfind("us-related-documents/*"):
+        tag = str(one.tag)
+        for parent in one.iterfind("relation/parent-doc/document-id"):
+            yield _document_id(parent, _KINDS.get(tag, "parent"))
+        for document in one.iterfind("document-id"):
+            if tag == "related-publication":
+                number = publication(_text(document, "doc-number"), _text(document, "country"), _text(document, "kind"))
+                yield Related("pre-grant", number)
+            else:
+                yield _document_id(document, "provisional" if tag == "us-provisional-application" else _KINDS.get(tag, "parent"))
+    for document in biblio.iterfind("pct-or-regional-filing-data/document-id"):
+        yield _document_id(document, "parent")
+    for document in biblio.iterfind("pct-or-regional-publishing-data/document-id"):
+        yield Related("member", publication(_text(document, "doc-number"), _text(document, "country"), _text(document, "kind")))
+
+
+_MAKERS: dict[str, Callable[[Element], Published]] = {
+    "us-patent-grant": _modern,
+    "us-patent-application": _modern,
+    "PATDOC": patdoc,
+    "patent-application-publication": publication_of_2001,
+}

@@ -1,0 +1,216 @@
+"""USPTO full text of 2001 to 2004: grants as ``PATDOC`` (WIPO ST.32, DTD 2.4 and 2.5), applications as ``patent-application-publication``.
+
+Sections have elements of their own here. ``B5xx`` and the like are the INID codes of WIPO ST.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from patent_mteb.patents.records import TextLanguages
+from patent_mteb.readers.full_text import ClaimText, Paragraph, read_claim_texts, read_sections
+from patent_mteb.readers.notation import application, day, ipc_code, publication
+from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.xml import Element, text_of
+
+__all__ = ["patdoc", "publication_of_2001"]
+
+_ENGLISH = TextLanguages("en", "en", "en", "en")
+
+
+def _text(element: Element, path: str) -> str:
+    return text_of(element.find(path))
+
+
+def patdoc(root: Element) -> Published:
+    """A grant of 2001 to 2004.
+
+    Example:
+        >>> from patent_mteb.readers.uspto_2001 import patdoc
+        >>> from patent_mteb.readers.xml import parse
+        >>> numbers = b"<B110><DNUM><PDAT>06334226</PDAT></DNUM></B110><B130><PDAT>B1</PDAT></B130>"
+        >>> patdoc(parse(b"<PATDOC><SDOBI><B100>" + numbers + b"</B100></SDOBI></PATDOC>")[0]).number
+        'US6334226B1'
+    """
+    claims, notes = read_claim_texts(_patdoc_claim(claim) for claim in root.iterfind("SDOCL/CL/CLM"))
+    return Published(
+        source="uspto",
+        office="US",
+        serial=_text(root, "SDOBI/B100/B110"),
+        kind=_text(root, "SDOBI/B100/B130"),
+        date=day(_text(root, "SDOBI/B100/B140")),
+        application=application(_text(root, "SDOBI/B200/B210"), "US"),
+        filed=day(_text(root, "SDOBI/B200/B220")),
+        title=_text(root, "SDOBI/B500/B540"),
+        abstract=_text(root, "SDOAB"),
+        claims=claims,
+        description=read_sections(list(_patdoc_paragraphs(root))),
+        ipc=[_columns("".join(one.itertext()).strip()) for one in root.iterfind("SDOBI/B500/B510/*") if one.tag in ("B511", "B512")],
+        inventors=[_party(one) for one in root.iterfind("SDOBI/B700/B720/B721/PARTY-US")],
+        applicants=[_party(one) for one in root.iterfind("SDOBI/B700/B730/B731/PARTY-US")],
+        languages=_ENGLISH,
+        cited=list(_patdoc_cited(root)),
+        related=list(_patdoc_related(root)),
+        notes=notes,
+    )
+
+
+def _patdoc_claim(claim: Element) -> ClaimText:
+    refers = tuple(reference.get("ID", "") for reference in claim.iter("CLREF"))
+    return ClaimText(claim.get("ID", ""), text_of(claim), refers)
+
+
+_PATDOC_MARKS = {"RELAPP": "background", "GOVINT": "background", "BRFSUM": "summary", "DRWDESC": "drawings", "DETDESC": "detailed"}
+
+
+def _patdoc_paragraphs(root: Element) -> Iterator[Paragraph]:
+    for part in root.iterfind("SDODE/*"):
+        for text in part.iterfind("BTEXT/*"):
+            yield Paragraph(text_of(text), text.tag == "H", _PATDOC_MARKS.get(str(part.tag), ""))
+
+
+_SUBCLASS, _GROUP = 4, 7
+
+
+def _columns(code: str) -> str:
+    """An IPC code in fixed columns: four for the subclass, three for the main group (to the right), the rest for the subgroup.
+
+    Where blanks were lost (``E03C 104``) a subgroup of one digit is left over; it has two then.
+    """
+    subclass, digits = code[:_SUBCLASS], code[_SUBCLASS:].strip()
+    group, subgroup = code[_SUBCLASS:_GROUP].strip(), code[_GROUP:].strip()
+    if len(subgroup) < 2:
+        group, subgroup = digits[:-2], digits[-2:]
+    return ipc_code(f"{subclass}{group}/{subgroup}") if group.isdigit() and subgroup.isdigit() else " ".join(code.split())
+
+
+def _party(party: Element) -> str:
+    name = party.find("NAM")
+    if name is None:
+        return ""
+    return _text(name, "ONM") or " ".join(filter(None, (_text(name, "FNM"), _text(name, "SNM"))))
+
+
+def _patdoc_cited(root: Element) -> Iterator[Cited]:
+    for one in root.iterfind("SDOBI/B500/B560/*"):
+        origin = "examiner" if one.find("CITED-BY-EXAMINER") is not None else ""
+        document = one.find("PCIT/DOC")
+        if document is not None:
+            yield Cited(_text(document, "DNUM"), _text(document, "CTRY") or "US", _text(document, "KIND"), origin)
+        elif one.tag == "B562":
+            yield Cited("", origin=origin, npl=True)
+
+
+_PATDOC_RELATIONS = {"B620": "division", "B631": "continuation", "B632": "continuation-in-part", "B640": "reissue"}
+"""INID 62 to 64 as the DTD divides them; others that name a parent are ``parent``."""
+
+
+def _document(document: Element, kind: str, office: str = "") -> Related:
+    office = _text(document, "CTRY") or office
+    date = day(_text(document, "DATE"))
+    return Related(kind, application(_text(document, "DNUM"), office, _text(document, "KIND")), date, office)
+
+
+def _patdoc_related(root: Element) -> Iterator[Related]:
+    for one in root.iterfind("SDOBI/B300"):
+        office, date = _text(one, "B330"), day(_text(one, "B320"))
+        yield Related("priority", application(_text(one, "B310"), office), date, office)
+    for parent in root.iterfind("SDOBI/B600//PARENT-US/PDOC/DOC"):
+        kinds = (_PATDOC_RELATIONS.get(str(above.tag)) for above in parent.iterancestors())
+        yield _document(parent, next(filter(None, kinds), "parent"), "US")
+    for document in root.iterfind("SDOBI/B600/B680US/DOC"):
+        yield _document(document, "provisional", "US")
+    for document in root.iterfind("SDOBI/B600/B690US/DOC"):
+        yield _published(document, "pre-grant")
+    for document in root.iterfind("SDOBI/B800/B860/B861/DOC"):
+        yield _document(document, "parent")
+    for document in root.iterfind("SDOBI/B800/B870/B871/DOC"):
+        yield _published(document, "member")
+
+
+def _published(document: Element, kind: str) -> Related:
+    return Related(kind, publication(_text(document, "DNUM"), _text(document, "CTRY"), _text(document, "KIND")))
+
+
+_SECTIONS = {
+    "cross-reference-to-related-applications": "background",
+    "federal-research-statement": "background",
+    "background-of-invention": "background",
+    "summary-of-invention": "summary",
+    "brief-description-of-drawings": "drawings",
+    "detailed-description": "detailed",
+}
+
+
+def publication_of_2001(root: Element) -> Published:
+    """A publication of an application of 2001 to 2004.
+
+    Example:
+        >>> from patent_mteb.readers.uspto_2001 import publication_of_2001
+        >>> from patent_mteb.readers.xml import parse
+        >>> numbers = b"<document-id><doc-number>20010000943</doc-number><kind-code>A1</kind-code></document-id>"
+        >>> biblio = b"<subdoc-bibliographic-information>" + numbers + b"</subdoc-bibliographic-information>"
+        >>> publication_of_2001(parse(b"<patent-application-publication>" + biblio + b"</patent-application-publication>")[0]).number
+        'US2001000943A1'
+    """
+    biblio = root.find("subdoc-bibliographic-information")
+    if biblio is None:
+        return Published("uspto", "US", "", "")
+    filed = "domestic-filing-data/"
+    claims, notes = read_claim_texts(_claim(claim) for claim in root.iterfind("subdoc-claims/claim"))
+    return Published(
+        source="uspto",
+        office="US",
+        serial=_text(biblio, "document-id/doc-number"),
+        kind=_text(biblio, "document-id/kind-code"),
+        date=day(_text(biblio, "document-id/document-date")),
+        application=application(_text(biblio, filed + "application-number/doc-number"), "US"),
+        filed=day(_text(biblio, filed + "filing-date")),
+        title=_text(biblio, "technical-information/title-of-invention"),
+        abstract=text_of(root.find("subdoc-abstract"), without=("number",)),
+        claims=claims,
+        description=read_sections(list(_paragraphs(root))),
+        ipc=[ipc_code(text_of(one)) for one in biblio.iterfind("technical-information/classification-ipc/*/ipc")],
+        inventors=[_name(one) for one in biblio.iterfind("inventors/*")],
+        applicants=[_text(one, "organization-name") or _name(one) for one in biblio.iterfind("assignee")],
+        languages=_ENGLISH,
+        related=list(_related(biblio)),
+        notes=notes,
+    )
+
+
+def _claim(claim: Element) -> ClaimText:
+    refers = [one for reference in claim.iter("dependent-claim-reference") for one in reference.get("depends_on", "").split()]
+    return ClaimText(claim.get("id", ""), text_of(claim), tuple(refers))
+
+
+def _paragraphs(root: Element) -> Iterator[Paragraph]:
+    for part in root.iterfind("subdoc-description/*"):
+        section = _SECTIONS.get(str(part.tag), "")
+        for text in part.iter("heading", "paragraph"):
+            yield Paragraph(text_of(text, without=() if text.tag == "heading" else ("number",)), text.tag == "heading", section)
+
+
+def _name(party: Element) -> str:
+    names = (_text(party, f"name/{part}") for part in ("given-name", "middle-name", "family-name", "name-suffix"))
+    return " ".join(filter(None, names))
+
+
+_CONTINUITY = {
+    "continuation-of": "continuation",
+    "continuation-in-part-of": "continuation-in-part",
+    "division-of": "division",
+    "reissue-of": "reissue",
+    "non-provisional-of-provisional": "provisional",
+}
+
+
+def _related(biblio: Element) -> Iterator[Related]:
+    for one in biblio.iterfind("foreign-priority-data"):
+        office, date = _text(one, "country-code"), day(_text(one, "filing-date"))
+        yield Related("priority", application(_text(one, "priority-application-number"), office), date, office)
+    for tag, kind in _CONTINUITY.items():
+        for one in biblio.iterfind(f"continuity-data//{tag}"):
+            for document in [*one.iterfind("parent-child/parent/document-id"), *one.iterfind("document-id")]:
+                office, date = _text(document, "country-code"), day(_text(document, "document-date"))
+                yield Related(kind, application(_text(document, "doc-number"), office), date, office)

@@ -1,0 +1,357 @@
+"""Documents out of XML files of any office: taken one by one from files and zip files, parsed without trusting them, turned into text.
+
+Bulk files hold thousands of complete documents one after another, each with its own declaration, in a zip file. They are read as a stream:
+no more than one document is in memory and nothing is unpacked to disk. What a file may do is limited:
+
+* a document type is never loaded and always cut away; one that defines entities of its own with a text (the only use of which is an entity
+  bomb) is refused. Entities that SGML knows by name (``&mgr;``) are replaced by their characters before parsing;
+* a document is UTF-8, ASCII, ISO 8859 or Windows 125x, and no longer than :data:`LONGEST_DOCUMENT` bytes;
+* a file in a zip may unpack to :data:`LARGEST_RATIO` times its size, or to :data:`SMALL_MEMBER` bytes. Nothing is written, so a path that
+  leads out of the zip does no harm; such a file is left out all the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from html.entities import html5
+from pathlib import Path, PurePosixPath
+from typing import IO, TypeAlias
+
+from lxml import etree
+
+from patent_mteb.errors import DataError, readable
+from patent_mteb.readers.items import LeftOut
+
+__all__ = [
+    "LARGEST_RATIO",
+    "LONGEST_DOCUMENT",
+    "SMALL_MEMBER",
+    "Document",
+    "Element",
+    "MalformedError",
+    "documents",
+    "first_root",
+    "parse",
+    "shown",
+    "text_of",
+]
+
+Element: TypeAlias = etree._Element
+
+LONGEST_DOCUMENT = 1 << 29
+"""Bytes of one document; the largest of an office (sequence listings) have about a tenth of it."""
+LARGEST_RATIO = 200
+SMALL_MEMBER = 1 << 24
+_CHUNK = 1 << 20
+_BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
+_XML_NAMES = (".xml", ".sgml", ".sgm")
+
+
+class MalformedError(ValueError):
+    """A document that cannot be read; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The bytes of one document, and where they stand."""
+
+    place: str
+    content: bytes
+
+
+_START = re.compile(rb"<\?xml[ \t\r\n]")
+_LONGEST_START = len(b"<?xml ")
+
+
+def _split(stream: IO[bytes]) -> Iterator[bytes]:
+    """The documents of a stream, cut before each XML declaration; one that is too long ends early."""
+    held = bytearray()
+    searched = 1
+    while chunk := stream.read(_CHUNK):
+        held += chunk
+        while match := _START.search(held, searched):
+            yield bytes(held[: match.start()])
+            del held[: match.start()]
+            searched = 1
+        if len(held) > LONGEST_DOCUMENT:
+            yield bytes(held)
+            held.clear()
+        searched = max(1, len(held) - _LONGEST_START)
+    yield bytes(held)
+
+
+def _numbered(stream: IO[bytes], place: str) -> Iterator[Document]:
+    found = (content for content in _split(stream) if content.strip())
+    for number, content in enumerate(found, start=1):
+        yield Document(f"{place}document {number}", content)
+
+
+def documents(path: Path) -> Iterator[Document | LeftOut]:
+    """The documents of an XML file, or of the XML files in a zip file, in their order.
+
+    Yields:
+        each document; a :class:`LeftOut` for whatever in a zip file is none, or cannot be read.
+
+    Raises:
+        DataError: the file is missing, empty, unreadable or a broken zip file as a whole.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.xml import documents
+        >>> _ = Path("two.xml").write_text('<?xml version="1.0"?><a/><?xml version="1.0"?><b/>')
+        >>> [(document.place, document.content[21:]) for document in documents(Path("two.xml"))]
+        [('document 1', b'<a/>'), ('document 2', b'<b/>')]
+    """
+    with readable(path), path.open("rb") as stream:
+        start = stream.read(4)
+        if not start:
+            raise DataError("the file is empty", path=path, remedy="download it again")
+        stream.seek(0)
+        if start.startswith(b"PK"):
+            yield from _zipped(stream, path)
+        else:
+            yield from _numbered(stream, "")
+
+
+def _zipped(stream: IO[bytes], path: Path) -> Iterator[Document | LeftOut]:
+    try:
+        archive = zipfile.ZipFile(stream)
+    except (zipfile.BadZipFile, ValueError) as error:
+        raise DataError(f"not a whole zip file ({error})", path=path, remedy="download it again") from error
+    for member in archive.infolist():
+        if member.is_dir():
+            continue
+        if reason := _refusal(member):
+            yield LeftOut("", member.filename, reason)
+            continue
+        try:
+            with archive.open(member) as file:
+                yield from _numbered(file, f"{member.filename}, ")
+        except _BROKEN_ZIP as error:
+            yield LeftOut("", member.filename, f"the rest of a file in the zip cannot be read ({type(error).__name__})")
+
+
+def _refusal(member: zipfile.ZipInfo) -> str:
+    """Why a file of a zip is not read; empty if it is."""
+    path = PurePosixPath(member.filename)
+    if path.is_absolute() or ".." in path.parts:
+        return "its path leads out of the zip"
+    if path.suffix.lower() not in _XML_NAMES:
+        return f"not XML, by its name ({path.suffix.lower() or 'none'})"
+    if member.flag_bits & 1:
+        return "encrypted"
+    if member.file_size > max(SMALL_MEMBER, LARGEST_RATIO * member.compress_size):
+        return f"unpacks to more than {LARGEST_RATIO} times its size: a zip bomb?"
+    return ""
+
+
+_GREEK = {
+    "agr": "α", "bgr": "β", "ggr": "γ", "dgr": "δ", "egr": "ε", "zgr": "ζ", "eegr": "η", "thgr": "θ", "igr": "ι", "kgr": "κ", "lgr": "λ",
+    "mgr": "μ", "ngr": "ν", "xgr": "ξ", "ogr": "ο", "pgr": "π", "rgr": "ρ", "sgr": "σ", "sfgr": "ς", "tgr": "τ", "ugr": "υ", "phgr": "φ",
+    "khgr": "χ", "psgr": "ψ", "ohgr": "ω", "Agr": "Α", "Bgr": "Β", "Ggr": "Γ", "Dgr": "Δ", "Egr": "Ε", "Zgr": "Ζ", "EEgr": "Η",
+    "THgr": "Θ", "Igr": "Ι", "Kgr": "Κ", "Lgr": "Λ", "Mgr": "Μ", "Ngr": "Ν", "Xgr": "Ξ", "Ogr": "Ο", "Pgr": "Π", "Rgr": "Ρ", "Sgr": "Σ",
+    "Tgr": "Τ", "Ugr": "Υ", "PHgr": "Φ", "KHgr": "Χ", "PSgr": "Ψ", "OHgr": "Ω",
+}  # fmt: skip
+"""ISO 8879 ISOgrk1, the one public set of the old files that HTML 5 does not know under its names."""
+
+_XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
+_REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9.]*);")
+_PROLOG = re.compile(
+    rb"\s*(?:<\?.*?\?>|<!--.*?-->|(?P<doctype><!DOCTYPE(?:[^\[>\"']|\"[^\"]*\"|'[^']*')*(?:\[(?P<subset>.*?)\]\s*)?>))", re.DOTALL
+)
+_DEFINED = re.compile(rb"<!ENTITY\s+(?:%\s*)?[^\s\"']+\s*[\"']")
+_ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)")
+_ENCODINGS = re.compile(rb"utf-?8|us-ascii|ascii|iso-8859-\d+|latin1|windows-125\d", re.IGNORECASE)
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    name = match[1]
+    if name in _XML_ENTITIES:
+        return match[0]
+    text = name.decode()
+    characters = _GREEK.get(text) or html5.get(f"{text};")
+    return b"".join(b"&#%d;" % ord(one) for one in characters) if characters else b"&amp;" + name + b";"
+
+
+def _without_doctype(content: bytes) -> bytes:
+    """A document without its document type; refuses one that defines texts as entities."""
+    position = 0
+    while match := _PROLOG.match(content, position):
+        if match["doctype"]:
+            if _DEFINED.search(match["subset"] or b""):
+                raise MalformedError("its document type defines entities: an entity bomb?")
+            content = content[: match.start("doctype")] + content[match.end("doctype") :]
+            position = match.start("doctype")
+        else:
+            position = match.end()
+    if b"<!ENTITY" in content:
+        raise MalformedError("its document type defines entities: an entity bomb?")
+    return content
+
+
+def parse(content: bytes) -> tuple[Element, bool]:
+    """The root element of a document; comments and the document type are left out, names of characters replaced.
+
+    Returns:
+        the element, and whether it had to be mended: an ampersand or a less-than sign that stood for itself.
+
+    Raises:
+        MalformedError: it is no XML, or does what the module refuses.
+
+    Example:
+        >>> from patent_mteb.readers.xml import parse
+        >>> parse(b'<!DOCTYPE p SYSTEM "p.dtd"><p>5 &mgr;m</p>')[0].text
+        '5 μm'
+        >>> root, mended = parse(b"<p>Smith & Sons</p>")
+        >>> root.text, mended
+        ('Smith & Sons', True)
+    """
+    content = content.strip()
+    if len(content) > LONGEST_DOCUMENT:
+        raise MalformedError(f"longer than {LONGEST_DOCUMENT >> 20} MiB")
+    declared = _ENCODING.match(content)
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:4] or (declared and not _ENCODINGS.fullmatch(declared[1])):
+        raise MalformedError("neither UTF-8 nor ISO 8859 nor Windows 125x")
+    if not content.removeprefix(b"\xef\xbb\xbf").startswith(b"<"):
+        raise MalformedError("no XML")
+    content = _REFERENCE.sub(_character, _without_doctype(content).strip())
+    try:
+        return _element(content), False
+    except (etree.XMLSyntaxError, ValueError) as error:
+        mended = _BARE_LESS.sub(b"&lt;", _BARE_AMPERSAND.sub(b"&amp;", content))
+        if mended != content:
+            with contextlib.suppress(etree.XMLSyntaxError, ValueError):
+                return _element(mended), True
+        raise MalformedError(f"not well-formed XML ({_kind(error)})") from error
+
+
+_BARE_AMPERSAND = re.compile(rb"&(?![A-Za-z]+;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
+_BARE_LESS = re.compile(rb"<(?=[^<>!?]*<)")
+
+
+def _element(content: bytes) -> Element:
+    parser = etree.XMLParser(load_dtd=False, no_network=True, resolve_entities=False, huge_tree=True, remove_comments=True)
+    return etree.fromstring(content, parser)
+
+
+def _kind(error: Exception) -> str:
+    """What lxml complains about, without places and names, so that equal complaints are counted together."""
+    code = getattr(error, "code", None)
+    name = etree.ErrorTypes._getName(code) if code else None
+    return str(name or type(error).__name__)
+
+
+def first_root(path: Path) -> str:
+    """The name of the first root element of a file or a zip file of documents, without namespace; empty if there is none.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.xml import first_root
+        >>> _ = Path("one.xml").write_text('<?xml version="1.0"?><us-patent-grant/>')
+        >>> first_root(Path("one.xml"))
+        'us-patent-grant'
+    """
+    start = _first_bytes(path).removeprefix(b"\xef\xbb\xbf")
+    position = 0
+    while match := _PROLOG.match(start, position):
+        position = match.end()
+    root = re.match(rb"\s*<(?:[\w.-]+:)?([\w.-]+)", start[position:])
+    return root[1].decode("ascii", "replace") if root else ""
+
+
+def _first_bytes(path: Path) -> bytes:
+    """The start of a file, or of the first XML file in a zip file; empty for a broken zip file."""
+    with readable(path), path.open("rb") as stream:
+        start = stream.read(_CHUNK)
+        if not start.startswith(b"PK"):
+            return start
+        try:
+            archive = zipfile.ZipFile(stream)
+            member = next((one for one in archive.infolist() if not one.is_dir() and not _refusal(one)), None)
+            if member is None:
+                return b""
+            with archive.open(member) as file:
+                return file.read(_CHUNK)
+        except _BROKEN_ZIP:
+            return b""
+
+
+_BLOCKS = frozenset(
+    [
+        "p",
+        "br",
+        "li",
+        "ul",
+        "ol",
+        "dl",
+        "dt",
+        "dd",
+        "row",
+        "entry",
+        "table",
+        "tgroup",
+        "thead",
+        "tbody",
+        "tables",
+        "claim-text",
+        "heading",
+        "maths",
+        "chemistry",
+        "paragraph",
+        "PARA",
+        "CLMSTEP",
+        "H",
+        "section",
+        "ROW",
+        "ENTRY",
+        "TBL",
+        "cell",
+    ]
+)
+_SPACE = re.compile(r"\s+")
+
+
+def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
+    """The text in an element in one line; what stands in blocks of their own (paragraphs, cells, list items) is set apart by a blank.
+
+    Args:
+        without: names of elements whose text is not wanted.
+
+    Example:
+        >>> from patent_mteb.readers.xml import parse, text_of
+        >>> text_of(parse(b"<p>H<sub>2</sub>O:<ul><li>one</li><li>two</li></ul></p>")[0])
+        'H2O: one two'
+    """
+    if element is None:
+        return ""
+    skipped = frozenset(without)
+    parts: list[str] = []
+    depth = 0
+    for event, node in etree.iterwalk(element, events=("start", "end", "comment", "pi")):
+        if event in ("comment", "pi"):
+            parts.append((node.tail or "") if not depth else "")
+            continue
+        tag = etree.QName(node).localname
+        if event == "start":
+            depth += tag in skipped
+            parts += (" " if tag in _BLOCKS else "", (node.text or "") if not depth else "")
+        else:
+            depth -= tag in skipped
+            parts += (" " if tag in _BLOCKS else "", (node.tail or "") if not depth and node is not element else "")
+    return _SPACE.sub(" ", "".join(parts)).strip()
+
+
+def shown(content: bytes) -> str:
+    """A document that cannot be read as text that can be: bytes that are no UTF-8 as escapes.
+
+    Example:
+        >>> from patent_mteb.readers.xml import shown
+        >>> shown(b"caf\\xe9")
+        'caf\\\\xe9'
+    """
+    return content.decode("utf-8", "backslashreplace")

@@ -1,0 +1,102 @@
+"""Enriched citations, written by the test with the 22 fields of the API."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+
+import pytest
+
+from patent_mteb.patents.records import Citation, Relation
+from patent_mteb.readers import enriched, recognise
+from patent_mteb.readers.items import LeftOut, Noted
+
+FIELDS = [
+    "patentApplicationNumber",
+    "publicationNumber",
+    "citedDocumentIdentifier",
+    "countryCode",
+    "kindCode",
+    "citationCategoryCode",
+    "relatedClaimNumberText",
+    "passageLocationText",
+    "officeActionDate",
+    "officeActionCategory",
+    "examinerCitedReferenceIndicator",
+    "applicantCitedExaminerReferenceIndicator",
+    "nplIndicator",
+    "qualitySummaryText",
+    "inventorNameText",
+    "groupArtUnitNumber",
+    "workGroupNumber",
+    "techCenter",
+    "createDateTime",
+    "createUserIdentifier",
+    "obsoleteDocumentIdentifier",
+    "id",
+]
+
+
+def record(**values):
+    usual = {
+        "patentApplicationNumber": "16123456",
+        "citedDocumentIdentifier": "US 2007/0261094  A1",
+        "countryCode": "US",
+        "kindCode": "A1",
+        "citationCategoryCode": "X",
+        "relatedClaimNumberText": "1-3,7",
+        "passageLocationText": ["page 4 paragraphs [0036]-[0043] | claim 3", "figure 2"],
+        "officeActionDate": "2019-05-17T00:00:00",
+        "examinerCitedReferenceIndicator": True,
+        "applicantCitedExaminerReferenceIndicator": False,
+        "nplIndicator": False,
+        "qualitySummaryText": "AOK",
+    }
+    return dict.fromkeys(FIELDS) | usual | values
+
+
+ROWS = [
+    record(),
+    record(patentApplicationNumber="15000001", citationCategoryCode="Y", relatedClaimNumberText="1, 7", passageLocationText=None),
+    record(nplIndicator=True, citedDocumentIdentifier="A book"),
+    record(qualitySummaryText="FAIL"),
+    record(citedDocumentIdentifier=" "),
+    record(patentApplicationNumber=None),
+    record(citedDocumentIdentifier="Fictitious 99-X", countryCode="", kindCode="", examinerCitedReferenceIndicator=False),
+]
+FIRST = Citation(
+    "US16123456", "US2007261094A1", "X", "examiner", (1, 2, 3, 7), ("page 4 paragraphs [0036]-[0043]", "claim 3", "figure 2"),
+    "examination", "US", dt.date(2019, 5, 17),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("answers", [False, True])
+def test_records_become_citations_of_applications(tmp_path, answers):
+    lines = [{"response": {"numFound": len(ROWS), "docs": ROWS}}] if answers else ROWS
+    (path := tmp_path / "citations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert recognise(path).name == "uspto-citations"
+    items = list(enriched.reader().read(path))
+    first, second, third = [item for item in items if isinstance(item, Citation)]
+    assert first == FIRST
+    assert (second.citing, second.category, second.claims, second.passages) == ("US15000001", "Y", (1, 7), ())
+    assert third.cited == "FICTITIOUS99X"
+    assert [item.reason for item in items if isinstance(item, LeftOut)] == [
+        "a citation of other literature than patents",
+        "not read surely out of the office action (FAIL)",
+        "a citation without a number",
+        "no application number",
+    ]
+    assert [item.what for item in items if isinstance(item, Noted)] == ["a number that cannot be read, kept as it is written"]
+
+
+def test_citations_go_out_from_the_application_as_it_was_published():
+    relations = [
+        Relation("US11000001B2", "US16123456", "application"),
+        Relation("US2019000001A1", "US16123456", "application"),
+        Relation("US10000001B1", "US15000001", "application"),
+        Relation("US2019000009A1", "US15000001", "continuation"),
+    ]
+    citations = [FIRST, Citation("US15000001", "EP1A"), Citation("US14000001", "EP2A")]
+    found = list(enriched.publications_of_applications(citations, relations))
+    assert [one.citing for one in found] == ["US2019000001A1", "US10000001B1", "US14000001"]
+    assert found[0].claims == FIRST.claims

@@ -1,0 +1,116 @@
+"""Exchange documents: the real answers of OPS against counts by XPath, and DOCDB's form of citations written by the test."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from bulk_counts import BULK, plain
+
+from patent_mteb.patents.records import Citation, Patent, Relation
+from patent_mteb.readers import ops
+from patent_mteb.readers.items import LeftOut
+
+OPS = BULK / "ops"
+READER = ops.reader()
+real = pytest.mark.skipif(not OPS.is_dir(), reason="shared/data/bulk is not here")
+SPACES = {"x": "http://www.epo.org/exchange", "ops": "http://ops.epo.org"}
+
+
+def of(items, kind):
+    return [item for item in items if isinstance(item, kind)]
+
+
+@real
+@pytest.mark.parametrize("name, patents, citations, codes", [("ep1000000_full_cycle", 2, 3, 8), ("ep1000000_abstract", 1, 0, 0)])
+def test_an_answer_gives_what_xpath_counts(name, patents, citations, codes):
+    path = OPS / f"{name}_result.xml"
+    root = plain(path.read_bytes())
+    items = list(READER.read(path))
+    assert READER.sniff(path)
+    assert len(of(items, Patent)) == patents == root.xpath("count(//x:exchange-document)", namespaces=SPACES)
+    assert len(of(items, Citation)) == citations == root.xpath("count(//x:citation[x:patcit])", namespaces=SPACES)
+    assert sum(len(one.ipc) for one in of(items, Patent)) == codes == root.xpath("count(//x:classification-ipcr)", namespaces=SPACES)
+    assert len(of(items, LeftOut)) == root.xpath("count(//x:citation[x:nplcit])", namespaces=SPACES)
+
+
+@real
+def test_a_search_report_keeps_letter_claims_passage_and_phase():
+    items = list(READER.read(OPS / "ep1000000_full_cycle_result.xml"))
+    assert of(items, Citation)[0] == Citation(
+        "EP1000000A1", "DE3546191A1", "A", "examiner", (1, 2, 3, 8), ("* the whole document *",), "search", "EP"
+    )
+    first, second = of(items, Patent)
+    assert (first.family_id, second.family_id, first.publication_date) == ("19768124", "19768124", dt.date(2000, 5, 17))
+    assert {one.language for one in first.translations} == {"de", "fr"}
+
+
+@real
+def test_a_family_answer_gives_relations():
+    path = OPS / "family_input.xml"
+    root = plain(path.read_bytes())
+    items = list(READER.read(path))
+    members = root.xpath("count(//ops:family-member)", namespaces=SPACES)
+    kinds = [one.kind for one in of(items, Relation)]
+    assert not of(items, Patent)
+    assert (kinds.count("member"), kinds.count("application")) == (members - 1, members) == (5, 6)
+    assert {one.related for one in items if one.kind == "member"} == {
+        "EP1000000B1", "AT232441T", "DE69905327D1", "NL1010536C2", "US6093011A",
+    }  # fmt: skip
+
+
+@real
+@pytest.mark.parametrize("name", ["ep1000000_description_result.xml", "search_result.xml"])
+def test_what_is_no_xml_is_set_aside(name):
+    (item,) = READER.read(OPS / name)
+    assert not READER.sniff(OPS / name)
+    assert (item.reason, item.text) == ("no XML", (OPS / name).read_text("utf-8"))
+
+
+DOCDB = """<?xml version="1.0" encoding="UTF-8"?>
+<exch:exchange-documents xmlns:exch="http://www.epo.org/exchange">
+<exch:exchange-document country="EP" doc-number="2000000" kind="A1" family-id="77" date-publ="20081210">
+<exch:bibliographic-data>
+<exch:publication-reference data-format="docdb"><document-id><country>EP</country>
+<doc-number>2000000</doc-number>
+<kind>A1</kind>
+</document-id></exch:publication-reference>
+<exch:classifications-ipcr><classification-ipcr sequence="1"><text>A61K  31/12        20060101AFI20051108RMEP</text></classification-ipcr>
+</exch:classifications-ipcr>
+<exch:patent-classifications><patent-classification><classification-scheme office="EP" scheme="CPCI"/>
+<classification-symbol>A61K  31/12</classification-symbol></patent-classification></exch:patent-classifications>
+<exch:application-reference data-format="docdb"><document-id><country>EP</country>
+<doc-number>07000001</doc-number><kind>A</kind><date>20070102</date>
+</document-id></exch:application-reference>
+<exch:references-cited>
+<exch:citation cited-phase="SEA" sequence="1"><patcit num="1"><document-id><country>US</country>
+<doc-number>2007140112</doc-number><kind>A1</kind>
+</document-id></patcit>
+<exch:rel-passage>
+<exch:category>X</exch:category><exch:rel-claims>1-3</exch:rel-claims><exch:passage>page 4</exch:passage></exch:rel-passage>
+<exch:rel-passage><exch:category>Y</exch:category><exch:rel-claims>4,7</exch:rel-claims></exch:rel-passage></exch:citation>
+<exch:citation cited-phase="OPP" sequence="2"><nplcit><text>A book.</text></nplcit></exch:citation>
+<exch:citation cited-phase="APP" sequence="3"><patcit><document-id><country>EP</country>
+<doc-number>0680812</doc-number><kind>A1</kind></document-id>
+</patcit></exch:citation>
+</exch:references-cited>
+</exch:bibliographic-data></exch:exchange-document>
+<exch:exchange-document country="EP" kind="A1"><exch:bibliographic-data/></exch:exchange-document>
+</exch:exchange-documents>
+"""
+
+
+def test_docdb_letters_have_claims_and_passages_of_their_own(tmp_path):
+    (path := tmp_path / "docdb.xml").write_text(DOCDB, "utf-8")
+    items = list(READER.read(path))
+    (patent,) = of(items, Patent)
+    assert (patent.family_id, patent.ipc, patent.cpc, patent.application_number) == ("77", ("A61K31/12",), ("A61K31/12",), "EP07000001")
+    assert of(items, Citation) == [
+        Citation("EP2000000A1", "US2007140112A1", "X", "examiner", (1, 2, 3), ("page 4",), "search", "EP"),
+        Citation("EP2000000A1", "US2007140112A1", "Y", "examiner", (4, 7), (), "search", "EP"),
+        Citation("EP2000000A1", "EP0680812A1", "", "applicant", (), (), "app", "EP"),
+    ]
+    assert [(one.place, one.reason) for one in of(items, LeftOut)] == [
+        ("document 1, exchange document 1", "a citation of other literature than patents"),
+        ("document 1, exchange document 2", "no publication number"),
+    ]
