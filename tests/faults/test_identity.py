@@ -478,7 +478,9 @@ class TestCheckpoints:
             assert list((tmp_path / "results").rglob(f"{revision}/{TASK}.json"))
         assert len(set(found.values())) == 2
         mteb.evaluate(meta, mteb.get_task(TASK), cache=ResultCache(tmp_path / "results"), co2_tracker=False, show_progress_bar=False)
-        assert set(collect(tmp_path / "results").results["revision"]) == set(found), "mteb's own command has files that contradict themselves"
+        assert set(collect(tmp_path / "results").results["revision"]) == set(found), (
+            "mteb's own command has files that contradict themselves"
+        )
         monkeypatch.delenv("PATENT_MTEB_MODELS")
         assert stored(meta, tmp_path / "store").mteb_model_meta.revision == "c" * 40
 
