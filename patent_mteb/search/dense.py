@@ -35,6 +35,7 @@ from patent_mteb.search.base import (
 )
 from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.run import Run, TopK, pairs_matrix
+from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain, parts
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -134,7 +135,7 @@ class DenseSearch(ArraySearch):
             chunks: list[Any] = []
             last = first
             with self._phase("Encoding corpus", context):
-                while last < size and (not chunks or (_is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)):
+                while last < size and (not chunks or (is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)):
                     part = range(last, span_end(self._bytes, last, CHUNK_DOCUMENTS, CHUNK_BYTES))
                     chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
                     last = part.stop
@@ -145,22 +146,14 @@ class DenseSearch(ArraySearch):
         """Vectors as the model gives them.
 
         Raises:
-            ModelError: not one a text, or NaN or infinity in them.
+            ModelError: they are no vectors of the texts (:func:`~patent_mteb.search.vectors.checked_vectors`).
         """
         loader = _loader(table, context)
         vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
-        blame = f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}"
-        count = vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
-        if count != len(table):
-            raise ModelError(f"{blame} gave {count} vectors for {len(table)} texts")
-        if _is_plain(vectors):
-            broken = sum(int((~np.isfinite(_tensor(block).numpy()).all(axis=1)).sum()) for block in _parts(vectors))
-            if broken:
-                raise ModelError(f"{blame} gave NaN or infinite vectors for {broken} of {count} texts")
-        return vectors
+        return checked_vectors(vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}")
 
     def _rank(self, best: TopK, queries: Any, chunks: list[Any], numbers: NDArray[np.int64], hidden: Any, allowed: Any) -> None:
-        if all(_is_plain(vectors) for vectors in (queries, *chunks)) and (kind := self._kind(queries, chunks)) is not None:
+        if all(is_plain(vectors) for vectors in (queries, *chunks)) and (kind := self._kind(queries, chunks)) is not None:
             theirs, ours = _joined([queries], kind), _joined(chunks, kind)
             if allowed is None:
                 add_nearest(best, theirs, ours, numbers, hidden, self.half)
@@ -198,7 +191,7 @@ class DenseSearch(ArraySearch):
     def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, numbers: NDArray[np.int64], hidden: Any, allowed: Any) -> None:
         """Rank by the model's own similarity; vectors that are no plain matrix are given to it as a whole."""
         size = len(best.query_ids)
-        step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if _is_plain(queries) else size
+        step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
         for start in range(0, size, step):
             rows = slice(start, min(start + step, size))
             scores = score_array(self.model.similarity(queries[rows] if step < size else queries, vectors))
@@ -211,31 +204,8 @@ class DenseSearch(ArraySearch):
             best.add(rows, scores, numbers, visible if allowed is None else visible & allowed[rows].toarray())
 
 
-def _is_plain(vectors: Any) -> bool:
-    """Whether vectors are one matrix of numbers."""
-    if isinstance(vectors, np.ndarray):
-        return vectors.ndim == 2 and vectors.dtype.kind in "fiu"
-    import torch
-
-    return isinstance(vectors, torch.Tensor) and vectors.ndim == 2 and vectors.layout is torch.strided
-
-
 def _megabytes(vectors: Any) -> float:
     return float(vectors.nbytes / 1e6)
-
-
-def _parts(vectors: Any) -> Iterator[Any]:
-    for start in range(0, len(vectors), 4096):
-        yield vectors[start : start + 4096]
-
-
-def _tensor(vectors: Any) -> Tensor:
-    """A matrix as a float32 tensor on the processor; shares memory where it can."""
-    import torch
-
-    if isinstance(vectors, np.ndarray):
-        return torch.from_numpy(np.require(vectors, np.float32, ["C", "W"]))
-    return vectors.detach().cpu().float().contiguous()  # type: ignore[no-any-return]
 
 
 def _joined(chunks: list[Any], kind: str) -> Tensor:
@@ -243,11 +213,11 @@ def _joined(chunks: list[Any], kind: str) -> Tensor:
     import torch
 
     if kind == "dot" and len(chunks) == 1:
-        return _tensor(chunks.pop())
+        return as_tensor(chunks.pop())
     joined = torch.empty(sum(map(len, chunks)), chunks[0].shape[1])
     start = 0
     while chunks:
-        for block in map(_tensor, _parts(chunks.pop(0))):
+        for block in map(as_tensor, parts(chunks.pop(0))):
             joined[start : start + len(block)] = torch.nn.functional.normalize(block, dim=1) if kind == "cosine" else block
             start += len(block)
     return joined
@@ -257,7 +227,7 @@ def _chosen(chunks: list[Any]) -> Any:
     """A few rows: the shortest and the longest of each chunk, and some between, in the form that the model gave them."""
     rows = []
     for chunk in chunks:
-        lengths = np.concatenate([_tensor(block).norm(dim=1).numpy() for block in _parts(chunk)])
+        lengths = np.concatenate([as_tensor(block).norm(dim=1).numpy() for block in parts(chunk)])
         even = np.linspace(0, len(lengths) - 1, _PROBED).astype(np.int64)
         chosen = np.unique([lengths.argmin(), lengths.argmax(), *even])
         rows.append(chunk[chosen.tolist()])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mteb.models import CrossEncoderProtocol, SearchCrossEncoderWrapper, SearchEncoderWrapper, SearchProtocol
 
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.dense import DenseSearch, is_encoder
 from patent_mteb.search.run import Results, Run
+from patent_mteb.search.vectors import Checked
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -51,7 +52,7 @@ def engine(model: MTEBModels) -> ArraySearch:
     if isinstance(model, ArraySearch):
         return model
     if is_encoder(model):
-        return DenseSearch(model) if on_arrays() else Foreign(SearchEncoderWrapper(model))
+        return DenseSearch(model) if on_arrays() else Foreign(SearchEncoderWrapper(cast("Any", Checked(model))))
     if isinstance(model, CrossEncoderProtocol):
         return Foreign(SearchCrossEncoderWrapper(model))
     if isinstance(model, SearchProtocol):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
     from torch.utils.data import DataLoader
 from patent_mteb.search.splitting import Splitter, TokenWindows, inner_models, tokenizer_of
+from patent_mteb.search.vectors import checked_vectors
 
 __all__ = ["Passages"]
 
@@ -82,7 +83,9 @@ class _Dense:
 
     def _encode(self, texts: list[str], kind: PromptType, context: SearchContext) -> Any:
         loader = _loader(texts, context.encode_kwargs.get("batch_size", 32))
-        return self.encoder.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
+        vectors = self.encoder.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
+        name, task = self.encoder.mteb_model_meta.name, context.task_metadata.name
+        return checked_vectors(vectors, len(texts), f"model {name} on task {task}")
 
     def search(self, task: _Task, chunks: Iterator[_Chunk], corpus: Any, context: SearchContext) -> None:
         if not task.texts:

@@ -12,6 +12,7 @@ import numpy as np
 
 from patent_mteb.search.base import text_dataset
 from patent_mteb.search.dense import is_encoder
+from patent_mteb.search.vectors import checked_vectors
 from patent_mteb.store.encoder import StoredEncoder
 
 if TYPE_CHECKING:
@@ -47,16 +48,22 @@ class Remembered:
         """The vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
         from torch.utils.data import DataLoader
 
+        task = getattr(kwargs.get("task_metadata"), "name", "")
+
+        def encoded(loader: Any, count: int) -> Any:
+            vectors = self.model.encode(loader, prompt_type=prompt_type, **kwargs)
+            return checked_vectors(vectors, count, f"model {self.mteb_model_meta.name} on task {task}")
+
         texts = [text for batch in inputs for text in batch["text"]]
         new = [text for text in dict.fromkeys(texts) if (prompt_type, text) not in self._vectors]
         if len(new) == len(set(texts)):
-            vectors = self.model.encode(inputs, prompt_type=prompt_type, **kwargs)
+            vectors = encoded(inputs, len(texts))
             if getattr(vectors, "ndim", 0) == 2:
                 self._vectors |= {(prompt_type, text): vectors[row] for row, text in enumerate(texts)}
             return vectors
         if new:
             unknown: Any = DataLoader(text_dataset({"text": new}), batch_size=inputs.batch_size or 32)
-            vectors = self.model.encode(unknown, prompt_type=prompt_type, **kwargs)
+            vectors = encoded(unknown, len(new))
             self._vectors |= {(prompt_type, text): vectors[row] for row, text in enumerate(new)}
         rows = [self._vectors[prompt_type, text] for text in texts]
         if isinstance(rows[0], np.ndarray):

@@ -21,6 +21,7 @@ from patent_mteb.data.roots import Own
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root
 from patent_mteb.models.prompt_record import prompts_put
+from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 from patent_mteb.tasks.evidence import data_digest, sealed, texts_record
@@ -311,19 +312,14 @@ def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np
         >>> from patent_mteb.tasks.base import check_embeddings
         >>> check_embeddings([[1.0, float("inf")]], 1, task="PatentCitationRetrieval", model="my-encoder")
         Traceback (most recent call last):
-        patent_mteb.errors.ModelError: model my-encoder gave NaN or infinite embeddings for 1 of 1 texts of task PatentCitationRetrieval
+        patent_mteb.errors.ModelError: model my-encoder on task PatentCitationRetrieval gave NaN or infinite vectors for 1 of 1 texts
     """
-    if hasattr(embeddings, "detach"):
-        embeddings = embeddings.detach().cpu().float().numpy()
-    matrix = np.asarray(embeddings)
-    if matrix.ndim != 2 or len(matrix) != n_texts or matrix.shape[1] == 0:
-        raise ModelError(f"model {model} gave embeddings of shape {matrix.shape} for the {n_texts} texts of task {task}")
-    if matrix.dtype != np.float32:
-        matrix = matrix.astype(np.float32)
-    broken = int((~np.isfinite(matrix).all(axis=1)).sum())
-    if broken:
-        raise ModelError(f"model {model} gave NaN or infinite embeddings for {broken} of {n_texts} texts of task {task}")
-    return matrix
+    blame = f"model {model} on task {task}"
+    matrix = checked_vectors(embeddings if hasattr(embeddings, "detach") else np.asarray(embeddings), n_texts, blame)
+    if not is_plain(matrix):
+        raise ModelError(f"{blame} gave embeddings of shape {matrix.shape} for {n_texts} texts")
+    found: np.ndarray = as_tensor(matrix).numpy()
+    return found
 
 
 _Task = TypeVar("_Task", bound=PatentTask)

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from patent_mteb._mteb import PairHooks
+from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, predictions_record
 
@@ -20,7 +21,7 @@ class PairTask(PairHooks, PatentTask):
         return {"text": chain(data_split["sentence1"], data_split["sentence2"])}
 
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
-        scores = super().evaluate_split(model, data_split, **arguments)
+        scores = super().evaluate_split(Checked(model, single=True), data_split, **arguments)
         return {**scores, KEY: {"texts": self.texts_seen(data_split), **scores[KEY]}}
 
     def score_pairs(self, scores: Any, labels: list[float]) -> Any:

@@ -209,6 +209,17 @@ def test_a_file_that_nobody_may_read_does_not_keep_the_rest_from_a_score(tmp_pat
     assert identity.content_hash(folder) != closed, "what was hashed without a file is not remembered"
 
 
+def test_two_writers_of_one_number_do_not_share_a_partial_file(tmp_path):
+    """Two containers on one folder may each have a process of the same number."""
+    path = tmp_path / "scores.json"
+    with files.replacing(path) as one, files.replacing(path) as other:
+        assert one != other
+        other.write_text("second")
+        one.write_text("first")
+    assert path.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_leftovers_are_removed_by_the_next_writer_of_the_file(tmp_path):
     path = tmp_path / "report[1].md"
     dead = [tmp_path / f".{path.name}.{process}.0123abcd.partial" for process in (4194305, 4194306)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import logging
+
 import mteb
 import numpy as np
 import pytest
@@ -10,6 +13,8 @@ from worlds import HashEncoder
 
 from patent_mteb.errors import ModelError
 from patent_mteb.experiments import run
+from patent_mteb.models import Passages
+from patent_mteb.search.splitting import Sections
 from patent_mteb.store import stored
 
 TASKS = [
@@ -44,6 +49,7 @@ FAULTS = {
     "all nan": lambda v: np.full_like(v, np.nan),
     "all inf": lambda v: np.full_like(v, np.inf),
     "beyond float32": lambda v: v.astype(np.float64) * 1e200,
+    "a length beyond float32": lambda v: np.full_like(v, 1e38),
     "no width": lambda v: v[:, :0],
     "a row too few": lambda v: v[:-1],
     "a row too many": lambda v: np.vstack([v, v[:1]]),
@@ -119,6 +125,65 @@ def test_other_forms_of_the_same_vectors_give_the_same_score(tmp_path, form):
     sound = outcomes(HashEncoder(), TASKS[:1], tmp_path / "sound")
     found = outcomes(Faulty(HARMLESS[form]), TASKS[:1], tmp_path / "other")
     assert found[0].reason == "" and found[0].main == pytest.approx(sound[0].main, abs=1e-6)
+
+
+UNUSABLE = ["all nan", "a length beyond float32", "no width", "a row too few", "none", "a generator"]
+"""Faults that one way of asking a model or another swallowed, or raised as what numpy or torch says of it."""
+
+
+@pytest.mark.parametrize("way", ["sections", "mteb's own search", "pairs", "passages"])
+def test_what_is_no_embedding_is_named_whoever_asks(tmp_path, monkeypatch, way):
+    task = TASKS[{"sections": 1, "pairs": 4}.get(way, 0)]
+    monkeypatch.setenv("PATENT_MTEB_FAST", "0" if way == "mteb's own search" else "1")
+    for fault in UNUSABLE:
+        model = Faulty(FAULTS[fault])
+        if way == "passages":
+            model = Passages(model, splitter=Sections())
+        (found,) = outcomes(model, [task], tmp_path / fault)
+        assert found.status == "skipped", (fault, found)
+        assert f"model tests/faulty on task {task} gave" in found.reason, fault
+
+
+@pytest.mark.parametrize("keep", [False, True], ids=["plain", "store"])
+@pytest.mark.parametrize(("task", "value"), [(TASKS[0], 0), (TASKS[0], 1), (TASKS[3], 1)])
+def test_equal_vectors_are_said(tmp_path, caplog, value, task, keep):
+    model = Faulty(lambda v: np.full_like(v, value))
+    with caplog.at_level(logging.WARNING, logger="patent_mteb"):
+        outcomes(stored(model, tmp_path / "store") if keep else model, [task], tmp_path / "results")
+    assert f"tests/faulty on task {task} gave the same vector for all" in caplog.text
+
+
+def test_another_width_each_time_is_named(tmp_path):
+    widths = itertools.count(1)
+    model = Faulty(lambda v: np.hstack([v] * next(widths)))
+    (found,) = outcomes(model, TASKS[:1], tmp_path / "results")
+    assert found.status == "skipped" and "dimensions for queries and" in found.reason
+    with pytest.raises(ModelError, match=r"gives vectors of \d+ dimensions, not of \d+ as in the store"):
+        outcomes(stored(model, tmp_path / "store"), TASKS[:1], tmp_path / "results")
+
+
+def test_a_type_that_arrays_lack_is_read_in_every_task(tmp_path):
+    """bfloat16: eight bits of each number."""
+    for task in (TASKS[0], TASKS[4]):
+        sound, found = (outcomes(Faulty(form), [task], tmp_path / form.__name__)[0] for form in (np.asarray, bfloat16))
+        assert found.reason == "" and found.main == pytest.approx(sound.main, abs=0.05)
+        assert found.main != sound.main
+
+
+def bfloat16(vectors):
+    return torch.as_tensor(vectors).bfloat16().requires_grad_()
+
+
+def test_a_model_that_ends_the_process_ends_its_task_only(tmp_path):
+    calls = itertools.count()
+
+    def gives_up_once(vectors):
+        if next(calls) == 1:  # after the canary texts
+            raise SystemExit(3)
+        return vectors
+
+    first, second = outcomes(Faulty(gives_up_once), TASKS[:2], tmp_path)
+    assert (first.status, first.reason) == ("failed", "SystemExit: 3") and second.status == "scored"
 
 
 def test_what_is_no_model_is_refused(tmp_path):

@@ -121,6 +121,10 @@ BAD = {
     ("dapfam", "seed="): "integer",
     ("wipo_at", "strict_views=maybe"): "true or false",
     ("wipo_at", "train=inf"): "number from 0 to 1",
+    ("wipo_at", "train=nan"): "number from 0 to 1",
+    ("wipo_at", "train=5"): "number from 0 to 1",
+    ("wipo_at", "train=-1"): "number from 0 to 1",
+    ("sophia", "queries=-5"): "integer of at least 1",
 }
 
 

@@ -177,7 +177,7 @@ class _Anything(dict):
         (lambda v: np.where(v == v[0, 0], np.inf, v), "NaN or infinite"),
         (lambda v: v[1:], "11 vectors for 12 texts"),
         (lambda v: v[:, :3] if len(v) > 100 else v, "16 dimensions for queries and 3 for documents"),
-        (lambda v: v * 1e20, "similarity that is not a finite number"),
+        (lambda v: v * 1e20, "NaN or infinite vectors for 12 of 12"),
     ],
     ids=range(5),
 )

@@ -111,7 +111,7 @@ class Ragged(HashEncoder):
 
 @pytest.mark.parametrize(
     ("kind", "message"),
-    [(Broken, "gave NaN or infinite embeddings for 1 of"), (Ragged, r"gave embeddings of shape \(\d+, 64\) for the \d+ texts")],
+    [(Broken, r"gave NaN or infinite vectors for 1 of \d+ texts"), (Ragged, r"gave \d+ vectors for \d+ texts")],
 )
 @pytest.mark.parametrize("task", ["WIPOATEmergingClassification", "WIPOATEmergingClustering"])
 def test_broken_embeddings_stop_the_run_with_model_and_task(kind, message, task):

@@ -1,0 +1,72 @@
+"""Whatever is no embedding is named; what is one is handed on as it was given."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+
+from patent_mteb.errors import ModelError
+from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain, parts
+
+SOUND = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("form", [np.asarray, torch.as_tensor, list, lambda v: v.astype(np.int8), lambda v: torch.as_tensor(v).half()])
+def test_vectors_are_handed_on_as_they_were_given(form, caplog):
+    given = form(SOUND)
+    with caplog.at_level(logging.WARNING, logger="patent_mteb"):
+        assert checked_vectors(given, 9000, "m") is given or torch.equal(checked_vectors(given, 9000, "m"), given)
+    assert not caplog.text
+
+
+def test_a_gradient_is_left_behind():
+    given = torch.as_tensor(SOUND).requires_grad_()
+    found = checked_vectors(given, 9000, "m")
+    assert not found.requires_grad and torch.equal(found, given)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 3e38])
+@pytest.mark.parametrize("row", [0, 4095, 4096, 8999])
+def test_one_row_that_has_no_length(value, row):
+    broken = SOUND.copy()
+    broken[row] = value
+    for form in (np.asarray, torch.as_tensor):
+        with pytest.raises(ModelError, match=r"^m gave NaN or infinite vectors for 1 of 9000 texts$"):
+            checked_vectors(form(broken), 9000, "m")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (None, "gave a NoneType instead of vectors"),
+        ((row for row in SOUND), "gave a generator instead of vectors"),
+        (3.0, "gave a float instead of vectors"),
+        (np.array(3.0), "gave 0 vectors for 9000 texts"),
+        (SOUND[1:], "gave 8999 vectors for 9000 texts"),
+        (list(SOUND[1:]), "gave 8999 vectors for 9000 texts"),
+        (SOUND[:, :0], "gave vectors of no dimension"),
+    ],
+)
+def test_what_is_no_embedding(given, message):
+    with pytest.raises(ModelError, match=message):
+        checked_vectors(given, 9000, "m")
+
+
+def test_equal_vectors_are_said_and_others_are_not(caplog):
+    same = np.ones((5000, 2), np.float32)
+    last = same.copy()
+    last[-1, 1] += 1
+    for vectors, said in ((same, True), (torch.as_tensor(same) * 0, True), (last, False), (same[:1], False), (SOUND, False)):
+        caplog.clear()
+        with caplog.at_level(logging.WARNING, logger="patent_mteb"):
+            checked_vectors(vectors, len(vectors), "m")
+        assert (caplog.text.count("same vector for all") == 1) is said
+
+
+def test_forms():
+    assert is_plain(SOUND) and is_plain(torch.as_tensor(SOUND)) and is_plain(SOUND.astype(np.uint8))
+    assert not any(map(is_plain, (SOUND[0], SOUND[None], list(SOUND), torch.as_tensor(SOUND).to_sparse(), SOUND.astype(str), None)))
+    assert torch.equal(torch.cat([as_tensor(part) for part in parts(SOUND.astype(np.float64))]), torch.as_tensor(SOUND))
