@@ -9,6 +9,10 @@ the order of a :class:`~patent_mteb.search.run.Run` (scores as 32-bit floats, eq
 of :func:`retrieval_scores` are those of mteb 2.26 (means of nDCG, MAP, recall, precision and hit rate rounded to five decimals, MRR and
 nAUC not rounded); a query without positive judgements counts as 0 there.
 
+**PRES** (Magdy & Jones 2010, doi 10.1145/1835449.1835551): where the relevant documents of a query stand between the best ranking, all
+of them first (1), and the worst, all of them behind the ``k`` documents that a searcher reads (0). What was not found within ``k`` counts
+as in the worst ranking: the n-th relevant document at rank ``k + n``. Any positive gain is relevant.
+
 **nAUC** (Gisserot-Boukhlef et al. 2024, arXiv 2402.12997): how well a confidence, computed from the scores of a query's ranking,
 tells on which queries a model should abstain. The curve is the mean of a measure over the queries that remain when the least
 confident 0 %, 10 %, ..., 90 % are left out; of the area under it 1 is what the best order gives and 0 what a random one gives. Three
@@ -38,7 +42,7 @@ __all__ = [
     "retrieval_scores",
 ]
 
-MEASURES = ("ndcg", "recall", "precision", "map", "mrr")
+MEASURES = ("ndcg", "recall", "precision", "map", "mrr", "hit_rate", "pres")
 """Those of single queries (:meth:`JudgedRanks.score`)."""
 
 Floats = NDArray[np.float64]
@@ -180,6 +184,13 @@ class JudgedRanks:
         if name in ("recall", "precision"):
             hits = self._sum(self.owner, inside.astype(float))
             return _share(hits, relevant) if name == "recall" else hits / depth
+        if name == "hit_rate":
+            return (self._sum(self.owner, inside.astype(float)) > 0).astype(np.float64)
+        if name == "pres":
+            missing = relevant - self._sum(self.owner, inside.astype(float))
+            behind = missing * (depth + relevant) - missing * (missing - 1) / 2
+            mean = _share(self._sum(self.owner, np.where(inside, self.rank, 0.0)) + behind, relevant)
+            return np.where(relevant > 0, 1 - (mean - (relevant + 1) / 2) / depth, 0.0)
         if name == "map":
             precision = _position_within(self.owner) / self.rank
             return _share(self._sum(self.owner, np.where(inside, precision, 0.0)), relevant)

@@ -43,7 +43,7 @@ __all__ = ["MEASURES", "RUNS_VARIABLE", "VARIABLE", "Evaluation", "folder", "han
 
 VARIABLE = "PATENT_MTEB_QUERY_SCORES"
 RUNS_VARIABLE = "PATENT_MTEB_RUNS"
-MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", "recall@10", "recall@20", "recall@50", "recall@100")
+MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", "recall@10", "recall@20", "recall@50", "recall@100", "pres@100")
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ logger = logging.getLogger(__name__)
 __all__ = ["INSCOPE_VARIABLE", "PatentRetrieval", "RetrievalTables"]
 
 INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
+DEPTHS = (100, 500, 1000)
+"""Ranks down to which patent searchers read."""
 
 
 @dataclass(frozen=True)
@@ -252,11 +254,11 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         scores: dict[str, float] = {"n_queries": len(qrels), "n_queries_in_corpus": overlap}
         members: dict[str, Set[str]] = {}
         for name, part in self.tables.slices.items():
-            found = judged.scores(self.slice_measures, part)
+            found = judged.scores((*self.slice_measures, "pres@100"), part)
             members[name] = set(found.queries)
             scores[f"{name}_n_queries"] = len(found.queries)
             scores |= {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
-        scores |= self.own_scores(run, judged) | self._small_intervals(judged, scores)
+        scores |= self.own_scores(run, judged) | self.deep_scores(judged) | self._small_intervals(judged, scores)
         if run.first_stage is not None:
             first, measure = run.first_stage, f"recall@{run.first_stage.k}"
             stage = Judged(first.run.docs, qrels, first.run.query_ids, first.run.doc_ids).scores([measure])
@@ -277,6 +279,13 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
                     low, high = bootstrap(values[:, None]).intervals()[0].tolist()
                     found |= limits(f"{name}_{main}" if name else main, (low, high))
         return found
+
+    def deep_scores(self, judged: Judged) -> dict[str, float]:
+        """PRES at the depths at which patents are searched, as far as rankings go that deep; recall and hit rate where mteb has none."""
+        depths = [depth for depth in DEPTHS if depth <= max(self.k_values)]
+        wanted = [f"pres@{depth}" for depth in depths]
+        wanted += [f"{name}@{depth}" for depth in depths if depth not in self.k_values for name in ("recall", "hit_rate")]
+        return {measure.replace("@", "_at_"): value for measure, value in judged.scores(wanted).means().items()}
 
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         """Scores of the benchmark's own kind on the same run: InScope@k if ``PATENT_MTEB_INSCOPE=1`` and the data has codes."""

@@ -302,3 +302,46 @@ def test_what_cannot_be_scored():
         scores_of(run, qrels, (3, 10))
     with pytest.raises(ValueError, match="at least one query"):
         retrieval_scores(run.docs[:0], run.scores[:0], Judged(run.docs[:0], {}, [], run.doc_ids).all(), KS)
+
+
+def pres_by_areas(ranking, relevant, depth):
+    """PRES as the area between the actual and the worst curve, over that between the best and the worst (Magdy & Jones 2010, Fig. 2)."""
+    found = [rank for rank, document in enumerate(ranking[:depth], start=1) if document in relevant]
+    actual = found + [depth + number for number in range(len(found) + 1, len(relevant) + 1)]
+    best = list(range(1, len(relevant) + 1))
+    worst = [depth + number for number in best]
+    return (sum(worst) - sum(actual)) / (sum(worst) - sum(best))
+
+
+@pytest.mark.parametrize(
+    ("ranks", "relevant", "depth", "expected"),
+    [
+        ([1], 1, 100, 1.0),
+        ([100], 1, 100, 0.01),  # the last place that is read
+        ([101], 1, 100, 0.0),
+        ([1, 2, 3], 3, 10, 1.0),
+        ([], 4, 10, 0.0),
+        ([1], 2, 10, 0.5),  # the other one counts at rank 12: 1 - ((1 + 12) / 2 - 1.5) / 10
+        ([10, 9, 8, 7], 4, 10, 0.4),  # all found, at the very end: the number of them over the depth
+        ([2, 5], 3, 10, 1 - (20 / 3 - 2) / 10),  # the third at 13
+    ],
+)
+def test_pres_of_cases_worked_by_hand(ranks, relevant, depth, expected):
+    docs = np.array([range(200)])
+    positive = [f"d{rank - 1}" for rank in ranks] + [f"absent{number}" for number in range(relevant - len(ranks))]
+    judged = Judged(docs, {"q": dict.fromkeys(positive, 1)}, ["q"], [f"d{number}" for number in range(200)])
+    assert judged.scores([f"pres@{depth}"]).scores[f"pres@{depth}"].tolist() == pytest.approx([expected])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_pres_is_the_share_of_the_area_and_lies_between_its_bounds(seed):
+    results, qrels = graded_world(seed)
+    run = Run.from_dict(results)
+    for depth in (5, 20, 100):
+        found = judged_by(run, qrels).scores([f"pres@{depth}", f"recall@{depth}", f"hit_rate@{depth}"])
+        for query, pres, recall, hit in zip(found.queries, *found.scores.values(), strict=True):
+            relevant = {document for document, gain in qrels[query].items() if gain > 0}
+            ranking = [document for document, _ in run.ranking(query)]
+            assert pres == pytest.approx(pres_by_areas(ranking, relevant, depth))
+            assert len(relevant) * recall**2 / depth - 1e-12 <= pres <= recall + 1e-12, "from n R^2 / Nmax to R"
+            assert hit == float(any(document in relevant for document in ranking[:depth]))
