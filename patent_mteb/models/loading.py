@@ -191,7 +191,7 @@ def load(
         model: Any = meta.load_model(device=device, **kwargs)
     except ModelError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # code of a checkpoint may give up for the whole process
         raise ModelError(
             f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local directory"
         ) from error

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from patent_mteb.errors import ModelError
 
 if TYPE_CHECKING:
+    from mteb.models.model_meta import ModelMeta
     from torch import Tensor
 
 __all__ = ["Checked", "as_tensor", "checked_vectors", "is_plain", "parts"]
@@ -131,6 +132,11 @@ class Checked:
     def __init__(self, model: Any, *, single: bool = False) -> None:
         self.model = model
         self.single = single
+
+    @property
+    def mteb_model_meta(self) -> ModelMeta:
+        """Identity of the wrapped model; declared, so that who asks what a model is made of finds the wrapped one."""
+        return cast("ModelMeta", self.model.mteb_model_meta)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.model, name)

@@ -8,6 +8,7 @@ import os
 import mteb
 import numpy as np
 import pytest
+from mteb.cache import ResultCache
 from small_world import Words
 from worlds import HashEncoder
 
@@ -62,6 +63,19 @@ def test_a_score_outlives_a_side_file_that_cannot_be_written(tmp_path, caplog, m
         found = once(tmp_path / "results")
     assert found.exit_status == 0 and found.outcomes[0].main > 0
     assert "the score stands" in caplog.text
+    assert list((tmp_path / "results").rglob(f"{TASK}.json"))
+
+
+def test_plain_mteb_keeps_its_score_too(tmp_path, monkeypatch):
+    """Without a folder named for them the per-query scores go to the user cache."""
+    (tmp_path / "a file").write_text("no folder")
+    monkeypatch.delenv(perquery.VARIABLE)
+    task = mteb.get_task(TASK)
+    task.load_data()
+    monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "a file"))
+    cache = ResultCache(tmp_path / "results")
+    found = mteb.evaluate(bm25("dapfam"), task, cache=cache, co2_tracker=False, show_progress_bar=False)
+    assert found.task_results[0].get_score() > 0
     assert list((tmp_path / "results").rglob(f"{TASK}.json"))
 
 

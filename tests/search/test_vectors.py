@@ -7,9 +7,11 @@ import logging
 import numpy as np
 import pytest
 import torch
+from small_world import Words
 
 from patent_mteb.errors import ModelError
-from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain, parts
+from patent_mteb.search.vectors import Checked, as_tensor, checked_vectors, is_plain, parts
+from patent_mteb.store.settings import model_facts, parts_of
 
 SOUND = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
 
@@ -64,6 +66,12 @@ def test_equal_vectors_are_said_and_others_are_not(caplog):
         with caplog.at_level(logging.WARNING, logger="patent_mteb"):
             checked_vectors(vectors, len(vectors), "m")
         assert (caplog.text.count("same vector for all") == 1) is said
+
+
+def test_who_asks_what_a_checked_model_is_made_of_finds_the_model():
+    model = Words()
+    assert parts_of(Checked(model)) == [model] and Checked(model).mteb_model_meta is model.mteb_model_meta
+    assert model_facts(Checked(model)) == model_facts(model)
 
 
 def test_forms():
