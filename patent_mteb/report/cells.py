@@ -31,7 +31,7 @@ class Cell:
         rank: shown in parentheses.
         small: what the score has too little of (:mod:`patent_mteb.metrics.sizes`), or the scores that a mean is without; such a cell has a
             mark behind it.
-        interval: of a score that has too little, shown in brackets.
+        interval: shown in brackets.
         ranked: whether it can be best or second.
     """
 
@@ -47,9 +47,9 @@ class Cell:
 
     @property
     def behind(self) -> str:
-        """What follows a score that has too little: a mark, and the interval."""
+        """What follows a number: the mark of a score that has too little, and the interval."""
         within = "" if self.interval is None else f"\N{NO-BREAK SPACE}[{self.interval[0]:.2f},\N{NO-BREAK SPACE}{self.interval[1]:.2f}]"
-        return f"{MARK}{within}" if self.small else ""
+        return (MARK if self.small else "") + within
 
     @property
     def text(self) -> str:

@@ -127,7 +127,7 @@ def _finite(value: float | str | None) -> float | str | None:
 def _cell(cell: Cell) -> dict[str, Any]:
     value = visible(cell.value) if isinstance(cell.value, str) else _finite(cell.value)
     shown = {"value": value, "digits": cell.digits, "unit": cell.unit, "letters": cell.letters, "rank": cell.rank}
-    return shown | ({"behind": cell.behind, "ranked": cell.ranked} if cell.small else {})
+    return shown | ({"behind": cell.behind, "ranked": cell.ranked} if cell.behind else {})
 
 
 def _table(table: Table) -> dict[str, Any]:

@@ -10,6 +10,7 @@ Ranks count the rows of the table, printed and measured, and compare as many dig
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -17,12 +18,13 @@ from functools import cached_property, lru_cache
 import polars as pl
 
 from patent_mteb import published
+from patent_mteb.published.listing import not_joined
 from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.tasks.paper import PREFIX
 
-__all__ = ["METRICS", "beside", "not_the_papers", "protocol_slice"]
+__all__ = ["METRICS", "SETTINGS_OF_THE_PAPER", "beside", "not_the_papers", "protocol_slice"]
 
 METRICS = {
     "pearson": "cosine_pearson",
@@ -32,6 +34,9 @@ METRICS = {
     **{f"linear_probe_precision_at_{k}": f"{PREFIX}_mlp_precision_at_{k}" for k in (1, 3, 5)},
 }
 """Printed metric -> name in a result, where they differ. ``map`` has no counterpart: the paper does not settle its cutoff."""
+
+SETTINGS_OF_THE_PAPER = ("prompts",)
+"""Settings with which a model is still the one that a paper measured, if they are the paper's; with any other it is another model."""
 
 _UNMATCHED = ("map",)
 _MEAN_SLACK = 6e-4
@@ -128,14 +133,25 @@ def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
             messages.append(f"{view.name}: {reason}, so its results are not set beside the published scores.")
             continue
         messages += _before_the_protocol(view)
-        for paper in papers.values():
-            for printed in _printed(paper.paper):
-                rows = _joined(printed, view)
-                if any(row.measured for row in rows):
-                    tables.append(_table(printed, rows, paper, view))
+        joined = [
+            _table(printed, rows, paper, view)
+            for paper in papers.values()
+            for printed in _printed(paper.paper)
+            for rows in (_joined(printed, view),)
+            if any(row.measured for row in rows)
+        ]
+        if joined and (left_out := _not_joined(view.facts.paper)):
+            joined[-1] = replace(joined[-1], notes=(*joined[-1].notes, f"Printed tables that no result is set beside: {left_out}."))
+        tables += joined
     if not tables and not messages:
-        messages.append("No published table has a measured task: nothing to set beside the papers' scores.")
+        messages.append("No published table has a measured task: nothing to set beside the papers' scores (docs/published.md says why).")
     return [table.marked() for table in tables], tuple(messages)
+
+
+def _not_joined(paper: str) -> str:
+    """The tables of a paper that are not joined, with the reasons."""
+    found = not_joined(paper)
+    return "; ".join(f"{', '.join(map(str, numbers))} ({why})" for why, numbers in found.items())
 
 
 def protocol_slice(kind: str, name: str) -> str:
@@ -288,9 +304,16 @@ def _joined(printed: _Printed, view: BenchmarkView) -> list[_Row]:
     return [row for row in (*printed.rows, *measured) if row.task in shown]
 
 
+def _source(row: _Row, settings: Mapping[str, str]) -> str:
+    """Where a measured row is from: a model with settings of its own is not the one of the paper."""
+    own = sorted(set(json.loads(settings.get(row.model, "{}"))) - set(SETTINGS_OF_THE_PAPER))
+    return f"measured here, with {', '.join(own)} of its own" if own else "measured here"
+
+
 def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: BenchmarkView) -> Table:
     digits = {field.column: field.digits for field in printed.fields}
     titles = {field.column: field.title.replace("_", " ") for field in printed.fields}
+    settings = dict(view.results.select("run", "settings").iter_rows())
     if printed.mean:
         titles[_MEAN], digits[_MEAN] = printed.mean.replace("_", " "), max(digits.values())
     measured = [row for row in rows if row.measured]
@@ -315,7 +338,7 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
         (
             Cell(row.name),
             *((Cell(row.task),) if printed.by_row else ()),
-            Cell("measured here" if row.measured else "paper"),
+            Cell(_source(row, settings) if row.measured else "paper"),
             *(number(row, column) for column in titles),
         )
         for row in rows

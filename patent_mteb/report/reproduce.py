@@ -13,20 +13,20 @@ of its evidence (:mod:`patent_mteb.tasks.evidence`).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from patent_mteb.published.expected import Expected, expected
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.published import not_the_papers, protocol_slice
+from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, not_the_papers, protocol_slice
 
 __all__ = ["OKISH", "Line", "Reproduction", "reproduce", "verdict"]
 
 OKISH = 3.0
 """Times the tolerance up to which a difference is called OKISH."""
 
-_PROMPTS = ("prompts",)
 _COMPUTED = {"device": "device", "dtype": "type of number", "settings": "settings (digest)", "version": "patent-mteb"}
 """What the evidence of a result says of its model, and how a line calls it."""
 
@@ -107,9 +107,19 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
     runs = {(row["run"], row["model"]) for row in results.values() if row["model"] == model or model is None}
     wanted = list(expected() if rows is None else rows)
     lines = tuple(line for run, name in sorted(runs) for line in _lines(run, [row for row in wanted if row.model == name], results, scores))
+    messages += _other_settings(row for row in results.values() if row["model"] == model or model is None)
     if not lines:
         messages.append("No stated number has a measured one: nothing to compare." + (f" The model is {model}." if model else ""))
     return Reproduction(lines, tuple(messages))
+
+
+def _other_settings(results: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Which runs are not compared because their settings make another model of them than the paper's."""
+    counts = Counter(result["run"] for result in results if not _plain(result))
+    return [
+        f"{run}: {count} result{'s' * (count > 1)} not compared: with settings of its own it is not the model of the paper."
+        for run, count in sorted(counts.items())
+    ]
 
 
 def _lines(
@@ -140,7 +150,7 @@ def _name(row: Expected) -> str:
 
 def _plain(result: Mapping[str, Any]) -> bool:
     """Whether the model was used as it is: no setting but its prompts."""
-    return set(json.loads(result["settings"])) <= set(_PROMPTS)
+    return set(json.loads(result["settings"])) <= set(SETTINGS_OF_THE_PAPER)
 
 
 def _prompted(results: Iterable[Mapping[str, Any]]) -> str:
@@ -168,7 +178,7 @@ def _texts(prompts: Any) -> Iterator[str | None]:
 def _settings(row: Expected, results: list[Mapping[str, Any]]) -> tuple[str, ...]:
     """What is recorded of the run beside what the paper states."""
     found = [f"prompt here: {_each(results, 'prompt')}, in the paper: {row.settings.get('prompts', 'not stated')}"]
-    found += [f"{name} in the paper: {value}" for name, value in row.settings.items() if name not in _PROMPTS]
+    found += [f"{name} in the paper: {value}" for name, value in row.settings.items() if name not in SETTINGS_OF_THE_PAPER]
     computed = [json.loads(result["computed"] or "{}") for result in results]
     for name, told in _COMPUTED.items():
         values = sorted({str(one[name]) for one in computed if one.get(name)})

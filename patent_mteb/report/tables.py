@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from patent_mteb.metrics.significance import difference_interval
 from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, slug
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.statistics import LETTER, Statistics
@@ -279,7 +280,8 @@ def _by_domain(view: BenchmarkView, statistics: Statistics) -> list[Table]:
 
 def advantage(view: BenchmarkView) -> list[Table]:
     """What certain texts are worth: the main score of each task minus that of its twin without them (WIPO-AT eq. 4, the DWPI
-    advantage). No table if the benchmark has no such twins, or none was measured beside its task.
+    advantage), with an interval from those of both. No score of a task can be this: it takes two results, and a task sees one. No table
+    if the benchmark has no such twins, or none was measured beside its task.
 
     Example:
         >>> from pathlib import Path
@@ -293,17 +295,24 @@ def advantage(view: BenchmarkView) -> list[Table]:
     pairs = [name for name in names if ending and name + ending in names]
     rows: list[tuple[Cell, ...]] = []
     for run in view.best_first:
-        found = {name: _difference(*(view.cells.get((full[one], run, ""), Cell()) for one in (name, name + ending))) for name in pairs}
+        found = {name: _difference(view, run, full[name], full[name + ending]) for name in pairs}
         if any(cell.value is not None for cell in found.values()):
             rows.append((Cell(run), *found.values()))
     columns = (Column("model", "Model", numeric=False), *(Column(name, names[name]) for name in pairs))
-    note = f"Main score of a task minus that of the task whose name ends with {ending}: above 0 the texts that it lacks help."
+    note = (
+        f"Main score of a task minus that of the task whose name ends with {ending}: above 0 the texts that it lacks help. In brackets the "
+        "95% interval from those of both scores, as if they were independent: too wide rather than too narrow."
+    )
     return [_table(view, "advantage", f", advantage over {ending.lstrip('.')}", columns, rows, notes=(note,))] if rows else []
 
 
-def _difference(whole: Cell, lacking: Cell) -> Cell:
-    """One score minus another, missing where either is."""
-    if not (isinstance(whole.value, float) and isinstance(lacking.value, float)):
+def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell:
+    """The score of one task minus that of another, missing where either is."""
+    keys = (whole, run, ""), (lacking, run, "")
+    first, second = (view.cells.get(key, Cell()) for key in keys)
+    if not (isinstance(first.value, float) and isinstance(second.value, float)):
         return Cell()
-    small = _either(whole, lacking)
-    return Cell(whole.value - lacking.value, small=small, ranked=not small)
+    limits = [view.intervals[key] for key in keys if key in view.intervals]
+    interval = difference_interval(first.value, limits[0], second.value, limits[1]) if len(limits) == 2 else None
+    small = _either(first, second)
+    return Cell(first.value - second.value, small=small, interval=interval, ranked=not small)

@@ -119,10 +119,9 @@ class BenchmarkView:
     def cells(self) -> dict[tuple[str, str, str], Cell]:
         """Main score by task, run and slice (empty for all judgements), with mark and interval where it stands on too little; where IN and
         OUT are tasks of their own, they count as slices of the mixed one."""
-        intervals = _intervals(self.scores, {task.name: task.measure for task in self.tasks})
         rows = self.scores.filter("main").select("task", "run", "slice", "value", "small").iter_rows()
         values = {
-            (task, run, name): Cell(value, small=small, interval=intervals.get((task, run, name)) if small else None, ranked=not small)
+            (task, run, name): Cell(value, small=small, interval=self.intervals.get((task, run, name)) if small else None, ranked=not small)
             for task, run, name, value, small in rows
         }
         names = {task.plain: task.name for task in self.tasks}
@@ -132,6 +131,11 @@ class BenchmarkView:
                 whole = task.replace(plain, mixed)
                 values |= {(whole, run, side): values[task, run, ""] for run in self.runs if (task, run, "") in values}
         return values
+
+    @cached_property
+    def intervals(self) -> dict[tuple[str, str, str], tuple[float, float]]:
+        """The 95% intervals of main scores that results bring, by task, run and slice."""
+        return _intervals(self.scores, {task.name: task.measure for task in self.tasks})
 
     @cached_property
     def slice_scores(self) -> dict[tuple[str, str, str], float]:

@@ -16,6 +16,9 @@ What differs from mteb's own wrapper (``mteb/baseline-bm25s``, k1 = 1.5):
 * Every setting, and the versions of bm25s, PyStemmer and Snowball, are in the identity.
 * Title and text are joined by a blank, as for encoders, not by a line break; after tokenisation there is no difference.
 
+One model keeps the indices and rankings of its last searches, as far as they fit into 2 GiB and 512 MiB: tasks on one view of a corpus
+share an index, and a task whose queries were all searched there before reads their rankings.
+
 With the same settings the scores are those of the library; a term that occurs several times in a query is added once, times
 its frequency, so that single-precision sums can differ in the last digit.
 """
@@ -36,7 +39,9 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.search.base import ArraySearch, SearchContext, document_texts, query_texts
+from patent_mteb.search.cache import content_of
 from patent_mteb.search.phases import phase
+from patent_mteb.search.recent import Recent, RecentRuns
 from patent_mteb.search.run import Run, TopK
 from patent_mteb.store.settings import LiveIdentity
 
@@ -47,6 +52,7 @@ TOKEN_PATTERN = r"\w\w+"
 _QUERIES_AT_ONCE = 32
 _DOCUMENTS_AT_ONCE = 2048
 _CHARACTERS_AT_ONCE = 1 << 24
+_INDEX_BYTES, _RUN_BYTES = 1 << 31, 1 << 29
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,9 @@ class BM25Settings:
         if self.k1 < 0 or not 0 <= self.b <= 1:
             raise ValueError(f"BM25 needs k1 >= 0 and 0 <= b <= 1, not k1 = {self.k1} and b = {self.b}")
 
+
+_Corpus = tuple[str, BM25Settings]
+"""What an index is of: the content of a corpus, and the settings."""
 
 SETTINGS: dict[str, BM25Settings] = {"dapfam": BM25Settings(k1=1.2), "bm25s": BM25Settings()}
 """Named settings: DAPFAM §5.3, and the defaults of bm25s."""
@@ -199,6 +208,11 @@ class BM25Index:
         """Number of distinct terms."""
         return self._terms.size
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights, which are nearly all that it holds."""
+        return int(self.weights.data.nbytes + self.weights.indices.nbytes + self.weights.indptr.nbytes)
+
 
 def _narrow(counts: Any) -> Any:
     """A matrix of frequencies in the smallest type that holds them."""
@@ -259,6 +273,8 @@ class BM25(LiveIdentity, ArraySearch):
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
         self.settings = settings
         self.threads = threads or os.cpu_count() or 1
+        self._indices: Recent[_Corpus, BM25Index] = Recent(_INDEX_BYTES)
+        self._runs = RecentRuns(_RUN_BYTES)
         self.mteb_model_meta = _meta(name, settings)
 
     @property
@@ -271,14 +287,22 @@ class BM25(LiveIdentity, ArraySearch):
         self._corpus = None if corpus is None else weakref.ref(corpus)
 
     def prepare(self, context: SearchContext) -> None:
-        vars(self).pop("_index", None)  # the last corpus's goes before the next is made
+        vars(self).pop("_index", None)  # the last corpus's goes before the next is made, unless it is kept
         with phase("index"):
-            self._index = BM25Index(document_texts(self.corpus), self.settings)
+            self._content = (content_of(self.corpus), self.settings)
+            index = self._indices.get(self._content)
+            self._index = BM25Index(document_texts(self.corpus), self.settings) if index is None else index
+        self._indices.keep(self._content, self._index, self._index.nbytes)
         number = {document: position for position, document in enumerate(self.doc_ids)}
         self._rank = np.array([number[document] for document in self.corpus["id"]], np.int64)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         texts, query_ids = query_texts(queries), list(queries["id"])
+        if context.top_ranked is not None:
+            return self._search(texts, query_ids, top_k, context)
+        return self._runs.run(self._content, query_ids, texts, top_k, lambda: self._search(texts, query_ids, top_k, context))
+
+    def _search(self, texts: list[str], query_ids: list[str], top_k: int, context: SearchContext) -> Run:
         best = TopK(query_ids, self.doc_ids, top_k)
         candidates = context.candidates(query_ids, self.doc_ids)
         allowed = None if candidates is None else candidates.tocsr()

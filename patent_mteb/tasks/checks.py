@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from patent_mteb import files
-from patent_mteb.data.releases import rows_of
+from patent_mteb.data.releases import STATED, rows_of
 from patent_mteb.data.sources import Source
 from patent_mteb.errors import LAYOUT, DataError, NotThereError
 
@@ -36,6 +36,7 @@ __all__ = [
     "refuse_unscorable",
     "say",
     "say_leakage",
+    "say_size",
     "say_unseen",
     "texts_of",
 ]
@@ -73,6 +74,19 @@ def refuse_truncated(source: Source, name: str, rows: int) -> None:
         return
     remedy = f"download it again, or set {TRUNCATED_VARIABLE}=1 if the release itself has changed"
     raise DataError(problem, path=source.path(name), remedy=remedy)
+
+
+def say_size(source: Source, name: str, number: int) -> None:
+    """Log that a released file holds another number of patents than its paper says; local copies and samples may have any number.
+
+    Example:
+        >>> from patent_mteb.data.sources import DataSet, Source
+        >>> from patent_mteb.tasks.checks import say_size
+        >>> say_size(Source(DataSet("ZoeYou/downstream", "patentmap", "main"), "hub", "main"), "perf200/content/queries.json", 200)
+    """
+    stated = STATED.get((source.data.key, name))
+    if stated not in (None, number) and source.kind != "sample" and not source.revision.startswith("local-"):
+        logger.warning("%s: %d patents, the paper says %d", source.path(name), number, stated)
 
 
 def refuse_contradictions(keys: Sequence[tuple[str, ...]], values: Sequence[str], path: Path, what: str) -> None:

@@ -30,7 +30,7 @@ from patent_mteb.search.base import ArraySearch
 from patent_mteb.search.remembered import remembering
 from patent_mteb.search.run import Run
 from patent_mteb.search.sections import BestSection
-from patent_mteb.tasks.checks import need_part
+from patent_mteb.tasks.checks import need_part, say_size
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ def read_search(source: Source) -> Search:
         (25, True)
     """
     need_part(source, PERF)
-    documents = read_content(source.path(f"{PERF}/content/documents.json"))
-    queries = read_content(source.path(f"{PERF}/content/queries.json"))
+    documents, queries = (read_content(source.path(f"{PERF}/content/{name}.json")) for name in ("documents", "queries"))
+    for name, patents in (("documents", documents), ("queries", queries)):
+        say_size(source, f"{PERF}/content/{name}.json", len(patents))
     path = source.path(f"{PERF}/mapping/gold.json")
     counts: Counter[str] = Counter()
     gains: dict[str, dict[str, int]] = {}
@@ -113,6 +114,7 @@ def read_search(source: Source) -> Search:
         else:
             _keep(gains, query, document, GAINS[strongest])
             letters.setdefault((query, document), set()).add(strongest)
+    counts["pairs that are cited with two categories (the graver counts)"] = sum(len(found) > 1 for found in letters.values())
     counts["queries without a relevant document (not scored)"] = len(queries.keys() - gains.keys())
     counts["documents without any text"] = sum(not any((c.title, c.abstract, c.claims, c.description)) for c in documents.values())
     for what, number in counts.items():

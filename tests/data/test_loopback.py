@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
 import sys
 from collections import Counter
+from pathlib import Path
 
 import mteb
 import pytest
@@ -18,6 +20,7 @@ from patent_mteb import cli
 from patent_mteb.data import hub as asked
 from patent_mteb.data import sources
 from patent_mteb.experiments.run import run
+from patent_mteb.models import Truncated
 from patent_mteb.report.collect import collect
 from patent_mteb.report.export import prepare
 from patent_mteb.tasks import catalogue
@@ -28,6 +31,8 @@ DAPFAM = ("PatentDAPFAMTAToTARetrieval", "PatentDAPFAMKeywordsToFullTextRetrieva
 OTHERS = [task.metadata.name for name in ("PatenTEB", "PatentMap") for task in catalogue.find(name).task_classes]
 TASKS = [*DAPFAM, *(name for name in OTHERS if name != IPC)]
 RETRIEVAL = [name for name in TASKS if "Retrieval" in name]
+PAECTER = "mpi-inno-comp/paecter"
+SIX = [f"PatentDAPFAM{query}To{corpus}Retrieval" for query in ("TA", "TAC") for corpus in ("TA", "TAC", "FullText")]
 MOVING = "PatenTEBNLIOldNew"
 """A task whose data set has no known commit."""
 
@@ -90,6 +95,39 @@ def test_report_and_export_take_them_as_real_and_say_which_commit(published, fre
     assert (export.exported, export.refused) == (len(TASKS), ())
     (summary,) = (tmp_path / "export").rglob("summary.json")
     assert json.loads(summary.read_text())["data_revisions"] == published
+
+
+def test_the_papers_numbers_stand_beside_those_measured_on_the_hub(published, tmp_path, capsys):
+    """All of PatenTEB and DAPFAM's six pairs by a model of a paper's name, and one task by its truncation, which is another model."""
+    model = mteb.get_model(RANDOM)
+    model.mteb_model_meta = model.mteb_model_meta.model_copy(update={"name": PAECTER})
+    teb = [name for name in OTHERS if name.startswith("PatenTEB")]
+    results = scored(tmp_path, [*teb, *SIX], model)
+    scored(tmp_path, ["PatenTEBRetrievalIN"], Truncated(model, 8))
+    capsys.readouterr()
+    assert cli.main(["reproduce", PAECTER, "--results", str(tmp_path), "--json"]) == 1
+    streams = capsys.readouterr()
+    found = {(tuple(line["tasks"]), line["metric"]): line for line in json.loads(streams.out)}
+    with (Path(cli.__file__).parents[1] / "published" / "expected.csv").open(newline="") as file:
+        stated = [row for row in csv.DictReader(file) if row["model"] == PAECTER and "prompts=yes" not in row["settings"]]
+    wanted = {(tuple(row["task"].split()), row["metric"]): row for row in stated if set(row["task"].split()) <= results.keys()}
+    assert found.keys() == wanted.keys() and {tasks for tasks, _ in found} == {*((name,) for name in teb), tuple(SIX)}
+    for (tasks, metric), line in found.items():
+        row = wanted[tasks, metric]
+        entries = [next(iter(results[name]["scores"].values()))[0] for name in tasks]
+        here = sum(entry[f"paper_{metric}" if row["protocol"] == "paper" else metric] for entry in entries) / len(entries)
+        assert (line["paper"], line["here"]) == (float(row["value"]), pytest.approx(here, abs=1e-9))
+        off = abs(here - float(row["value"])) / float(row["tolerance"])
+        assert line["verdict"] == ("OK" if off <= 1 else "OKISH" if off <= 3 else "FAIL")
+        assert any(told.startswith("data datalyes/") for told in line["settings"]) and line["run"] == PAECTER
+    assert "(dims=8): 1 result not compared: with settings of its own" in streams.err
+    assert cli.main(["report", str(tmp_path), "--published", "--format", "csv", "--out", str(tmp_path / "out")]) == 0
+    rows = list(csv.DictReader((tmp_path / "out/csv/published-patenteb-15.csv").open()))
+    sources = {row["model"]: row["source"] for row in rows if row["model"].startswith("▸ ")}
+    assert sources == {f"▸ {PAECTER}": "measured here", f"▸ {PAECTER} (dims=8)": "measured here, with dims of its own"}
+    ranked = {row["model"]: float(row["retrieval_in"]) for row in rows if row["retrieval_in_rank"]}
+    assert ranked.keys() == sources.keys()
+    assert ranked[f"▸ {PAECTER}"] == results["PatenTEBRetrievalIN"]["scores"]["test"][0]["paper_ndcg_at_10"]
 
 
 def test_offline_again_from_the_cache(one_hub, fresh, tmp_path, monkeypatch):

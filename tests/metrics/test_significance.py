@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from patent_mteb.metrics import significance as module
-from patent_mteb.metrics.significance import bonferroni, bootstrap, counts, holm, letters, stars, tiers
+from patent_mteb.metrics.significance import bonferroni, bootstrap, counts, difference_interval, holm, letters, stars, tiers
 
 RNG = np.random.default_rng(0)
 BASE = RNG.random(300) ** 2
@@ -184,3 +184,18 @@ def test_letters():
 
 def test_stars():
     assert [stars(p) for p in (0, 0.0009, 0.001, 0.009, 0.01, 0.04, 0.05, 1)] == ["***", "***", "**", "**", "*", "*", "", ""]
+
+
+def test_the_interval_of_a_difference_is_that_of_independent_means_and_wider_than_the_paired_one():
+    first, second = SCORES[:, 4], SCORES[:, 0]
+    limits = bootstrap(np.column_stack([first, second])).intervals()
+    found = difference_interval(first.mean(), tuple(limits[0]), second.mean(), tuple(limits[1]))
+    rng = np.random.default_rng(3)
+
+    def resampled(values):
+        return rng.choice(values, (20_000, len(values))).mean(axis=1)
+
+    independent = np.percentile(resampled(first) - resampled(second), [2.5, 97.5])
+    paired = np.percentile(resampled(first - second), [2.5, 97.5])
+    assert found == pytest.approx(independent, abs=0.05 * np.ptp(independent))
+    assert found[0] < paired[0] and paired[1] < found[1]

@@ -18,7 +18,7 @@ DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
 def papers_own(**scores):
     """Scores of the paper's protocol, as a result holds them."""
-    return {"paper_n_queries": 7, **{f"paper_{name}": value for name, value in scores.items()}}
+    return {"paper_n_queries": 77, **{f"paper_{name}": value for name, value in scores.items()}}
 
 
 def row_of(table, name):
@@ -33,6 +33,7 @@ def test_a_measured_row_among_the_papers_rows(tmp_path):
     add(folder, "PatenTEBParaProblem", 0.01, kind="real")
     (table,), messages = papers.beside(collect(tmp_path))
     assert messages == ()
+    assert table.notes[-1].startswith("Printed tables that no result is set beside: ")
     printed = published.printed("patenteb", 15)
     assert len(table.rows) == len(printed) + 1
     measured = row_of(table, "▸ acme/small")
@@ -54,9 +55,26 @@ def test_a_measured_row_among_the_papers_rows(tmp_path):
     assert next(csv.DictReader(io.StringIO(forms.as_csv(table))))["title2full_rank"] == ""
 
 
+def test_a_model_with_settings_of_its_own_is_named_as_such_and_a_score_on_too_little_has_no_rank(tmp_path):
+    own = papers_own(ndcg_at_10=0.7)
+    for settings in (None, {"dims": 64, "precision": "int8"}, {"prompts": "none"}):
+        add(model_folder(tmp_path, "acme/small", settings=settings), "PatenTEBTitle2Full", 0.1, kind="real", more=own)
+    add(model_folder(tmp_path, "acme/few"), "PatenTEBTitle2Full", 0.1, kind="real", more={**own, "paper_n_queries": 49})
+    (table,), _ = papers.beside(collect(tmp_path))
+    sources = {row[0].value: row[1].value for row in table.rows if row[0].value.startswith("▸ ")}
+    assert sources == {
+        "▸ acme/small": "measured here",
+        "▸ acme/small (dims=64, precision=int8)": "measured here, with dims, precision of its own",
+        "▸ acme/small (prompts=none)": "measured here",
+        "▸ acme/few": "measured here",
+    }
+    few, many = (row_of(table, f"▸ acme/{name}")["title2full"] for name in ("few", "small"))
+    assert (few.rank, few.small, few.ranked) == (None, "49 queries", False) and many.rank > 1
+
+
 def test_rows_by_task_and_slices(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
-    own = papers_own(ndcg_at_100=0.3055, recall_at_100=0.2, in_ndcg_at_100=0.36, out_ndcg_at_100=0.01, in_n_queries=7, out_n_queries=7)
+    own = papers_own(ndcg_at_100=0.3055, recall_at_100=0.2, in_ndcg_at_100=0.36, out_ndcg_at_100=0.01, in_n_queries=77, out_n_queries=77)
     add(folder, DAPFAM, 0.99, kind="real", slices={"in": 0.98, "out": 0.97}, more={"recall_at_100": 0.96, **own})
     tables, _ = papers.beside(collect(tmp_path))
     table = next(table for table in tables if table.name == "published-dapfam-17-19")

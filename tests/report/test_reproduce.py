@@ -122,6 +122,7 @@ def test_what_is_unlike_is_not_compared(tmp_path, settings, kind, value):
     found = reproduce(collect(tmp_path))
     assert found.lines == ()
     assert found.messages
+    assert any("(dims=64): 1 result not compared: with settings of its own" in message for message in found.messages) == bool(settings)
 
 
 def test_unreleased_data_is_the_papers_only_with_its_number_of_queries(tmp_path):

@@ -173,5 +173,11 @@ def test_the_dwpi_advantage_is_the_task_minus_its_twin_without(tmp_path):
         "acme/large": [0.25, None],
         "acme/small": [None, -0.125],
     }
+    limits = {"macro_f1_low": 0.625, "macro_f1_high": 0.8125, "n_test": 29}
+    add(first, "WIPOATEmergingClassification", 0.75, more=limits)
+    add(first, "WIPOATEmergingClassification.NoDWPI", 0.5, more={"macro_f1_low": 0.375, "macro_f1_high": 0.75, "n_test": 40})
+    (cell,) = [row[1] for row in built_tables(tmp_path)["sample-wipo-at-advantage"].rows if row[0].value == "acme/large"]
+    assert cell.interval == pytest.approx((0.25 - np.hypot(0.125, 0.25), 0.25 + np.hypot(0.0625, 0.125)))
+    assert (cell.small, cell.ranked) == ("29 test rows", False)
     add(first, "PatentDAPFAMTAToTARetrieval", 0.5)
     assert "sample-dapfam-advantage" not in built_tables(tmp_path)

@@ -2,6 +2,7 @@ import gc
 import math
 import re
 import weakref
+from collections import Counter
 
 import bm25s
 import mteb
@@ -11,6 +12,7 @@ import Stemmer
 from datasets import Dataset
 from searching import METADATA, failures, ranking
 
+import patent_mteb
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.search import bm25 as bm25_module
 from patent_mteb.search.base import document_text, query_texts
@@ -237,3 +239,55 @@ def test_bad_settings_are_refused():
 
 def test_mock_run():
     assert failures(mteb.mock_run(bm25("dapfam"))) == {}
+
+
+def test_tasks_on_one_view_share_an_index_and_one_with_fewer_queries_reads_their_rankings(monkeypatch):
+    """Two indices and four searches for twelve tasks of DAPFAM; every ranking as by a model of its own, to the last bit."""
+    made = Counter()
+
+    class Counted(BM25Index):
+        def __init__(self, texts, settings):
+            made["indices"] += 1
+            super().__init__(texts, settings)
+
+        def scores(self, texts):
+            made["queries"] += len(texts)
+            return super().scores(texts)
+
+    monkeypatch.setattr(bm25_module, "BM25Index", Counted)
+    pairs = [("TA", "TA"), ("TA", "TAC"), ("Title", "TA"), ("TAC", "TAC")]
+    names = [f"PatentDAPFAM{query}To{corpus}{part}Retrieval.sample" for part in ("", "In", "Out") for query, corpus in pairs]
+    shared = bm25("dapfam")
+    for name in names:
+        apart = patent_mteb.rank(bm25("dapfam"), name)
+        before = Counter(made)
+        together = patent_mteb.rank(shared, name)
+        assert made["indices"] - before["indices"] == (name in (names[0], names[1]))
+        assert (made["queries"] > before["queries"]) == ("In" not in name and "Out" not in name)
+        assert (together.query_ids, together.doc_ids) == (apart.query_ids, apart.doc_ids)
+        assert np.array_equal(together.docs, apart.docs) and np.array_equal(together.scores, apart.scores)
+
+
+def test_another_text_of_a_query_a_deeper_search_and_another_setting_are_searched_anew():
+    texts = zipf_texts(40, 1)
+    model, corpus = BM25(BM25Settings()), Dataset.from_dict({"id": [f"d{n}" for n in range(40)], "text": texts})
+
+    def found(queries, top_k):
+        return ranking(model, corpus, dict(queries), top_k)
+
+    def expected(queries, top_k):
+        fresh = BM25(model.settings)
+        return ranking(fresh, corpus, dict(queries), top_k)
+
+    for queries, top_k in (
+        ({"q1": "rotor blades", "q2": "word1ing"}, 5),
+        ({"q2": "word1ing"}, 5),
+        ({"q2": "word2ing"}, 5),
+        ({"q2": "word1ing", "q1": "rotor blades"}, 3),
+        ({"q1": "rotor blades"}, 30),
+        ({"q1": "rotor blades", "q2": "word1ing", "q3": "foo_bar"}, 5),
+    ):
+        assert found(queries, top_k) == expected(queries, top_k)
+    model.settings = BM25Settings(k1=0.5)
+    model.corpus = None
+    assert found({"q1": "rotor blades", "q2": "word1ing"}, 5) == expected({"q1": "rotor blades", "q2": "word1ing"}, 5)

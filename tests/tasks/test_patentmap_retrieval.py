@@ -10,9 +10,13 @@ import pytest
 from patentmap_folder import ABS, CLM, contents, gold, run, write_folder
 from small_world import Words
 
+from patent_mteb.data.sources import Source
 from patent_mteb.models.section_tags import with_section_tags
 from patent_mteb.recipes.patentmap_content import read_content
 from patent_mteb.search.bm25 import BM25, BM25Settings
+from patent_mteb.tasks.checks import say_size
+from patent_mteb.tasks.patentmap import DATA
+from patent_mteb.tasks.patentmap_retrieval import read_search
 
 SECTIONS = ("abstract", "claim", "invention")
 
@@ -119,3 +123,23 @@ def test_without_oddities_recall_is_the_same_in_both_protocols(tmp_path, monkeyp
 def test_documents_of_the_reference_are_the_tasks(root):
     for key, content in read_content(root / "perf200" / "content" / "documents.json").items():
         assert [content.paper_section(name, True) for name in SECTIONS] == texts(contents(root, "documents")[key], True)
+
+
+def test_a_pair_that_is_cited_with_two_categories_is_counted(root, caplog):
+    import mteb
+
+    judged = gold(root)
+    first, second = sorted(judged)[6:8]
+    pool = sorted(contents(root, "documents"))[:2]
+    judged[first] = [{"cited_id": pool[0], "type": kind} for kind in ("A", "X", "A")]
+    judged[second] = [{"cited_id": pool[0], "type": "Y"}, {"cited_id": pool[0], "type": "A"}, {"cited_id": pool[1], "type": "A"}]
+    (root / "perf200" / "mapping" / "gold.json").write_text(json.dumps(judged))
+    found = read_search(mteb.get_task(ABS).source)
+    assert "2 pairs that are cited with two categories (the graver counts)" in caplog.text
+    assert (found.gains[first], found.gains[second]) == ({pool[0]: 3}, {pool[0]: 2, pool[1]: 1})
+
+
+@pytest.mark.parametrize(("revision", "number", "said"), [("main", 199, True), ("main", 200, False), ("local-0123456789ab", 199, False)])
+def test_a_release_of_another_size_than_the_paper_says_is_told(caplog, tmp_path, revision, number, said):
+    say_size(Source(DATA, "local", revision, tmp_path), "perf200/content/queries.json", number)
+    assert ("199 patents, the paper says 200" in caplog.text) == said
