@@ -15,9 +15,8 @@ from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 
 __all__ = ["READERS", "Item", "LeftOut", "Noted", "Reader", "reader_named", "recognise"]
 
-READERS: Mapping[str, Reader] = {
-    reader.name: reader for reader in (*uspto.readers(), *epo.readers(), ops.reader(), enriched.reader(), *tables.readers())
-}
+_ALL = (*uspto.readers(), *epo.readers(), ops.reader(), enriched.reader(), *tables.readers())
+READERS: Mapping[str, Reader] = {reader.name: reader for reader in _ALL}
 """Every source by its name; a file is given to the first whose ``sniff`` knows it."""
 
 

@@ -1,0 +1,27 @@
+"""Citing applications find the publication that an examiner had before them."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from patent_mteb.patents.applications import citing_application, of_publications
+from patent_mteb.patents.records import Citation, Patent, Relation
+
+
+def test_the_publication_before_grant_goes_before_the_grant():
+    patents = [
+        Patent("US11000001B2", "F1", application_number="US16123456"),
+        Patent("US10000001B1", "F2", application_number="US15000001"),
+        Patent("US12000001B2", "F3"),
+    ]
+    relations = [
+        Relation("US2019000001A1", "US16123456", "application"),
+        Relation("US11000001B2", "US16123456", "application"),
+        Relation("US2019000009A1", "US15000001", "continuation"),
+    ]
+    day = dt.date(2019, 5, 17)
+    said = Citation(citing_application("US16123456"), "EP1000000A1", "X", "examiner", (1,), ("page 4",), "examination", "US", day)
+    others = [Citation(citing_application(number), "EP1000000A1") for number in ("US15000001", "US12000001")]
+    found = of_publications([said, *others, Citation("US12000001", "EP1A")], patents, relations)
+    assert [one.citing for one in found] == ["US2019000001A1", "US10000001B1", "application US12000001", "US12000001"]
+    assert (found[0].claims, found[0].passages, found[0].date) == (said.claims, said.passages, said.date)
