@@ -37,7 +37,9 @@ def day(text: str | int | None) -> dt.date | None:
 
 def _as_written(text: str, office: str, kind: str) -> str:
     bare = "".join(character for character in text.upper() if character.isalnum())
-    return (bare if not office or bare.startswith(office.upper()) else office.upper() + bare) + (kind if bare and kind.isalnum() else "")
+    if not bare:
+        return ""
+    return (bare if bare.startswith(office.upper()) else office.upper() + bare) + (kind if kind.isalnum() else "")
 
 
 def publication(text: str, office: str = "", kind: str = "") -> str:
