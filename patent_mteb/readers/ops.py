@@ -21,7 +21,7 @@ from patent_mteb.readers.notation import application, claim_numbers, day, ipc_co
 from patent_mteb.readers.published import Cited, Published, Related
 from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
 
-__all__ = ["reader"]
+__all__ = ["PHASES", "reader"]
 
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
@@ -147,7 +147,7 @@ def _names(biblio: Element, role: str) -> list[str]:
     return next((forms[form] for form in ("original", "epodoc", "docdb", *forms) if form in forms), [])
 
 
-_PHASES = {
+PHASES = {
     "sea": "search",
     "search": "search",
     "national-search-report": "search",
@@ -177,7 +177,7 @@ class _Finding:
 def _cited(citation: Element) -> Iterator[Cited]:
     """An entry of a search report: as many citations as it has letters with claims of their own."""
     code = (citation.get("cited-phase") or "").lower()
-    phase = _PHASES.get(code, code)
+    phase = PHASES.get(code, code)
     origin = _ORIGINS.get((citation.get("cited-by") or code).lower(), "examiner" if phase in _BY_OFFICE else "")
     patent = citation.find("{*}patcit")
     if patent is None:
