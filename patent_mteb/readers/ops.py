@@ -21,7 +21,7 @@ from patent_mteb.readers.notation import application, claim_numbers, day, ipc_co
 from patent_mteb.readers.published import Cited, Published, Related
 from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
 
-__all__ = ["PHASES", "reader"]
+__all__ = ["BY_OFFICE", "PHASES", "reader"]
 
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
@@ -162,7 +162,8 @@ PHASES = {
 """Phases by the names of OPS and the codes of DOCDB (which PATSTAT has as ``citn_origin``); others are kept."""
 
 _ORIGINS = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
-_BY_OFFICE = ("search", "international-search", "examination")
+BY_OFFICE = ("search", "international-search", "examination")
+"""Phases in which an examiner cites."""
 
 
 @dataclass
@@ -178,7 +179,7 @@ def _cited(citation: Element) -> Iterator[Cited]:
     """An entry of a search report: as many citations as it has letters with claims of their own."""
     code = (citation.get("cited-phase") or "").lower()
     phase = PHASES.get(code, code)
-    origin = _ORIGINS.get((citation.get("cited-by") or code).lower(), "examiner" if phase in _BY_OFFICE else "")
+    origin = _ORIGINS.get((citation.get("cited-by") or code).lower(), "examiner" if phase in BY_OFFICE else "")
     patent = citation.find("{*}patcit")
     if patent is None:
         yield Cited("", origin=origin, phase=phase, npl=True)

@@ -28,7 +28,7 @@ from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguage
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 from patent_mteb.readers.joins import beside, joined_rows, table
 from patent_mteb.readers.notation import application, claim_numbers, day, ipc_code, language, publication
-from patent_mteb.readers.ops import PHASES
+from patent_mteb.readers.ops import BY_OFFICE, PHASES
 from patent_mteb.readers.published import NON_PATENT
 
 __all__ = ["reader"]
@@ -180,7 +180,7 @@ def _citation(row: dict[str, Any]) -> Iterator[Item]:
         letters.setdefault(one["citn_categ"].strip(), set()).update(claim_numbers(one["relevant_claim"]))
     code = row["citn_origin"].strip()
     phase = PHASES.get(code.lower(), code.lower())
-    origin = "applicant" if code in _APPLICANT else "examiner" if phase in ("search", "international-search", "examination") else ""
+    origin = "applicant" if code in _APPLICANT else "examiner" if phase in BY_OFFICE else ""
     for letter, claims in sorted(letters.items()):
         yield Citation(
             _number(row), _number(row, "cited_"), letter, origin, tuple(sorted(claims)), (), phase, row["citn_gener_auth"].strip()
