@@ -17,8 +17,9 @@ from patent_mteb.patents.records import Relation
 from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.languages import Texts
-from patent_mteb.readers.notation import application, claim_numbers, day, ipc_code, language, publication
+from patent_mteb.readers.notation import application, day, ipc_code, language, publication
 from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.values import claim_numbers
 from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
 
 __all__ = ["BY_OFFICE", "PHASES", "reader"]

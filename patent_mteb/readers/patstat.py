@@ -27,9 +27,10 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 from patent_mteb.readers.joins import beside, joined_rows, table
-from patent_mteb.readers.notation import application, claim_numbers, day, ipc_code, language, publication
+from patent_mteb.readers.notation import application, day, ipc_code, language, publication
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
 from patent_mteb.readers.published import NON_PATENT
+from patent_mteb.readers.values import claim_numbers
 
 __all__ = ["reader"]
 
