@@ -7,7 +7,7 @@ it stands in a citation with a word before it until the publication is known.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from patent_mteb.patents.records import Citation, Patent, Relation
 
@@ -27,7 +27,7 @@ def citing_application(number: str) -> str:
     return _WORD + number
 
 
-def of_publications(citations: Iterable[Citation], patents: Iterable[Patent], relations: Iterable[Relation] = ()) -> list[Citation]:
+def of_publications(citations: Sequence[Citation], patents: Iterable[Patent], relations: Iterable[Relation] = ()) -> Sequence[Citation]:
     """Citations with the publication of each citing application in its place: the one before grant if there is one, else the first.
 
     Others pass unchanged, and so do applications of which no record or relation names a publication.
@@ -40,6 +40,8 @@ def of_publications(citations: Iterable[Citation], patents: Iterable[Patent], re
         >>> [one.citing for one in of_publications([Citation(citing_application("US16123456"), "US5000000A")], patents, relations)]
         ['US2019000001A1']
     """
+    if not any(one.citing.startswith(_WORD) for one in citations):
+        return citations
     published: dict[str, list[str]] = {}
     for patent in patents:
         published.setdefault(citing_application(patent.application_number), []).append(patent.publication_number)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from patent_mteb.errors import DataError
+from patent_mteb.patents.applications import of_publications
 from patent_mteb.patents.families import read_families, with_families
 from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents, read_relations
 
@@ -57,6 +58,8 @@ def table_of(root: Path, name: str) -> Path | None:
 def read_collection(records: Path | str, citations: Path | str | None = None, definition: str = "given") -> Collection:
     """Read a records directory, or a table of patents and one of citations.
 
+    A citation that goes out from an application is put on its publication (:mod:`patent_mteb.patents.applications`).
+
     Args:
         records: the directory, or ``patents.parquet`` and the like.
         citations: the citations of a single table of patents; not for a directory, which holds its own. A ``families.parquet`` and
@@ -86,10 +89,11 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
         beside = place
         edges = table_of(place, "citations")
     relations, families = table_of(beside, "relations"), beside / "families.parquet"
+    published, related = read_patents(patents), read_relations(relations) if relations else []
     collection = Collection(
-        read_patents(patents),
-        read_citations(edges) if edges else [],
-        read_relations(relations) if relations else [],
+        published,
+        of_publications(read_citations(edges), published, related) if edges else [],
+        related,
         read_families(families) if families.exists() else {},
     )
     return with_families(collection, definition)

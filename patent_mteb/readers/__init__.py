@@ -10,14 +10,23 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers import enriched, epo, ops, tables, uspto
+from patent_mteb.readers import enriched, epo, hupd, lens, ops, patentsview, patstat, tables, uspto
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 
 __all__ = ["READERS", "Item", "LeftOut", "Noted", "Reader", "reader_named", "recognise"]
 
-READERS: Mapping[str, Reader] = {
-    reader.name: reader for reader in (*uspto.readers(), *epo.readers(), ops.reader(), enriched.reader(), *tables.readers())
-}
+_ALL = (
+    *uspto.readers(),
+    *epo.readers(),
+    ops.reader(),
+    enriched.reader(),
+    patentsview.reader(),
+    patstat.reader(),
+    lens.reader(),
+    hupd.reader(),
+    *tables.readers(),
+)
+READERS: Mapping[str, Reader] = {reader.name: reader for reader in _ALL}
 """Every source by its name; a file is given to the first whose ``sniff`` knows it."""
 
 

@@ -76,5 +76,10 @@ def same_once(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:
                 yield LeftOut(number, place, same)
                 continue
             seen[number] = content
-        if not dropping or not isinstance(item, Citation | Relation):
+        if not dropping or not _is_said_of(item, dropping):
             yield item
+
+
+def _is_said_of(item: Item, number: str) -> bool:
+    """Whether an item belongs to the record of a number that went before it."""
+    return isinstance(item, Citation | Relation | Noted) or (isinstance(item, LeftOut) and item.number == number)

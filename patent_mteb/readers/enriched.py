@@ -15,8 +15,9 @@ from patent_mteb.files import json_lines
 from patent_mteb.patents.applications import citing_application
 from patent_mteb.patents.records import Citation
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.notation import UNREAD, application, claim_numbers, day, publication, reads
+from patent_mteb.readers.notation import UNREAD, application, day, publication, reads
 from patent_mteb.readers.published import NON_PATENT, NUMBERLESS
+from patent_mteb.readers.values import claim_numbers
 
 __all__ = ["reader"]
 

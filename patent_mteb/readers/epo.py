@@ -108,7 +108,7 @@ def _titles(biblio: Element) -> dict[str, str]:
 
 def _sections(description: Element) -> Description:
     blocks = (one for one in description if isinstance(one.tag, str))
-    return read_sections([Paragraph(text_of(one), one.tag == "heading") for one in blocks])
+    return read_sections([Paragraph(text_of(one)) for one in blocks])
 
 
 def _claims(claims: Element) -> list[ClaimText]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from patent_mteb.patents.claims import referred_claims
 from patent_mteb.patents.records import Claim, Description
+from patent_mteb.patents.sections import split_description
 
 __all__ = ["CANCELLED", "UNNUMBERED", "ClaimText", "Paragraph", "read_claim_texts", "read_sections"]
 
@@ -78,54 +80,36 @@ class Paragraph(NamedTuple):
     """A paragraph or heading, and the section that markup puts it in: one of ``Description``'s, or empty."""
 
     text: str
-    heading: bool = False
     section: str = ""
 
 
-_ART = r"(?:prior|related|relevant|conventional|known) (?:art|technology)"
-_HEADINGS = (
-    ("drawings", r"(?:brief |short |general )*(?:description|explanation)s? (?:of|to) (?:the )?(?:\w+ )*(?:drawings?|figures?|views?)\b"),
-    ("drawings", r"(?:drawings?|figures?)$"),
-    ("detailed", r"detailed|best modes?|(?:preferred |exemplary |specific )*(?:embodiments?|examples?)\b|modes? for|ways? of carrying"),
-    ("detailed", r"description of (?:the )?(?:\w+ )*embodiments?\b|description of (?:the )?invention$|working example"),
-    ("summary", r"(?:brief |general )*summary|disclosure of|(?:brief |general )*description of the invention\b|objects? (?:of|and)"),
-    ("summary", r"(?:technical )?solution|means for solving|problems? to be solved|advantage"),
-    ("background", rf"(?:technical )?fields?\b|background|(?:description of )?(?:the )?{_ART}|citation list|technical background"),
-    ("background", r"cross[- ]?references?|related (?:patent |u\.?s\.? )*applications?|priority|statement"),
-)
-_SECTION_OF_HEADING = [
-    (section, re.compile(rf"[\W\d]*(?:[ivx]+\.\s+)?(?:the )?{wording}", re.IGNORECASE)) for section, wording in _HEADINGS
-]
-_FORMAL = re.compile(r"\(?\b[a-z0-9]{1,4}[.)]\s+", re.IGNORECASE)
-
-
-def _section(heading: str) -> str:
-    text = _FORMAL.sub("", heading, count=1) if _FORMAL.match(heading) else heading
-    return next((section for section, wording in _SECTION_OF_HEADING if wording.match(text)), "")
-
-
 def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
-    """A description by its sections: those of the markup, else those that its headings begin (37 CFR 1.77(b)).
+    """A description by its sections: those of the markup, or those that its headings begin if there is none.
 
-    ``summary`` in the markup of the USPTO holds background and summary: its headings tell them apart. A text without any mark or known
-    heading is ``detailed``; what stands before the first known heading is ``background``.
+    ``summary`` in the markup of the USPTO holds background and summary: its headings tell them apart. A paragraph without a mark between
+    marked ones belongs to the section before.
 
     Example:
         >>> from patent_mteb.readers.full_text import Paragraph, read_sections
-        >>> read_sections([Paragraph("Background", True), Paragraph("Pumps leak."), Paragraph("SUMMARY", True), Paragraph("Not this.")])
-        Description(background='Background\\nPumps leak.', summary='SUMMARY\\nNot this.', drawings='', detailed='')
+        >>> texts = ("BACKGROUND", "Pumps leak.", "SUMMARY", "This one does not.")
+        >>> read_sections([*(Paragraph(text, "summary") for text in texts), Paragraph("FIG. 1 shows it.", "drawings")])
+        Description(background='BACKGROUND\\nPumps leak.', summary='SUMMARY\\nThis one does not.', drawings='FIG. 1 shows it.', detailed='')
     """
-    told = any(paragraph.section or (paragraph.heading and _section(paragraph.text)) for paragraph in paragraphs)
-    current = "background" if told else "detailed"
-    mark = ""
+    if not any(paragraph.section for paragraph in paragraphs):
+        return split_description("\n".join(paragraph.text for paragraph in paragraphs))
     sections: dict[str, list[str]] = {"background": [], "summary": [], "drawings": [], "detailed": []}
-    for paragraph in paragraphs:
-        if paragraph.section != mark:
-            mark = paragraph.section
-            current = mark or current
-        if paragraph.heading and mark in ("", "summary"):
-            found = _section(paragraph.text)
-            current = found if found and (not mark or found in ("background", "summary")) else current
-        if paragraph.text:
-            sections[current].append(paragraph.text)
+    current = "background"
+    for section, group in groupby(paragraphs, key=lambda paragraph: paragraph.section):
+        current = section or current
+        text = "\n".join(paragraph.text for paragraph in group if paragraph.text)
+        background, text = _background_of(text) if current == "summary" else ("", text)
+        sections["background"] += filter(None, [background])
+        sections[current] += filter(None, [text])
     return Description(**{name: "\n".join(texts) for name, texts in sections.items()})
+
+
+def _background_of(text: str) -> tuple[str, str]:
+    """The background in a brief summary, and the rest of it."""
+    found = split_description(text)
+    rest = (found.summary, found.drawings, found.detailed)
+    return found.background, "\n".join(filter(None, rest))

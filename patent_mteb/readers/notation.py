@@ -1,4 +1,4 @@
-"""Values as the bulk sources write them: days, numbers, languages, codes, lists of claims."""
+"""Values as the bulk sources write them: days, numbers, languages, codes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 
 from patent_mteb.patents.numbers import read_application, read_number
 
-__all__ = ["UNREAD", "application", "claim_numbers", "day", "ipc_code", "language", "publication", "reads"]
+__all__ = ["UNREAD", "application", "day", "ipc_code", "language", "publication", "reads"]
 
 UNREAD = "a number that cannot be read, kept as it is written"
 
@@ -37,7 +37,9 @@ def day(text: str | int | None) -> dt.date | None:
 
 def _as_written(text: str, office: str, kind: str) -> str:
     bare = "".join(character for character in text.upper() if character.isalnum())
-    return (bare if not office or bare.startswith(office.upper()) else office.upper() + bare) + (kind if bare and kind.isalnum() else "")
+    if not bare:
+        return ""
+    return (bare if bare.startswith(office.upper()) else office.upper() + bare) + (kind if kind.isalnum() else "")
 
 
 def publication(text: str, office: str = "", kind: str = "") -> str:
@@ -88,26 +90,6 @@ def ipc_code(text: str) -> str:
     """
     match = _CODE.search(text)
     return f"{match[1].replace(' ', '')}{int(match[2])}/{match[3]}" if match else " ".join(text.split())
-
-
-_CLAIMS = re.compile(r"(\d+)(?:\s*(?:-|–|to)\s*(\d+))?")
-_MOST_CLAIMS = 1000
-
-
-def claim_numbers(text: str) -> tuple[int, ...]:
-    """The claims that ``1-3,8`` names, ascending.
-
-    Example:
-        >>> from patent_mteb.readers.notation import claim_numbers
-        >>> claim_numbers("1-3,8")
-        (1, 2, 3, 8)
-    """
-    found: set[int] = set()
-    for first, last in _CLAIMS.findall(text):
-        start, end = int(first), int(last or first)
-        if 0 < start <= end < start + _MOST_CLAIMS and end < 2**31:
-            found.update(range(start, end + 1))
-    return tuple(sorted(found))
 
 
 def language(text: str | None) -> str:

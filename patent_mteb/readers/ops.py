@@ -17,11 +17,12 @@ from patent_mteb.patents.records import Relation
 from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.languages import Texts
-from patent_mteb.readers.notation import application, claim_numbers, day, ipc_code, language, publication
+from patent_mteb.readers.notation import application, day, ipc_code, language, publication
 from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.values import claim_numbers
 from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
 
-__all__ = ["reader"]
+__all__ = ["BY_OFFICE", "PHASES", "reader"]
 
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
@@ -147,7 +148,7 @@ def _names(biblio: Element, role: str) -> list[str]:
     return next((forms[form] for form in ("original", "epodoc", "docdb", *forms) if form in forms), [])
 
 
-_PHASES = {
+PHASES = {
     "sea": "search",
     "search": "search",
     "national-search-report": "search",
@@ -162,7 +163,8 @@ _PHASES = {
 """Phases by the names of OPS and the codes of DOCDB (which PATSTAT has as ``citn_origin``); others are kept."""
 
 _ORIGINS = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
-_BY_OFFICE = ("search", "international-search", "examination")
+BY_OFFICE = ("search", "international-search", "examination")
+"""Phases in which an examiner cites."""
 
 
 @dataclass
@@ -177,8 +179,8 @@ class _Finding:
 def _cited(citation: Element) -> Iterator[Cited]:
     """An entry of a search report: as many citations as it has letters with claims of their own."""
     code = (citation.get("cited-phase") or "").lower()
-    phase = _PHASES.get(code, code)
-    origin = _ORIGINS.get((citation.get("cited-by") or code).lower(), "examiner" if phase in _BY_OFFICE else "")
+    phase = PHASES.get(code, code)
+    origin = _ORIGINS.get((citation.get("cited-by") or code).lower(), "examiner" if phase in BY_OFFICE else "")
     patent = citation.find("{*}patcit")
     if patent is None:
         yield Cited("", origin=origin, phase=phase, npl=True)

@@ -136,9 +136,9 @@ def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
             if target in _MARKS:
                 mark = "" if 'end="tail"' in text else _MARKS[target]
         elif child.tag == "description-of-drawings":
-            yield from (Paragraph(text_of(one), one.tag == "heading", "drawings") for one in child if isinstance(one.tag, str))
+            yield from (Paragraph(text_of(one), "drawings") for one in child if isinstance(one.tag, str))
         else:
-            yield Paragraph(text_of(child), child.tag == "heading", mark)
+            yield Paragraph(text_of(child), mark)
 
 
 def _classes(biblio: Element, path: str) -> list[str]:

@@ -66,7 +66,7 @@ _PATDOC_MARKS = {"RELAPP": "background", "GOVINT": "background", "BRFSUM": "summ
 def _patdoc_paragraphs(root: Element) -> Iterator[Paragraph]:
     for part in root.iterfind("SDODE/*"):
         for text in part.iterfind("BTEXT/*"):
-            yield Paragraph(text_of(text), text.tag == "H", _PATDOC_MARKS.get(str(part.tag), ""))
+            yield Paragraph(text_of(text), _PATDOC_MARKS.get(str(part.tag), ""))
 
 
 _SUBCLASS, _GROUP = 4, 7
@@ -188,7 +188,7 @@ def _paragraphs(root: Element) -> Iterator[Paragraph]:
     for part in root.iterfind("subdoc-description/*"):
         section = _SECTIONS.get(str(part.tag), "")
         for text in part.iter("heading", "paragraph"):
-            yield Paragraph(text_of(text, without=() if text.tag == "heading" else ("number",)), text.tag == "heading", section)
+            yield Paragraph(text_of(text, without=() if text.tag == "heading" else ("number",)), section)
 
 
 def _name(party: Element) -> str:

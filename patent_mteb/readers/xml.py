@@ -329,6 +329,8 @@ def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
     """
     if element is None:
         return ""
+    if not len(element):
+        return _SPACE.sub(" ", element.text or "").strip()
     skipped = frozenset(without)
     parts: list[str] = []
     depth = 0
@@ -336,7 +338,7 @@ def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
         if event in ("comment", "pi"):
             parts.append((node.tail or "") if not depth else "")
             continue
-        tag = etree.QName(node).localname
+        tag = node.tag.rpartition("}")[2]
         if event == "start":
             depth += tag in skipped
             parts += (" " if tag in _BLOCKS else "", (node.text or "") if not depth else "")

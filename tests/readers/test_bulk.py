@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 import zipfile
+from pathlib import Path
 
 from patent_mteb.patents.records import read_citations, read_patents, read_relations
+from patent_mteb.readers import READERS, tables
 from patent_mteb.readers.importing import import_files, read_accounts
 
 DOCUMENT = """<?xml version="1.0" encoding="UTF-8"?>
@@ -73,3 +75,9 @@ def test_a_killed_import_of_full_texts_ends_in_the_same_bytes(tmp_path):
     assert len([name for name in written(root) if name.startswith("set-aside/")]) == WEEKS * EACH // 50
     good = WEEKS * EACH - WEEKS * EACH // 50
     assert len(read_patents(root / "patents")) == len(read_citations(root / "citations")) == len(read_relations(root / "relations")) == good
+
+
+def test_the_page_of_sources_names_each():
+    page = (Path(__file__).parents[2] / "docs" / "readers.md").read_text("utf-8")
+    ours = READERS.keys() - {reader.name for reader in tables.readers()}
+    assert {name for name in ours if f"| `{name}` |" not in page} == set()

@@ -7,34 +7,16 @@ import json
 
 import pytest
 
-from patent_mteb.patents.records import Citation, Relation
+from patent_mteb.patents.records import Citation
 from patent_mteb.readers import enriched, recognise
 from patent_mteb.readers.items import LeftOut, Noted
 
-FIELDS = [
-    "patentApplicationNumber",
-    "publicationNumber",
-    "citedDocumentIdentifier",
-    "countryCode",
-    "kindCode",
-    "citationCategoryCode",
-    "relatedClaimNumberText",
-    "passageLocationText",
-    "officeActionDate",
-    "officeActionCategory",
-    "examinerCitedReferenceIndicator",
-    "applicantCitedExaminerReferenceIndicator",
-    "nplIndicator",
-    "qualitySummaryText",
-    "inventorNameText",
-    "groupArtUnitNumber",
-    "workGroupNumber",
-    "techCenter",
-    "createDateTime",
-    "createUserIdentifier",
-    "obsoleteDocumentIdentifier",
-    "id",
-]
+FIELDS = (
+    *("patentApplicationNumber", "publicationNumber", "citedDocumentIdentifier", "countryCode", "kindCode", "citationCategoryCode"),
+    *("relatedClaimNumberText", "passageLocationText", "officeActionDate", "officeActionCategory", "examinerCitedReferenceIndicator"),
+    *("applicantCitedExaminerReferenceIndicator", "nplIndicator", "qualitySummaryText", "inventorNameText", "groupArtUnitNumber"),
+    *("workGroupNumber", "techCenter", "createDateTime", "createUserIdentifier", "obsoleteDocumentIdentifier", "id"),
+)
 
 
 def record(**values):
@@ -65,20 +47,21 @@ ROWS = [
     record(citedDocumentIdentifier="Fictitious 99-X", countryCode="", kindCode="", examinerCitedReferenceIndicator=False),
 ]
 FIRST = Citation(
-    "US16123456", "US2007261094A1", "X", "examiner", (1, 2, 3, 7), ("page 4 paragraphs [0036]-[0043]", "claim 3", "figure 2"),
+    "application US16123456", "US2007261094A1", "X", "examiner", (1, 2, 3, 7), ("page 4 paragraphs [0036]-[0043]", "claim 3", "figure 2"),
     "examination", "US", dt.date(2019, 5, 17),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("answers", [False, True])
 def test_records_become_citations_of_applications(tmp_path, answers):
+    assert len(FIELDS) == 22
     lines = [{"response": {"numFound": len(ROWS), "docs": ROWS}}] if answers else ROWS
     (path := tmp_path / "citations.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert recognise(path).name == "uspto-citations"
     items = list(enriched.reader().read(path))
     first, second, third = [item for item in items if isinstance(item, Citation)]
     assert first == FIRST
-    assert (second.citing, second.category, second.claims, second.passages) == ("US15000001", "Y", (1, 7), ())
+    assert (second.citing, second.category, second.claims, second.passages) == ("application US15000001", "Y", (1, 7), ())
     assert third.cited == "FICTITIOUS99X"
     assert [item.reason for item in items if isinstance(item, LeftOut)] == [
         "a citation of other literature than patents",
@@ -87,16 +70,3 @@ def test_records_become_citations_of_applications(tmp_path, answers):
         "no application number",
     ]
     assert [item.what for item in items if isinstance(item, Noted)] == ["a number that cannot be read, kept as it is written"]
-
-
-def test_citations_go_out_from_the_application_as_it_was_published():
-    relations = [
-        Relation("US11000001B2", "US16123456", "application"),
-        Relation("US2019000001A1", "US16123456", "application"),
-        Relation("US10000001B1", "US15000001", "application"),
-        Relation("US2019000009A1", "US15000001", "continuation"),
-    ]
-    citations = [FIRST, Citation("US15000001", "EP1A"), Citation("US14000001", "EP2A")]
-    found = list(enriched.publications_of_applications(citations, relations))
-    assert [one.citing for one in found] == ["US2019000001A1", "US10000001B1", "US14000001"]
-    assert found[0].claims == FIRST.claims

@@ -59,6 +59,7 @@ MALFORMED = {
         "neither UTF-8 nor ISO 8859 nor Windows 125x",
     ),
     "without a number": (grant(""), "no publication number"),
+    "a number without digits": (grant("unknown"), "no publication number"),
     "a control character": (grant(title="Pump\x01"), "not well-formed XML (ERR_INVALID_CHAR)"),
     "two roots": (grant() + "<us-patent-grant/>", "not well-formed XML (ERR_DOCUMENT_END)"),
 }

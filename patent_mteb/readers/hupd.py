@@ -1,0 +1,113 @@
+"""Harvard USPTO Patent Dataset (HUPD): one JSON document an application, or JSON lines of them. Texts and classes, no citations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import json_lines, load_json
+from patent_mteb.patents.claims import read_claims
+from patent_mteb.patents.records import Description, TextLanguages
+from patent_mteb.readers.bulk import same_once
+from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.notation import application, day
+from patent_mteb.readers.published import Published
+from patent_mteb.readers.xml import MalformedError
+
+__all__ = ["reader"]
+
+_FIELDS = {"application_number", "publication_number", "decision", "full_description"}
+
+
+def reader() -> Reader:
+    """The reader of HUPD.
+
+    Example:
+        >>> from patent_mteb.readers import hupd
+        >>> hupd.reader().name
+        'hupd'
+    """
+    return Reader("hupd", "Harvard USPTO Patent Dataset: one JSON document an application, or JSON lines", _sniff, _read)
+
+
+def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if path.suffix == ".json":
+        document = load_json(path)
+        for number, row in enumerate(document if isinstance(document, list) else [document], start=1):
+            if not isinstance(row, dict):
+                raise DataError("a JSON value where an object is expected", path=path, row=number, remedy="one object an application")
+            yield f"application {number}", row
+    else:
+        for number, row in json_lines(path):
+            yield f"row {number}", row
+
+
+def _sniff(path: Path) -> bool:
+    return path.suffix in (".json", ".jsonl", ".gz") and next(_rows(path), ("", {}))[1].keys() >= _FIELDS
+
+
+def _read(path: Path) -> Iterator[Item]:
+    return same_once(_items(path))
+
+
+def _items(path: Path) -> Iterator[tuple[str, Item]]:
+    for place, row in _rows(path):
+        try:
+            for item in _published(row).items(place):
+                yield place, item
+        except MalformedError as error:
+            yield place, LeftOut(_text(row, "application_number"), place, str(error))
+
+
+def _text(row: Mapping[str, Any], name: str) -> str:
+    value = row.get(name)
+    return "" if value is None else str(value).strip()
+
+
+_NUMBER = re.compile(r"(US\d+[A-Z]\d?)(?:-\d{8})?")
+
+
+def _published(row: Mapping[str, Any]) -> Published:
+    number = _NUMBER.fullmatch(_text(row, "publication_number"))
+    read = read_claims(_text(row, "claims"))
+    return Published(
+        source="hupd",
+        office="US",
+        serial=number[1] if number else _text(row, "publication_number"),
+        kind="",
+        date=day(_text(row, "date_published")),
+        application=application(_text(row, "application_number"), "US"),
+        filed=day(_text(row, "filing_date")),
+        title=_text(row, "title"),
+        abstract=_text(row, "abstract"),
+        claims=read.claims,
+        description=_sections(row),
+        ipc=_codes(row, "main_ipcr_label", "ipcr_labels"),
+        cpc=_codes(row, "main_cpc_label", "cpc_labels"),
+        inventors=[_inventor(one) for one in row.get("inventor_list") or ()],
+        languages=TextLanguages("en", "en", "en", "en"),
+    )
+
+
+def _sections(row: Mapping[str, Any]) -> Description:
+    """Background and summary are cut out of the full description, which holds them too."""
+    background, summary, full = (_text(row, name) for name in ("background", "summary", "full_description"))
+    for section in (background, summary):
+        full = full.replace(section, "", 1) if section else full
+    return Description(background, summary, "", full.strip())
+
+
+def _codes(row: Mapping[str, Any], main: str, others: str) -> list[str]:
+    """Labels have no stroke (``G06F1730``); the subclass is what can be read surely."""
+    labels = [_text(row, main), *map(str, row.get(others) or ())]
+    return [label[:4] if re.match(r"[A-H]\d\d[A-Z]", label) else label for label in labels]
+
+
+def _inventor(one: Any) -> str:
+    if not isinstance(one, dict):
+        return str(one)
+    names = (one.get(name) for name in ("inventor_name_first", "inventor_name_last"))
+    return " ".join(str(name).strip() for name in names if name)

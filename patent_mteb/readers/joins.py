@@ -1,0 +1,86 @@
+"""Tables that lie side by side in a folder and are joined: only the columns that are wanted, lazily, some rows at a time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from patent_mteb.errors import DataError, readable
+
+__all__ = ["beside", "joined_rows", "table"]
+
+_ROWS_AT_ONCE = 1000
+
+
+def table(path: Path, columns: Sequence[str], separator: str) -> pl.LazyFrame:
+    """Columns of a table as text, an empty cell as empty text; fields may be quoted, quotes in them doubled.
+
+    Raises:
+        DataError: the file is missing, empty or unreadable, or a column is missing.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.joins import table
+        >>> _ = Path("t.csv").write_text('id,text,more\\n1,"a pump, new",\\n')
+        >>> table(Path("t.csv"), ["text", "more"], ",").collect().rows()
+        [('a pump, new', '')]
+    """
+    with readable(path), path.open("rb"):
+        pass
+    frame = pl.scan_csv(path, separator=separator, infer_schema=False)
+    with _reading(path):
+        names = frame.collect_schema().names()
+    for name in columns:
+        if name not in names:
+            problem = f"column '{name}' is missing (columns: {', '.join(names)})"
+            raise DataError(problem, path=path, remedy="download or export the table with its published columns")
+    return frame.select(pl.col(columns).fill_null(""))
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """What polars cannot read, as an error that names the file."""
+    try:
+        yield
+    except pl.exceptions.NoDataError as error:
+        raise DataError("the file is empty", path=path, remedy="download it again") from error
+    except (pl.exceptions.PolarsError, OSError) as error:
+        problem = f"the table cannot be read ({str(error).splitlines()[0]})"
+        raise DataError(problem, path=path, remedy="download it again; it must be UTF-8") from error
+
+
+def joined_rows(frame: pl.LazyFrame, path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a frame in its order, a thousand in memory; ``path`` is named if it cannot be computed.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import polars as pl
+        >>> from patent_mteb.readers.joins import joined_rows
+        >>> list(joined_rows(pl.LazyFrame({"a": [1, 2]}), Path("t.tsv")))
+        [{'a': 1}, {'a': 2}]
+    """
+    with _reading(path):
+        batches = frame.collect_batches(chunk_size=_ROWS_AT_ONCE, maintain_order=True)
+    while True:
+        with _reading(path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield from batch.iter_rows(named=True)
+
+
+def beside(path: Path, pattern: str) -> list[Path]:
+    """The files in the folder of a file that match a pattern, by name.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.joins import beside
+        >>> _ = Path("g_patent.tsv").write_text("patent_id\\n")
+        >>> [path.name for path in beside(Path("g_patent.tsv"), "g_pat*.tsv")]
+        ['g_patent.tsv']
+    """
+    return sorted(path.parent.glob(pattern))

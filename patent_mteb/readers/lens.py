@@ -1,0 +1,154 @@
+"""Lens.org, JSON lines of its API or bulk export: texts, classes, families and cited numbers with letters.
+
+Fields as docs.api.lens.org names them; where a member of a list is missing the rest is read. ``lens_id`` is kept as a keyword of the
+record (``lens:031-156-664-106-04X``), since published sets name patents by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.files import json_lines
+from patent_mteb.patents.claims import read_claims
+from patent_mteb.patents.records import Description, Patent
+from patent_mteb.readers.bulk import same_once
+from patent_mteb.readers.full_text import ClaimText
+from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.languages import Texts
+from patent_mteb.readers.notation import application, day, ipc_code, language, publication
+from patent_mteb.readers.ops import PHASES
+from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.xml import MalformedError
+
+__all__ = ["reader"]
+
+_Object = Mapping[str, Any]
+
+
+def reader() -> Reader:
+    """The reader of Lens.org's JSON lines.
+
+    Example:
+        >>> from patent_mteb.readers import lens
+        >>> lens.reader().name
+        'lens-json'
+    """
+    return Reader("lens-json", "Lens.org: JSON lines of the API", _sniff, _read)
+
+
+def _sniff(path: Path) -> bool:
+    _, first = next(json_lines(path), (0, {}))
+    return "lens_id" in first and "biblio" in first
+
+
+def _read(path: Path) -> Iterator[Item]:
+    return same_once(_items(path))
+
+
+def _items(path: Path) -> Iterator[tuple[str, Item]]:
+    for number, row in json_lines(path):
+        place = f"row {number}"
+        try:
+            items = list(_published(row).items(place))
+        except (MalformedError, AttributeError, TypeError) as error:
+            reason = str(error) if isinstance(error, MalformedError) else "a field holds another type than docs.api.lens.org says"
+            yield place, LeftOut(str(row.get("lens_id") or ""), place, reason, str(row))
+            continue
+        for item in items:
+            yield place, replace(item, keywords=(f"lens:{row['lens_id']}",)) if isinstance(item, Patent) and row.get("lens_id") else item
+
+
+def _list(value: Any, *names: str) -> list[Any]:
+    """The list below an object; empty where a step is missing."""
+    for name in names:
+        value = (value or {}).get(name)
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _text(value: _Object, name: str) -> str:
+    return " ".join(str(value.get(name) or "").split())
+
+
+def _published(row: _Object) -> Published:
+    biblio: _Object = row.get("biblio") or {}
+    texts = Texts(language(row.get("lang")))
+    for one in _list(biblio, "invention_title"):
+        texts.titles.setdefault(language(one.get("lang")), _text(one, "text"))
+    for one in _list(row, "abstract"):
+        texts.abstracts.setdefault(language(one.get("lang")), _text(one, "text"))
+    for one in _list(row, "claims"):
+        texts.claims.setdefault(language(one.get("lang")), list(_claims(one)))
+    for one in _list(row, "description"):
+        texts.descriptions.setdefault(language(one.get("lang")), Description(detailed=str(one.get("text") or "").strip()))
+    main, notes = texts.main()
+    applied: _Object = (biblio.get("application_reference") or {}) if isinstance(biblio.get("application_reference"), dict) else {}
+    family = _list(row, "families", "simple_family", "members")
+    members = [_document(one) for one in family]
+    return Published(
+        source="lens-json",
+        office=_text(row, "jurisdiction"),
+        serial=_text(row, "doc_number"),
+        kind=_text(row, "kind"),
+        date=day(_text(row, "date_published")),
+        application=application(_text(applied, "doc_number"), _text(applied, "jurisdiction"), _text(applied, "kind")),
+        filed=day(_text(applied, "date")),
+        family=min((member for member in members if member), default=""),
+        ipc=[ipc_code(_text(one, "symbol")) for one in _list(biblio, "classifications_ipcr", "classifications")],
+        cpc=[ipc_code(_text(one, "symbol")) for one in _list(biblio, "classifications_cpc", "classifications")],
+        inventors=[_name(one) for one in _list(biblio, "parties", "inventors")],
+        applicants=[_name(one) for one in _list(biblio, "parties", "applicants")],
+        cited=[cited for one in _list(biblio, "references_cited", "citations") for cited in _cited(one)],
+        related=[*_priorities(biblio), *(Related("member", member) for member in members)],
+        notes=notes,
+        **main,  # type: ignore[arg-type]
+    )
+
+
+def _claims(one: _Object) -> Iterator[ClaimText]:
+    """Claims of one language; ``claim_text`` is a list of the lines of a claim."""
+    lines = ["\n".join(map(str, _list(claim, "claim_text"))) for claim in _list(one, "claims")]
+    if len(lines) == 1:
+        for claim in read_claims(lines[0]).claims:
+            yield ClaimText(str(claim.number), claim.text)
+    else:
+        for text in lines:
+            yield ClaimText("", " ".join(text.split()))
+
+
+def _name(party: _Object) -> str:
+    extracted = party.get("extracted_name")
+    return _text(extracted, "value") if isinstance(extracted, dict) else str(extracted or "")
+
+
+def _identifier(one: _Object) -> tuple[str, str, str]:
+    document: _Object = one.get("document_id") or one
+    return _text(document, "doc_number"), _text(document, "jurisdiction"), _text(document, "kind")
+
+
+def _document(one: _Object) -> str:
+    serial, office, kind = _identifier(one)
+    return publication(serial, office, kind)
+
+
+def _cited(one: _Object) -> Iterator[Cited]:
+    code = str(one.get("cited_phase") or "").strip().lower()
+    phase = PHASES.get(code, code)
+    origin = (
+        "applicant" if code in ("app", "applicant") else "examiner" if phase in ("search", "international-search", "examination") else ""
+    )
+    patent = one.get("patcit")
+    if not patent:
+        yield Cited("", origin=origin, phase=phase, npl=bool(one.get("nplcit")))
+        return
+    serial, office, kind = _identifier(patent)
+    for letter in _list(one, "category") or [""]:
+        yield Cited(serial, office, kind, origin, str(letter), phase=phase)
+
+
+def _priorities(biblio: _Object) -> Iterator[Related]:
+    for one in _list(biblio, "priority_claims", "claims"):
+        serial, office, kind = _identifier(one)
+        yield Related("priority", application(serial, office, kind), day(_text(one, "date")), office)

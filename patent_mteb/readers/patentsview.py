@@ -1,0 +1,225 @@
+"""PatentsView, granted patents and pre-grant publications: TSV tables, unpacked, side by side in one folder.
+
+======================================================  ==============================================================================
+table that is read                                      together with, where they lie beside it
+======================================================  ==============================================================================
+``g_patent.tsv``                                        ``g_patent_abstract``, ``g_application``, ``g_ipc_at_issue``, ``g_cpc_current``,
+                                                        and ``g_claims_*``, ``g_brf_sum_text_*``, ``g_draw_desc_text_*``,
+                                                        ``g_detail_desc_text_*`` of any years
+``pg_published_application.tsv``                        ``pg_published_application_abstract``, ``pg_ipc_at_issue``, ``pg_cpc_current``
+``g_us_patent_citation.tsv``, ``g_us_application_``     ``g_patent`` (kind codes of the citing patents)
+``citation.tsv``, ``g_foreign_citation.tsv``
+``pg_granted_pgpubs_crosswalk.tsv``                     (pre-grant publication and grant)
+======================================================  ==============================================================================
+
+Utility patents only. Categories say who cited; there are no letters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from patent_mteb.errors import DataError
+from patent_mteb.patents.records import Citation, Description, Patent, Relation, TextLanguages
+from patent_mteb.readers.full_text import ClaimText, read_claim_texts
+from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+from patent_mteb.readers.joins import beside, joined_rows, table
+from patent_mteb.readers.notation import application, day, ipc_code, publication
+from patent_mteb.readers.published import NUMBERLESS
+
+__all__ = ["reader"]
+
+_SECTIONS = {
+    "summary": ("g_brf_sum_text_*.tsv", "summary_text", ""),
+    "drawings": ("g_draw_desc_text_*.tsv", "draw_desc_text", "draw_desc_sequence"),
+    "detailed": ("g_detail_desc_text_*.tsv", "description_text", ""),
+}
+"""Sections of a description: table, column, column of the order of its rows."""
+
+_IPC = ("section", "ipc_class", "subclass", "main_group", "subgroup")
+_READ_WITH = ("g_patent_", "g_application", "g_ipc_", "g_cpc_", "g_claims_", "g_brf_", "g_draw_", "g_detail_", "pg_ipc_", "pg_cpc_")
+_READ_WITH_PG = "pg_published_application_"
+
+
+def reader() -> Reader:
+    """The reader of PatentsView's tables.
+
+    Example:
+        >>> from patent_mteb.readers import patentsview
+        >>> patentsview.reader().name
+        'patentsview'
+    """
+    return Reader("patentsview", "PatentsView: TSV tables of one folder (g_patent.tsv and those beside it)", _sniff, _read)
+
+
+def _sniff(path: Path) -> bool:
+    return path.suffix == ".tsv" and (path.stem in _TABLES or path.name.startswith((*_READ_WITH, _READ_WITH_PG)))
+
+
+def _read(path: Path) -> Iterator[Item]:
+    if path.stem in _TABLES:
+        yield from _TABLES[path.stem](path)
+    elif path.name.startswith((*_READ_WITH, _READ_WITH_PG)):
+        yield Noted("a table that is read together with that of the publications", path.name)
+    else:
+        raise DataError("no table of PatentsView has this name", path=path, remedy=f"expected {', '.join(_TABLES)} or a table beside them")
+
+
+def _tsv(path: Path, *columns: str) -> pl.LazyFrame:
+    return table(path, columns, "\t")
+
+
+def _with(frame: pl.LazyFrame, path: Path, pattern: str, columns: tuple[str, ...], key: str, name: str) -> pl.LazyFrame:
+    """A frame with the rows of the tables of a pattern as a list of structs; an empty list where there is no table."""
+    found = [_tsv(one, key, *columns) for one in beside(path, pattern)]
+    if not found:
+        return frame.with_columns(pl.lit(None).alias(name))
+    grouped = pl.concat(found).group_by(key).agg(pl.struct(columns).alias(name))
+    return frame.join(grouped, on=key, how="left", maintain_order="left")
+
+
+def _patents(path: Path) -> Iterator[Item]:
+    key = "patent_id"
+    frame = _tsv(path, key, "patent_type", "patent_date", "patent_title", "wipo_kind", "withdrawn")
+    frame = _with(frame, path, "g_patent_abstract.tsv", ("patent_abstract",), key, "abstracts")
+    frame = _with(frame, path, "g_application.tsv", ("application_id", "filing_date"), key, "applications")
+    frame = _with(frame, path, "g_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
+    frame = _with(frame, path, "g_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
+    frame = _with(frame, path, "g_claims_*.tsv", ("claim_sequence", "claim_text", "claim_number"), key, "claims")
+    for section, (pattern, column, order) in _SECTIONS.items():
+        frame = _with(frame, path, pattern, (column, order) if order else (column,), key, section)
+    for number, row in enumerate(joined_rows(frame, path), start=2):
+        if reason := _refusal(row):
+            yield LeftOut(row[key], f"row {number}", reason)
+        else:
+            yield from _patent(row)
+
+
+def _refusal(row: dict[str, Any]) -> str:
+    if row["patent_type"] != "utility":
+        return f"no utility patent ({row['patent_type']})"
+    return "a withdrawn patent" if row["withdrawn"] == "1" else ""
+
+
+def _ordered(found: list[dict[str, str]] | None, order: str = "") -> list[dict[str, str]]:
+    """The joined rows of another table, by the number in a column."""
+    return sorted(found or (), key=lambda one: int(one[order]) if order and one[order].isdigit() else 0)
+
+
+def _patent(row: dict[str, Any]) -> Iterator[Item]:
+    number = publication(row["patent_id"], "US", row["wipo_kind"])
+    applied = next(iter(_ordered(row["applications"])), {"application_id": "", "filing_date": ""})
+    its = application(applied["application_id"], "US")
+    texts = [ClaimText(one["claim_number"], one["claim_text"]) for one in _ordered(row["claims"], "claim_sequence")]
+    claims, notes = read_claim_texts(texts)
+    sections = {name: _section(row, name) for name in _SECTIONS}
+    yield Patent(
+        number,
+        its or number,
+        title=row["patent_title"],
+        abstract=next((one["patent_abstract"] for one in _ordered(row["abstracts"])), ""),
+        claims=claims,
+        description=Description(**sections),
+        kind=row["wipo_kind"],
+        application_date=day(applied["filing_date"]),
+        publication_date=day(row["patent_date"]),
+        ipc=_ipc(row["ipc"]),
+        cpc=_cpc(row["cpc"]),
+        application_number=its,
+        languages=TextLanguages("en", "en", "en", "en"),
+        source="patentsview",
+    )
+    for note in notes:
+        yield Noted(note, number)
+    if its:
+        yield Relation(number, its, "application")
+
+
+def _section(row: dict[str, Any], name: str) -> str:
+    _, column, order = _SECTIONS[name]
+    return "\n".join(one[column] for one in _ordered(row[name], order))
+
+
+def _ipc(found: list[dict[str, str]] | None) -> tuple[str, ...]:
+    """IPC codes; the tables hold some with the stroke in the subgroup (``/42``)."""
+    codes = []
+    for one in _ordered(found, "ipc_sequence"):
+        section, cls, subclass, group, subgroup = (one[part].strip() for part in _IPC)
+        codes.append(ipc_code(f"{section}{cls}{subclass}{group}/{subgroup.lstrip('/')}"))
+    return tuple(dict.fromkeys(codes))
+
+
+def _cpc(found: list[dict[str, str]] | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ipc_code(one["cpc_group"]) for one in _ordered(found, "cpc_sequence")))
+
+
+def _applications(path: Path) -> Iterator[Item]:
+    key = "pgpub_id"
+    columns = ("application_id", "filing_date", "patent_type", "published_date", "wipo_kind", "application_title")
+    frame = _tsv(path, key, *columns)
+    frame = _with(frame, path, "pg_published_application_abstract.tsv", ("application_abstract",), key, "abstracts")
+    frame = _with(frame, path, "pg_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
+    frame = _with(frame, path, "pg_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
+    for number, row in enumerate(joined_rows(frame, path), start=2):
+        if row["patent_type"] != "utility":
+            yield LeftOut(row[key], f"row {number}", f"no utility patent ({row['patent_type']})")
+            continue
+        published, its = publication(row[key], "US", row["wipo_kind"] or "A1"), application(row["application_id"], "US")
+        yield Patent(
+            published,
+            its or published,
+            title=row["application_title"],
+            abstract=next((one["application_abstract"] for one in _ordered(row["abstracts"])), ""),
+            kind=row["wipo_kind"],
+            application_date=day(row["filing_date"]),
+            publication_date=day(row["published_date"]),
+            ipc=_ipc(row["ipc"]),
+            cpc=_cpc(row["cpc"]),
+            application_number=its,
+            languages=TextLanguages("en", "en"),
+            source="patentsview",
+        )
+        if its:
+            yield Relation(published, its, "application")
+
+
+_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
+
+
+def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
+    """Citations of one table; ``cited`` is the column of the number, ``office`` that of its country (else US)."""
+    key, columns = "patent_id", [cited, "citation_category", *([office] if office else ["wipo_kind"])]
+    frame = _tsv(path, key, *columns)
+    patents = beside(path, "g_patent.tsv")
+    if patents:
+        kinds = _tsv(patents[0], key, "wipo_kind").rename({"wipo_kind": "own_kind"})
+        frame = frame.join(kinds, on=key, how="left", maintain_order="left")
+    for number, row in enumerate(joined_rows(frame, path), start=2):
+        citing = publication(row[key], "US", row.get("own_kind") or "")
+        said = publication(row[cited], row[office] if office else "US", row.get("wipo_kind", ""))
+        if any(character.isdigit() for character in said):
+            yield Citation(citing, said, origin=_ORIGINS.get(row["citation_category"].lower(), ""))
+        else:
+            yield LeftOut(citing, f"row {number}", NUMBERLESS)
+
+
+def _crosswalk(path: Path) -> Iterator[Item]:
+    for row in joined_rows(_tsv(path, "pgpub_id", "patent_id"), path):
+        if row["pgpub_id"] and row["patent_id"]:
+            yield Relation(publication(row["patent_id"], "US"), publication(row["pgpub_id"], "US", "A1"), "pre-grant")
+        else:
+            yield LeftOut(row["pgpub_id"] or row["patent_id"], "", "a publication without its counterpart")
+
+
+_TABLES = {
+    "g_patent": _patents,
+    "pg_published_application": _applications,
+    "g_us_patent_citation": lambda path: _citations(path, "citation_patent_id"),
+    "g_us_application_citation": lambda path: _citations(path, "citation_document_number"),
+    "g_foreign_citation": lambda path: _citations(path, "citation_application_id", "citation_country"),
+    "pg_granted_pgpubs_crosswalk": _crosswalk,
+}

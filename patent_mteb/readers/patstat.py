@@ -1,0 +1,200 @@
+"""PATSTAT, raw CSV tables side by side in one folder (``tls201_appln.csv`` or its parts ``tls201_part01.csv`` ...).
+
+======================  =====================================================================================================
+table that is read      together with, where they lie beside it
+======================  =====================================================================================================
+``tls211_pat_publn``    ``tls201_appln`` (application, families), ``tls202`` (title), ``tls203`` (abstract), ``tls209`` (IPC),
+                        ``tls224`` (CPC)
+``tls212_citation``     ``tls211`` (both numbers; needed), ``tls215_citn_categ`` (letters and claims)
+``tls204_appln_prior``  ``tls201`` and ``tls211`` (both needed)
+======================  =====================================================================================================
+
+``tls215`` is joined on all three of ``pat_publn_id``, ``citn_replenished`` and ``citn_id``; it has a row for each letter and claim since
+2019, so one citation is made of the rows of a letter. A citation with ``citn_replenished`` is one of an international search report that
+the EPO repeats for the European publication: it is left out where the same pair stands without. Tables already joined by the user are
+read through the column maps ``patstat`` and ``patstat-citations`` instead. There is no full text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from patent_mteb.errors import DataError
+from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
+from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+from patent_mteb.readers.joins import beside, joined_rows, table
+from patent_mteb.readers.notation import application, day, ipc_code, language, publication
+from patent_mteb.readers.ops import BY_OFFICE, PHASES
+from patent_mteb.readers.published import NON_PATENT
+from patent_mteb.readers.values import claim_numbers
+
+__all__ = ["reader"]
+
+REPLENISHED = "a citation of the international search report, repeated for the European publication"
+_UNPUBLISHED = "a citation of an application that names no publication"
+_READ_WITH = ("tls201", "tls202", "tls203", "tls209", "tls215", "tls224")
+_NUMBER = ("publn_auth", "publn_nr", "publn_kind")
+_KEYS = ("pat_publn_id", "citn_replenished", "citn_id")
+_APPLICANT = ("APP", "FOP")
+
+
+def reader() -> Reader:
+    """The reader of PATSTAT's raw tables.
+
+    Example:
+        >>> from patent_mteb.readers import patstat
+        >>> patstat.reader().name
+        'patstat-tables'
+    """
+    return Reader("patstat-tables", "PATSTAT: raw CSV tables of one folder (tls211_pat_publn.csv, tls212_citation.csv ...)", _sniff, _read)
+
+
+def _sniff(path: Path) -> bool:
+    return path.suffix == ".csv" and path.name[:6] in (*_TABLES, *_READ_WITH)
+
+
+def _read(path: Path) -> Iterator[Item]:
+    name = path.name[:6]
+    if name in _TABLES:
+        yield from _TABLES[name](path)
+    elif name in _READ_WITH:
+        yield Noted("a table that is read together with that of the publications or citations", path.name)
+    else:
+        raise DataError("no table of PATSTAT has this name", path=path, remedy=f"expected {', '.join((*_TABLES, *_READ_WITH))}")
+
+
+def _parts(path: Path, name: str, *columns: str) -> pl.LazyFrame | None:
+    """A table beside a file, of one part or several."""
+    found = [table(one, columns, ",") for one in beside(path, f"{name}*.csv")]
+    return pl.concat(found) if found else None
+
+
+def _needed(path: Path, name: str, *columns: str) -> pl.LazyFrame:
+    frame = _parts(path, name, *columns)
+    if frame is None:
+        raise DataError(f"{name} is missing beside it", path=path, remedy=f"put {name}*.csv into the same folder")
+    return frame
+
+
+def _with(frame: pl.LazyFrame, path: Path, name: str, columns: tuple[str, ...], called: str) -> pl.LazyFrame:
+    """A frame with the rows of another table of the same application as a list of structs."""
+    other = _parts(path, name, "appln_id", *columns)
+    if other is None:
+        return frame.with_columns(pl.lit(None).alias(called))
+    return frame.join(other.group_by("appln_id").agg(pl.struct(columns).alias(called)), on="appln_id", how="left", maintain_order="left")
+
+
+_APPLICATION = ("appln_auth", "appln_nr", "appln_kind", "appln_filing_date", "earliest_filing_date", "docdb_family_id", "inpadoc_family_id")
+
+
+def _publications(path: Path) -> Iterator[Item]:
+    frame = table(path, ("pat_publn_id", *_NUMBER, "appln_id", "publn_date"), ",")
+    frame = _with(frame, path, "tls201", _APPLICATION, "applications")
+    frame = _with(frame, path, "tls202", ("appln_title_lg", "appln_title"), "titles")
+    frame = _with(frame, path, "tls203", ("appln_abstract_lg", "appln_abstract"), "abstracts")
+    frame = _with(frame, path, "tls209", ("ipc_class_symbol", "ipc_position"), "ipc")
+    frame = _with(frame, path, "tls224", ("cpc_class_symbol",), "cpc")
+    for number, row in enumerate(joined_rows(frame, path), start=2):
+        if not row["publn_nr"].strip("0 "):
+            yield LeftOut("", f"row {number}", "no publication number")
+            continue
+        yield from _patent(row)
+
+
+def _first(found: list[dict[str, str]] | None) -> dict[str, str]:
+    return found[0] if found else {}
+
+
+def _number(row: dict[str, Any], before: str = "") -> str:
+    office, serial, kind = (str(row[before + name] or "").strip() for name in _NUMBER)
+    return publication(serial, office, kind)
+
+
+def _application(row: dict[str, Any]) -> str:
+    return application(row.get("appln_nr", "").strip(), row.get("appln_auth", "").strip(), row.get("appln_kind", "").strip())
+
+
+def _patent(row: dict[str, Any]) -> Iterator[Item]:
+    applied, title, abstract = _first(row["applications"]), _first(row["titles"]), _first(row["abstracts"])
+    number, its = _number(row), _application(applied)
+    families = (applied.get(name, "") for name in ("docdb_family_id", "inpadoc_family_id"))
+    # a list in order of place; the table has no order of its own
+    codes = sorted(row["ipc"] or (), key=lambda one: (one["ipc_position"] != "F", one["ipc_class_symbol"]))
+    yield Patent(
+        number,
+        next((family for family in families if family.strip("0")), its or number),
+        title=title.get("appln_title", ""),
+        abstract=abstract.get("appln_abstract", ""),
+        kind=row["publn_kind"].strip(),
+        application_date=day(applied.get("appln_filing_date")),
+        publication_date=day(row["publn_date"]),
+        priority_date=day(applied.get("earliest_filing_date")),
+        ipc=tuple(dict.fromkeys(ipc_code(one["ipc_class_symbol"]) for one in codes)),
+        cpc=tuple(sorted({ipc_code(one["cpc_class_symbol"]) for one in row["cpc"] or ()})),
+        application_number=its,
+        languages=TextLanguages(language(title.get("appln_title_lg")), language(abstract.get("appln_abstract_lg"))),
+        source="patstat-tables",
+    )
+    if its:
+        yield Relation(number, its, "application")
+
+
+def _citations(path: Path) -> Iterator[Item]:
+    columns = (*_KEYS, "citn_origin", "cited_pat_publn_id", "cited_appln_id", "cited_npl_publn_id", "citn_gener_auth")
+    publications = _needed(path, "tls211", "pat_publn_id", *_NUMBER)
+    cited = publications.rename({name: f"cited_{name}" for name in ("pat_publn_id", *_NUMBER)})
+    frame = table(path, columns, ",").join(publications, on="pat_publn_id", how="left", maintain_order="left")
+    frame = frame.join(cited, on="cited_pat_publn_id", how="left", maintain_order="left")
+    letters = _parts(path, "tls215", *_KEYS, "citn_categ", "relevant_claim")
+    if letters is None:
+        frame = frame.with_columns(pl.lit(None).alias("letters"))
+    else:
+        grouped = letters.group_by(_KEYS).agg(pl.struct("citn_categ", "relevant_claim").alias("letters"))
+        frame = frame.join(grouped, on=list(_KEYS), how="left", maintain_order="left")
+    own = (
+        table(path, columns, ",").filter(pl.col("citn_replenished").is_in(["", "0"])).select("pat_publn_id", "cited_pat_publn_id").unique()
+    )
+    frame = frame.join(own.with_columns(own=pl.lit(True)), on=["pat_publn_id", "cited_pat_publn_id"], how="left", maintain_order="left")
+    for number, row in enumerate(joined_rows(frame, path), start=2):
+        if reason := _refusal(row):
+            yield LeftOut(_number(row) if row["publn_nr"] else "", f"row {number}", reason)
+        else:
+            yield from _citation(row)
+
+
+def _refusal(row: dict[str, Any]) -> str:
+    if row["cited_pat_publn_id"].strip("0") == "":
+        return NON_PATENT if row["cited_npl_publn_id"].strip("0") else _UNPUBLISHED
+    if row["publn_nr"] is None or row["cited_publn_nr"] is None:
+        return "a citation of or by a publication that tls211 does not have"
+    return REPLENISHED if row["citn_replenished"].strip("0") and row["own"] else ""
+
+
+def _citation(row: dict[str, Any]) -> Iterator[Item]:
+    """One citation a letter, with the claims that have it."""
+    letters: dict[str, set[int]] = {}
+    for one in row["letters"] or ({"citn_categ": "", "relevant_claim": ""},):
+        letters.setdefault(one["citn_categ"].strip(), set()).update(claim_numbers(one["relevant_claim"]))
+    code = row["citn_origin"].strip()
+    phase = PHASES.get(code.lower(), code.lower())
+    origin = "applicant" if code in _APPLICANT else "examiner" if phase in BY_OFFICE else ""
+    for letter, claims in sorted(letters.items()):
+        yield Citation(
+            _number(row), _number(row, "cited_"), letter, origin, tuple(sorted(claims)), (), phase, row["citn_gener_auth"].strip()
+        )
+
+
+def _priorities(path: Path) -> Iterator[Item]:
+    applications = _needed(path, "tls201", "appln_id", "appln_auth", "appln_nr", "appln_kind")
+    publications = _needed(path, "tls211", "appln_id", *_NUMBER)
+    prior = applications.rename({"appln_id": "prior_appln_id"})
+    frame = table(path, ("appln_id", "prior_appln_id"), ",").join(prior, on="prior_appln_id", how="inner", maintain_order="left")
+    for row in joined_rows(frame.join(publications, on="appln_id", how="inner", maintain_order="left"), path):
+        yield Relation(_number(row), _application(row), "priority")
+
+
+_TABLES = {"tls211": _publications, "tls212": _citations, "tls204": _priorities}
