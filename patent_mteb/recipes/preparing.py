@@ -62,6 +62,7 @@ def prepared(collection: Collection, common: Common, log: BuildLog) -> tuple[Col
 
     citations, report = match(collection.citations, collection, common.match)
     found = f"{report}; {', '.join(report.examples)} have no record" if report.examples else str(report)
+    found = found if report.citations else "there are no citations"
     log.step(f"citations matched by {common.match}", report.citations, report.links, found)
     if common.match != "number":
         log.deviate(f"citations find {STEPS[common.match]}: {report.links} links of {report.citations} citations")
