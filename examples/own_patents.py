@@ -1,7 +1,8 @@
 """Your own patents as a benchmark: records -> build -> validate -> run, with the commands that do it.
 
     python examples/own_patents.py patents.jsonl citations.jsonl OUT
-    python examples/own_patents.py patents.parquet citations.parquet OUT --benchmark dapfam --task PatentDAPFAMTAToTARetrieval
+    python examples/own_patents.py patents.parquet citations.parquet OUT --benchmark dapfam --task PatentDAPFAMTAToTARetrieval \\
+        --set min_citations=2 --set require=title,abstract
     python examples/own_patents.py                 # a few invented records, written to a temporary directory
 
 A record is one publication; ``patent_mteb.patents.records`` says which fields there are. Two are required, the others decide what can be
@@ -40,9 +41,9 @@ def command(*words: str | Path) -> int:
     return patent_mteb([str(word) for word in words])
 
 
-def benchmark(patents: Path, citations: Path, out: Path, name: str, task: str, model: str) -> int:
+def benchmark(patents: Path, citations: Path, out: Path, name: str, task: str, model: str, settings: list[str]) -> int:
     """Returns the exit status of the last command that was run."""
-    if status := command("build", name, patents, citations, out / "data"):
+    if status := command("build", name, patents, citations, out / "data", *(word for one in settings for word in ("--set", one))):
         return status
     command("validate", out / "data")
     os.environ["PATENT_MTEB_DATA"] = str(out / "data")
@@ -56,9 +57,10 @@ def main() -> int:
     parser.add_argument("out", type=Path, nargs="?")
     parser.add_argument("--benchmark", default="wipo_at", help="wipo_at, dapfam, patenteb, sophia or patentmap")
     parser.add_argument("--task", default="PatentCitationRetrieval")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the recipe; repeatable")
     parser.add_argument("--model", default="mteb/baseline-bm25s")
     arguments = parser.parse_args()
-    chosen = (arguments.benchmark, arguments.task, arguments.model)
+    chosen = (arguments.benchmark, arguments.task, arguments.model, arguments.set)
     if arguments.patents is None:
         with tempfile.TemporaryDirectory() as folder:
             print("Invented records: their scores say nothing about any benchmark.")

@@ -164,3 +164,14 @@ def test_add_a_benchmark(tmp_path):
     )
     assert found.count("2 tasks load (KnownAbstractByTitle, KnownAbstractByKeywords)") == 2
     assert "encode title query for document retrieval:" in found
+
+
+def test_own_patents_hands_settings_on(example, tmp_path, capsys):
+    """Review of own data, §1.6: it had no way to pass one; a wrong one comes back as the build's own refusal."""
+    from patent_mteb.patents.records import write_citations, write_patents
+
+    write_patents(tmp_path / "patents.jsonl", [])
+    write_citations(tmp_path / "citations.jsonl", [])
+    with pytest.raises(AssertionError):
+        example("own_patents", "patents.jsonl", "citations.jsonl", "out", "--benchmark", "dapfam", "--set", "min_citation=2")
+    assert "recipe dapfam has no setting 'min_citation'" in capsys.readouterr().err

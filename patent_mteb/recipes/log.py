@@ -24,7 +24,7 @@ class Step:
 class BuildLog:
     """What a recipe did, step by step, and the files it wrote (relative to the root, sorted).
 
-    ``deviations`` says in sentences where the tables differ from the paper's rules; they end in the description of the tasks.
+    ``deviations`` says in phrases where the tables differ from the paper's rules; they end in the description of the tasks.
 
     Example:
         >>> from patent_mteb.recipes.log import BuildLog
@@ -44,7 +44,7 @@ class BuildLog:
         self.steps.append(Step(name, rows_in, rows_out, note))
         logger.info("%s: %s: %d -> %d%s", self.benchmark, name, rows_in, rows_out, f" ({note})" if note else "")
 
-    def deviate(self, sentence: str) -> None:
+    def deviate(self, phrase: str) -> None:
         """Record where the tables leave the paper's rules, and log it."""
-        self.deviations.append(sentence)
-        logger.info("%s: differs from the paper: %s", self.benchmark, sentence)
+        self.deviations.append(phrase)
+        logger.info("%s: differs from the paper: %s", self.benchmark, phrase)

@@ -108,25 +108,25 @@ def waived(needs: Sequence[Need], require: Sequence[str]) -> tuple[str, ...]:
 
 
 def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
-    """Where settings leave the defaults, which are the paper's, in sentences.
+    """Where settings leave the defaults, which are the paper's, in phrases.
 
     Example:
         >>> from patent_mteb.recipes import dapfam
         >>> from patent_mteb.recipes.needs import deviations
         >>> deviations(dapfam.Params(min_citations=4, require=("title", "abstract", "filing_date")), dapfam.NEEDS)
-        ['min_citations is 4 instead of 100.', 'Not required, unlike in the paper: claims, description.']
+        ['min_citations is 4 instead of 100', 'not required: claims, description']
     """
     sentences = []
     for setting in settings_of(type(params)):
         value = written(getattr(params, setting.name))
         if setting.name != "require":
             if value != setting.default:
-                sentences.append(f"{setting.name} is {value or 'empty'} instead of {setting.default or 'empty'}.")
+                sentences.append(f"{setting.name} is {value or 'empty'} instead of {setting.default or 'empty'}")
             continue
         if less := waived(needs, params.require):
-            sentences.append(f"Not required, unlike in the paper: {', '.join(less)}.")
+            sentences.append(f"not required: {', '.join(less)}")
         if more := [field for field in params.require if field not in required(needs)]:
-            sentences.append(f"Required, unlike in the paper: {', '.join(more)}.")
+            sentences.append(f"required: {', '.join(more)}")
     return sentences
 
 
@@ -228,7 +228,7 @@ def note_ungraded(log: BuildLog, ungraded: int, used: int) -> None:
         >>> log = BuildLog("mine")
         >>> note_ungraded(log, 3, 8)
         >>> log.deviations
-        ["3 of 8 citations have no category: they are relevant in one grade, 'cited'."]
+        ["3 of 8 citations have no category: they are relevant in one grade, 'cited'"]
     """
     if ungraded:
-        log.deviate(f"{ungraded} of {used} citations have no category: they are relevant in one grade, 'cited'.")
+        log.deviate(f"{ungraded} of {used} citations have no category: they are relevant in one grade, 'cited'")

@@ -88,12 +88,13 @@ def settings_of(params: type) -> list[Setting]:
     ]
 
 
-def read_params(params: type, assignments: Sequence[str], recipe: str) -> Any:
+def read_params(params: type, assignments: Sequence[str], recipe: str, others: Sequence[str] = ()) -> Any:
     """An instance of a ``Params`` dataclass with some of its settings changed.
 
     Args:
         assignments: ``NAME=VALUE`` each; of several values for one name the last one counts.
         recipe: its name, for the messages.
+        others: names that may be given beside these, for the messages too.
 
     Raises:
         DataError: an unknown setting (lists the known ones), or a value that is none (names type and default).
@@ -112,7 +113,7 @@ def read_params(params: type, assignments: Sequence[str], recipe: str) -> Any:
         name, equals, text = assignment.partition("=")
         setting = settings.get(name.strip())
         if setting is None:
-            raise DataError(f"recipe {recipe} has no setting '{name}'", remedy=f"choose among {', '.join(settings)}")
+            raise DataError(f"recipe {recipe} has no setting '{name}'", remedy=f"choose among {', '.join([*settings, *others])}")
         expected = f"expected: {setting.type}"
         default = f"the default is {setting.name}={setting.default}"
         if not equals:

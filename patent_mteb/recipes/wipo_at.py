@@ -33,6 +33,7 @@ import pyarrow as pa
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet, write_text
 from patent_mteb.patents import views
+from patent_mteb.patents.families import leaking_twins
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.beir import write_beir
@@ -158,6 +159,11 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
 
     split = _split(documents, params)
     log.step("0.7 split", len({patent.family_id for patent in master}), len(split), "families, disjoint")
+
+    leaks = leaking_twins(documents, {patent.publication_number: split[patent.family_id] for patent in documents})
+    if leaks:
+        note = "whose title and abstract stand in train under another family: their labels can be looked up (twins=merge, twins=drop)"
+        log.step("0.7b twins over splits", len(documents), sum(leaks.values()), note)
 
     qrels = _qrels(documents, graph)
     sets = label_sets(documents, params.fine_documents, log)

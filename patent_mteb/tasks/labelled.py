@@ -35,6 +35,7 @@ def _fields(path: Path, revision: str) -> tuple[tuple[str, ...], dict[str, dict[
     """The fields of the table, among which those of DWPI may be missing, and its rows."""
     there = files.parquet_schema(path).names
     names = tuple(name for name in _FIELDS if name in there or name in PUBLIC_FIELDS)
+    say(path, {f"of {len(_FIELDS)} fields are missing, those of DWPI": len(_FIELDS) - len(names)})
     return names, files.table_rows(files.read_keyed(path, dict.fromkeys(names, pa.string())))
 
 
@@ -96,7 +97,6 @@ def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> L
         path,
         {
             f"of {len(rows)} documents have no text in {', '.join(wanted)}": empty,
-            f"of {len(fields)} fields are not in fields.parquet: no text of DWPI": len(fields) - len(wanted),
             f"of {len(rows)} documents have no family_id: their families may stand in two splits": without,
         },
     )

@@ -21,7 +21,7 @@ from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from numpy.typing import NDArray
 
 from patent_mteb.data.sources import Source
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.section_tags import reads_section_tags, reads_section_tags_in_paper
@@ -180,7 +180,7 @@ class PatentMapRetrieval(PatentRetrieval):
             )
         if not queries:
             path = self.source.path(f"{PERF}/content/queries.json")
-            raise DataError(f"no query has the section {self.query_section}", path=path, remedy="add the texts, or leave out the task")
+            raise NotThereError(f"no query has the section {self.query_section}", path=path, remedy="add the texts, or leave out the task")
         qrels = {query: dict.fromkeys(found.gains[query], 1) for query in queries}
         parts = slices.by_judgement(qrels, found.degree)
         several = len(self.document_sections) > 1

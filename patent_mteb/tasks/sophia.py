@@ -279,7 +279,7 @@ class SophiaRetrieval(PatentRetrieval):
             )
         queries = Texts.collected((query, text) for query in judged if (text := texts.get(query, "").strip()))
         if not queries:
-            raise DataError(
+            raise NotThereError(
                 f"no query has the representation {name}",
                 path=path / "queries.parquet",
                 remedy=f"fill the column '{name}' (summaries: patent_mteb.patents.summaries), or leave out the task {self.metadata.name}",

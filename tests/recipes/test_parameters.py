@@ -13,9 +13,10 @@ import pytest
 
 from patent_mteb import recipes, sample
 from patent_mteb.errors import DataError
+from patent_mteb.patents.records import Patent
 from patent_mteb.recipes.parameters import Bounds, Setting, read_params, settings_of, written
 
-EVERY = [(recipe, setting) for recipe in recipes.RECIPES for setting in recipes.settings(recipe)]
+EVERY = [(recipe, setting) for recipe in recipes.RECIPES for setting in settings_of(recipes.find(recipe).Params)]
 
 
 def hints_of(recipe):
@@ -218,8 +219,8 @@ def test_a_recipe_of_ones_own_is_run_by_its_dotted_name(tmp_path, monkeypatch):
     module.SAMPLE = None
     module.build = lambda patents, citations, root, params=None: recipes.BuildLog(f"{len(patents)} {params}")
     monkeypatch.setitem(sys.modules, "my_recipe", module)
-    assert recipes.settings("my_recipe") == []
-    assert recipes.run("my_recipe", [1, 2], [], tmp_path).benchmark == "2 None"
+    assert [one.name for one in recipes.settings("my_recipe")] == ["match", "families", "twins"]
+    assert recipes.run("my_recipe", [Patent("US1A", "F1"), Patent("US2A", "F2")], [], tmp_path).benchmark == "2 None"
     with pytest.raises(DataError, match="has no settings"):
         recipes.run("my_recipe", [], [], tmp_path, ["seed=1"])
     module.Params = Params

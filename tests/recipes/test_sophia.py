@@ -5,12 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 
+import mteb
 import pyarrow.parquet as pq
 import pytest
 from small_world import OFFICES, patent, world
 
 from patent_mteb import files
-from patent_mteb.errors import DataError
+from patent_mteb.data import sources
+from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.records import Citation, Description, MachineSummaries, Patent
@@ -262,7 +264,7 @@ def test_no_query(tmp_path):
         build(early, citations, tmp_path)
 
 
-def test_what_is_missing_can_be_waived(tmp_path):
+def test_what_is_missing_can_be_waived(tmp_path, monkeypatch):
     """Review §2: no claims, no description, no date and no letter; the links of the whole set are all found, in one grade."""
     patents, citations = world()
     none = {"claims": (), "description": Description(), "publication_date": None}
@@ -273,12 +275,16 @@ def test_what_is_missing_can_be_waived(tmp_path):
     log = build(bare, plain, tmp_path / "bare", Params(require=("title", "abstract", "ipc")))
     build(patents, citations, tmp_path / "whole")
     assert log.deviations == [
-        "Not required, unlike in the paper: claims, description, publication_date, category.",
-        f"{len(citations)} of {len(citations)} citations have no category: they are relevant in one grade, 'cited'.",
+        "not required: claims, description, publication_date, category",
+        f"{len(citations)} of {len(citations)} citations have no category: they are relevant in one grade, 'cited'",
     ]
     one, other = (beir.read_beir(tmp_path / name / "Sophia") for name in ("bare", "whole"))
     assert {query: one.qrels[query] for query in other.qrels} == other.qrels and other.qrels
     edges = rows(tmp_path / "bare" / "Sophia" / "citations.parquet")
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "bare"))
+    with pytest.raises(NotThereError, match="no query has the representation Clms"):
+        mteb.get_task("SophiaClmsRetrieval").load_tables()
+    assert mteb.get_task("SophiaAbRetrieval").load_tables().qrels == one.qrels
     assert {edge["category"] for edge in edges} == {""} and {edge["direction"] for edge in edges} == {"cited", "citing"}
 
 

@@ -14,11 +14,13 @@ from worlds import publication
 
 from patent_mteb import sample
 from patent_mteb.data import sources
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.files import read_keyed, table_rows
 from patent_mteb.patents.records import Citation, ExpertSummary, Label
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import read_beir
+from patent_mteb.tasks.labelled import labelled_texts
+from patent_mteb.tasks.wipo_at import DATA
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +212,11 @@ def test_labels_without_citations(tmp_path, monkeypatch):
     assert step_of(log, "0.8b labels GreenEnergyTopic2").note.startswith(counts)
     assert 0 < sum(row["split"] == "train" for row in rows) < len(rows)
     assert wipo_at.check(tmp_path / "WIPO-AT") == {}
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+    texts = labelled_texts(sources.resolve(DATA), "GreenEnergy", (*wipo_at.DWPI_FIELDS, "title")).texts
+    assert sorted(text for part in texts.values() for text in part) == sorted(f"Title {one.publication_number}" for one in patents)
+    with pytest.raises(NotThereError):
+        labelled_texts(sources.resolve(DATA), "GreenEnergy", wipo_at.DWPI_FIELDS)
     small = wipo_at.build(patents, [], tmp_path / "small")
     assert step_of(small, "0.8b labels GreenEnergyTopic1").note == "no set: fewer than 50 documents: fine_documents=30 takes it"
 

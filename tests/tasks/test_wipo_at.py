@@ -1,6 +1,7 @@
 """WIPO-AT tasks: hand-worked scores of a ten-publication world, and stable identities."""
 
 import json
+from dataclasses import replace
 
 import mteb
 import numpy as np
@@ -10,6 +11,7 @@ from worlds import TEN_CITATIONS, TEN_PATENTS, FixedSearch, scores_of
 
 from patent_mteb.data import sources
 from patent_mteb.errors import DataError
+from patent_mteb.patents.records import Citation
 from patent_mteb.recipes import wipo_at as recipe
 from patent_mteb.tasks import wipo_at
 
@@ -133,3 +135,15 @@ def test_text_variants(suffix, has_expert, has_public):
 def test_an_empty_split_is_refused(local):
     with pytest.raises(DataError, match=r"split '\w+' is empty"):
         mteb.get_task("WIPOATEmergingVisionClassification").load_data()
+
+
+def test_a_domain_that_the_judged_pairs_lack_is_told_apart_from_one_that_nobody_has(tmp_path, monkeypatch):
+    """Review §3: "no document has a coarse label or an IPC code" was said where nearly all had one."""
+    pair = {"CN3A", "RU6A"}
+    patents = [replace(one, labels=(), ipc=() if one.publication_number in pair else one.ipc) for one in TEN_PATENTS]
+    recipe.build(patents, [Citation("CN3A", "RU6A")], tmp_path)
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+    task = mteb.get_task("PatentCitationRetrieval")
+    assert task.load_tables().unformed["in, out"] == (
+        "no judged pair has a coarse label or an IPC code on both sides in metadata.parquet (7 of 9 rows have one)"
+    )

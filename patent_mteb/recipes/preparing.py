@@ -1,0 +1,69 @@
+"""What is done to records before any recipe reads them: families by a definition, twins, citations matched to records.
+
+Its settings (:class:`Common`) are settings of every recipe. What each step leaves is a step of the log, so that "52645 -> 291" says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.families import DEFINITIONS, TWINS, twin_groups, with_families, with_twins
+from patent_mteb.patents.matching import STEPS, MatchReport, match
+from patent_mteb.recipes.log import BuildLog
+
+__all__ = ["Common", "prepared"]
+
+
+@dataclass(frozen=True)
+class Common:
+    """Settings of every recipe.
+
+    Attributes:
+        match: how a cited number finds its record: by number, also without kind code, also through members of its patent family.
+        families: what a patent family is: as given, the publications of one application, the simple or the extended family.
+        twins: what becomes of publications of different families with one title and abstract: they stay, become one family, or all but
+            the earliest are left out.
+    """
+
+    match: Literal["number", "kind", "family"] = "number"
+    families: Literal["given", "application", "simple", "extended"] = "given"
+    twins: Literal["keep", "merge", "drop"] = "keep"
+
+
+def prepared(collection: Collection, common: Common, log: BuildLog) -> tuple[Collection, MatchReport]:
+    """The collection as a recipe reads it, both ends of each citation numbers of its records; every step is logged.
+
+    Example:
+        >>> from patent_mteb.patents.collection import Collection
+        >>> from patent_mteb.patents.records import Citation, Patent
+        >>> from patent_mteb.recipes.log import BuildLog
+        >>> from patent_mteb.recipes.preparing import Common, prepared
+        >>> log = BuildLog("mine")
+        >>> records = Collection([Patent("EP1000000A1", "F1"), Patent("US8930553B2", "F2")], [Citation("EP 1 000 000 A1", "US-8930553")])
+        >>> found, report = prepared(records, Common(match="kind"), log)
+        >>> found.citations[0].cited, log.steps[-1].name, log.deviations
+        ('US8930553B2', 'citations matched by kind', ['citations find also another publication of the same application: ...'])
+    """
+    n_families = len({patent.family_id for patent in collection.patents})
+    if common.families != collection.family_definition:
+        collection = with_families(collection, common.families)
+        log.deviate(f"patent families are {DEFINITIONS[common.families]}")
+    log.step(f"families: {common.families}", n_families, len({one.family_id for one in collection.patents}), DEFINITIONS[common.families])
+
+    alike = sum(map(len, twin_groups(collection.patents)))
+    before = len(collection.patents)
+    collection = with_twins(collection, common.twins)
+    note = f"{alike} publications share title and abstract with one of another family and {TWINS[common.twins]}"
+    log.step(f"twins: {common.twins}", before, len(collection.patents), note if alike else "")
+    if common.twins != "keep":
+        log.deviate(note)
+
+    citations, report = match(collection.citations, collection, common.match)
+    found = f"{report}; {', '.join(report.examples)} have no record" if report.examples else str(report)
+    found = found if report.citations else "there are no citations"
+    log.step(f"citations matched by {common.match}", report.citations, report.links, found)
+    if common.match != "number":
+        log.deviate(f"citations find {STEPS[common.match]}: {report.links} links of {report.citations} citations")
+    return Collection(collection.patents, citations, collection.relations, collection.families, collection.family_definition), report

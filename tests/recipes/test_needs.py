@@ -1,0 +1,102 @@
+"""What each recipe needs: the table is that of the settings, of the docs and of what a recipe does; filters against a naive count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from needs_table import PAGE, with_table
+
+from patent_mteb import recipes, sample
+from patent_mteb.errors import DataError
+from patent_mteb.patents.records import Description
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.needs import CITATION_FIELDS, FIELDS, Filter, Funnel, deviations, required
+
+BLANK = {
+    "title": {"title": ""},
+    "abstract": {"abstract": ""},
+    "claims": {"claims": ()},
+    "description": {"description": Description()},
+    "ipc": {"ipc": ()},
+    "filing_date": {"application_date": None, "priority_date": None},
+    "publication_date": {"publication_date": None},
+    "date": {"application_date": None, "priority_date": None, "publication_date": None},
+}
+FREE = {"patentmap": ["query_offices=", "ipc_offices=XX"], "dapfam": ["min_citations=1"], "patenteb": ["min_class_families=1"]}
+DROPPING = [
+    (recipe, need) for recipe in recipes.RECIPES for need in recipes.needs(recipe) if need.drops and need.field not in CITATION_FIELDS
+]
+
+
+@pytest.fixture(scope="module")
+def some():
+    patents, citations = sample.generate()
+    patents = patents[:200]
+    numbers = {one.publication_number for one in patents}
+    return patents, [one for one in citations if {one.citing, one.cited} <= numbers]
+
+
+@pytest.mark.parametrize("recipe", recipes.RECIPES)
+def test_the_needs_are_those_of_the_settings(recipe):
+    needs = recipes.needs(recipe)
+    fields = [need.field for need in needs]
+    assert len(set(fields)) == len(fields) and set(fields) <= {*FIELDS, *CITATION_FIELDS}
+    assert recipes.find(recipe).Params().require == required(needs)
+    assert deviations(recipes.find(recipe).Params(), needs) == []
+
+
+def test_the_table_in_the_docs_is_that_of_the_recipes():
+    page = PAGE.read_text("utf-8")
+    assert page == with_table(page), "write it anew: python tests/needs_table.py"
+
+
+@pytest.mark.parametrize(("recipe", "need"), DROPPING, ids=[f"{recipe}-{need.field}" for recipe, need in DROPPING])
+def test_a_field_that_no_record_has_is_named(recipe, need, some, tmp_path):
+    patents, citations = some
+    bare = [replace(one, **BLANK[need.field]) for one in patents]
+    with pytest.raises(DataError) as caught:
+        recipes.run(recipe, bare, citations, tmp_path, FREE.get(recipe, []))
+    if need.field == "date":  # what has none is in no year
+        assert "filed in the years 2021 to 2022: 200 -> 0" in caught.value.problem
+    else:
+        assert f"0 have {need.field}" in caught.value.problem and f"with {need.field}: " in caught.value.problem
+        assert f"add {need.field}" in caught.value.remedy and ("--set require=" in caught.value.remedy) == (not need.fixed)
+
+
+def test_filters_are_counted_one_after_the_other_and_the_last_is_explained():
+    log = BuildLog("mine")
+    items = {str(number): number for number in range(60)}
+    even, third = (Filter(f"divisible by {by}", lambda number, by=by: number % by == 0, f"add some {by}") for by in (2, 3))
+    funnel = Funnel(log, "numbers", prefix="one: ")
+    left = funnel(items, [even, third])
+    assert list(left.values()) == list(range(0, 60, 6))
+    steps = [(step.name, step.rows_in, step.rows_out) for step in log.steps]
+    assert steps == [("one: divisible by 2", 60, 30), ("one: divisible by 3", 30, 10)]
+    with pytest.raises(DataError) as caught:
+        funnel(left, [Filter("above 60", lambda number: number > 60, "add greater ones")])
+    assert caught.value.problem == (
+        "mine: 0 of 10 numbers left are above 60 (in order: divisible by 2: 60 -> 30; divisible by 3: 30 -> 10; above 60: 10 -> 0)"
+    )
+    assert caught.value.remedy == "add greater ones"
+    with pytest.raises(DataError, match="mine: there are no numbers"):
+        funnel({}, [even])
+
+
+def test_fields_that_nobody_has_are_all_named_with_what_is_left_to_require():
+    has = [Filter(f"with {name}", lambda item, name=name: name in item, field=name) for name in ("title", "claims", "date", "ipc")]
+    with pytest.raises(DataError) as caught:
+        Funnel(BuildLog("mine"), "families", ("title", "claims", "date"))({"a": {"title", "ipc"}, "b": {"title"}}, has)
+    assert "0 of 2 families have all that is required: 2 have title, 0 have claims, 0 have date, 1 have ipc" in caught.value.problem
+    assert caught.value.remedy == "add claims and date, or waive what is missing with --set require=title"
+
+
+def test_dapfam_names_the_most_citations_and_draws_queries(some, tmp_path):
+    """Review §2: "no family has 0 citations within the 2176 families. Remedy: lower min_citations"."""
+    patents, citations = some
+    message = r"with at least 100 citations: \d+ -> 0\).*lower min_citations \(the most that a family has is \d+\)"
+    with pytest.raises(DataError, match=message):
+        recipes.run("dapfam", patents, citations, tmp_path)
+    log = recipes.run("dapfam", patents, citations, tmp_path, ["min_citations=1", "queries=20"])
+    (step,) = [step for step in log.steps if step.name == "queries, stratified by year and IPC section"]
+    assert step.rows_in > step.rows_out == 20 and "min_citations is 1 instead of 100" in log.deviations
