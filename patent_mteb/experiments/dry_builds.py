@@ -150,11 +150,11 @@ def plans(patents: Sequence[Patent], links: Sequence[Citation]) -> list[Plan]:
         links: citations between the patents (:func:`patent_mteb.patents.matching.match`).
 
     Example:
-        >>> from patent_mteb import sample
         >>> from patent_mteb.experiments.dry_builds import plans
-        >>> patents, citations = sample.generate()
-        >>> [(plan.recipe, plan.possible) for plan in plans(patents[:200], citations)][0]
-        ('wipo_at', True)
+        >>> from patent_mteb.patents.records import Citation, Patent
+        >>> patents = [Patent("US1B2", "F1", "Pump", "A pump."), Patent("US2B2", "F2", "Valve", "A valve.")]
+        >>> [plan.recipe for plan in plans(patents, [Citation("US1B2", "US2B2")]) if plan.possible]
+        ['wipo_at', 'sophia', 'patentmap']
     """
     share = {name: sum(map(has, patents)) / max(len(patents), 1) for name, has in FIELDS.items()}
     share |= {"citations": float(bool(links)), "category": sum(bool(link.category) for link in links) / max(len(links), 1)}

@@ -65,9 +65,8 @@ def _united_states(parts: Sequence[str], kind: str) -> str:
         number = _running(parts[1:], 8)
         return parts[0] + number if number else ""
     pre_grant = _year_and_number(parts, 2001, 6) if len(parts[-1]) in (7, 10, 11) else ""
-    if pre_grant or kind in ("A1", "A2", "A9"):
-        return pre_grant
-    return _running(parts, 8)
+    without_year = kind in ("A1", "A2", "A9") and re.match(r"0\d{6}", "".join(parts))
+    return pre_grant or ("" if without_year else _running(parts, 8))
 
 
 def _european(parts: Sequence[str], kind: str) -> str:
