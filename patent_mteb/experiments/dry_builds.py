@@ -15,6 +15,7 @@ from io import StringIO
 from pathlib import Path
 
 from patent_mteb import recipes
+from patent_mteb.data.roots import Root
 from patent_mteb.data.sources import Source, plain_name
 from patent_mteb.errors import DataError
 from patent_mteb.identity import content_hash
@@ -225,12 +226,15 @@ def _dry_build(
 
 
 def _tasks_in(root: Path, recipe: str) -> Iterator[PatentTask]:
+    """The tasks of the tables that were built; those of label sets by what their files are called."""
     benchmark = _benchmark(recipe)
-    for data in benchmark.data_sets:
-        folder = root / data.key
-        if folder.is_dir():
-            source = Source(data, "local", f"local-{content_hash(folder)}", folder)
-            yield from (kind(source=source) for kind in benchmark.task_classes if kind.data == data)
+    for data in (data for data in benchmark.data_sets if (root / data.key).is_dir()):
+        source = Source(data, "local", f"local-{content_hash(root / data.key)}", root / data.key)
+        kinds = [kind for kind in benchmark.task_classes if kind.data == data]
+        if benchmark.names_in is not None:
+            names = benchmark.names_in(Root(root).files(data.key))
+            kinds = [kind for name in names if (kind := benchmark.task_named(name))]
+        yield from (kind(source=source) for kind in kinds)
 
 
 def _size(task: PatentTask, texts: set[int]) -> TaskSize | None:
