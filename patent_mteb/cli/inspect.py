@@ -103,9 +103,9 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
     for plan in found.plans:
         common.say()
         if not plan.possible:
-            _say_wrapped(f"{plan.benchmark} cannot be built: ", plan.problem)
+            _say_wrapped(f"{plan.benchmark} cannot be built: ", plan.problem.removeprefix(f"{plan.benchmark}: "))
         else:
-            few = f" ({plan.queries} queries of the headline task are few)" if plan.queries < 50 else ""
+            few = f" ({plan.queries:,} queries or rows of its headline task are few)" if plan.few else ""
             common.say(f"{plan.benchmark}{few}:")
             matched = [] if found.step == "number" else [f"match={found.step}"]
             matched += [] if found.family_definition == "given" else [f"families={found.family_definition}"]

@@ -91,8 +91,13 @@ class Plan:
 
     @property
     def queries(self) -> int:
-        """Queries of the headline task, or of the first attempt's."""
+        """Queries of the headline task with :attr:`settings`, or rows of the first task where there is none."""
         return max((attempt.queries for attempt in self.attempts if attempt.settings == self.settings), default=0)
+
+    @property
+    def few(self) -> bool:
+        """Whether a score of so few queries says little."""
+        return self.queries < ENOUGH
 
 
 def connected_part(patents: Sequence[Patent], links: Sequence[Citation], most: int) -> list[Patent]:

@@ -93,7 +93,7 @@ class Inspection:
         """The same as plain values; what is computed of a plan or a task is there too."""
         document = asdict(self)
         for written, plan in zip(document["plans"], self.plans, strict=True):
-            written |= {"possible": plan.possible, "queries": plan.queries}
+            written |= {"possible": plan.possible, "queries": plan.queries, "few": plan.few}
             written["tasks"] = [{**asdict(task), "queries": task.queries} for task in plan.tasks]
         return document
 

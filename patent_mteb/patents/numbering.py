@@ -98,6 +98,10 @@ _ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R"
 """Imperial era -> the year before its first, its length."""
 
 
+_UNEXAMINED = frozenset({*range(1, 12), *range(46, 65)})
+"""Imperial years of two digits in which Japan published unexamined applications: Heisei 1 to 11, Showa 46 to 64."""
+
+
 def _japanese(year: int, number: str) -> str:
     """Before 2000 the imperial year and the bare number (``H09508542``, ``H054529``), after it four digits and six."""
     number = number.lstrip("0")
@@ -141,7 +145,7 @@ def _japanese_year(parts: Sequence[str], kind: str) -> tuple[int, str]:
         return _unsaid_era(digits[:2]), digits[2:]
     if len(digits) == 7 and kind.startswith("A"):
         short = [(_unsaid_era(digits[0]), digits[1:])] if digits[0] != "0" and int(digits[1:]) < 600_000 else []
-        long = [(_unsaid_era(digits[:2]), digits[2:])] if _unsaid_era(digits[:2]) >= 1971 else []
+        long = [(_unsaid_era(digits[:2]), digits[2:])] if int(digits[:2]) in _UNEXAMINED else []
         return (short + long)[0] if len(short + long) == 1 else (0, "")
     return 0, ""
 
@@ -233,12 +237,14 @@ def _full_year(year: str) -> str:
 
 
 def _two_digit_year(width: int) -> Reading:
-    """Two digits of the year and so many of the number: ``99203729``; with four, as EPODOC has them, ``19990203729``."""
+    """Two digits of the year and so many of the number: ``99203729``; EPODOC has four and seven, ``19990203729``, others four and five."""
 
     def read(parts: Sequence[str], kind: str) -> str:
         digits = _digits(parts)
         if len(digits) == 11 and digits[:2] in ("19", "20"):
             digits = digits[2:4] + digits[4:].lstrip("0").zfill(width)
+        if len(digits) == 9 and width == 5 and digits[:2] in ("19", "20"):
+            digits = digits[2:]
         return digits if len(digits) == 2 + width else ""
 
     return read
@@ -254,7 +260,7 @@ def _german_application(parts: Sequence[str], kind: str) -> str:
 
 def _japanese_application(parts: Sequence[str], kind: str) -> str:
     """Four digits of the year and six of the number at all times: ``1998123456``."""
-    year, number = _japanese_year(parts, "") if len(parts) > 1 or len(_digits(parts)) >= 10 else (0, "")
+    year, number = (0, "") if len(parts) == 1 and len(parts[0]) in (8, 9) else _japanese_year(parts, "A")
     number = number.lstrip("0")
     return f"{year}{number:0>6}" if number and len(number) <= 6 and 1868 <= year <= _LAST_YEAR else ""
 

@@ -43,7 +43,7 @@ class Number:
 _MARKS = re.compile(r"[()\[\]*_\u2010-\u2015\u2212]")
 _KIND = re.compile(r"[A-Z][0-9]?")
 _KIND_BEHIND = re.compile(r"(?<=[0-9])[\s\-./]*([A-Z][0-9]?)$")
-_KIND_BEFORE = re.compile(r"[\s\-]*([ABCUY][0-9]?)[\s\-]+(?=[0-9PHS])")
+_KIND_BEFORE = re.compile(r"[\s\-]*([ABCEUY][0-9]?)[\s\-]+(?=[0-9DHPRS])")
 _SERIAL = re.compile(r"[A-Z0-9\s\-.,/']+")
 _PARTS = re.compile(r"[A-Z]+|[0-9]+")
 _CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X](?=\s*[A-Z]?[0-9]?$)")
