@@ -197,12 +197,13 @@ def _benchmark(recipe: str) -> PatentBenchmark:
 
 def _ladder(recipe: str, share: Mapping[str, float]) -> list[tuple[str, ...]]:
     """Settings to try, from the paper's on: waive texts that most records lack, then what suits the small sample, then the least counts."""
-    known = {setting.name: setting.default for setting in recipes.settings(recipe)}
+    small_set = recipes.find(recipe).SAMPLE
+    known = {setting.name: setting.default for setting in recipes.settings(recipe) if hasattr(small_set, setting.name)}
     waived: dict[str, str] = {}
     if texts := [name for name in known.get("require", "").split(",") if name]:
         kept = [name for name in texts if share.get(name, 1.0) >= _COMMON]
         waived = {"require": ",".join(kept)} if kept != texts else {}
-    sample = {name: getattr(recipes.find(recipe).SAMPLE, name) for name in known if name != "require"}
+    sample = {name: getattr(small_set, name) for name in known if name != "require"}
     small = {name: written(value) for name, value in sample.items() if written(value) != known[name] and not _caps(name, value)}
     least = {name: "1" for name in known if name.startswith("min_") and int(known[name]) > 1 and not name.endswith("year")}
     steps: tuple[dict[str, str], ...] = ({}, waived, small | waived, small | least | waived)

@@ -11,7 +11,7 @@ from patent_mteb.experiments.dry_builds import Plan, connected_part, plans
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import twin_groups
-from patent_mteb.patents.matching import STEPS, MatchReport, match
+from patent_mteb.patents.matching import STEPS, MatchReport, match, match_by_all
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.needs import FIELDS
@@ -181,7 +181,7 @@ def summary(collection: Collection) -> Inspection:
         (Has(what='title', publications=1, families=1), 0, 1, 'kind')
     """
     patents = collection.patents
-    matched = {step: match(collection.citations, collection, step) for step in STEPS}
+    matched = match_by_all(collection.citations, collection)
     step = best_step({name: report for name, (_, report) in matched.items()})
     records = {patent.publication_number for patent in patents}
     spoken = Counter(patent.languages.abstract or patent.languages.title for patent in patents)
