@@ -18,7 +18,7 @@ from patent_mteb.patents.families import application_groups, publication_names
 from patent_mteb.patents.numbers import Number, read_number
 from patent_mteb.patents.records import Citation, Patent
 
-__all__ = ["STEPS", "MatchReport", "match"]
+__all__ = ["STEPS", "MatchReport", "match", "match_by_all"]
 
 STEPS = {
     "number": "the same publication, however its number is written",
@@ -180,7 +180,23 @@ def match(citations: Iterable[Citation], collection: Collection, by: str = "numb
     """
     if by not in STEPS:
         raise DataError(f"numbers cannot be matched by '{by}'", remedy=f"choose among {', '.join(STEPS)}")
+    return _match(citations, _Finder(collection), by)
+
+
+def match_by_all(citations: Sequence[Citation], collection: Collection) -> dict[str, tuple[list[Citation], MatchReport]]:
+    """What :func:`match` gives by each of :data:`STEPS`.
+
+    Example:
+        >>> from patent_mteb.patents.collection import Collection
+        >>> from patent_mteb.patents.matching import match_by_all
+        >>> list(match_by_all([], Collection([])))
+        ['number', 'kind', 'family']
+    """
     finder = _Finder(collection)
+    return {step: _match(citations, finder, step) for step in STEPS}
+
+
+def _match(citations: Iterable[Citation], finder: _Finder, by: str) -> tuple[list[Citation], MatchReport]:
     needs = [0] * (_NOWHERE + 1)
     unknown_citing = unknown_cited = own = matched = 0
     examples: dict[str, None] = {}

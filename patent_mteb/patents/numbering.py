@@ -65,9 +65,8 @@ def _united_states(parts: Sequence[str], kind: str) -> str:
         number = _running(parts[1:], 8)
         return parts[0] + number if number else ""
     pre_grant = _year_and_number(parts, 2001, 6) if len(parts[-1]) in (7, 10, 11) else ""
-    if pre_grant or kind in ("A1", "A2", "A9"):
-        return pre_grant
-    return _running(parts, 8)
+    without_year = kind in ("A1", "A2", "A9") and re.match(r"0\d{6}", "".join(parts))
+    return pre_grant or ("" if without_year else _running(parts, 8))
 
 
 def _european(parts: Sequence[str], kind: str) -> str:
@@ -97,6 +96,10 @@ def _century(year: str) -> str:
 
 _ERAS = {"M": (1867, 45), "T": (1911, 15), "S": (1925, 64), "H": (1988, 31), "R": (2018, 81)}
 """Imperial era -> the year before its first, its length."""
+
+
+_UNEXAMINED = frozenset({*range(1, 12), *range(46, 65)})
+"""Imperial years of two digits in which Japan published unexamined applications: Heisei 1 to 11, Showa 46 to 64."""
 
 
 def _japanese(year: int, number: str) -> str:
@@ -142,7 +145,7 @@ def _japanese_year(parts: Sequence[str], kind: str) -> tuple[int, str]:
         return _unsaid_era(digits[:2]), digits[2:]
     if len(digits) == 7 and kind.startswith("A"):
         short = [(_unsaid_era(digits[0]), digits[1:])] if digits[0] != "0" and int(digits[1:]) < 600_000 else []
-        long = [(_unsaid_era(digits[:2]), digits[2:])] if _unsaid_era(digits[:2]) >= 1971 else []
+        long = [(_unsaid_era(digits[:2]), digits[2:])] if int(digits[:2]) in _UNEXAMINED else []
         return (short + long)[0] if len(short + long) == 1 else (0, "")
     return 0, ""
 
@@ -234,12 +237,14 @@ def _full_year(year: str) -> str:
 
 
 def _two_digit_year(width: int) -> Reading:
-    """Two digits of the year and so many of the number: ``99203729``; with four, as EPODOC has them, ``19990203729``."""
+    """Two digits of the year and so many of the number: ``99203729``; EPODOC has four and seven, ``19990203729``, others four and five."""
 
     def read(parts: Sequence[str], kind: str) -> str:
         digits = _digits(parts)
         if len(digits) == 11 and digits[:2] in ("19", "20"):
             digits = digits[2:4] + digits[4:].lstrip("0").zfill(width)
+        if len(digits) == 9 and width == 5 and digits[:2] in ("19", "20"):
+            digits = digits[2:]
         return digits if len(digits) == 2 + width else ""
 
     return read
@@ -255,7 +260,7 @@ def _german_application(parts: Sequence[str], kind: str) -> str:
 
 def _japanese_application(parts: Sequence[str], kind: str) -> str:
     """Four digits of the year and six of the number at all times: ``1998123456``."""
-    year, number = _japanese_year(parts, "") if len(parts) > 1 or len(_digits(parts)) >= 10 else (0, "")
+    year, number = (0, "") if len(parts) == 1 and len(parts[0]) in (8, 9) else _japanese_year(parts, "A")
     number = number.lstrip("0")
     return f"{year}{number:0>6}" if number and len(number) <= 6 and 1868 <= year <= _LAST_YEAR else ""
 

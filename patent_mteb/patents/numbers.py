@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 from patent_mteb.patents.numbering import APPLICATIONS, CHECK_DIGITS, OFFICES, OWN_LETTERS, PUBLICATIONS, Reading, international
 
@@ -40,10 +41,13 @@ class Number:
         return self.office + self.serial
 
 
+_REMEMBERED = 1 << 18
+"""Numbers that are not read again: records, citations and relations name the same ones."""
+
 _MARKS = re.compile(r"[()\[\]*_\u2010-\u2015\u2212]")
 _KIND = re.compile(r"[A-Z][0-9]?")
 _KIND_BEHIND = re.compile(r"(?<=[0-9])[\s\-./]*([A-Z][0-9]?)$")
-_KIND_BEFORE = re.compile(r"[\s\-]*([ABCUY][0-9]?)[\s\-]+(?=[0-9PHS])")
+_KIND_BEFORE = re.compile(r"[\s\-]*([ABCEUY][0-9]?)[\s\-]+(?=[0-9DHPRS])")
 _SERIAL = re.compile(r"[A-Z0-9\s\-.,/']+")
 _PARTS = re.compile(r"[A-Z]+|[0-9]+")
 _CHECK_DIGIT = re.compile(r"(?<=[0-9])\.[0-9X](?=\s*[A-Z]?[0-9]?$)")
@@ -71,7 +75,7 @@ def read_number(text: str, office: str = "", kind: str = "") -> Number | None:
         >>> print(read_number("08930553"))
         None
     """
-    return _read(text, office, kind, PUBLICATIONS)
+    return _publication(text, office, kind)
 
 
 def read_application(text: str, office: str = "", kind: str = "") -> Number | None:
@@ -84,6 +88,16 @@ def read_application(text: str, office: str = "", kind: str = "") -> Number | No
         >>> [read_application(text).key for text in ("US 09/742,144", "EP99203729.2", "EP19990203729", "PCT/EP2019/012345")]
         ['US09742144', 'EP99203729', 'EP99203729', 'WO2019EP012345']
     """
+    return _filed(text, office, kind)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _publication(text: str, office: str, kind: str) -> Number | None:
+    return _read(text, office, kind, PUBLICATIONS)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _filed(text: str, office: str, kind: str) -> Number | None:
     return _read(text, office, kind, APPLICATIONS)
 
 

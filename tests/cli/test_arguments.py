@@ -65,6 +65,7 @@ REQUIRED = {
     "geometry": ["-m", "x", "-t", "y"],
     "store": ["info"],
     "import": ["f"],
+    "inspect": ["r"],
     "build": ["WIPO-AT", "p", "c", "r"],
     "validate": ["d"],
     "doctor": [],

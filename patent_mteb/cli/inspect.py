@@ -1,0 +1,158 @@
+"""``patent-mteb inspect``: what is in some records, and what can be made of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from patent_mteb.cli import common
+
+if TYPE_CHECKING:
+    from patent_mteb.experiments.dry_builds import Plan
+    from patent_mteb.experiments.inspection import Inspection
+
+HELP = "what is in your records, and which benchmarks and tasks they make, before anything is built"
+
+FAMILIES = ("given", "application", "simple", "extended")
+"""Those of :mod:`patent_mteb.patents.families`, which is not imported for ``--help``."""
+
+_WIDTH = 80
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("records", type=Path, help="a records directory (as import writes it), or patents.parquet, patents.jsonl")
+    parser.add_argument("citations", type=Path, nargs="?", help="citations.parquet or citations.jsonl, where the first is a table")
+    parser.add_argument("--families", choices=FAMILIES, default="given", help="what a patent family is")
+    most = "publications on which benchmarks are tried, a connected part of more; 0: try none"
+    parser.add_argument("--most", type=int, default=3000, metavar="N", help=most)
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def main(args: argparse.Namespace) -> int:
+    from patent_mteb.experiments.inspection import inspect, summary
+    from patent_mteb.patents.collection import read_collection
+
+    collection = read_collection(args.records, args.citations, args.families)
+    found = inspect(collection, args.most) if args.most > 0 else summary(collection)
+    if args.json:
+        common.say(json.dumps(found.as_json(), indent=1, ensure_ascii=False))
+        return 0
+    _show_records(found)
+    _show_citations(found)
+    if found.plans:
+        _show_plans(found, [str(path) for path in (args.records, args.citations) if path])
+    return 0
+
+
+def _show_records(found: Inspection) -> None:
+    common.say(f"{found.publications:,} publications of {found.families:,} patent families ({found.family_definition})")
+    for name, (first, last) in found.dates.items():
+        common.say(f"  {name.replace('_', ' ')} {first} to {last}")
+    for what, counts in (("offices", found.offices), ("languages", found.languages)):
+        _say_counts(what, counts)
+    if found.members_without_record:
+        common.say(f"  {found.members_without_record:,} further publications are known by their family only")
+    if found.unreadable:
+        common.say(f"  {found.unreadable:,} publication numbers are none; citations find them only if written the same")
+    common.say()
+    rows = [(has.what, f"{has.publications:,}", f"{has.families:,}", _share(has.families, found.families)) for has in found.has]
+    common.show(("with", "publications", "families", "share"), rows, right=("publications", "families", "share"))
+    if found.landscapes:
+        common.say()
+        labels = [(one.name, f"{one.publications:,}", one.coarse, one.fine) for one in found.landscapes]
+        columns = ("landscape", "publications", "coarse labels", "fine labels")
+        common.show(columns, labels, right=columns[1:])
+    twins = found.twins
+    if twins.groups:
+        common.say()
+        stand = f"{twins.groups:,} texts (title and abstract) stand in several families,"
+        cite = f"{twins.citing:,} of these cite, and a search finds their twins (--set twins=merge, or drop)."
+        _say_wrapped("", f"{stand} {twins.publications:,} publications of {twins.families:,} families; {cite}")
+
+
+def _show_citations(found: Inspection) -> None:
+    common.say()
+    common.say(f"{found.citations:,} citations")
+    if not found.citations:
+        return
+    _say_counts("categories", found.letters)
+    columns = ("matched by", "links", "no record citing", "no record cited", "own family", "repeated")
+    rows = [
+        (step, *(f"{value:,}" for value in (one.links, one.unknown_citing, one.unknown_cited, one.own_family, one.duplicates)))
+        for step, one in found.matching.items()
+    ]
+    common.show(columns, rows, right=columns[1:])
+    worst = found.matching[found.step]
+    if worst.unreadable:
+        common.say(f"  {worst.unreadable:,} different numbers cannot be read")
+    if worst.examples:
+        common.say(f"  without a record: {', '.join(worst.examples[:3])}")
+
+
+def _show_plans(found: Inspection, places: Sequence[str]) -> None:
+    common.say()
+    if found.tried_on < found.publications:
+        common.say(f"tried on {found.tried_on:,} publications that cite one another; the whole has more of everything")
+    rows = [row for plan in found.plans for row in _plan_rows(plan)]
+    right = ("tasks", "queries or rows", "texts to encode")
+    common.show(("benchmark", "type", *right), rows, right=right)
+    for plan in found.plans:
+        common.say()
+        if not plan.possible:
+            _say_wrapped(f"{plan.benchmark} cannot be built: ", plan.problem.removeprefix(f"{plan.benchmark}: "))
+        else:
+            few = f" ({plan.queries:,} queries or rows of its headline task are few)" if plan.few else ""
+            common.say(f"{plan.benchmark}{few}:")
+            matched = [] if found.step == "number" else [f"match={found.step}"]
+            matched += [] if found.family_definition == "given" else [f"families={found.family_definition}"]
+            settings = [f"--set {shlex.quote(setting)}" for setting in (*matched, *plan.settings)]
+            _say_command([f"patent-mteb build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
+        if plan.lacking:
+            _say_wrapped("  no record has ", "; ".join(f"{field} (for {serves})" for field, serves in plan.lacking.items()))
+
+
+def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
+    types = dict.fromkeys(task.type for task in plan.tasks)
+    for row, kind in enumerate(types):
+        sizes = [task.queries for task in plan.tasks if task.type == kind]
+        counts = f"{min(sizes):,}" + (f" to {max(sizes):,}" if max(sizes) > min(sizes) else "")
+        yield plan.benchmark if not row else "", kind, f"{len(sizes)}", counts, f"{plan.distinct_texts:,}" if not row else ""
+    if not types:
+        yield plan.benchmark, "", f"0 of {plan.all_tasks}", "", ""
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.0%}" if whole else ""
+
+
+def _say_counts(what: str, counts: Mapping[str, int]) -> None:
+    if set(counts) - {""}:
+        _say_wrapped(f"  {what}: ", ", ".join(f"{name or 'not said'} {count:,}" for name, count in counts.items()))
+
+
+def _lines(words: Iterable[str], first: str, others: str, room: int = 0) -> Iterator[str]:
+    """The words in lines of the width of a terminal less some room; a longer word has a line of its own."""
+    line = first
+    for word in words:
+        if line.strip() and len(line) + len(word) + 1 + room > _WIDTH:
+            yield line
+            line = others
+        line += word if line.endswith(" ") or not line else f" {word}"
+    yield line
+
+
+def _say_wrapped(head: str, text: str) -> None:
+    for line in _lines(text.split(), head, "    "):
+        common.say(line)
+
+
+def _say_command(words: Sequence[str]) -> None:
+    """A command that can be pasted: its lines end with a backslash but the last."""
+    *lines, last = _lines(words, "  ", "    ", room=2)
+    for line in lines:
+        common.say(f"{line} \\")
+    common.say(last)

@@ -1,0 +1,53 @@
+"""patent-mteb inspect: a page of 80 columns whose commands can be pasted, and the same as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+
+import pytest
+
+from patent_mteb import cli, sample
+from patent_mteb.cli import inspect
+from patent_mteb.experiments.inspection import EXACT_UP_TO
+from patent_mteb.patents.families import DEFINITIONS, write_families
+from patent_mteb.patents.records import write_citations, write_patents
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    root = tmp_path_factory.mktemp("my records")
+    patents, citations = sample.generate()
+    numbers = {patent.publication_number for patent in patents[:160]}
+    write_patents(root / "patents" / "one.parquet", patents[:160])
+    write_citations(root / "citations" / "one.parquet", [citation for citation in citations if citation.citing in numbers])
+    write_families(root / "families.parquet", {"US1B2": patents[0].family_id})
+    return root
+
+
+def test_the_page_fits_and_its_commands_run(records, tmp_path, capsys):
+    patents, citations = records / "patents", records / "citations"
+    assert cli.main(["inspect", str(patents), str(citations)]) == 0
+    page = capsys.readouterr().out
+    prose = [line for line in page.splitlines() if str(records) not in line]
+    assert max(map(len, prose)) <= 80
+    commands = re.findall(r"^  (patent-mteb build (?:.*\\\n)*.*)$", page, re.MULTILINE)
+    assert len(commands) >= 3
+    for command in commands:
+        words = shlex.split(command.replace("\\\n", " "))
+        assert cli.main([*words[1 : words.index("--out")], "--out", str(tmp_path / words[2]), *words[words.index("--out") + 2 :]]) == 0
+
+
+def test_the_same_as_json_and_without_trying(records, capsys):
+    assert cli.main(["inspect", str(records), "--json", "--most", "0", "--families", "extended"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["publications"], document["plans"], document["family_definition"]) == (160, [], "extended")
+    assert document["members_without_record"] == 1
+    assert document["matching"]["number"]["links"] > 0
+
+
+def test_the_words_of_the_options_are_those_of_the_package():
+    assert tuple(DEFINITIONS) == inspect.FAMILIES
+    parsed = cli.parser().parse_args(["inspect", "records"])
+    assert parsed.most == EXACT_UP_TO
