@@ -1,4 +1,4 @@
-"""Two own data sets, two versions of one, and a copy of a released set in one results folder: everything is kept and stands side by side."""
+"""Two own data sets, two versions of one, and a copy of a released set in one results folder: all are kept and stand side by side."""
 
 import json
 
