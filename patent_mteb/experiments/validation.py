@@ -184,7 +184,8 @@ def _classes(benchmark: PatentBenchmark, data: DataSet, root: Root, folder: Path
     fixed, further = (
         [task for task in tasks if (task.metadata.type == "Retrieval") == search] for tasks, search in ((known, True), (named, False))
     )
-    return fixed + (further or [task for task in known if task not in fixed])
+    one_of_each = {task.metadata.type: task for task in reversed(known) if task not in fixed}
+    return fixed + (further or list(one_of_each.values()))
 
 
 def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, debug: bool) -> Iterator[Finding]:

@@ -114,7 +114,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def load_split(self) -> RetrievalSplitData:
         self.tables = self.load_tables()
         for name, reason in self.tables.unformed.items():
-            logger.warning("%s: slice %s cannot be formed: %s", self.source.data.key, name, reason)
+            logger.warning("%s: slice %s cannot be formed: %s", self.own.name if self.own else self.source.data.key, name, reason)
         if alone := only_themselves(self.tables.paper_qrels):
             told = "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them"
             logger.warning(told, self.metadata.name, len(alone), alone[0])

@@ -1,0 +1,197 @@
+"""Tasks on own data under the data set's name: found by mteb, described as what they are, scored as independent references score them."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from unittest import mock
+
+import mteb
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from mteb.cli.build_cli import main as mteb_command
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, v_measure_score
+from sklearn.neighbors import KNeighborsClassifier
+from small_world import Words, evaluate, world
+from threadpoolctl import threadpool_limits
+
+from patent_mteb import _mteb, recipes
+from patent_mteb.data.roots import DATA_VARIABLE, Own, Root
+from patent_mteb.errors import DataError
+from patent_mteb.models.prompts import prompt_for
+from patent_mteb.patents.records import Label
+from patent_mteb.protocols.knn import WIPO_AT_KS
+from patent_mteb.protocols.linear_probe import C_GRID
+from patent_mteb.recipes import dataset
+from patent_mteb.recipes.dataset import Identity
+from patent_mteb.tasks import catalogue, own
+from patent_mteb.tasks.owned import owned
+
+ACME = Own("Acme", "3", "Acme Corp.", "MIT", ("seed=7 (default 42)",))
+
+
+@pytest.fixture
+def topics(tmp_path):
+    """A landscape of fifteen topics without any citation: 240 families, every third with a second topic."""
+    draw = np.random.default_rng(5)
+    patents = []
+    for number, patent in enumerate(world(240)[0]):
+        chosen = draw.choice(15, 2 if number % 3 == 0 else 1, replace=False)
+        labels = tuple(Label("Topics", f"topic {topic:02}") for topic in chosen)
+        words = " ".join(f"word{topic}" for topic in chosen)
+        patents.append(replace(patent, labels=labels, title=f"{patent.title} {words}", ipc=()))
+    root = tmp_path / "root"
+    recipes.run("wipo_at", patents, [], root, ["fine_documents=1000"], Identity("Acme", owner="Acme Corp."))
+    return root
+
+
+def mteb_runs(out: Path, model: Words, *tasks: str) -> dict[str, dict]:
+    """Scores of the unmodified mteb command by plain name of the task."""
+    meta = model.mteb_model_meta.model_copy(update={"loader": lambda *_, **__: model, "framework": ["NumPy"]})
+    _mteb.register_models([meta])
+    words = ["run", "-t", *tasks, "-m", meta.name, "--output-folder", str(out), "--no-co2-tracker"]
+    with mock.patch("sys.argv", ["mteb", *words]):
+        mteb_command()
+    found = [json.loads(path.read_text()) for path in out.rglob("*.json") if path.name != "model_meta.json"]
+    return {result["task_name"].partition(".")[0]: result["scores"]["test"][0] for result in found}
+
+
+def reference(folder: Path, name: str, model: Words) -> dict[str, float]:
+    """Macro F1 and V-measure by scikit-learn on the tables as they lie there."""
+    rows = pq.read_table(folder / "labels" / f"{name}.parquet").to_pylist()
+    fields = {row.pop("_id"): row for row in pq.read_table(folder / "fields.parquet").to_pylist()}
+    order = ("claim1", "abstract", "title", "keywords")
+    text = {key: " ".join(part for name in order if (part := row[name])) for key, row in fields.items()}
+    classes = sorted({label for row in rows for label in row["labels"]})
+    x, y = {}, {}
+    for split in ("train", "validation", "test"):
+        ours = [row for row in rows if row["split"] == split]
+        x[split] = np.array([model.vector(text[row["_id"]]) for row in ours], np.float64)
+        y[split] = np.array([[label in row["labels"] for label in classes] for row in ours])
+
+    def score(c, split):
+        fits = [LogisticRegression(C=c, tol=1e-10, max_iter=100_000, solver="newton-cholesky").fit(x["train"], one) for one in y["train"].T]
+        return f1_score(y[split], np.array([fit.predict(x[split]) for fit in fits]).T, average="macro", zero_division=0)
+
+    def vote(k, split):
+        found = KNeighborsClassifier(k, metric="cosine").fit(x["train"], y["train"]).predict(x[split])
+        return f1_score(y[split], found, average="macro", zero_division=0)
+
+    k = max(WIPO_AT_KS, key=lambda k: (vote(k, "validation"), -k))
+    best = max(C_GRID, key=lambda c: (score(c, "validation"), -c))
+    counts = {label: sum(label in row["labels"] for row in rows) for label in classes}
+    single = [min(row["labels"], key=lambda label: (counts[label], label)) for row in rows if row["split"] == "test"]
+    clusters = KMeans(len(classes), n_init=10, random_state=42).fit_predict(x["test"].astype(np.float32))
+    tuned = {"knn_tuned_k": k, "knn_tuned_macro_f1": vote(k, "test")}
+    return {"macro_f1": score(best, "test"), "c": best, "v_measure": v_measure_score(single, clusters), "n_classes": len(classes), **tuned}
+
+
+def test_a_landscape_without_citations_runs_by_plain_mteb_and_is_scored_as_scikit_learn_scores_it(topics, tmp_path, monkeypatch):
+    files = Root(topics, dataset.read(topics)).files("WIPO-AT")
+    assert "labels/Topics.parquet" in files and "corpus.jsonl" not in files
+    monkeypatch.setenv(DATA_VARIABLE, str(topics))
+    catalogue.enter_own()
+    model = Words("test/own-words", 64)
+    with threadpool_limits(1):
+        scores = mteb_runs(tmp_path / "out", model, "AcmeTopicsClassification", "AcmeTopicsClustering")
+        wanted = reference(topics / "WIPO-AT", "Topics", model)
+    assert wanted["n_classes"] == 15 and wanted["macro_f1"] > 0
+    assert scores["AcmeTopicsClassification"]["main_score"] == pytest.approx(wanted["macro_f1"], abs=5e-7)
+    assert scores["AcmeTopicsClassification"]["c"] == wanted["c"]
+    for name in ("knn_tuned_k", "knn_tuned_macro_f1"):
+        assert scores["AcmeTopicsClassification"][name] == pytest.approx(wanted[name], abs=5e-7)
+    assert scores["AcmeTopicsClustering"]["main_score"] == pytest.approx(wanted["v_measure"], abs=5e-7)
+    assert scores["AcmeTopicsClustering"]["data_set"]["owner"] == "Acme Corp."
+
+
+def test_a_process_that_imports_mteb_alone_knows_the_tasks(acme):
+    code = "import mteb; print(mteb.get_task('AcmeCitationRetrieval').metadata.name, *[b.name for b in mteb.get_benchmarks(['Acme'])])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split()[0].startswith("AcmeCitationRetrieval.local-") and done.stdout.split()[1] == "Acme", done.stderr
+
+
+@pytest.fixture
+def acme(tmp_path, monkeypatch):
+    root = tmp_path / "acme"
+    recipes.run("wipo_at", *world(), root, [], Identity("Acme", "3", "Acme Corp.", "MIT"))
+    monkeypatch.setenv(DATA_VARIABLE, str(root))
+    catalogue.enter_own()
+    yield root
+    monkeypatch.delenv(DATA_VARIABLE, raising=False)
+    catalogue.enter_own()
+
+
+def test_mteb_knows_the_tasks_and_the_benchmark_as_long_as_the_variable_names_them(acme, monkeypatch):
+    (task,) = mteb.get_tasks(["AcmeCitationRetrieval"])
+    assert task.metadata.name.startswith("AcmeCitationRetrieval.local-") and task.metadata.license == "mit"
+    names = [one.metadata.name for one in catalogue.find("Acme").task_classes]
+    views = pq.read_schema(acme / "WIPO-AT" / "views.parquet").names
+    grid = [(q, c) for q in ("TA", "TAC", "Abstract", "Claim1", "Claims") for c in ("TA", "TAC", "Claim1", "Abstract")]
+    assert len(names) == sum(q in views and c in views for q, c in grid) == 20
+    assert {name.partition(".")[0] for name in names} == {
+        "AcmeCitationRetrieval" if q == c == "TAC" else f"Acme{q}To{c}Retrieval" for q, c in grid
+    }
+    assert mteb.get_benchmark("Acme").name == "Acme" and type(mteb.get_task("PatentCitationRetrieval")) is type(task)
+    assert prompt_for("AcmeCitationRetrieval.local-0123456789ab") == prompt_for("PatentCitationRetrieval")
+    monkeypatch.delenv(DATA_VARIABLE)
+    catalogue.enter_own()
+    with pytest.raises(KeyError):
+        mteb.get_task("AcmeCitationRetrieval")
+    assert mteb.get_task("PatentCitationRetrieval").metadata.name == "PatentCitationRetrieval.sample"
+
+
+def test_the_scores_are_those_of_the_same_tables_without_a_name(acme, tmp_path, monkeypatch):
+    mine = evaluate(mteb.get_task("AcmeTAToTARetrieval"), Words())
+    (acme / "dataset.json").unlink()
+    catalogue.enter_own()
+    nameless = evaluate(mteb.get_task("WIPOATTAToTARetrieval"), Words())
+    numbers = {key: value for key, value in mine.items() if isinstance(value, float)}
+    np.testing.assert_equal({key: nameless[key] for key in numbers}, numbers)
+    assert numbers["ndcg_at_10"] > 0
+    assert mine["data_set"]["task"] == "WIPOATTAToTARetrieval" and "data_set" not in nameless
+
+
+def test_nothing_of_the_paper_is_said_of_own_data():
+    for benchmark in catalogue.benchmarks():
+        for task in benchmark.task_classes:
+            meta = owned(task, ACME, None).metadata
+            said = json.dumps([meta.name, meta.description, meta.prompt, meta.dataset], default=str)
+            assert meta.name.startswith("Acme") and "assistive" not in said and "WIPO" not in said
+            assert "seed=7" in meta.description and "Acme Corp" in meta.description
+            assert (meta.reference, meta.bibtex_citation) == (None, "") and owned(task, ACME, None).facts.paper == ""
+    names = [owned(task, ACME, None).metadata.name for task in catalogue.tasks()]
+    assert len(set(names)) == len(names) and not set(names) & {task.metadata.name for task in catalogue.tasks()}
+    for name in ("AcmeCitationRetrieval", "AcmeDAPFAMTACToTACRetrieval", "AcmePatenTEBRetrievalIN", "AcmePatentMapAbsToAbsRetrieval"):
+        assert name in names
+
+
+def test_a_broken_record_stops_the_task_and_not_mteb(acme, caplog):
+    (acme / "dataset.json").write_text("{")
+    catalogue.enter_own()
+    assert "malformed JSON" in caplog.text and "not known to mteb" in caplog.text
+    assert mteb.get_task("STS22").metadata.name == "STS22"
+    task = mteb.get_task("PatentCitationRetrieval")
+    with pytest.raises(DataError, match=r"dataset\.json.*malformed JSON"):
+        task.load_data()
+
+
+def test_a_name_that_another_task_has_is_a_warning(tmp_path, monkeypatch, caplog):
+    recipes.run("wipo_at", *world(), tmp_path, [], Identity("Acme"))
+    taken = mteb.get_task("STS22").metadata.name
+    benchmark = own.in_root(Root(tmp_path, dataset.read(tmp_path)), catalogue.benchmarks())[0]
+    monkeypatch.setattr(benchmark.task_classes[0].metadata, "name", taken)
+    monkeypatch.setattr(catalogue, "own_benchmarks", lambda: (benchmark,))
+    catalogue.enter_own()
+    assert f"the name '{taken}' is owned by another" in caplog.text
+    assert mteb.get_task(taken).__class__.__module__.startswith("mteb.")
+
+
+def test_tables_written_by_hand_get_a_name_by_two_fields(topics, monkeypatch):
+    (topics / "dataset.json").write_text('{"schema": 1, "name": "Byhand"}')
+    monkeypatch.setenv(DATA_VARIABLE, str(topics))
+    (benchmark,) = catalogue.own_benchmarks()
+    assert [task.metadata.name for task in benchmark.task_classes] == ["ByhandTopicsClassification", "ByhandTopicsClustering"]
