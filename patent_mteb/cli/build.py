@@ -12,8 +12,12 @@ HELP = "make a benchmark's tables from canonical records (your own patents)"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("benchmark", help="the benchmark, such as WIPO-AT, or the module of a recipe of your own")
-    patents = parser.add_argument("patents", type=Path, help="patents.parquet or patents.jsonl (see patent_mteb.patents.records)")
-    citations = parser.add_argument("citations", type=Path, help="citations.parquet or citations.jsonl")
+    patents = parser.add_argument(
+        "patents", type=Path, help="what patent-mteb import wrote, or patents.parquet, patents.jsonl (see patent_mteb.patents.records)"
+    )
+    citations = parser.add_argument(
+        "citations", type=Path, nargs="?", help="citations.parquet or citations.jsonl; a records directory has its own"
+    )
     folder = common.add_folder(parser, "directory for PATENT_MTEB_DATA; each benchmark has a folder of its own in it")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe; repeatable")
     parser.add_argument("--name", help="name of the data set, which its tasks begin with, such as Acme; without it that of the directory")
@@ -31,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from patent_mteb import recipes
-    from patent_mteb.patents import records
+    from patent_mteb.patents.collection import read_collection
     from patent_mteb.recipes import dataset
 
     if args.settings:
@@ -39,10 +43,12 @@ def main(args: argparse.Namespace) -> int:
         common.show(("setting", "type", "default", "description"), rows)
         return 0
     recipes.check_settings(args.benchmark, args.set)  # a wrong word shall not wait for the records
+    if args.out and args.folder and args.citations is None:  # a last word that --out has made no folder
+        args.citations, args.folder = args.folder, None
     root = common.folder_of(args).resolve()
-    patents, citations = records.read_patents(args.patents), records.read_citations(args.citations)
+    records = read_collection(args.patents, args.citations)
     identity = dataset.Identity(args.name or "", args.data_version or "", args.owner or "", args.licence or "")
-    log = recipes.run(args.benchmark, patents, citations, root, args.set, identity)
+    log = recipes.run(args.benchmark, records.patents, records.citations, root, args.set, identity)
     common.show(
         ("step", "in", "out", "note"), [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps], right=("in", "out")
     )
