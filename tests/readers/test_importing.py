@@ -130,6 +130,18 @@ def test_sources_are_named_or_recognised(tmp_path, capsys):
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == list(READERS)
 
 
+def test_many_files_are_told_of_together(tmp_path, capsys):
+    for number in range(13):
+        table(tmp_path / "in" / f"{number}.csv", [*rows_of(7000001 + number, 7000002 + number), ("", "Nameless", "", "")])
+    assert cli.main(["import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("13 files")]
+    counts = {
+        " ".join(words[2:-1] if words[-1] == "table" else words[2:4]): [int(word) for word in words if word.isdigit()] for words in lines
+    }
+    assert counts["patents 13"] == [13, 13] and counts["citations 26"] == [13, 26]
+    assert [words[4] for words in lines if words[2:4] == ["left", "out"]] == ["13"]
+
+
 def test_a_file_that_no_reader_can_open_is_not_recognised(tmp_path):
     (tmp_path / "a.bin").write_bytes(bytes(range(256)))
     assert recognise(tmp_path / "a.bin") is None
