@@ -1,8 +1,8 @@
 """Your own patents as a benchmark: records -> build -> validate -> run, with the commands that do it.
 
     python examples/own_patents.py patents.jsonl citations.jsonl OUT
-    python examples/own_patents.py patents.parquet citations.parquet OUT --benchmark dapfam --task PatentDAPFAMTAToTARetrieval \\
-        --set min_citations=2 --set require=title,abstract
+    python examples/own_patents.py patents.parquet citations.parquet OUT --benchmark dapfam --task PatentDAPFAMTAToTARetrieval
+    python examples/own_patents.py records OUT --benchmark dapfam --set min_citations=2 --set require=title,abstract   # what patent-mteb import wrote
     python examples/own_patents.py                 # a few invented records, written to a temporary directory
 
 A record is one publication; ``patent_mteb.patents.records`` says which fields there are. Two are required, the others decide what can be
@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from patent_mteb import sample
@@ -41,9 +42,10 @@ def command(*words: str | Path) -> int:
     return patent_mteb([str(word) for word in words])
 
 
-def benchmark(patents: Path, citations: Path, out: Path, name: str, task: str, model: str, settings: list[str]) -> int:
+def benchmark(records: Sequence[Path], out: Path, name: str, task: str, model: str, settings: Sequence[str]) -> int:
     """Returns the exit status of the last command that was run."""
-    if status := command("build", name, patents, citations, out / "data", *(word for one in settings for word in ("--set", one))):
+    changes = [word for setting in settings for word in ("--set", setting)]
+    if status := command("build", name, *records, out / "data", *changes):
         return status
     command("validate", out / "data")
     os.environ["PATENT_MTEB_DATA"] = str(out / "data")
@@ -52,22 +54,21 @@ def benchmark(patents: Path, citations: Path, out: Path, name: str, task: str, m
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("patents", type=Path, nargs="?")
-    parser.add_argument("citations", type=Path, nargs="?")
-    parser.add_argument("out", type=Path, nargs="?")
+    parser.add_argument("files", type=Path, nargs="*", metavar="RECORDS | PATENTS CITATIONS, OUT")
     parser.add_argument("--benchmark", default="wipo_at", help="wipo_at, dapfam, patenteb, sophia or patentmap")
     parser.add_argument("--task", default="PatentCitationRetrieval")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the recipe; repeatable")
     parser.add_argument("--model", default="mteb/baseline-bm25s")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the recipe; repeatable")
     arguments = parser.parse_args()
     chosen = (arguments.benchmark, arguments.task, arguments.model, arguments.set)
-    if arguments.patents is None:
+    if not arguments.files:
         with tempfile.TemporaryDirectory() as folder:
             print("Invented records: their scores say nothing about any benchmark.")
-            return benchmark(*write_some(Path(folder)), Path(folder), *chosen)
-    if arguments.out is None:
-        parser.error("give patents, citations and OUT, or nothing")
-    return benchmark(arguments.patents, arguments.citations, arguments.out, *chosen)
+            return benchmark(write_some(Path(folder)), Path(folder), *chosen)
+    if len(arguments.files) not in (2, 3):
+        parser.error("give the records directory, or patents and citations, and behind them OUT; or nothing")
+    *records, out = arguments.files
+    return benchmark(records, out, *chosen)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def test_own_patents_from_files(example, tmp_path):
     patents, citations = world()
     write_patents(tmp_path / "patents.parquet", patents)
     write_citations(tmp_path / "citations.jsonl", citations)
-    example("own_patents", "patents.parquet", "citations.jsonl", "out", "--model", "patent-mteb/bm25-dapfam")
+    example("own_patents", "patents.parquet", "citations.jsonl", "out", "--model", "patent-mteb/bm25-dapfam", "--set", "seed=7")
     (result,) = (tmp_path / "out").rglob("DataCitationRetrieval.local-*[0-9a-f].json")
     assert '"local-' in result.read_text()
 
@@ -166,12 +166,31 @@ def test_add_a_benchmark(tmp_path):
     assert "encode title query for document retrieval:" in found
 
 
-def test_own_patents_hands_settings_on(example, tmp_path, capsys):
-    """Review of own data, §1.6: it had no way to pass one; a wrong one comes back as the build's own refusal."""
+def test_own_patents_takes_settings(example, tmp_path, capsys):
     from patent_mteb.patents.records import write_citations, write_patents
 
-    write_patents(tmp_path / "patents.jsonl", [])
-    write_citations(tmp_path / "citations.jsonl", [])
-    with pytest.raises(AssertionError):
-        example("own_patents", "patents.jsonl", "citations.jsonl", "out", "--benchmark", "dapfam", "--set", "min_citation=2")
-    assert "recipe dapfam has no setting 'min_citation'" in capsys.readouterr().err
+    write_patents(tmp_path / "records" / "patents" / "a.parquet", [])
+    write_citations(tmp_path / "records" / "citations" / "a.parquet", [])
+    with pytest.raises(AssertionError, match="2"):
+        example("own_patents", "records", "elsewhere", "--set", "sead=7")
+    said = capsys.readouterr()
+    assert "$ patent-mteb build wipo_at records elsewhere/data --set sead=7" in said.out
+    assert "has no setting 'sead'" in said.err
+
+
+def test_real_patents_give_twenty_cells(example, tmp_path, real_data):
+    from patent_mteb.data.sources import Source
+    from patent_mteb.identity import content_hash
+    from patent_mteb.tasks import wipo_at
+
+    example("real_patents", real_data / "pap2pat", "out")
+    folder = tmp_path / "out" / "WIPO-AT"
+    source = Source(wipo_at.DATA, "local", f"local-{content_hash(folder)}", folder)
+    cells = [kind for kind in wipo_at.RETRIEVAL_TASKS if not kind.cell.corpus.startswith("DWPI") and not kind.cell.query.startswith("DWPI")]
+    assert len(cells) == 20
+    for kind in cells[:2] + cells[-1:]:
+        task = kind(source=source)
+        task.load_data()
+        assert len(task.tables.queries) == len(task.tables.corpus) == 1813
+        assert all(text.strip() for text in (*task.tables.queries.values(), *task.tables.corpus.values()))
+        task.unload_data()

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import csv
+import gzip
 import importlib
+import itertools
+import json
 import re
 import shlex
 from pathlib import Path
@@ -11,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from patent_mteb import cli
+from patent_mteb.errors import DataError
+from patent_mteb.patents.claims import split_claims
+from patent_mteb.patents.records import read_patents
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 CODE = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
@@ -54,3 +61,105 @@ def test_files_that_the_readme_names_are_there():
     named = set(re.findall(r"`((?:examples|docs|benchmarks|patent_mteb)/[\w./]+)`", README))
     assert named >= {"examples/add_a_benchmark.py", "docs/architecture.md"}
     assert not [name for name in named if not (root / name).exists()]
+
+
+THREE = re.findall(r"^ {4}(.+)$", README.partition("### Your own patents in three commands")[2].partition("`export` is")[0], re.MULTILINE)
+
+
+def _run_as_printed(lines, monkeypatch):
+    """The commands of the README, variables before them too, in the folder that the process is in."""
+    for line in lines:
+        words = shlex.split(line)
+        while "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            monkeypatch.setenv(name, value)
+        assert words.pop(0) == "patent-mteb"
+        assert cli.main(words) == 0, line
+
+
+def _cells(folder):
+    """The cells of the section grid whose texts are there."""
+    from patent_mteb.data.sources import Source
+    from patent_mteb.identity import content_hash
+    from patent_mteb.tasks import wipo_at
+
+    source = Source(wipo_at.DATA, "local", f"local-{content_hash(folder)}", folder)
+
+    def loads(kind):
+        task = kind(source=source)
+        try:
+            task.load_data()
+        except DataError:
+            return False
+        return bool(task.tables.queries)
+
+    return sum(map(loads, wipo_at.RETRIEVAL_TASKS))
+
+
+def _score(results):
+    (file,) = [path for path in results.rglob("*CitationRetrieval.*.json") if "queries" not in path.name]
+    return json.loads(file.read_text())["scores"]["test"][0]["main_score"]
+
+
+def _first_rows(source, path, rows):
+    with gzip.open(source, "rt", encoding="utf-8") as lines:
+        texts = list(itertools.islice(lines, rows))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(texts), "utf-8")
+    return [json.loads(text) for text in texts]
+
+
+def test_three_commands_on_papers_and_their_patents(tmp_path, monkeypatch, real_data):
+    """Pap2Pat as it is, cut to 80 pairs: texts of patents, papers that have no claims, and who belongs to whom."""
+    monkeypatch.chdir(tmp_path)
+    pairs = [line.split("\t") for line in (real_data / "pap2pat" / "pairs.tsv").read_text().splitlines()]
+    patents = _first_rows(real_data / "pap2pat" / "patents.jsonl.gz", tmp_path / "export" / "patents.jsonl", 80)
+    known = {row["publication_number"] for row in patents}
+    pairs = [pairs[0], *(pair for pair in pairs if pair[1] in known)]
+    papers = {pair[0] for pair in pairs}
+    (tmp_path / "export" / "pairs.tsv").write_text("\n".join(map("\t".join, pairs)) + "\n")
+    with gzip.open(real_data / "pap2pat" / "papers.jsonl.gz", "rt", encoding="utf-8") as lines:
+        (tmp_path / "export" / "papers.jsonl").write_text(
+            "".join(line for line in lines if json.loads(line)["paper_id"] in papers), "utf-8"
+        )
+    assert len(THREE) == 3
+    _run_as_printed(THREE, monkeypatch)
+    assert _cells(tmp_path / "mine" / "WIPO-AT") == 20
+    assert _score(tmp_path / "results") > 0.9, "a paper finds the patent of its invention"
+    records = {one.publication_number: one for one in read_patents(tmp_path / "records" / "patents")}
+    assert sum(bool(one.description.summary) for one in records.values()) > 50
+    assert sum(len(one.claims) for one in records.values()) == sum(len(split_claims(row["claims"])) for row in patents)
+
+
+def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
+    """225 grants as a spreadsheet would hold them. They cite nothing within, so each cites its neighbour of the same subclass here."""
+    monkeypatch.chdir(tmp_path)
+    rows = _first_rows(real_data / "uspto" / "patents.jsonl.gz", tmp_path / "work" / "patents.jsonl", 225)
+    last: dict[str, str] = {}
+    links = 0
+    (tmp_path / "export").mkdir()
+    with (tmp_path / "export" / "grants.csv").open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerows(
+            [["Our grants"], ["as of today"], ["Patent Number", "Title", "Abstract", "Claims", "IPC", "Cited Patents", "Topic"]]
+        )
+        for row in rows:
+            code = (row["ipc"] or ["none"])[0]
+            near = [f"US {last[code][2:]}"] if code in last else []
+            links += len(near)
+            last[code] = row["publication_number"]
+            cites = "; ".join([*row["cites"], *near])
+            number = row["publication_number"]
+            writer.writerow(
+                [f"{number[:2]}-{number[2:]}", row["title"], row["abstract"], row["claims"], "; ".join(row["ipc"]), cites, code[:1]]
+            )
+    _run_as_printed(THREE, monkeypatch)
+    assert _cells(tmp_path / "mine" / "WIPO-AT") == 20
+    records = read_patents(tmp_path / "records" / "patents")
+    assert {one.title for one in records} == {row["title"].strip() for row in rows}
+    assert len({one.publication_number for one in records}) == 225
+    assert (
+        sum(len(json.loads(line)["_id"]) > 0 for line in (tmp_path / "mine" / "WIPO-AT" / "queries.jsonl").read_text().splitlines())
+        == links
+    )
+    assert 0 < _score(tmp_path / "results") < 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
     from patent_mteb.readers.importing import Account, Progress
+
+_SHOWN = 12
+"""Files up to which each has rows of its own in the table."""
 
 HELP = "make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML"
 
@@ -65,15 +69,26 @@ def _source_and_files(args: argparse.Namespace) -> tuple[str, list[Path]]:
     return (str(args.map) if args.map else source), [Path(word) for word in words]
 
 
-def _show(accounts: list[Account]) -> None:
-    rows: list[tuple[str, str, int, str]] = []
+def _show(accounts: Sequence[Account]) -> None:
+    """What became of each file; of many files together, since import.json has each."""
+    many = len(accounts) > _SHOWN
+    rows: dict[tuple[str, str, str], tuple[int, str]] = {}
     for account in accounts:
-        name = Path(account.path).name
-        rows += [(name, kind, count, account.source) for kind, count in account.records.items() if count or kind == "patents"]
+        name = f"{len(accounts)} files" if many else Path(account.path).name
+        found = [(kind, account.source, count, "") for kind, count in account.records.items() if count or (kind == "patents" and not many)]
         for what, tallies in (("left out", account.left_out), ("note", account.notes)):
-            for reason, tally in tallies.items():
-                rows.append((name, what, tally.count, f"{reason}: {tally.examples[0]}" if tally.examples else reason))
-    common.show(("file", "what", "count", "note"), rows, right=("count",))
+            found += [(what, reason, tally.count, next(iter(tally.examples), "")) for reason, tally in tallies.items()]
+        for what, reason, count, example in found:
+            before, first = rows.get((name, what, reason), (0, example))
+            rows[name, what, reason] = (before + count, first)
+    shown = [(name, what, count, f"{reason}: {first}" if first else reason) for (name, what, reason), (count, first) in rows.items()]
+    if many:
+        shown.sort(key=_order)
+    common.show(("file", "what", "count", "note"), shown, right=("count",))
+
+
+def _order(row: tuple[str, str, int, str]) -> tuple[bool, bool, str]:
+    return (row[1] == "note", row[1] == "left out", row[1])
 
 
 class _Bar:

@@ -35,6 +35,7 @@ _LISTS = ("ipc", "cpc", "inventors", "applicants", "keywords")
 _DATES = ("application_date", "publication_date", "priority_date")
 _TEXTS = ("title", "abstract", "claims", "description")
 _PREFERRED = "en"
+_UNREADABLE = "a number cannot be read: kept as written (a map can say the office of those that name none)"
 _PUBLICATIONS = ("member", "pre-grant")
 """Relations to publications; the others are to applications."""
 
@@ -130,7 +131,7 @@ class RowReader:
         """A number in its normal form; one that cannot be read as it is written."""
         number = read(text, column.office)
         if number is None:
-            self._note("a number cannot be read: kept as written", place, text)
+            self._note(_UNREADABLE, place, text)
             return text
         return number.key if read is read_application else number.docdb
 

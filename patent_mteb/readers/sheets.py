@@ -60,6 +60,8 @@ def form_of(path: Path) -> str:
     """
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
+    if start == b"\xd0\xcf\x11\xe0":
+        raise DataError("an old workbook (.xls)", path=path, remedy="open it and save it as .xlsx or CSV")
     if start == b"PAR1":
         return "parquet"
     if start == b"PK\x03\x04":

@@ -109,14 +109,16 @@ def test_what_encodes_takes_the_same_options(monkeypatch, command):
         ("build", "WIPO-AT --out there p c"),
         ("build", "WIPO-AT p c there"),
         ("build", "WIPO-AT --set seed=7 p c there"),
+        ("build", "WIPO-AT records there"),
+        ("build", "WIPO-AT records --out there"),
     ],
 )
 def test_output_is_said_in_one_way(monkeypatch, command, words):
     args = parsed(monkeypatch, command, *words.split())
-    assert str(args.get("folder") or args["out"]) == "there"
+    assert str(args["out"] or args["folder"]) == "there"
 
 
-@pytest.mark.parametrize("words", ["export r", "build WIPO-AT p c", "build WIPO-AT", "build --settings"])
+@pytest.mark.parametrize("words", ["export r", "build WIPO-AT p", "build WIPO-AT", "build --settings"])
 def test_what_is_needed_is_asked_for(capsys, words):
     with pytest.raises(SystemExit) as stopped:
         cli.main(words.split())

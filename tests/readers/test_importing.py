@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -128,6 +129,20 @@ def test_sources_are_named_or_recognised(tmp_path, capsys):
     capsys.readouterr()
     assert cli.main(["import", "--sources"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == list(READERS)
+
+
+def test_many_files_are_told_of_together(tmp_path, capsys):
+    for number in range(13):
+        table(tmp_path / "in" / f"{number}.csv", [*rows_of(7000001 + number, 7000002 + number), ("", "Nameless", "", "")])
+    assert cli.main(["import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
+    rows = [re.split(r"\s{2,}", line.strip()) for line in capsys.readouterr().out.splitlines()]
+    told = {row[1]: (row[2], row[3]) for row in rows if row[0] == "13 files" and row[1] != "note"}
+    assert told == {
+        "patents": ("13", "table"),
+        "citations": ("26", "table"),
+        "relations": ("13", "table"),
+        "left out": ("13", "no publication number: row 3"),
+    }
 
 
 def test_a_file_that_no_reader_can_open_is_not_recognised(tmp_path):

@@ -319,7 +319,7 @@ def test_a_map_of_ones_own(tmp_path):
     assert [(edge.cited, edge.category) for edge in found[Citation]] == [("US2007140112A1", "X"), ("EP0680812", "A"), ("unpublished", "")]
     said = {note.what: note.example for note in found[Noted]}
     assert said["publication_date cannot be read: left empty"] == "row 3: '2010-01-19' is no date of the form %m/%d/%Y"
-    assert said["a number cannot be read: kept as written"] == "row 3: unpublished"
+    assert said["a number cannot be read: kept as written (a map can say the office of those that name none)"] == "row 3: unpublished"
     assert said["category and cited numbers are not as many: category left empty"] == "row 3: 2 for 1"
     assert [note.count for note in found[Noted] if note.what.startswith("no family is given")] == [1, 1]
 
@@ -363,6 +363,7 @@ def test_torn_rows_are_counted(tmp_path):
         ("t.csv", b"No,No\n1,2\n", "two columns are called 'No'"),
         ("t.csv", "No,Title\nUS1B2,é\n".encode("utf-16"), "UTF-16"),
         ("t.xml", b"<a/>", "the file is no table"),
+        ("t.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", "an old workbook"),
         ("t.jsonl", b'{"No": "US1B2"}\nnothing\n', "row 2"),
         ("t.json", b"[1, 2]", "something else than objects"),
         ("t.parquet", b"PAR1nothing", "not a readable parquet file"),
