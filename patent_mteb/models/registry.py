@@ -167,7 +167,14 @@ def _local_copy(name: str) -> Path | None:
 
 class CheckpointMeta(ModelMeta):
     """Metadata of a registered checkpoint, whose revision was found when it was registered: a copy may be put in its place, or
-    exchanged, at any time, and the hub's branch may move."""
+    exchanged, at any time, and the hub's branch may move.
+
+    Example:
+        >>> from patent_mteb.models.loading import find_meta
+        >>> meta = find_meta("mpi-inno-comp/paecter")
+        >>> meta.placed().revision == meta.revision  # pinned to a commit, and no copy in PATENT_MTEB_MODELS
+        True
+    """
 
     def placed(self) -> ModelMeta:
         """The same with the revision of what would be loaded now: the content of a local copy, else the commit of the hub."""
