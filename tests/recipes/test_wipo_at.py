@@ -236,6 +236,7 @@ def test_with_neither_there_is_nothing_to_build(tmp_path):
 
 def test_queries_are_a_stratified_draw_of_all(tmp_path):
     patents, citations = sample.generate()
+    patents = patents[:400]
     wipo_at.build(patents, citations, tmp_path / "all")
     log = wipo_at.build(patents[::-1], citations, tmp_path / "some", wipo_at.Params(queries=100))
     every, some = (read_beir(tmp_path / name / "WIPO-AT") for name in ("all", "some"))
