@@ -56,7 +56,8 @@ class LabelClassification(LabelTask):
     the validation split: ``c``, and ``c_at_edge`` is 1 where it ends the grid. ``knn_<k>_macro_f1`` are the majority
     vote's: ``knn_macro_f1`` at the k that is best on the test split itself, as the paper prints it, so an optimistic score;
     ``knn_tuned_macro_f1`` at the k that is best on the validation split (``knn_tuned_k``). Per-label F1 is
-    under ``f1_<label>``; ``n_untrained_labels`` counts labels without a training example (scored 0, part of the mean), ``n_unconverged_fits`` fits short of the tolerance. The classes are the labels that occur.
+    under ``f1_<label>``; ``n_untrained_labels`` counts labels without a training example (scored 0, part of the mean),
+    ``n_unconverged_fits`` fits short of the tolerance. The classes are the labels that occur.
     ``macro_f1_low``, ``macro_f1_high``, ``knn_macro_f1_low`` and ``knn_macro_f1_high`` are 95% intervals over test documents
     (:mod:`patent_mteb.protocols.intervals`).
 
