@@ -2,11 +2,7 @@
 
     python examples/own_patents.py patents.jsonl citations.jsonl OUT
     python examples/own_patents.py patents.parquet citations.parquet OUT --benchmark dapfam --task PatentDAPFAMTAToTARetrieval
-<<<<<<< HEAD
-    python examples/own_patents.py records OUT --benchmark dapfam --set require=title,abstract    # what patent-mteb import wrote
-=======
     python examples/own_patents.py records OUT --benchmark dapfam --set min_citations=2 --set require=title,abstract   # of an import
->>>>>>> e868992f775d4c176e1de36cd98b185e3069e653
     python examples/own_patents.py                 # a few invented records, written to a temporary directory
 
 A record is one publication; ``patent_mteb.patents.records`` says which fields there are. Two are required, the others decide what can be
