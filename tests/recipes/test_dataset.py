@@ -24,7 +24,7 @@ def test_the_record_is_what_hashlib_and_pyarrow_say(tmp_path):
     record = dataset.read(tmp_path)
     assert (record.name, record.version, record.owner, record.licence) == ("Acme", "2", "Acme Corp.", "cc-by-4.0")
     built = record.recipes["wipo_at"]
-    assert built.settings["seed"] == "7" and "seed=7 (default 42)" in built.deviations
+    assert built.settings["seed"] == "7" and any("7 instead of 42" in one for one in built.deviations)
     assert built.counts == {step.name: step.rows_out for step in log.steps}
     files = sorted(path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file())
     assert sorted([*built.files, "dataset.json"]) == files == sorted([*log.files, "dataset.json"])
