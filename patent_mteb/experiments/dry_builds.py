@@ -20,6 +20,7 @@ from patent_mteb.data.sources import Source, plain_name
 from patent_mteb.errors import DataError
 from patent_mteb.identity import content_hash
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.text import cleaned_once
 from patent_mteb.recipes.needs import FIELDS
 from patent_mteb.recipes.parameters import written
 from patent_mteb.recipes.sampling import random_key
@@ -164,7 +165,8 @@ def plans(patents: Sequence[Patent], links: Sequence[Citation]) -> list[Plan]:
     """
     share = {name: sum(map(has, patents)) / max(len(patents), 1) for name, has in FIELDS.items()}
     share |= {"citations": float(bool(links)), "category": sum(bool(link.category) for link in links) / max(len(links), 1)}
-    return [_plan(recipe, patents, links, share) for recipe in recipes.RECIPES]
+    with cleaned_once():
+        return [_plan(recipe, patents, links, share) for recipe in recipes.RECIPES]
 
 
 def _plan(recipe: str, patents: Sequence[Patent], links: Sequence[Citation], share: Mapping[str, float]) -> Plan:
