@@ -100,7 +100,7 @@ def recall(view: BenchmarkView) -> pl.DataFrame:
         >>> from patent_mteb.report.frames import recall
         >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
         >>> sorted(set(recall(view)["k"]))
-        [1, 3, 5, 10, 20, 100, 1000]
+        [1, 3, 5, 10, 20, 100, 500, 1000]
     """
     rows = _headline_scores(view).filter((pl.col("slice") == "") & pl.col("measure").str.contains(r"^recall_at_\d+$"))
     k = pl.col("measure").str.strip_prefix("recall_at_").cast(pl.Int64)

@@ -31,7 +31,7 @@ __all__ = ["Cached", "RunCache", "content_of", "search_key"]
 
 
 _ROWS_AT_ONCE = 10_000
-_BYTES_AT_ONCE = 1 << 28
+_BYTES_AT_ONCE = 1 << 26
 
 
 def content_of(dataset: Any) -> str:

@@ -24,7 +24,7 @@ from patent_mteb import files
 from patent_mteb.models import bm25
 from patent_mteb.patents import corpus
 from patent_mteb.search import bm25 as bm25_module
-from patent_mteb.search import dense
+from patent_mteb.search import cache, dense
 from patent_mteb.search.base import SearchContext
 from patent_mteb.search.engine import engine
 from patent_mteb.tasks import dapfam
@@ -71,6 +71,7 @@ def small_blocks(monkeypatch):
     """Everything that is held for a moment is small, so that what grows is what is kept."""
     monkeypatch.setattr(corpus, "_CHARACTERS_AT_ONCE", 1 << 20)
     monkeypatch.setattr(bm25_module, "_CHARACTERS_AT_ONCE", 1 << 20)
+    monkeypatch.setattr(cache, "_BYTES_AT_ONCE", 1 << 20)
     monkeypatch.setattr(files.read_batches, "__defaults__", (None, 64))
 
 
