@@ -38,6 +38,7 @@ from patent_mteb.cli import (
 )
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
+from patent_mteb.report.names import visible
 
 __all__ = ["COMMANDS", "Command", "main", "parser"]
 
@@ -134,9 +135,19 @@ def _with_dashes(words: Sequence[str]) -> list[str]:
     return options
 
 
+class _Line(logging.Formatter):
+    """A record as one line, its control characters written out; a traceback keeps its lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record), lines=record.exc_info is not None)
+
+
 def _log(verbosity: int) -> None:
     level = (logging.CRITICAL, logging.WARNING, logging.INFO, logging.DEBUG)[verbosity]
-    handler = RichHandler(console=common.messages, show_path=False, log_time_format="[%X]")
+    handler: logging.Handler = RichHandler(console=common.messages, show_path=False, log_time_format="[%X]")
+    if not common.messages.is_terminal:  # in a file a message is one line, however long
+        handler = logging.StreamHandler()
+        handler.setFormatter(_Line("[%(asctime)s] %(levelname)-8s %(message)s", "%X"))
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
     logging.getLogger("patent_mteb").setLevel(level)
     logging.getLogger("bm25s").setLevel(logging.WARNING)
