@@ -226,11 +226,15 @@ RELATION_SCHEMA = arrow_schema(Relation, SCHEMA_VERSION)
 """Arrow schema of ``relations.parquet``: one row a relative of a publication."""
 
 _FORMS = (".parquet", ".jsonl", ".jsonl.gz")
+_IMPORTED = (".csv", ".tsv", ".txt", ".xls", ".xlsx", ".json", ".xml", ".sgml", ".zip")
 _Record = TypeVar("_Record", Patent, Citation, Relation)
 
 
 def _parts(path: Path) -> list[Path]:
     """The files of a table: itself, or the parts in its folder by name."""
+    if path.suffix.lower() in _IMPORTED and path.is_file():
+        problem = f"records are read from {', '.join(_FORMS)}, not from {path.suffix}"
+        raise DataError(problem, path=path, remedy=f"make records of it: patent-mteb import {path} --out records")
     if not path.is_dir():
         return [path]
     parts = sorted(part for part in path.iterdir() if not part.name.startswith(".") and part.name.endswith(_FORMS))

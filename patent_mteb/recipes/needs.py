@@ -55,7 +55,7 @@ CITATION_FIELDS = ("citations", "category")
 """Citations between the patents, and the letter (X, Y, A) that a search report gives them."""
 
 
-MATCH_THEM = "add citations between your patents; citations that name yours in another form are found by --set match=kind or --set match=family"
+MATCH_THEM = "add citations between your patents; --set match=kind or --set match=family finds those that name yours in another form"
 """What to do where no citation connects two patents."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from patent_mteb.data.roots import Own, Root, data_root
@@ -29,10 +30,16 @@ def root_or_none() -> Root | None:
     try:
         return data_root()
     except PatentMTEBError as error:
-        logger.warning("%s The tasks of this data set are not known to mteb.", error)
+        _warn_once(f"{error} The tasks of this data set are not known to mteb.")
     except OSError as error:
-        logger.warning("PATENT_MTEB_DATA cannot be read (%s); the tasks of its data set are not known to mteb", error)
+        _warn_once(f"PATENT_MTEB_DATA cannot be read ({error}); the tasks of its data set are not known to mteb")
     return None
+
+
+@cache
+def _warn_once(message: str) -> None:
+    """The directory is looked at whenever tasks are entered; one word on it is enough."""
+    logger.warning("%s", message)
 
 
 def in_root(root: Root, benchmarks: Sequence[PatentBenchmark]) -> list[PatentBenchmark]:

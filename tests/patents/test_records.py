@@ -105,6 +105,14 @@ def test_files_of_the_first_version_are_read_and_of_a_later_one_refused(tmp_path
             records.read_citations(path)
 
 
+def test_tables_of_other_forms_are_sent_to_the_import(tmp_path):
+    """Review of own data, §6: "row 1: not a JSON object. Remedy: mend the line" for a table of a spreadsheet."""
+    for name in ("export.csv", "export.XLSX", "ipg260113.zip"):
+        (tmp_path / name).write_bytes(b"Publication Number,Title")
+        with pytest.raises(DataError, match=rf"{name}: records are read from .*Remedy: make records of it: patent-mteb import .*{name}"):
+            records.read_patents(tmp_path / name)
+
+
 def test_relations_are_of_a_known_kind(tmp_path):
     path = tmp_path / "r.jsonl"
     path.write_text('{"number": "EP1A1", "related": "US1", "kind": "cousin"}\n')
