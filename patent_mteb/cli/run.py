@@ -164,15 +164,16 @@ def show(report: Report, folder: Path) -> None:
     scored = [outcome for outcome in report.outcomes if outcome.status == "scored"]
     if scored:
         common.say(report.model)
-        rows = []
+        rows, small = [], False
         for outcome in scored:
             cells = [_cell(outcome, name) for name in ("", "in", "out")]
+            small = small or any(cell.small for cell in cells)
             scores = ("" if cell.value is None else f"{cell.text}{cell.behind}" for cell in cells)
             queries = common.number(outcome.scores.get("n_queries"), 0)
             rows.append((outcome.task, outcome.main_score, *scores, queries, common.number(outcome.seconds, 1)))
         numbers = ("value", "IN", "OUT", "queries", "seconds")
         common.show(("task", "main score", *numbers), rows, right=numbers)
-        if any(_cell(outcome, name).small for outcome in scored for name in ("", "in", "out")):
+        if small:
             common.say(explained())
         if any(outcome.task.endswith(".sample") for outcome in scored):
             common.say("Tasks named .sample ran on the built-in sample: their scores say nothing about the published benchmark.")

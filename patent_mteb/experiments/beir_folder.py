@@ -76,7 +76,7 @@ def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
 def _write(task: PatentRetrieval, folder: Path) -> dict[str, Any]:
     tables = task.tables
     corpus = Texts.of(tables.corpus)
-    qrels = {query: judged for query, judged in tables.qrels.items() if any(gain > 0 for gain in judged.values())}
+    qrels = (task.dataset or {})[task.source.subset][task.split]["relevant_docs"]
     excluded = [(query, document) for query in qrels for document in sorted(tables.hidden.get(query, ())) if document in corpus]
     note = {
         "task": task.metadata.name,

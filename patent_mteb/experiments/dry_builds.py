@@ -183,8 +183,7 @@ def _plan(recipe: str, patents: Sequence[Patent], links: Sequence[Citation], sha
             best = attempts[-1], tasks, texts
         if queries >= ENOUGH:
             break
-    module = recipes.find(recipe)
-    lacking = {need.field: need.serves for need in getattr(module, "NEEDS", ()) if not share[need.field]}
+    lacking = {need.field: need.serves for need in recipes.needs(recipe) if not share[need.field]}
     benchmark = _benchmark(recipe)
     empty = Plan(recipe, benchmark.name, tuple(attempts), all_tasks=len(benchmark.task_classes), lacking=lacking)
     if best is None:

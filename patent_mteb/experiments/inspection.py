@@ -11,7 +11,7 @@ from patent_mteb.experiments.dry_builds import Plan, connected_part, plans
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import twin_groups
-from patent_mteb.patents.matching import STEPS, MatchReport, match, match_by_all
+from patent_mteb.patents.matching import STEPS, MatchReport, match_by_all
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.needs import FIELDS
@@ -180,12 +180,17 @@ def summary(collection: Collection) -> Inspection:
         >>> found.has[0], found.matching["number"].links, found.matching["kind"].links, found.step
         (Has(what='title', publications=1, families=1), 0, 1, 'kind')
     """
+    return _summary(collection)[0]
+
+
+def _summary(collection: Collection) -> tuple[Inspection, list[Citation]]:
+    """What is in the records, and their citations as the best step matches them."""
     patents = collection.patents
     matched = match_by_all(collection.citations, collection)
     step = best_step({name: report for name, (_, report) in matched.items()})
     records = {patent.publication_number for patent in patents}
     spoken = Counter(patent.languages.abstract or patent.languages.title for patent in patents)
-    return Inspection(
+    found = Inspection(
         publications=len(patents),
         families=len({patent.family_id for patent in patents}),
         family_definition=collection.family_definition,
@@ -203,6 +208,7 @@ def summary(collection: Collection) -> Inspection:
         matching={name: report for name, (_, report) in matched.items()},
         step=step,
     )
+    return found, matched[step][0]
 
 
 def inspect(collection: Collection, most: int = EXACT_UP_TO) -> Inspection:
@@ -221,7 +227,6 @@ def inspect(collection: Collection, most: int = EXACT_UP_TO) -> Inspection:
         >>> found.tried_on, [plan.possible for plan in found.plans]
         (2, [False, False, False, False, False])
     """
-    found = summary(collection)
-    links, _ = match(collection.citations, collection, found.step)
+    found, links = _summary(collection)
     part = connected_part(collection.patents, links, most)
     return replace(found, plans=tuple(plans(part, links)), tried_on=len(part))

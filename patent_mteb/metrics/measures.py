@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -232,6 +233,10 @@ class Judged:
 
     def all(self) -> JudgedRanks:
         """The judgements of all queries."""
+        return self._all
+
+    @cached_property
+    def _all(self) -> JudgedRanks:
         return JudgedRanks.of(self.judgements, self.ranks)
 
     def scores(self, measures: Sequence[str], qrels: Gains | None = None) -> QueryScores:
@@ -245,11 +250,9 @@ class Judged:
             ValueError: a measure is unknown.
         """
         if qrels is None:
-            judgements, ranks = self.judgements, self.ranks
-            positive = np.unique(judgements.query[judgements.gain > 0])
+            positive = np.unique(self.judgements.query[self.judgements.gain > 0])
             queries = tuple(self._query_ids[row] for row in positive)
-            whole = JudgedRanks.of(judgements, ranks)
-            return QueryScores(queries, {measure: whole.score(measure)[positive] for measure in measures})
+            return QueryScores(queries, {measure: self.all().score(measure)[positive] for measure in measures})
         queries = tuple(query for query, judged in qrels.items() if query in self._row and any(gain > 0 for gain in judged.values()))
         part = Judgements.of(qrels, queries, self._number)
         rows = np.array([self._row[query] for query in queries], np.int64)

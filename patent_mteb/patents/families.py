@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed, write_parquet
+from patent_mteb.patents.groups import Groups
 from patent_mteb.patents.numbers import read_application, read_number
-from patent_mteb.patents.records import Patent, Relation
+from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
 
 if TYPE_CHECKING:
     from patent_mteb.patents.collection import Collection
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFINITIONS",
     "TWINS",
+    "age",
     "application_groups",
     "drop_twins",
     "family_ids",
@@ -122,25 +124,6 @@ def _application_name(text: str) -> str:
     return number.key if number else text.strip()
 
 
-class _Groups:
-    """Things that are connected: union-find, the first of a group by order of text is its name."""
-
-    def __init__(self) -> None:
-        self._parent: dict[str, str] = {}
-
-    def of(self, thing: str) -> str:
-        parent = self._parent
-        parent.setdefault(thing, thing)
-        while parent[thing] != thing:
-            parent[thing] = parent[parent[thing]]
-            thing = parent[thing]
-        return thing
-
-    def connect(self, one: str, other: str) -> None:
-        first, second = sorted((self.of(one), self.of(other)))
-        self._parent[second] = first
-
-
 def _publication(name: str) -> str:
     return f"p {name}"
 
@@ -152,22 +135,23 @@ def _application(text: str) -> str:
 def application_groups(patents: Sequence[Patent], relations: Iterable[Relation]) -> dict[str, str]:
     """Publications of one application, as far as records and relations tell: publication name -> name of its group.
 
-    The names are those of :func:`publication_names`; publications without a record of their own that a relation names are among them.
+        The names are those of :func:`publication_names`; publications without a record of their own that a relation names are among them.
 
-    Example:
-        >>> from patent_mteb.patents.families import application_groups
-        >>> from patent_mteb.patents.records import Patent, Relation
-        >>> groups = application_groups([Patent("US8930553B2", "F1")], [Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")])
-        >>> groups["US8930553B2"] == groups["US2014101323A1"]
-        True
+        Example:
+            >>> from patent_mteb.patents.families import application_groups
+            >>> from patent_mteb.patents.groups import Groups
+    from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
+            >>> groups = application_groups([Patent("US8930553B2", "F1")], [Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")])
+            >>> groups["US8930553B2"] == groups["US2014101323A1"]
+            True
     """
     name = publication_names(patent.publication_number for patent in patents)
     groups, publications = _by_application(patents, relations, name)
     return {publication: groups.of(_publication(publication)) for publication in publications}
 
 
-def _by_application(patents: Sequence[Patent], relations: Iterable[Relation], name: _Name) -> tuple[_Groups, dict[str, None]]:
-    groups = _Groups()
+def _by_application(patents: Sequence[Patent], relations: Iterable[Relation], name: _Name) -> tuple[Groups, dict[str, None]]:
+    groups = Groups()
     publications: dict[str, None] = {}
     for patent in patents:
         publication = name(patent.publication_number)
@@ -190,19 +174,20 @@ def family_ids(
 ) -> dict[str, str]:
     """Family by publication number: the records' own, and those of publications without a record that relations or families name.
 
-    Args:
-        families: as :func:`read_families` gives them; they go before the ``family_id`` of the records.
-        definition: one of :data:`DEFINITIONS`. A family that is found, not given, is named by its first publication number.
+        Args:
+            families: as :func:`read_families` gives them; they go before the ``family_id`` of the records.
+            definition: one of :data:`DEFINITIONS`. A family that is found, not given, is named by its first publication number.
 
-    Raises:
-        DataError: an unknown definition.
+        Raises:
+            DataError: an unknown definition.
 
-    Example:
-        >>> from patent_mteb.patents.families import family_ids
-        >>> from patent_mteb.patents.records import Patent, Relation
-        >>> patents = [Patent("EP1A1", "EP1A1"), Patent("US2A1", "US2A1")]
-        >>> family_ids(patents, [Relation("US2A1", "EP1A1", "member")], definition="extended")
-        {'EP1A1': 'EP1A1', 'US2A1': 'EP1A1'}
+        Example:
+            >>> from patent_mteb.patents.families import family_ids
+            >>> from patent_mteb.patents.groups import Groups
+    from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
+            >>> patents = [Patent("EP1A1", "EP1A1"), Patent("US2A1", "US2A1")]
+            >>> family_ids(patents, [Relation("US2A1", "EP1A1", "member")], definition="extended")
+            {'EP1A1': 'EP1A1', 'US2A1': 'EP1A1'}
     """
     if definition not in DEFINITIONS:
         raise DataError(f"there is no definition of a patent family '{definition}'", remedy=f"choose among {', '.join(DEFINITIONS)}")
@@ -215,7 +200,7 @@ def family_ids(
         found = own | {
             name(relation.related): own[name(relation.number)]
             for relation in relations
-            if relation.kind in ("member", "pre-grant") and name(relation.related) not in own and name(relation.number) in own
+            if relation.kind in RELATED_PUBLICATIONS and name(relation.related) not in own and name(relation.number) in own
         }
         return {written.get(publication, publication): family for publication, family in found.items()}
     if definition == "simple":
@@ -224,7 +209,7 @@ def family_ids(
         groups, _ = _by_application(patents, relations, name)
     if definition == "extended":
         _connect_all(groups, relations, name, own)
-    related = [name(relation.related) for relation in relations if relation.kind in ("member", "pre-grant")]
+    related = [name(relation.related) for relation in relations if relation.kind in RELATED_PUBLICATIONS]
     publications = dict.fromkeys([*own, *(name(relation.number) for relation in relations), *related])
     first: dict[str, str] = {}
     for publication in sorted(publications, key=lambda publication: (publication not in written, publication)):
@@ -232,15 +217,15 @@ def family_ids(
     return {written.get(publication, publication): first[groups.of(_publication(publication))] for publication in publications}
 
 
-def _connect_all(groups: _Groups, relations: Iterable[Relation], name: _Name, given: Mapping[str, str]) -> None:
+def _connect_all(groups: Groups, relations: Iterable[Relation], name: _Name, given: Mapping[str, str]) -> None:
     for relation in relations:
-        related = _publication(name(relation.related)) if relation.kind in ("member", "pre-grant") else _application(relation.related)
+        related = _publication(name(relation.related)) if relation.kind in RELATED_PUBLICATIONS else _application(relation.related)
         groups.connect(_publication(name(relation.number)), related)
     for publication, family in given.items():
         groups.connect(_publication(publication), f"f {family}")
 
 
-def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], name: _Name) -> _Groups:
+def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], name: _Name) -> Groups:
     """Applications whose sets of priorities are equal (the DOCDB simple family, as far as the relations tell)."""
     groups, publications = _by_application(patents, relations, name)
     priorities: dict[str, set[str]] = {groups.of(_publication(publication)): set() for publication in publications}
@@ -310,7 +295,7 @@ def merge_twins(collection: Collection) -> Collection:
         >>> [patent.family_id for patent in merged.patents], merged.family_definition
         (['F1', 'F1'], 'given, twins merged')
     """
-    groups = _Groups()
+    groups = Groups()
     for first, *others in twin_groups(collection.patents):
         for other in others:
             groups.connect(first.family_id, other.family_id)
@@ -335,7 +320,7 @@ def drop_twins(collection: Collection) -> Collection:
     """
     dropped: set[str] = set()
     for group in twin_groups(collection.patents):
-        earliest = min(group, key=_age)
+        earliest = min(group, key=age)
         dropped |= {patent.publication_number for patent in group if patent.family_id != earliest.family_id}
     return replace(
         collection,
@@ -344,7 +329,16 @@ def drop_twins(collection: Collection) -> Collection:
     )
 
 
-def _age(patent: Patent) -> tuple[str, str]:
+def age(patent: Patent) -> tuple[str, str]:
+    """What orders publications from the earliest on: the date, last if it is unknown, then the number.
+
+    Example:
+        >>> import datetime as dt
+        >>> from patent_mteb.patents.families import age
+        >>> from patent_mteb.patents.records import Patent
+        >>> age(Patent("US1A1", "F1", publication_date=dt.date(2001, 2, 3))) < age(Patent("EP1A1", "F2"))
+        True
+    """
     return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)
 
 

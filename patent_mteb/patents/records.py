@@ -30,6 +30,7 @@ from patent_mteb.patents.schema import arrow_schema, record_reader
 __all__ = [
     "CITATION_SCHEMA",
     "PATENT_SCHEMA",
+    "RELATED_PUBLICATIONS",
     "RELATIONS",
     "RELATION_SCHEMA",
     "SCHEMA_VERSION",
@@ -204,7 +205,10 @@ RELATIONS = {
     "reissue": "the application of the patent that it reissues",
     "parent": "an earlier application of another or unknown kind",
 }
-"""What may be related to a publication, by kind: publications for the first two, application numbers for the others."""
+"""What may be related to a publication, by kind."""
+
+RELATED_PUBLICATIONS = ("member", "pre-grant")
+"""The kinds of relatives that are publications; the others are applications."""
 
 
 @dataclass(frozen=True, slots=True)

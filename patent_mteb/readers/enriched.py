@@ -15,9 +15,9 @@ from patent_mteb.files import json_lines
 from patent_mteb.patents.applications import citing_application
 from patent_mteb.patents.records import Citation
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.notation import UNREAD, application, day, publication, reads
+from patent_mteb.readers.notation import UNREAD, application, day, has_digit, publication, reads
 from patent_mteb.readers.published import NON_PATENT, NUMBERLESS
-from patent_mteb.readers.values import claim_numbers
+from patent_mteb.readers.values import claim_numbers, text_in
 
 __all__ = ["reader"]
 
@@ -60,28 +60,23 @@ def _true(value: Any) -> bool:
     return str(value).strip().lower() in ("true", "y", "1")
 
 
-def _text(record: Mapping[str, Any], name: str) -> str:
-    value = record.get(name)
-    return "" if value is None else str(value).strip()
-
-
 def _left_out(record: Mapping[str, Any], citing: str) -> str:
     """Why a record gives no citation; empty if it does."""
-    if not any(character.isdigit() for character in citing):
+    if not has_digit(citing):
         return "no application number"
     if _true(record.get("nplIndicator")):
         return NON_PATENT
-    if (quality := _text(record, "qualitySummaryText")) not in ("", "AOK"):
+    if (quality := text_in(record, "qualitySummaryText")) not in ("", "AOK"):
         return f"not read surely out of the office action ({quality})"
-    return "" if any(character.isdigit() for character in _text(record, _CITED)) else NUMBERLESS
+    return "" if has_digit(text_in(record, _CITED)) else NUMBERLESS
 
 
 def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
-    citing = application(_text(record, _KEY), "US")
+    citing = application(text_in(record, _KEY), "US")
     if reason := _left_out(record, citing):
         yield LeftOut(citing, place, reason)
         return
-    cited, office, kind = _text(record, _CITED), _text(record, "countryCode"), _text(record, "kindCode")
+    cited, office, kind = text_in(record, _CITED), text_in(record, "countryCode"), text_in(record, "kindCode")
     if not reads(cited, office, kind):
         yield Noted(UNREAD, f"{place}: {cited}")
     by_examiner = _true(record.get("examinerCitedReferenceIndicator"))
@@ -89,13 +84,13 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
     yield Citation(
         citing_application(citing),
         publication(cited, office, kind),
-        _text(record, "citationCategoryCode").upper(),
+        text_in(record, "citationCategoryCode").upper(),
         "examiner" if by_examiner else "applicant" if by_applicant else "",
-        claim_numbers(_text(record, "relatedClaimNumberText")),
+        claim_numbers(text_in(record, "relatedClaimNumberText")),
         tuple(_passages(record.get("passageLocationText"))),
         "examination",
         "US",
-        day(_text(record, "officeActionDate")),
+        day(text_in(record, "officeActionDate")),
     )
 
 

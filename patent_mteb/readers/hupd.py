@@ -15,6 +15,7 @@ from patent_mteb.readers.bulk import same_once
 from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.notation import application, day
 from patent_mteb.readers.published import Published
+from patent_mteb.readers.values import text_in
 from patent_mteb.readers.xml import MalformedError
 
 __all__ = ["reader"]
@@ -59,30 +60,25 @@ def _items(path: Path) -> Iterator[tuple[str, Item]]:
             for item in _published(row).items(place):
                 yield place, item
         except MalformedError as error:
-            yield place, LeftOut(_text(row, "application_number"), place, str(error))
-
-
-def _text(row: Mapping[str, Any], name: str) -> str:
-    value = row.get(name)
-    return "" if value is None else str(value).strip()
+            yield place, LeftOut(text_in(row, "application_number"), place, str(error))
 
 
 _NUMBER = re.compile(r"(US\d+[A-Z]\d?)(?:-\d{8})?")
 
 
 def _published(row: Mapping[str, Any]) -> Published:
-    number = _NUMBER.fullmatch(_text(row, "publication_number"))
-    read = read_claims(_text(row, "claims"))
+    number = _NUMBER.fullmatch(text_in(row, "publication_number"))
+    read = read_claims(text_in(row, "claims"))
     return Published(
         source="hupd",
         office="US",
-        serial=number[1] if number else _text(row, "publication_number"),
+        serial=number[1] if number else text_in(row, "publication_number"),
         kind="",
-        date=day(_text(row, "date_published")),
-        application=application(_text(row, "application_number"), "US"),
-        filed=day(_text(row, "filing_date")),
-        title=_text(row, "title"),
-        abstract=_text(row, "abstract"),
+        date=day(text_in(row, "date_published")),
+        application=application(text_in(row, "application_number"), "US"),
+        filed=day(text_in(row, "filing_date")),
+        title=text_in(row, "title"),
+        abstract=text_in(row, "abstract"),
         claims=read.claims,
         description=_sections(row),
         ipc=_codes(row, "main_ipcr_label", "ipcr_labels"),
@@ -94,7 +90,7 @@ def _published(row: Mapping[str, Any]) -> Published:
 
 def _sections(row: Mapping[str, Any]) -> Description:
     """Background and summary are cut out of the full description, which holds them too."""
-    background, summary, full = (_text(row, name) for name in ("background", "summary", "full_description"))
+    background, summary, full = (text_in(row, name) for name in ("background", "summary", "full_description"))
     for section in (background, summary):
         full = full.replace(section, "", 1) if section else full
     return Description(background, summary, "", full.strip())
@@ -102,7 +98,7 @@ def _sections(row: Mapping[str, Any]) -> Description:
 
 def _codes(row: Mapping[str, Any], main: str, others: str) -> list[str]:
     """Labels have no stroke (``G06F1730``); the subclass is what can be read surely."""
-    labels = [_text(row, main), *map(str, row.get(others) or ())]
+    labels = [text_in(row, main), *map(str, row.get(others) or ())]
     return [label[:4] if re.match(r"[A-H]\d\d[A-Z]", label) else label for label in labels]
 
 

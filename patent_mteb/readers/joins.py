@@ -11,7 +11,7 @@ import polars as pl
 
 from patent_mteb.errors import DataError, readable
 
-__all__ = ["beside", "joined_rows", "table"]
+__all__ = ["beside", "joined_rows", "table", "with_rows"]
 
 _ROWS_AT_ONCE = 1000
 
@@ -71,6 +71,22 @@ def joined_rows(frame: pl.LazyFrame, path: Path) -> Iterator[dict[str, Any]]:
         if batch is None:
             return
         yield from batch.iter_rows(named=True)
+
+
+def with_rows(frame: pl.LazyFrame, other: pl.LazyFrame | None, keys: Sequence[str], columns: Sequence[str], name: str) -> pl.LazyFrame:
+    """A frame, in its order, with the rows of another of the same keys as a list of structs; null where there are none, or no other frame.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.readers.joins import with_rows
+        >>> other = pl.LazyFrame({"key": ["a", "a"], "code": ["A61H", "G06F"]})
+        >>> with_rows(pl.LazyFrame({"key": ["a", "b"]}), other, ["key"], ["code"], "codes").collect()["codes"].to_list()
+        [[{'code': 'A61H'}, {'code': 'G06F'}], None]
+    """
+    if other is None:
+        return frame.with_columns(pl.lit(None).alias(name))
+    grouped = other.group_by(keys).agg(pl.struct(columns).alias(name))
+    return frame.join(grouped, on=list(keys), how="left", maintain_order="left")
 
 
 def beside(path: Path, pattern: str) -> list[Path]:

@@ -19,7 +19,7 @@ from patent_mteb.readers.full_text import ClaimText
 from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.languages import Texts
 from patent_mteb.readers.notation import application, day, ipc_code, language, publication
-from patent_mteb.readers.ops import PHASES
+from patent_mteb.readers.ops import BY_OFFICE, PHASES
 from patent_mteb.readers.published import Cited, Published, Related
 from patent_mteb.readers.xml import MalformedError
 
@@ -136,9 +136,7 @@ def _document(one: _Object) -> str:
 def _cited(one: _Object) -> Iterator[Cited]:
     code = str(one.get("cited_phase") or "").strip().lower()
     phase = PHASES.get(code, code)
-    origin = (
-        "applicant" if code in ("app", "applicant") else "examiner" if phase in ("search", "international-search", "examination") else ""
-    )
+    origin = "applicant" if code in ("app", "applicant") else "examiner" if phase in BY_OFFICE else ""
     patent = one.get("patcit")
     if not patent:
         yield Cited("", origin=origin, phase=phase, npl=bool(one.get("nplcit")))

@@ -8,7 +8,7 @@ import re
 
 from patent_mteb.patents.numbers import read_application, read_number
 
-__all__ = ["UNREAD", "application", "day", "ipc_code", "language", "publication", "reads"]
+__all__ = ["UNREAD", "application", "day", "has_digit", "ipc_code", "language", "publication", "reads"]
 
 UNREAD = "a number that cannot be read, kept as it is written"
 
@@ -33,6 +33,17 @@ def day(text: str | int | None) -> dt.date | None:
     if not 1700 <= year < 2200 or month > 12 or number > calendar.monthrange(year, month)[1]:
         return None
     return dt.date(year, month, number)
+
+
+def has_digit(text: str) -> bool:
+    """Whether a text can hold a number at all.
+
+    Example:
+        >>> from patent_mteb.readers.notation import has_digit
+        >>> has_digit("US 7,000,001"), has_digit("none")
+        (True, False)
+    """
+    return any(character.isdigit() for character in text)
 
 
 def _as_written(text: str, office: str, kind: str) -> str:

@@ -27,8 +27,8 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Description, Patent, Relation, TextLanguages
 from patent_mteb.readers.full_text import ClaimText, read_claim_texts
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.joins import beside, joined_rows, table
-from patent_mteb.readers.notation import application, day, ipc_code, publication
+from patent_mteb.readers.joins import beside, joined_rows, table, with_rows
+from patent_mteb.readers.notation import application, day, has_digit, ipc_code, publication
 from patent_mteb.readers.published import NUMBERLESS
 
 __all__ = ["reader"]
@@ -74,12 +74,9 @@ def _tsv(path: Path, *columns: str) -> pl.LazyFrame:
 
 
 def _with(frame: pl.LazyFrame, path: Path, pattern: str, columns: tuple[str, ...], key: str, name: str) -> pl.LazyFrame:
-    """A frame with the rows of the tables of a pattern as a list of structs; an empty list where there is no table."""
+    """A frame with the rows of the tables of a pattern (:func:`with_rows`)."""
     found = [_tsv(one, key, *columns) for one in beside(path, pattern)]
-    if not found:
-        return frame.with_columns(pl.lit(None).alias(name))
-    grouped = pl.concat(found).group_by(key).agg(pl.struct(columns).alias(name))
-    return frame.join(grouped, on=key, how="left", maintain_order="left")
+    return with_rows(frame, pl.concat(found) if found else None, (key,), columns, name)
 
 
 def _patents(path: Path) -> Iterator[Item]:
@@ -102,7 +99,7 @@ def _patents(path: Path) -> Iterator[Item]:
 def _refusal(row: dict[str, Any]) -> str:
     if row["patent_type"] != "utility":
         return f"no utility patent ({row['patent_type']})"
-    return "a withdrawn patent" if row["withdrawn"] == "1" else ""
+    return "a withdrawn patent" if row.get("withdrawn") == "1" else ""
 
 
 def _ordered(found: list[dict[str, str]] | None, order: str = "") -> list[dict[str, str]]:
@@ -165,8 +162,8 @@ def _applications(path: Path) -> Iterator[Item]:
     frame = _with(frame, path, "pg_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
     frame = _with(frame, path, "pg_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
     for number, row in enumerate(joined_rows(frame, path), start=2):
-        if row["patent_type"] != "utility":
-            yield LeftOut(row[key], f"row {number}", f"no utility patent ({row['patent_type']})")
+        if reason := _refusal(row):
+            yield LeftOut(row[key], f"row {number}", reason)
             continue
         published, its = publication(row[key], "US", row["wipo_kind"] or "A1"), application(row["application_id"], "US")
         yield Patent(
@@ -201,7 +198,7 @@ def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
     for number, row in enumerate(joined_rows(frame, path), start=2):
         citing = publication(row[key], "US", row.get("own_kind") or "")
         said = publication(row[cited], row[office] if office else "US", row.get("wipo_kind", ""))
-        if any(character.isdigit() for character in said):
+        if has_digit(said):
             yield Citation(citing, said, origin=_ORIGINS.get(row["citation_category"].lower(), ""))
         else:
             yield LeftOut(citing, f"row {number}", NUMBERLESS)

@@ -26,16 +26,15 @@ import polars as pl
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.joins import beside, joined_rows, table
+from patent_mteb.readers.joins import beside, joined_rows, table, with_rows
 from patent_mteb.readers.notation import application, day, ipc_code, language, publication
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.published import NON_PATENT
+from patent_mteb.readers.published import NON_PATENT, UNPUBLISHED
 from patent_mteb.readers.values import claim_numbers
 
 __all__ = ["reader"]
 
 REPLENISHED = "a citation of the international search report, repeated for the European publication"
-_UNPUBLISHED = "a citation of an application that names no publication"
 _READ_WITH = ("tls201", "tls202", "tls203", "tls209", "tls215", "tls224")
 _NUMBER = ("publn_auth", "publn_nr", "publn_kind")
 _KEYS = ("pat_publn_id", "citn_replenished", "citn_id")
@@ -81,11 +80,8 @@ def _needed(path: Path, name: str, *columns: str) -> pl.LazyFrame:
 
 
 def _with(frame: pl.LazyFrame, path: Path, name: str, columns: tuple[str, ...], called: str) -> pl.LazyFrame:
-    """A frame with the rows of another table of the same application as a list of structs."""
-    other = _parts(path, name, "appln_id", *columns)
-    if other is None:
-        return frame.with_columns(pl.lit(None).alias(called))
-    return frame.join(other.group_by("appln_id").agg(pl.struct(columns).alias(called)), on="appln_id", how="left", maintain_order="left")
+    """A frame with the rows of another table of the same application (:func:`with_rows`)."""
+    return with_rows(frame, _parts(path, name, "appln_id", *columns), ("appln_id",), columns, called)
 
 
 _APPLICATION = ("appln_auth", "appln_nr", "appln_kind", "appln_filing_date", "earliest_filing_date", "docdb_family_id", "inpadoc_family_id")
@@ -149,12 +145,8 @@ def _citations(path: Path) -> Iterator[Item]:
     cited = publications.rename({name: f"cited_{name}" for name in ("pat_publn_id", *_NUMBER)})
     frame = table(path, columns, ",").join(publications, on="pat_publn_id", how="left", maintain_order="left")
     frame = frame.join(cited, on="cited_pat_publn_id", how="left", maintain_order="left")
-    letters = _parts(path, "tls215", *_KEYS, "citn_categ", "relevant_claim")
-    if letters is None:
-        frame = frame.with_columns(pl.lit(None).alias("letters"))
-    else:
-        grouped = letters.group_by(_KEYS).agg(pl.struct("citn_categ", "relevant_claim").alias("letters"))
-        frame = frame.join(grouped, on=list(_KEYS), how="left", maintain_order="left")
+    said = ("citn_categ", "relevant_claim")
+    frame = with_rows(frame, _parts(path, "tls215", *_KEYS, *said), _KEYS, said, "letters")
     own = (
         table(path, columns, ",").filter(pl.col("citn_replenished").is_in(["", "0"])).select("pat_publn_id", "cited_pat_publn_id").unique()
     )
@@ -168,7 +160,7 @@ def _citations(path: Path) -> Iterator[Item]:
 
 def _refusal(row: dict[str, Any]) -> str:
     if row["cited_pat_publn_id"].strip("0") == "":
-        return NON_PATENT if row["cited_npl_publn_id"].strip("0") else _UNPUBLISHED
+        return NON_PATENT if row["cited_npl_publn_id"].strip("0") else UNPUBLISHED
     if row["publn_nr"] is None or row["cited_publn_nr"] is None:
         return "a citation of or by a publication that tls211 does not have"
     return REPLENISHED if row["citn_replenished"].strip("0") and row["own"] else ""

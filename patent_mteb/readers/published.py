@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from patent_mteb.patents.records import Citation, Claim, Description, Patent, Relation, TextLanguages, Translation
+from patent_mteb.patents.records import RELATED_PUBLICATIONS, Citation, Claim, Description, Patent, Relation, TextLanguages, Translation
 from patent_mteb.readers.items import Item, LeftOut, Noted
-from patent_mteb.readers.notation import UNREAD, publication, reads
+from patent_mteb.readers.notation import UNREAD, has_digit, publication, reads
 from patent_mteb.readers.xml import MalformedError
 
 __all__ = ["NON_PATENT", "NUMBERLESS", "OWN", "UNPUBLISHED", "Cited", "Published", "Related"]
@@ -20,7 +20,6 @@ NUMBERLESS = "a citation without a number"
 OWN = "a citation of the publication itself"
 _REPEATED = "a citation that says nothing new"
 _NO_TEXT = "a document without any text"
-_PUBLICATIONS = ("member", "pre-grant")
 
 
 class Cited(NamedTuple):
@@ -91,7 +90,7 @@ class Published:
             >>> [getattr(item, "cited", getattr(item, "reason", type(item).__name__)) for item in publication.items("document 1")]
             ['Patent', 'Noted', 'US2007140112A1', 'a citation of other literature than patents']
         """
-        if not any(character.isdigit() for character in self.serial):
+        if not has_digit(self.serial):
             raise MalformedError("no publication number")
         number = self.number
         yield self._patent(number)
@@ -111,7 +110,7 @@ class Published:
         yield from self._citations(number, place)
 
     def _patent(self, number: str) -> Patent:
-        earlier = [related for related in self.related if related.date and related.kind not in _PUBLICATIONS]
+        earlier = [related for related in self.related if related.date and related.kind not in RELATED_PUBLICATIONS]
         first = min((related.date for related in earlier if related.date), default=None)
         dates = [date for date in (first, self.filed) if date]
         foreign = sorted(
@@ -164,6 +163,6 @@ def _no_citation(entry: Cited, cited: str, number: str) -> str:
         return NON_PATENT
     if entry.unpublished:
         return UNPUBLISHED
-    if not any(character.isdigit() for character in cited):
+    if not has_digit(cited):
         return NUMBERLESS
     return OWN if cited == number else ""

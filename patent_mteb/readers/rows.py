@@ -11,6 +11,7 @@ from typing import Any
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.numbers import Number, read_application, read_number
 from patent_mteb.patents.records import (
+    RELATED_PUBLICATIONS,
     RELATIONS,
     Citation,
     Claim,
@@ -36,8 +37,6 @@ _DATES = ("application_date", "publication_date", "priority_date")
 _TEXTS = ("title", "abstract", "claims", "description")
 _PREFERRED = "en"
 _UNREADABLE = "a number cannot be read: kept as written (a map can say the office of those that name none)"
-_PUBLICATIONS = ("member", "pre-grant")
-"""Relations to publications; the others are to applications."""
 
 
 class RowReader:
@@ -204,7 +203,7 @@ class RowReader:
         return own
 
     def _numbers(self, row: Mapping[str, Any], column: Column | None, place: str, kind: str = "member") -> list[str]:
-        read = read_number if kind in _PUBLICATIONS else read_application
+        read = read_number if kind in RELATED_PUBLICATIONS else read_application
         return [self._normal(text, column, place, read) for text in self._list(row, column) if text] if column else []
 
     def _application(self, row: Mapping[str, Any], place: str) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["claim_numbers", "flat", "is_whole_date", "listed", "read_date", "text_of", "unpacked"]
+__all__ = ["claim_numbers", "flat", "is_whole_date", "listed", "read_date", "text_in", "text_of", "unpacked"]
 
 _NO_DATE = {"", "0", "00000000", "0000-00-00", "99991231", "9999-12-31"}
 _DATE = re.compile(
@@ -100,6 +100,18 @@ def text_of(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(filter(None, map(text_of, value)))
     return str(value).strip()
+
+
+def text_in(row: Mapping[str, Any], name: str) -> str:
+    """The value of a field as it is written, trimmed; empty for none.
+
+    Example:
+        >>> from patent_mteb.readers.values import text_in
+        >>> text_in({"title": " Pump "}, "title"), text_in({}, "title")
+        ('Pump', '')
+    """
+    value = row.get(name)
+    return "" if value is None else str(value).strip()
 
 
 def unpacked(value: Any) -> Any:

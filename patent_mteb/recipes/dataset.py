@@ -43,6 +43,7 @@ __all__ = [
     "default_name",
     "described",
     "document",
+    "file_hash",
     "input_hash",
     "named",
     "outlined",
@@ -54,7 +55,6 @@ SCHEMA = 1
 _NAME = re.compile(r"[A-Z][A-Za-z0-9]{0,39}")
 _RESERVED = {"patent", "wipo", "wipoat", "dapfam", "patenteb", "sophia", "patentmap", "patentmteb", "patentopen"}
 _NAME_REMEDY = "choose a name of letters and digits that begins with a capital, such as Acme or AcmeBatteries"
-_BYTES_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -184,6 +184,20 @@ def input_hash(*records: Iterable[object]) -> str:
     return found.hexdigest()[:16]
 
 
+def file_hash(path: Path) -> str:
+    """The SHA-256 of a file's bytes.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_text
+        >>> from patent_mteb.recipes.dataset import file_hash
+        >>> file_hash(write_text(Path("queries.jsonl"), ""))[:8]
+        'e3b0c442'
+    """
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
 def described(path: Path) -> FileRecord:
     """The record of a file.
 
@@ -197,19 +211,15 @@ def described(path: Path) -> FileRecord:
         >>> described(write_text(Path("queries.jsonl"), "")).bytes
         0
     """
-    found = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(_BYTES_AT_ONCE):
-            found.update(chunk)
-    size = path.stat().st_size
+    size, content = path.stat().st_size, file_hash(path)
     if path.suffix != ".parquet":
-        return FileRecord(size, found.hexdigest())
+        return FileRecord(size, content)
     rows, filled = 0, dict[str, int]()
     for batch in read_batches(path):
         rows += batch.num_rows
         for name in batch.column_names:
             filled[name] = filled.get(name, 0) + _filled(batch[name])
-    return FileRecord(size, found.hexdigest(), rows, filled)
+    return FileRecord(size, content, rows, filled)
 
 
 def outlined(path: Path) -> FileRecord:

@@ -33,7 +33,8 @@ import pyarrow as pa
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet, write_text
 from patent_mteb.patents import views
-from patent_mteb.patents.families import leaking_twins
+from patent_mteb.patents.families import age, leaking_twins
+from patent_mteb.patents.groups import Groups
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.beir import write_beir
@@ -141,7 +142,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     family_of = {patent.publication_number: patent.family_id for patent in patents}
     log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
 
-    master = [clean_patent(patent) for patent in sorted(patents, key=_age)]
+    master = [clean_patent(patent) for patent in sorted(patents, key=age)]
     log.step("0.2-0.3 patent master", len(patents), len(master))
     if params.require:
         filters = [Filter(f"with {name}", FIELDS[name], field=name) for name in params.require]
@@ -219,10 +220,6 @@ def _log_empty_views(table: pa.Table, queries: Collection[str], log: BuildLog) -
             log.step(f"0.8 view {name}", len(keys), len(keys) - len(empty), note)
 
 
-def _age(patent: Patent) -> tuple[str, str]:
-    return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)
-
-
 def _without_duplicates(patents: Sequence[Patent]) -> list[Patent]:
     seen: set[tuple[str, str]] = set()
     documents = []
@@ -246,19 +243,12 @@ def _split(documents: Sequence[Patent], params: Params) -> dict[str, str]:
 
 def _alike(documents: Sequence[Patent]) -> dict[str, str]:
     """The first family of those that a family shares a document with, word for word: no two splits may hold the same text."""
-    leader: dict[str, str] = {patent.family_id: patent.family_id for patent in documents}
-
-    def first(family: str) -> str:
-        while leader[family] != family:
-            family = leader[family]
-        return family
-
+    groups = Groups()
     homes: dict[tuple[str, ...], str] = {}
     for patent, *words in zip(documents, *(column.to_pylist() for column in _fields(documents).columns[1:]), strict=True):
         if any(words):
-            one, other = sorted((first(patent.family_id), first(homes.setdefault(tuple(words), patent.family_id))))
-            leader[other] = one
-    return {family: first(family) for family in leader}
+            groups.connect(patent.family_id, homes.setdefault(tuple(words), patent.family_id))
+    return {patent.family_id: groups.of(patent.family_id) for patent in documents}
 
 
 def _qrels(documents: Sequence[Patent], graph: FamilyGraph) -> dict[str, dict[str, int]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from mteb.models.model_meta import ModelMeta
@@ -34,6 +35,10 @@ _ROWS_AT_ONCE = 10_000
 _BYTES_AT_ONCE = 1 << 26
 
 
+_CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""Data sets do not change: what was hashed once is known as long as the object is there."""
+
+
 def content_of(dataset: Any) -> str:
     """Hash of the rows of a data set: every column, in order.
 
@@ -43,6 +48,12 @@ def content_of(dataset: Any) -> str:
         >>> content_of(Dataset.from_dict({"id": ["d"], "text": ["x"]})) == content_of(Dataset.from_dict({"text": ["x"], "id": ["d"]}))
         True
     """
+    if dataset not in _CONTENTS:
+        _CONTENTS[dataset] = _hash_of(dataset)
+    return _CONTENTS[dataset]
+
+
+def _hash_of(dataset: Any) -> str:
     total = hashlib.blake2b(json.dumps(sorted(dataset.column_names)).encode(), digest_size=16)
     columns = dataset.select_columns(sorted(dataset.column_names)).with_format("arrow")
     sizes, end = text_bytes(dataset), 0
