@@ -22,7 +22,7 @@ from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.languages import Texts
 from patent_mteb.readers.notation import application, day, ipc_code, language, publication
 from patent_mteb.readers.published import Cited, Published, Related
-from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, shown, text_of
+from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, shown, text_at, text_of
 
 __all__ = ["readers"]
 
@@ -44,10 +44,6 @@ def readers() -> Iterator[Reader]:
 
 
 _ROOT = "ep-patent-document"
-
-
-def _text(element: Element, path: str) -> str:
-    return text_of(element.find(path))
 
 
 def _read_xml(path: Path) -> Iterator[Item]:
@@ -75,15 +71,15 @@ def _document(root: Element, place: str) -> Iterator[Item]:
     published = Published(
         source="epo",
         office=root.get("country") or "EP",
-        serial=root.get("doc-number") or _text(biblio, "B100/B110"),
-        kind=root.get("kind") or _text(biblio, "B100/B130"),
-        date=day(root.get("date-publ") or _text(biblio, "B100/B140/date")),
-        application=application(_text(biblio, "B200/B210"), "EP"),
-        filed=day(_text(biblio, "B200/B220/date")),
+        serial=root.get("doc-number") or text_at(biblio, "B100/B110"),
+        kind=root.get("kind") or text_at(biblio, "B100/B130"),
+        date=day(root.get("date-publ") or text_at(biblio, "B100/B140/date")),
+        application=application(text_at(biblio, "B200/B210"), "EP"),
+        filed=day(text_at(biblio, "B200/B220/date")),
         ipc=list(_classes(biblio)),
         cpc=[ipc_code(text_of(one)) for one in biblio.iterfind("B500/B520EP/classifications-cpc/classification-cpc/text")],
-        inventors=[_text(one, "snm") for one in biblio.iterfind("B700/B720/B721")],
-        applicants=[_text(one, "snm") for path in ("B710/B711", "B730/B731") for one in biblio.iterfind(f"B700/{path}")],
+        inventors=[text_at(one, "snm") for one in biblio.iterfind("B700/B720/B721")],
+        applicants=[text_at(one, "snm") for path in ("B710/B711", "B730/B731") for one in biblio.iterfind(f"B700/{path}")],
         cited=[*_searched(biblio), *_in_description(root)],
         related=list(_related(biblio)),
         notes=notes,
@@ -136,7 +132,7 @@ def _searched(biblio: Element) -> Iterator[Cited]:
     """INID 56: patents as ``US-A- 5 948 634``, other literature."""
     for one in biblio.iterfind("B500/B560/*"):
         if one.tag == "B561":
-            yield Cited(_GROUPED.sub("", _text(one, "text")), origin="examiner", phase="search")
+            yield Cited(_GROUPED.sub("", text_at(one, "text")), origin="examiner", phase="search")
         elif one.tag == "B562":
             yield Cited("", origin="examiner", phase="search", npl=True)
 
@@ -146,7 +142,7 @@ def _in_description(root: Element) -> Iterator[Cited]:
     found: dict[str, bool] = {}
     for part in ("description", "ep-reference-list"):
         for one in root.iterfind(f"{part}//patcit"):
-            parts = (_text(one, f"document-id/{name}") for name in ("country", "doc-number", "kind"))
+            parts = (text_at(one, f"document-id/{name}") for name in ("country", "doc-number", "kind"))
             found.setdefault(one.get("dnum") or "".join(parts), one.get("dnum-type") == _APPLICATION)
     for number, unpublished in found.items():
         yield Cited(number, origin="applicant", unpublished=unpublished)
@@ -156,11 +152,11 @@ def _related(biblio: Element) -> Iterator[Related]:
     for claim in biblio.iterfind("B300"):
         yield from _priorities(claim)
     for one in biblio.iterfind("B600/B620/parent/pdoc"):
-        yield Related("division", application(_text(one, "dnum/anum"), "EP"), day(_text(one, "date")), "EP")
+        yield Related("division", application(text_at(one, "dnum/anum"), "EP"), day(text_at(one, "date")), "EP")
     for one in biblio.iterfind("B800/B860/B861"):
-        yield Related("parent", application(_text(one, "dnum/anum"), kind="W"), day(_text(one, "date")), "WO")
+        yield Related("parent", application(text_at(one, "dnum/anum"), kind="W"), day(text_at(one, "date")), "WO")
     for one in biblio.iterfind("B800/B870/B871"):
-        yield Related("member", publication(_text(one, "dnum/pnum")))
+        yield Related("member", publication(text_at(one, "dnum/pnum")))
 
 
 def _priorities(claim: Element) -> Iterator[Related]:

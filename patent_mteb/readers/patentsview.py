@@ -29,7 +29,7 @@ from patent_mteb.readers.full_text import ClaimText, read_claim_texts
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 from patent_mteb.readers.joins import beside, joined_rows, table, with_rows
 from patent_mteb.readers.notation import application, day, has_digit, ipc_code, publication
-from patent_mteb.readers.published import NUMBERLESS
+from patent_mteb.readers.published import NUMBERLESS, US_ORIGINS
 
 __all__ = ["reader"]
 
@@ -184,9 +184,6 @@ def _applications(path: Path) -> Iterator[Item]:
             yield Relation(published, its, "application")
 
 
-_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
-
-
 def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
     """Citations of one table; ``cited`` is the column of the number, ``office`` that of its country (else US)."""
     key, columns = "patent_id", [cited, "citation_category", *([office] if office else ["wipo_kind"])]
@@ -199,7 +196,7 @@ def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
         citing = publication(row[key], "US", row.get("own_kind") or "")
         said = publication(row[cited], row[office] if office else "US", row.get("wipo_kind", ""))
         if has_digit(said):
-            yield Citation(citing, said, origin=_ORIGINS.get(row["citation_category"].lower(), ""))
+            yield Citation(citing, said, origin=US_ORIGINS.get(row["citation_category"].lower(), ""))
         else:
             yield LeftOut(citing, f"row {number}", NUMBERLESS)
 

@@ -12,12 +12,15 @@ from patent_mteb.readers.items import Item, LeftOut, Noted
 from patent_mteb.readers.notation import UNREAD, has_digit, publication, reads
 from patent_mteb.readers.xml import MalformedError
 
-__all__ = ["NON_PATENT", "NUMBERLESS", "OWN", "UNPUBLISHED", "Cited", "Published", "Related"]
+__all__ = ["NON_PATENT", "NUMBERLESS", "OWN", "UNPUBLISHED", "US_ORIGINS", "Cited", "Published", "Related"]
 
 NON_PATENT = "a citation of other literature than patents"
 UNPUBLISHED = "a citation of an application that names no publication"
 NUMBERLESS = "a citation without a number"
 OWN = "a citation of the publication itself"
+US_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
+"""Category of a citation by the USPTO -> origin. Others leave it open: ``cited by other`` (2005-12: applicant or third party), ``cited by
+third party``, ``imported from ...``."""
 _REPEATED = "a citation that says nothing new"
 _NO_TEXT = "a document without any text"
 

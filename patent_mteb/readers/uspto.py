@@ -25,9 +25,9 @@ from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.full_text import ClaimText, Paragraph, read_claim_texts, read_sections
 from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.notation import application, day, ipc_code, language, publication
-from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.published import US_ORIGINS, Cited, Published, Related
 from patent_mteb.readers.uspto_2001 import patdoc, publication_of_2001
-from patent_mteb.readers.xml import Element, first_root, text_of
+from patent_mteb.readers.xml import Element, first_root, text_at, text_of
 
 __all__ = ["readers"]
 
@@ -68,10 +68,6 @@ def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
         yield from published.items(place)
 
 
-def _text(element: Element, path: str) -> str:
-    return text_of(element.find(path))
-
-
 def _texts(element: Element, path: str) -> list[str]:
     return [text_of(one) for one in element.iterfind(path)]
 
@@ -88,14 +84,14 @@ def _modern(root: Element) -> Published:
     claims, notes = read_claim_texts(_claim(claim) for claim in root.iterfind("claims/claim"))
     return Published(
         source="uspto",
-        office=_text(biblio, own + "country") or "US",
-        serial=_text(biblio, own + "doc-number"),
-        kind=_text(biblio, own + "kind"),
-        date=day(_text(biblio, own + "date")),
-        application=application(_text(biblio, filed + "doc-number"), "US"),
-        filed=day(_text(biblio, filed + "date")),
-        title=_text(biblio, "invention-title"),
-        abstract=_text(root, "abstract"),
+        office=text_at(biblio, own + "country") or "US",
+        serial=text_at(biblio, own + "doc-number"),
+        kind=text_at(biblio, own + "kind"),
+        date=day(text_at(biblio, own + "date")),
+        application=application(text_at(biblio, filed + "doc-number"), "US"),
+        filed=day(text_at(biblio, filed + "date")),
+        title=text_at(biblio, "invention-title"),
+        abstract=text_at(root, "abstract"),
         claims=claims,
         description=read_sections(list(_paragraphs(root.find("description")))),
         ipc=[*_classes(biblio, "classifications-ipcr/classification-ipcr"), *_old_classes(biblio)],
@@ -145,7 +141,7 @@ def _classes(biblio: Element, path: str) -> list[str]:
     parts = ("section", "class", "subclass", "main-group", "subgroup")
     codes = []
     for one in biblio.iterfind(path):
-        section, cls, subclass, group, subgroup = (_text(one, part) for part in parts)
+        section, cls, subclass, group, subgroup = (text_at(one, part) for part in parts)
         codes.append(ipc_code(f"{section}{cls}{subclass}{group}/{subgroup}" if group else f"{section}{cls}{subclass}"))
     return codes
 
@@ -161,8 +157,8 @@ def _old_classes(biblio: Element) -> list[str]:
 def _name(party: Element) -> str:
     book = party.find("addressbook")
     book = party if book is None else book
-    return _text(book, "orgname") or " ".join(
-        filter(None, (_text(book, "first-name"), _text(book, "middle-name"), _text(book, "last-name")))
+    return text_at(book, "orgname") or " ".join(
+        filter(None, (text_at(book, "first-name"), text_at(book, "middle-name"), text_at(book, "last-name")))
     )
 
 
@@ -175,19 +171,15 @@ def _applicants(biblio: Element) -> list[Element]:
     return list(biblio.iterfind("us-parties/us-applicants/us-applicant")) or list(biblio.iterfind("assignees/assignee"))
 
 
-_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
-"""Others leave the origin open: ``cited by other`` (2005-12: applicant or third party), ``cited by third party``, ``imported from ...``."""
-
-
 def _cited(biblio: Element) -> Iterator[Cited]:
     for path in ("references-cited/citation", "us-references-cited/us-citation"):
         for one in biblio.iterfind(path):
             document = one.find("patcit/document-id")
-            origin = _ORIGINS.get(_text(one, "category").lower(), "")
+            origin = US_ORIGINS.get(text_at(one, "category").lower(), "")
             if document is None:
                 yield Cited("", origin=origin, npl=one.find("nplcit") is not None)
             else:
-                yield Cited(_text(document, "doc-number"), _text(document, "country"), _text(document, "kind"), origin)
+                yield Cited(text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind"), origin)
 
 
 _KINDS = {
@@ -201,8 +193,8 @@ _KINDS = {
 
 
 def _document_id(document: Element, kind: str) -> Related:
-    office, date = _text(document, "country"), day(_text(document, "date"))
-    return Related(kind, application(_text(document, "doc-number"), office, _text(document, "kind")), date, office)
+    office, date = text_at(document, "country"), day(text_at(document, "date"))
+    return Related(kind, application(text_at(document, "doc-number"), office, text_at(document, "kind")), date, office)
 
 
 def _related(biblio: Element) -> Iterator[Related]:
@@ -214,14 +206,14 @@ def _related(biblio: Element) -> Iterator[Related]:
             yield _document_id(parent, _KINDS.get(tag, "parent"))
         for document in one.iterfind("document-id"):
             if tag == "related-publication":
-                number = publication(_text(document, "doc-number"), _text(document, "country"), _text(document, "kind"))
+                number = publication(text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind"))
                 yield Related("pre-grant", number)
             else:
                 yield _document_id(document, "provisional" if tag == "us-provisional-application" else _KINDS.get(tag, "parent"))
     for document in biblio.iterfind("pct-or-regional-filing-data/document-id"):
         yield _document_id(document, "parent")
     for document in biblio.iterfind("pct-or-regional-publishing-data/document-id"):
-        yield Related("member", publication(_text(document, "doc-number"), _text(document, "country"), _text(document, "kind")))
+        yield Related("member", publication(text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind")))
 
 
 _MAKERS: dict[str, Callable[[Element], Published]] = {

@@ -11,15 +11,11 @@ from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.full_text import ClaimText, Paragraph, read_claim_texts, read_sections
 from patent_mteb.readers.notation import application, day, ipc_code, publication
 from patent_mteb.readers.published import Cited, Published, Related
-from patent_mteb.readers.xml import Element, text_of
+from patent_mteb.readers.xml import Element, text_at, text_of
 
 __all__ = ["patdoc", "publication_of_2001"]
 
 _ENGLISH = TextLanguages("en", "en", "en", "en")
-
-
-def _text(element: Element, path: str) -> str:
-    return text_of(element.find(path))
 
 
 def patdoc(root: Element) -> Published:
@@ -36,13 +32,13 @@ def patdoc(root: Element) -> Published:
     return Published(
         source="uspto",
         office="US",
-        serial=_text(root, "SDOBI/B100/B110"),
-        kind=_text(root, "SDOBI/B100/B130"),
-        date=day(_text(root, "SDOBI/B100/B140")),
-        application=application(_text(root, "SDOBI/B200/B210"), "US"),
-        filed=day(_text(root, "SDOBI/B200/B220")),
-        title=_text(root, "SDOBI/B500/B540"),
-        abstract=_text(root, "SDOAB"),
+        serial=text_at(root, "SDOBI/B100/B110"),
+        kind=text_at(root, "SDOBI/B100/B130"),
+        date=day(text_at(root, "SDOBI/B100/B140")),
+        application=application(text_at(root, "SDOBI/B200/B210"), "US"),
+        filed=day(text_at(root, "SDOBI/B200/B220")),
+        title=text_at(root, "SDOBI/B500/B540"),
+        abstract=text_at(root, "SDOAB"),
         claims=claims,
         description=read_sections(list(_patdoc_paragraphs(root))),
         ipc=[_columns("".join(one.itertext()).strip()) for one in root.iterfind("SDOBI/B500/B510/*") if one.tag in ("B511", "B512")],
@@ -88,7 +84,7 @@ def _party(party: Element) -> str:
     name = party.find("NAM")
     if name is None:
         return ""
-    return _text(name, "ONM") or " ".join(filter(None, (_text(name, "FNM"), _text(name, "SNM"))))
+    return text_at(name, "ONM") or " ".join(filter(None, (text_at(name, "FNM"), text_at(name, "SNM"))))
 
 
 def _patdoc_cited(root: Element) -> Iterator[Cited]:
@@ -96,7 +92,7 @@ def _patdoc_cited(root: Element) -> Iterator[Cited]:
         origin = "examiner" if one.find("CITED-BY-EXAMINER") is not None else ""
         document = one.find("PCIT/DOC")
         if document is not None:
-            yield Cited(_text(document, "DNUM"), _text(document, "CTRY") or "US", _text(document, "KIND"), origin)
+            yield Cited(text_at(document, "DNUM"), text_at(document, "CTRY") or "US", text_at(document, "KIND"), origin)
         elif one.tag == "B562":
             yield Cited("", origin=origin, npl=True)
 
@@ -106,15 +102,15 @@ _PATDOC_RELATIONS = {"B620": "division", "B631": "continuation", "B632": "contin
 
 
 def _document(document: Element, kind: str, office: str = "") -> Related:
-    office = _text(document, "CTRY") or office
-    date = day(_text(document, "DATE"))
-    return Related(kind, application(_text(document, "DNUM"), office, _text(document, "KIND")), date, office)
+    office = text_at(document, "CTRY") or office
+    date = day(text_at(document, "DATE"))
+    return Related(kind, application(text_at(document, "DNUM"), office, text_at(document, "KIND")), date, office)
 
 
 def _patdoc_related(root: Element) -> Iterator[Related]:
     for one in root.iterfind("SDOBI/B300"):
-        office, date = _text(one, "B330"), day(_text(one, "B320"))
-        yield Related("priority", application(_text(one, "B310"), office), date, office)
+        office, date = text_at(one, "B330"), day(text_at(one, "B320"))
+        yield Related("priority", application(text_at(one, "B310"), office), date, office)
     for parent in root.iterfind("SDOBI/B600//PARENT-US/PDOC/DOC"):
         kinds = (_PATDOC_RELATIONS.get(str(above.tag)) for above in parent.iterancestors())
         yield _document(parent, next(filter(None, kinds), "parent"), "US")
@@ -129,7 +125,7 @@ def _patdoc_related(root: Element) -> Iterator[Related]:
 
 
 def _published(document: Element, kind: str) -> Related:
-    return Related(kind, publication(_text(document, "DNUM"), _text(document, "CTRY"), _text(document, "KIND")))
+    return Related(kind, publication(text_at(document, "DNUM"), text_at(document, "CTRY"), text_at(document, "KIND")))
 
 
 _SECTIONS = {
@@ -161,18 +157,18 @@ def publication_of_2001(root: Element) -> Published:
     return Published(
         source="uspto",
         office="US",
-        serial=_text(biblio, "document-id/doc-number"),
-        kind=_text(biblio, "document-id/kind-code"),
-        date=day(_text(biblio, "document-id/document-date")),
-        application=application(_text(biblio, filed + "application-number/doc-number"), "US"),
-        filed=day(_text(biblio, filed + "filing-date")),
-        title=_text(biblio, "technical-information/title-of-invention"),
+        serial=text_at(biblio, "document-id/doc-number"),
+        kind=text_at(biblio, "document-id/kind-code"),
+        date=day(text_at(biblio, "document-id/document-date")),
+        application=application(text_at(biblio, filed + "application-number/doc-number"), "US"),
+        filed=day(text_at(biblio, filed + "filing-date")),
+        title=text_at(biblio, "technical-information/title-of-invention"),
         abstract=text_of(root.find("subdoc-abstract"), without=("number",)),
         claims=claims,
         description=read_sections(list(_paragraphs(root))),
         ipc=[ipc_code(text_of(one)) for one in biblio.iterfind("technical-information/classification-ipc/*/ipc")],
         inventors=[_name(one) for one in biblio.iterfind("inventors/*")],
-        applicants=[_text(one, "organization-name") or _name(one) for one in biblio.iterfind("assignee")],
+        applicants=[text_at(one, "organization-name") or _name(one) for one in biblio.iterfind("assignee")],
         languages=_ENGLISH,
         related=list(_related(biblio)),
         notes=notes,
@@ -192,7 +188,7 @@ def _paragraphs(root: Element) -> Iterator[Paragraph]:
 
 
 def _name(party: Element) -> str:
-    names = (_text(party, f"name/{part}") for part in ("given-name", "middle-name", "family-name", "name-suffix"))
+    names = (text_at(party, f"name/{part}") for part in ("given-name", "middle-name", "family-name", "name-suffix"))
     return " ".join(filter(None, names))
 
 
@@ -207,10 +203,10 @@ _CONTINUITY = {
 
 def _related(biblio: Element) -> Iterator[Related]:
     for one in biblio.iterfind("foreign-priority-data"):
-        office, date = _text(one, "country-code"), day(_text(one, "filing-date"))
-        yield Related("priority", application(_text(one, "priority-application-number"), office), date, office)
+        office, date = text_at(one, "country-code"), day(text_at(one, "filing-date"))
+        yield Related("priority", application(text_at(one, "priority-application-number"), office), date, office)
     for tag, kind in _CONTINUITY.items():
         for one in biblio.iterfind(f"continuity-data//{tag}"):
             for document in [*one.iterfind("parent-child/parent/document-id"), *one.iterfind("document-id")]:
-                office, date = _text(document, "country-code"), day(_text(document, "document-date"))
-                yield Related(kind, application(_text(document, "doc-number"), office), date, office)
+                office, date = text_at(document, "country-code"), day(text_at(document, "document-date"))
+                yield Related(kind, application(text_at(document, "doc-number"), office), date, office)

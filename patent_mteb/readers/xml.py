@@ -38,6 +38,7 @@ __all__ = [
     "first_root",
     "parse",
     "shown",
+    "text_at",
     "text_of",
 ]
 
@@ -346,6 +347,17 @@ def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
             depth -= tag in skipped
             parts += (" " if tag in _BLOCKS else "", (node.tail or "") if not depth and node is not element else "")
     return _SPACE.sub(" ", "".join(parts)).strip()
+
+
+def text_at(element: Element, path: str) -> str:
+    """The text (:func:`text_of`) of the first element that a path leads to; empty if it leads to none.
+
+    Example:
+        >>> from patent_mteb.readers.xml import parse, text_at
+        >>> text_at(parse(b"<a><b><c>one</c></b></a>")[0], "b/c")
+        'one'
+    """
+    return text_of(element.find(path))
 
 
 def shown(content: bytes) -> str:
