@@ -139,8 +139,7 @@ def application_groups(patents: Sequence[Patent], relations: Iterable[Relation])
 
         Example:
             >>> from patent_mteb.patents.families import application_groups
-            >>> from patent_mteb.patents.groups import Groups
-    from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
+            >>> from patent_mteb.patents.records import Patent, Relation
             >>> groups = application_groups([Patent("US8930553B2", "F1")], [Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")])
             >>> groups["US8930553B2"] == groups["US2014101323A1"]
             True
@@ -183,8 +182,7 @@ def family_ids(
 
         Example:
             >>> from patent_mteb.patents.families import family_ids
-            >>> from patent_mteb.patents.groups import Groups
-    from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
+            >>> from patent_mteb.patents.records import Patent, Relation
             >>> patents = [Patent("EP1A1", "EP1A1"), Patent("US2A1", "US2A1")]
             >>> family_ids(patents, [Relation("US2A1", "EP1A1", "member")], definition="extended")
             {'EP1A1': 'EP1A1', 'US2A1': 'EP1A1'}
