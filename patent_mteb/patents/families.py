@@ -135,14 +135,14 @@ def _application(text: str) -> str:
 def application_groups(patents: Sequence[Patent], relations: Iterable[Relation]) -> dict[str, str]:
     """Publications of one application, as far as records and relations tell: publication name -> name of its group.
 
-        The names are those of :func:`publication_names`; publications without a record of their own that a relation names are among them.
+    The names are those of :func:`publication_names`; publications without a record of their own that a relation names are among them.
 
-        Example:
-            >>> from patent_mteb.patents.families import application_groups
-            >>> from patent_mteb.patents.records import Patent, Relation
-            >>> groups = application_groups([Patent("US8930553B2", "F1")], [Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")])
-            >>> groups["US8930553B2"] == groups["US2014101323A1"]
-            True
+    Example:
+        >>> from patent_mteb.patents.families import application_groups
+        >>> from patent_mteb.patents.records import Patent, Relation
+        >>> groups = application_groups([Patent("US8930553B2", "F1")], [Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")])
+        >>> groups["US8930553B2"] == groups["US2014101323A1"]
+        True
     """
     name = publication_names(patent.publication_number for patent in patents)
     groups, publications = _by_application(patents, relations, name)
@@ -173,19 +173,19 @@ def family_ids(
 ) -> dict[str, str]:
     """Family by publication number: the records' own, and those of publications without a record that relations or families name.
 
-        Args:
-            families: as :func:`read_families` gives them; they go before the ``family_id`` of the records.
-            definition: one of :data:`DEFINITIONS`. A family that is found, not given, is named by its first publication number.
+    Args:
+        families: as :func:`read_families` gives them; they go before the ``family_id`` of the records.
+        definition: one of :data:`DEFINITIONS`. A family that is found, not given, is named by its first publication number.
 
-        Raises:
-            DataError: an unknown definition.
+    Raises:
+        DataError: an unknown definition.
 
-        Example:
-            >>> from patent_mteb.patents.families import family_ids
-            >>> from patent_mteb.patents.records import Patent, Relation
-            >>> patents = [Patent("EP1A1", "EP1A1"), Patent("US2A1", "US2A1")]
-            >>> family_ids(patents, [Relation("US2A1", "EP1A1", "member")], definition="extended")
-            {'EP1A1': 'EP1A1', 'US2A1': 'EP1A1'}
+    Example:
+        >>> from patent_mteb.patents.families import family_ids
+        >>> from patent_mteb.patents.records import Patent, Relation
+        >>> patents = [Patent("EP1A1", "EP1A1"), Patent("US2A1", "US2A1")]
+        >>> family_ids(patents, [Relation("US2A1", "EP1A1", "member")], definition="extended")
+        {'EP1A1': 'EP1A1', 'US2A1': 'EP1A1'}
     """
     if definition not in DEFINITIONS:
         raise DataError(f"there is no definition of a patent family '{definition}'", remedy=f"choose among {', '.join(DEFINITIONS)}")
