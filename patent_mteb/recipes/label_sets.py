@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_parquet
+from patent_mteb.recipes.landscapes import camel_case
 
-__all__ = ["SPLITS", "Labelled", "label_names", "read_labels", "read_taxonomy", "refuse_straddling"]
+__all__ = ["SPLITS", "Labelled", "label_files", "label_names", "read_labels", "read_taxonomy", "refuse_straddling"]
 
 SPLITS = ("train", "validation", "test")
 
@@ -66,6 +67,32 @@ def label_names(folder: Path) -> list[str]:
         ['Conventional', 'ConventionalEnvironment']
     """
     return sorted(path.stem for path in (folder / "labels").glob("*.parquet"))
+
+
+def label_files(folder: Path) -> dict[str, str]:
+    """The label sets of a directory by the names that their tasks have, which are in camel case: ``green-energy`` is ``GreenEnergy``.
+
+    Raises:
+        DataError: two sets that would have one name, or one whose file name holds no letter and no digit.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_text
+        >>> from patent_mteb.recipes.label_sets import label_files
+        >>> _ = write_text(Path("mine/labels/green-energy.parquet"), "")
+        >>> label_files(Path("mine"))
+        {'GreenEnergy': 'green-energy'}
+    """
+    found: dict[str, str] = {}
+    for name in label_names(folder):
+        path, task = folder / "labels" / f"{name}.parquet", camel_case(name)
+        if not task:
+            raise DataError("no task can be named after this label set", path=path, remedy="give the file a name of letters and digits")
+        if task in found:
+            problem = f"the tasks of the label sets {found[task]} and {name} would both be named {task}"
+            raise DataError(problem, path=path, remedy="give one of the two files another name")
+        found[task] = name
+    return found
 
 
 def read_taxonomy(folder: Path) -> dict[str, list[str]]:

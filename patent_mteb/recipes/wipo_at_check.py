@@ -10,7 +10,7 @@ from patent_mteb.files import read_keyed
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Texts, TitledTexts
 from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows
-from patent_mteb.recipes.label_sets import SPLITS, label_names, read_labels, refuse_straddling
+from patent_mteb.recipes.label_sets import SPLITS, label_files, label_names, read_labels, refuse_straddling
 
 __all__ = ["check"]
 
@@ -68,7 +68,7 @@ def _not_tac(folder: Path, tables: BeirFolder) -> int:
 
 def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) -> dict[str, int]:
     counts: dict[str, int] = {}
-    for name in label_names(folder):
+    for name in label_files(folder).values():
         rows = read_labels(folder, name, families)
         seen = {split: {label for row in rows if row.split == split for label in row.labels} for split in SPLITS}
         if strangers := sum(row.key not in known for row in rows):

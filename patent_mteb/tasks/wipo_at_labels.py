@@ -19,8 +19,8 @@ from patent_mteb.protocols.intervals import limits, macro_f1_interval, v_measure
 from patent_mteb.protocols.knn import knn
 from patent_mteb.protocols.linear_probe import linear_probe
 from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
-from patent_mteb.recipes.label_sets import SPLITS, label_names
-from patent_mteb.recipes.landscapes import LabelSet, camel_case
+from patent_mteb.recipes.label_sets import SPLITS, label_files
+from patent_mteb.recipes.landscapes import LabelSet
 from patent_mteb.tasks.base import asked
 from patent_mteb.tasks.checks import refuse_trivial_clusters
 from patent_mteb.tasks.evidence import KEY
@@ -42,7 +42,7 @@ class LabelTask(FrozenTask):
 
     def load_split(self) -> LabelledTexts:
         folder = self.source.path()
-        names = {camel_case(name): name for name in label_names(folder)}
+        names = label_files(folder)
         if self.label_set.name not in names:
             problem = f"there is no label set {self.label_set.name} (there are {', '.join(names.values())})"
             raise NotThereError(problem if names else "there are no label sets", path=folder / "labels", remedy=LAYOUT)
