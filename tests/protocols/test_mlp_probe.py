@@ -136,3 +136,15 @@ def test_bad_input_is_refused():
     huge = [(x * np.float32(3e38 / abs(x).max()), y) for x, y in (TRAIN, VALIDATION)]
     with pytest.raises(ValueError, match="training diverged in epoch 1; the embeddings reach 3e\\+38"):
         mlp_probe(*huge, TEST, settings=SMALL)
+
+
+def test_a_small_probe_does_not_depend_on_the_number_of_threads():
+    rng, before = np.random.default_rng(4), torch.get_num_threads()
+    split = rng.normal(size=(700, 256)).astype(np.float32), rng.random((700, 40)) < 0.2
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        found.append(mlp_probe(split, split, split, settings=Settings(max_epochs=3, least_steps=1)).scores)
+        assert torch.get_num_threads() == threads
+    torch.set_num_threads(before)
+    assert np.array_equal(*found)
