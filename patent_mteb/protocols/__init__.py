@@ -7,6 +7,7 @@
 :mod:`.zero_shot`       label names scored by a model, one threshold tuned on validation (WIPO-AT, section 4.4)
 :mod:`.intervals`       how sure macro F1 and V-measure are, by bootstrap over the test documents
 :mod:`.mlp_probe`       one hidden layer (PatentMap, appendix C.1)
+:mod:`.threads`         one thread for small work
 ======================  =====================================================================================================
 
 Labels of n documents over L classes are a boolean matrix [n, L], made by :func:`multi_hot`. mteb is not imported; torch only by

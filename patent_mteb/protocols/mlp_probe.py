@@ -9,9 +9,8 @@ weight decay, clipped gradients, and no batch that is not whole.
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import label_matrix, precision_at
+from patent_mteb.protocols.threads import one_thread
 
 __all__ = ["PAPER_SETTINGS", "MLPProbe", "Settings", "held_out", "mlp_probe"]
 
@@ -138,7 +138,7 @@ def mlp_probe(
     x_held, y_held = tensors["validation"]
 
     step = settings.batch_size * settings.hidden * (x_train.shape[1] + y_train.shape[1])
-    with torch.random.fork_rng(devices=[]), _one_thread(step < _SMALL_STEP):
+    with torch.random.fork_rng(devices=[]), one_thread(step < _SMALL_STEP):
         torch.manual_seed(settings.seed)
         model = torch.nn.Sequential(
             torch.nn.Linear(x_train.shape[1], settings.hidden), torch.nn.ReLU(), torch.nn.Linear(settings.hidden, y_train.shape[1])
@@ -174,16 +174,3 @@ def mlp_probe(
         steps=len(losses) * batches,
         scores=scores,
     )
-
-
-@contextlib.contextmanager
-def _one_thread(wanted: bool) -> Iterator[None]:
-    """Let torch work on one thread, if wanted: many short products of many threads are mostly waiting for each other."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1 if wanted else before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -16,6 +16,7 @@ from mteb.types import PromptType
 from patent_mteb.errors import ModelError
 from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
+from patent_mteb.protocols.threads import SMALL_EMBEDDINGS, one_thread
 from patent_mteb.tasks.base import PatentTask, check_embeddings
 from patent_mteb.tasks.evidence import KEY, vectors_record
 
@@ -98,7 +99,8 @@ class FrozenTask(PatentTask):
                 )
                 ends = np.cumsum([len(parts[name]) for name in ours])
                 embeddings |= dict(zip(ours, np.split(matrix, ends[:-1]), strict=True))
-        with timer("Scoring", split=hf_split, subset=hf_subset):
+        small = sum(matrix.size for matrix in embeddings.values()) < SMALL_EMBEDDINGS
+        with timer("Scoring", split=hf_split, subset=hf_subset), one_thread(small):
             return {**self.score(embeddings, data_split), KEY: {"texts": texts, "embeddings": vectors_record(embeddings)}}
 
     def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
