@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-PRECISIONS = ("float32", "bfloat16", "float16", "int8", "uint8", "binary")
+PRECISIONS = ("float32", "bfloat16", "float16", "bfloat16-autocast", "int8", "uint8", "binary")
 """Those of :mod:`patent_mteb.models.loading`, which is not imported for ``--help``."""
 
 
@@ -170,7 +170,8 @@ def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None
         "--precision",
         choices=PRECISIONS,
         default="float32",
-        help="bfloat16, float16: of an encoder's weights; int8, uint8, binary: of its vectors; another than float32 is filed apart",
+        help="bfloat16, float16: of an encoder's weights; bfloat16-autocast: of its products, the weights stay as they are; int8, uint8, "
+        "binary: of its vectors; another than float32 is filed apart",
     )
 
 

@@ -6,7 +6,9 @@ reads fewer tokens anyway is not changed by a cap, and keeps its identity.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from patent_mteb.errors import ModelError
@@ -14,16 +16,21 @@ from patent_mteb.models.robustness import InputVariant, pruned, with_settings
 from patent_mteb.search.dense import is_encoder
 from patent_mteb.store.settings import note
 
-__all__ = ["adjusted"]
+__all__ = ["AUTOCAST", "adjusted"]
+
+AUTOCAST = "bfloat16-autocast"
 
 
-def adjusted(model: Any, *, max_tokens: int | None = None, layers: int | None = None, input: str | None = None) -> Any:
+def adjusted(
+    model: Any, *, max_tokens: int | None = None, layers: int | None = None, input: str | None = None, autocast: bool = False
+) -> Any:
     """A loaded encoder under other settings; the given one is changed and must not be used any more.
 
     Args:
         max_tokens: read no more tokens of a text than these.
         layers: keep this many transformer layers (:func:`~patent_mteb.models.robustness.pruned`, PatenTEB Table 9).
         input: input variant such as ``noSEP+trim[1]`` (:class:`~patent_mteb.models.robustness.InputVariant`, Table 10).
+        autocast: multiply matrices in bfloat16, with weights and everything else as they are (``torch.autocast``).
 
     Raises:
         ModelError: the model has no such setting, or the setting is none.
@@ -34,12 +41,12 @@ def adjusted(model: Any, *, max_tokens: int | None = None, layers: int | None = 
         >>> adjusted(mteb.get_model("mteb/baseline-random-encoder"), input="noSEP").mteb_model_meta.experiment_kwargs
         {'input': 'noSEP'}
     """
-    if max_tokens is None and layers is None and input is None:
+    if max_tokens is None and layers is None and input is None and not autocast:
         return model
     encodes: bool = is_encoder(model)
     if not encodes:
         name = model.mteb_model_meta.name
-        raise ModelError(f"'{name}' is no encoder of texts. Remedy: leave out --max-tokens, --layers and --input")
+        raise ModelError(f"'{name}' is no encoder of texts. Remedy: leave out --max-tokens, --layers, --input and --precision")
     meta, settings = model.mteb_model_meta, {}
     if max_tokens is not None and _capped(_owner(model).model, max_tokens, meta.name):
         settings["max_tokens"] = max_tokens
@@ -47,10 +54,21 @@ def adjusted(model: Any, *, max_tokens: int | None = None, layers: int | None = 
         owner = _owner(model)
         owner.model = pruned(owner.model, layers)
         settings["layers"] = layers
+    if autocast:
+        network = _owner(model).model
+        network.forward = functools.partial(_autocast, network.forward, network.device.type)
+        settings["precision"] = AUTOCAST
     if settings:
         model.mteb_model_meta = with_settings(meta, **settings)
     note(model)
     return model if input is None else InputVariant(model, input)
+
+
+def _autocast(forward: Callable[..., Any], device: str, *arguments: Any, **options: Any) -> Any:
+    import torch
+
+    with torch.autocast(device, torch.bfloat16):
+        return forward(*arguments, **options)
 
 
 def _owner(model: Any) -> Any:

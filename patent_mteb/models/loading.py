@@ -13,7 +13,7 @@ from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision, local_name
-from patent_mteb.models.adjusted import adjusted
+from patent_mteb.models.adjusted import AUTOCAST, adjusted
 from patent_mteb.models.checkpoints import CHECKPOINTS
 from patent_mteb.models.multi_vector import exact
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
@@ -25,8 +25,8 @@ from patent_mteb.store.settings import LiveIdentity, note
 __all__ = ["PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
 
 WEIGHTS = ("float32", "bfloat16", "float16")
-PRECISIONS = (*WEIGHTS, *VECTOR_PRECISIONS)
-"""Of an encoder's weights, or of its vectors (:class:`~patent_mteb.models.quantised.Quantised`)."""
+PRECISIONS = (*WEIGHTS, AUTOCAST, *VECTOR_PRECISIONS)
+"""Of an encoder's weights, of its products, or of its vectors (:class:`~patent_mteb.models.quantised.Quantised`)."""
 
 _SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
@@ -166,7 +166,7 @@ def load(
     Args:
         prompts: False loads a patent model of the suite without its prompts, as an identity of its own.
         max_tokens, layers, input: see :func:`~patent_mteb.models.adjusted.adjusted`.
-        precision: of an encoder's weights or vectors, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
+        precision: of an encoder's weights, products or vectors, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
 
     Raises:
         ModelError: the model cannot be found or loaded; says what to do.
@@ -195,5 +195,5 @@ def load(
         raise ModelError(
             f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local directory"
         ) from error
-    made = adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input)
+    made = adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input, autocast=precision == AUTOCAST)
     return Quantised(made, precision) if precision in VECTOR_PRECISIONS else made

@@ -12,8 +12,10 @@ from standins import checkpoint
 from transformers import AutoModel, AutoTokenizer
 
 from patent_mteb.cli import main
+from patent_mteb.cli.common import PRECISIONS
 from patent_mteb.errors import ModelError
-from patent_mteb.models import bm25, load
+from patent_mteb.models import bm25, load, loading
+from patent_mteb.models.adjusted import AUTOCAST
 from patent_mteb.models.registry import load_plain
 from patent_mteb.store.settings import check_identity
 
@@ -55,6 +57,18 @@ def test_fewer_layers(folder):
     np.testing.assert_allclose(model.model.encode([TEXT])[0], by_hand(folder, TEXT, layers=1), atol=1e-5)
     assert settings(model) == {"layers": 1}
     check_identity(model)
+
+
+def test_products_in_bfloat16_are_torchs_autocast_and_an_identity_of_its_own(folder):
+    plain, model = load(str(folder), device="cpu"), load(str(folder), device="cpu", precision=AUTOCAST)
+    found = model.model.encode([TEXT])[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        np.testing.assert_array_equal(found, by_hand(folder, TEXT).astype(np.float32))
+    assert 0 < np.abs(found - plain.model.encode([TEXT])[0]).max() < 0.05
+    assert {weight.dtype for weight in model.model.parameters()} == {torch.float32}
+    assert settings(model) == {"precision": AUTOCAST}
+    check_identity(model)
+    assert AUTOCAST in PRECISIONS and set(PRECISIONS) == set(loading.PRECISIONS)
 
 
 def test_what_is_changed_afterwards_is_still_seen(folder):
