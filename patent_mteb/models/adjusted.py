@@ -47,7 +47,7 @@ def adjusted(
     if not encodes:
         name = model.mteb_model_meta.name
         raise ModelError(f"'{name}' is no encoder of texts. Remedy: leave out --max-tokens, --layers, --input and --precision")
-    meta, settings = model.mteb_model_meta, {}
+    meta, settings = model.mteb_model_meta, dict[str, Any]()
     if max_tokens is not None and _capped(_owner(model).model, max_tokens, meta.name):
         settings["max_tokens"] = max_tokens
     if layers is not None:
