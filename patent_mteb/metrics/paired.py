@@ -1,7 +1,7 @@
 """Other tests than the bootstrap on the same queries: paired t and sign-flip permutation; and what a task can tell apart at all.
 
-A test is a function from scores, [queries, models], to what :class:`Compared` has, so that a report takes any of :data:`TESTS`. All p values
-are one-sided, that of a pair speaks for the model with the higher mean, and models of equal mean have p = 1, as in
+A test is a function from scores, [queries, models], to what :class:`Compared` has, so that a report takes any of :data:`TESTS`. All p
+values are one-sided, that of a pair speaks for the model with the higher mean, and models of equal mean have p = 1, as in
 :mod:`patent_mteb.metrics.significance`.
 """
 
@@ -34,8 +34,8 @@ class Compared(Protocol):
     def intervals(self, level: float = 0.95) -> NDArray[np.float64]:
         """[m, 2] the interval of each mean."""
 
-    def p_against(self, base: int) -> NDArray[np.float64]:
-        """[m] the p value of each model and model ``base``; 1 for ``base`` itself."""
+    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
+        """[k] the p value of each of k pairs of models; 1 for a model and itself."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class Paired:
         half = stats.t.ppf((1 + level) / 2, n - 1) * self.scores.std(axis=0, ddof=1) / np.sqrt(n)
         return np.column_stack([self.means - half, self.means + half])
 
-    def p_against(self, base: int) -> NDArray[np.float64]:
-        """[m]: p of the paired t test of each model and one of them."""
+    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
+        """[k]: p of the paired t test of each of k pairs of models."""
         n = len(self.scores)
-        gap = np.abs(self.means - self.means[base])
+        gap = np.abs(self.means[first] - self.means[second])
         if n < 2:
             return np.ones(len(gap))
-        spread = (self.scores - self.scores[:, [base]]).std(axis=0, ddof=1) / np.sqrt(n)
+        spread = (self.scores[:, first] - self.scores[:, second]).std(axis=0, ddof=1) / np.sqrt(n)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(gap > 0, stats.t.sf(gap / spread, n - 1), 1.0)
 
@@ -97,11 +97,11 @@ class Permuted:
         """[m, 2]: the bootstrap interval of each model's mean."""
         return self.resampled(level)
 
-    def p_against(self, base: int) -> NDArray[np.float64]:
-        """[m]: the share of permutations whose difference is at least the observed one, within the rounding to fixed points; where they
+    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
+        """[k]: the share of permutations whose difference is at least the observed one, within the rounding to fixed points; where they
         were drawn, the observed one counts as drawn too, so that p is never 0."""
-        gap = self.observed - self.observed[base]
-        drawn = (self.sums - self.sums[:, [base]]) * np.sign(gap)
+        gap = self.observed[first] - self.observed[second]
+        drawn = (self.sums[:, first] - self.sums[:, second]) * np.sign(gap)
         more = 0 if self.exact else 1
         p = ((drawn >= np.abs(gap) - self.rounding).sum(axis=0) + more) / (len(self.sums) + more)
         return np.where(gap == 0, 1.0, p)
@@ -118,8 +118,8 @@ def paired_t(scores: ArrayLike) -> Paired:
 
     Example:
         >>> from patent_mteb.metrics.paired import paired_t
-        >>> paired_t([[0.25, 0.5], [0.5, 1.0], [0.0, 0.75]]).p_against(0).round(4)
-        array([1.    , 0.0371])
+        >>> paired_t([[0.25, 0.5], [0.5, 1.0], [0.0, 0.75]]).p_pairs([0], [1]).round(4)
+        array([0.0371])
     """
     return Paired(checked_scores(scores))
 
@@ -135,8 +135,8 @@ def permutation(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SE
 
     Example:
         >>> from patent_mteb.metrics.paired import permutation
-        >>> permutation([[0.25, 0.5], [0.5, 1.0], [0.0, 0.75]]).p_against(0)  # one of the eight ways to exchange scores
-        array([1.   , 0.125])
+        >>> permutation([[0.25, 0.5], [0.5, 1.0], [0.0, 0.75]]).p_pairs([0], [1])  # one of the eight ways to exchange scores
+        array([0.125])
     """
     values = checked_scores(scores)
     points, scale = fixed_points(values)

@@ -124,13 +124,14 @@ class Bootstrap:
         doing so, which is the cautious reading for models that differ in few queries. Where the observed means are equal
         there is no higher-ranked model, and p is 1 (the paper is silent).
         """
-        return np.stack([self.p_against(base, ties=ties) for base in range(len(self.means))])
+        every = np.arange(len(self.means))
+        return np.stack([self.p_pairs(every, np.full(len(every), base), ties=ties) for base in every])
 
-    def p_against(self, base: int, *, ties: bool = False) -> NDArray[np.float64]:
-        """[m]: the row of :meth:`p_values` of one model."""
-        gap = (self.resampled - self.resampled[:, [base]]) * np.sign(self.means[base] - self.means)
-        p = (gap >= 0 if ties else gap > 0).mean(axis=0)
-        return np.where(self.means == self.means[base], 1.0, p)
+    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp], *, ties: bool = False) -> NDArray[np.float64]:
+        """[k]: the p value of each of k pairs of models, as of :meth:`p_values`."""
+        sides = np.sign(self.means[second] - self.means[first])
+        gap = (self.resampled[:, first] - self.resampled[:, second]) * sides
+        return np.where(sides == 0, 1.0, (gap >= 0 if ties else gap > 0).mean(axis=0))
 
     @cached_property
     def order(self) -> NDArray[np.intp]:

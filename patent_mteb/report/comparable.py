@@ -1,7 +1,8 @@
 """Which results are on a paper's data, task by task: what is compared with printed numbers, and ranked among them.
 
 A result on the pinned revision of a released data set is. Of a local directory every task must have the counts of the paper: its queries,
-or its test rows and classes (:mod:`patent_mteb.published.sizes`); what has others, or cannot be told from other data, is left out and named.
+or its test rows and classes (:mod:`patent_mteb.published.sizes`); what has others, or cannot be told from other data, is left out and
+named.
 """
 
 from __future__ import annotations

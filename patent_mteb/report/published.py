@@ -330,7 +330,7 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
         Column("model", "Model", numeric=False),
         *((Column("task", "Task", numeric=False),) if printed.by_row else ()),
         Column("source", "Source", numeric=False),
-        *(Column(column.strip(), title) for column, title in titles.items()),
+        *(Column(column.strip(), title, further=("rank", "too_small")) for column, title in titles.items()),
     )
     which = f"Table{'s' * (len(printed.tables) > 1)} {' and '.join(map(str, printed.tables))}"
     note = (

@@ -156,7 +156,8 @@ def table(found: Reproduction) -> Table | None:
         *(Column(key, title, numeric=False) for key, title in (("inside", "Inside"), ("source", "Source"), ("explains", "Could explain"))),
     )
     notes = (
-        f"{told}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within {OKISH:g} times that; FAIL: any other.",
+        f"{told}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within {OKISH:g} times that; "
+        "FAIL: any other.",
         "A printed interval is that of WIPO-AT's Table 23, which does not state the text of its queries and contradicts Table 10.",
     )
     intervals = any(line.interval for line in found.lines)

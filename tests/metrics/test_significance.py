@@ -202,7 +202,7 @@ def test_the_interval_of_a_difference_is_that_of_independent_means_and_wider_tha
 
 
 def test_the_interval_of_a_difference_by_hand():
-    """Zou and Donner 2008: L = a - b - sqrt((a - la)^2 + (ub - b)^2), U = a - b + sqrt((ua - a)^2 + (b - lb)^2), all four distances apart."""
+    """Zou and Donner 2008: L = a - b - sqrt((a - la)^2 + (ub - b)^2), U = a - b + sqrt((ua - a)^2 + (b - lb)^2); no two distances equal."""
     first, second = (0.50, (0.47, 0.62)), (0.30, (0.22, 0.36))  # distances 0.03, 0.12 and 0.08, 0.06
     low, high = difference_interval(first[0], first[1], second[0], second[1])
     assert low == pytest.approx(0.20 - math.sqrt(0.03**2 + 0.06**2), abs=1e-12)

@@ -159,7 +159,10 @@ def test_a_printed_interval_stands_beside_the_number_and_decides_nothing(tmp_pat
         "intfloat/multilingual-e5-large-instruct": ((0.1565, 0.1611), False, "OK"),
     }
     shown = table(found)
-    assert [[cell.text for cell in row][6:9] for row in shown.rows] == [["FAIL", "0.1301 to 0.1344", "yes"], ["OK", "0.1565 to 0.1611", "no"]]
+    assert [[cell.text for cell in row][6:9] for row in shown.rows] == [
+        ["FAIL", "0.1301 to 0.1344", "yes"],
+        ["OK", "0.1565 to 0.1611", "no"],
+    ]
     assert shown.rows[0][-1].value.startswith("prompt here: none") and shown.rows[1][-1].value is None
     assert shown.notes[0].startswith("1 FAIL, 1 OK. ")
 
