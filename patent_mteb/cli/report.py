@@ -46,7 +46,7 @@ def main(args: argparse.Namespace) -> int:
     else:
         outcome.print(common.console)
     for path in outcome.files:
-        (common.warn if args.json else common.say)(str(path))
+        (common.warn if args.json else common.say)(path)
     for message in outcome.messages:
         common.warn(f"note: {message}")
     return 0
