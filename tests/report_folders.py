@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -47,9 +48,22 @@ def model_folder(root, model, revision="r1", settings=None, **meta):
     return folder
 
 
-def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, more=None, revision=None, date=DATE, save_queries=True):
-    """Write one result, and per-query scores whose mean is its main score if ``queries`` are given ({slice: members} in ``slices``
-    is turned into slice scores). Returns the path of the result."""
+def add(
+    folder,
+    task,
+    value=None,
+    *,
+    kind="sample",
+    queries=None,
+    slices=None,
+    parts=None,
+    more=None,
+    revision=None,
+    date=DATE,
+    save_queries=True,
+):
+    """Write one result, and per-query scores whose mean is its main score if ``queries`` are given ({slice: score} in ``slices`` are
+    stated, {slice: scores by query, None outside} in ``parts`` are filed and their means stated). Returns the path of the result."""
     meta = json.loads((folder / "model_meta.json").read_text())
     spec = suite_tasks()[plain_name(task)]
     if kind == "sample" and not task.endswith(".sample"):
@@ -63,6 +77,9 @@ def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, m
         value = round(float(np.mean(queries)), 5)
         scores["n_queries"] = len(queries)
     scores |= {spec.main_score: value, "main_score": value, "hf_subset": subset, "languages": ["eng-Latn"]}
+    for name, values in (parts or {}).items():
+        known = [score for score in values if score is not None]
+        scores |= {f"{name}_{spec.main_score}": round(float(np.mean(known)), 5), f"{name}_n_queries": len(known)}
     for name, score in (slices or {}).items():
         scores |= {f"{name}_{spec.main_score}": score, f"{name}_n_queries": 77}
     result = {
@@ -81,11 +98,11 @@ def add(folder, task, value=None, *, kind="sample", queries=None, slices=None, m
             json.dumps({"task": task, "splits": [spec.split], "version": {"mteb": "2.26.24", "torch": "2.13.0", "flash-attn": None}}) + "\n"
         )
     if queries is not None and save_queries:
-        write_queries(folder, task, queries, revision, subset, meta)
+        write_queries(folder, task, queries, revision, subset, meta, parts=parts or {})
     return path
 
 
-def write_queries(folder, task, queries, revision, subset, meta, /, **changed):
+def write_queries(folder, task, queries, revision, subset, meta, /, parts=MappingProxyType({}), **changed):
     spec = suite_tasks()[plain_name(task)]
     experiment = folder.name if folder.parent.name == "experiments" else None
     identity = {
@@ -98,6 +115,7 @@ def write_queries(folder, task, queries, revision, subset, meta, /, **changed):
         "subset": subset,
     } | changed
     columns = {"query": [f"q{number}" for number in range(len(queries))], spec.main_score.replace("_at_", "@"): list(map(float, queries))}
+    columns |= {f"score:{name}": pa.array(values, pa.float64()) for name, values in parts.items()}
     table = pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})
     pq.write_table(table, folder / f"{task}.queries.parquet")
 

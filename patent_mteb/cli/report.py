@@ -18,6 +18,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plots", action="store_true", help="write every plot as PNG and SVG (needs patent-mteb[plots])")
     parser.add_argument("--published", action="store_true", help="set measured rows among the papers' rows")
     parser.add_argument("--baseline", metavar="MODEL", help="letters mark what is significantly better than this model")
+    parser.add_argument(
+        "--test",
+        default="bootstrap",
+        metavar="NAME",
+        help="of significance: bootstrap (10,000 resamples), t or permutation; default bootstrap",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document of all numbers instead of tables (docs/report.md)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -31,10 +38,15 @@ def main(args: argparse.Namespace) -> int:
         plots=args.plots,
         published=args.published,
         baseline=args.baseline,
+        test=args.test,
+        as_json=args.json,
     )
-    outcome.print(common.console)
+    if args.json:
+        print(*outcome.printed)
+    else:
+        outcome.print(common.console)
     for path in outcome.files:
-        common.say(path)
+        (common.warn if args.json else common.say)(path)
     for message in outcome.messages:
         common.warn(f"note: {message}")
     return 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from patent_mteb.cli import common
@@ -15,31 +15,21 @@ HELP = "set every number that a paper states for a model beside the measured one
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", metavar="MODEL", help="this model only")
     parser.add_argument("--results", type=Path, required=True, metavar="DIR", help="folder that 'run' wrote its results to")
-    parser.add_argument("--json", action="store_true", help="print the lines as JSON")
+    parser.add_argument("--json", action="store_true", help="print lines and messages as JSON")
 
 
 def main(args: argparse.Namespace) -> int:
     from patent_mteb.report.collect import collect
-    from patent_mteb.report.reproduce import reproduce
+    from patent_mteb.report.forms import as_terminal
+    from patent_mteb.report.reproduce import as_json, reproduce, table
 
     found = reproduce(collect(args.results), args.model)
+    shown = table(found)
     if args.json:
-        print(json.dumps([dataclasses.asdict(line) | {"difference": line.difference} for line in found.lines], indent=1))
-    elif found.lines:
-        rows = [
-            (
-                line.run,
-                line.tasks[0] + (f" and {len(line.tasks) - 1} more" if len(line.tasks) > 1 else ""),
-                line.metric,
-                common.number(line.paper),
-                common.number(line.here),
-                f"{line.difference:+.4f}",
-                line.verdict,
-                line.source,
-            )
-            for line in found.lines
-        ]
-        common.show(("model", "task", "metric", "paper", "here", "difference", "", "source"), rows, right=("paper", "here", "difference"))
+        print(json.dumps(as_json(found), indent=1))
+    elif shown is not None:
+        narrow = replace(shown, columns=shown.columns[:-1], rows=tuple(row[:-1] for row in shown.rows))
+        common.console.print(as_terminal(narrow))
         for line in found.lines:
             if line.verdict != "OK":
                 common.say(f"{line.verdict} {line.run} {line.tasks[0]} {line.metric}: {'; '.join(line.settings)}")

@@ -23,7 +23,21 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Bootstrap", "bonferroni", "bootstrap", "counts", "difference_interval", "holm", "letters", "stars", "tiers"]
+__all__ = [
+    "RESAMPLES",
+    "SEED",
+    "Bootstrap",
+    "bonferroni",
+    "bootstrap",
+    "checked_scores",
+    "counts",
+    "difference_interval",
+    "fixed_points",
+    "holm",
+    "letters",
+    "stars",
+    "tiers",
+]
 
 RESAMPLES = 10_000
 SEED = 42
@@ -110,17 +124,57 @@ class Bootstrap:
         doing so, which is the cautious reading for models that differ in few queries. Where the observed means are equal
         there is no higher-ranked model, and p is 1 (the paper is silent).
         """
-        m = len(self.means)
-        p = np.ones((m, m))
-        for high, low in ((i, j) for i in range(m) for j in range(m) if self.means[i] > self.means[j]):
-            gap = self.resampled[:, low] - self.resampled[:, high]
-            p[high, low] = p[low, high] = np.mean(gap >= 0 if ties else gap > 0)
-        return p
+        every = np.arange(len(self.means))
+        return np.stack([self.p_pairs(every, np.full(len(every), base), ties=ties) for base in every])
+
+    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp], *, ties: bool = False) -> NDArray[np.float64]:
+        """[k]: the p value of each of k pairs of models, as of :meth:`p_values`."""
+        sides = np.sign(self.means[second] - self.means[first])
+        gap = (self.resampled[:, first] - self.resampled[:, second]) * sides
+        return np.where(sides == 0, 1.0, (gap >= 0 if ties else gap > 0).mean(axis=0))
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
         """[m]: the models from the highest mean to the lowest, equal means in the order given."""
         return np.argsort(-self.means, kind="stable")
+
+
+def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
+    """Scores as a matrix of finite numbers, [queries, models].
+
+    Raises:
+        ValueError: they are none.
+
+    Example:
+        >>> from patent_mteb.metrics.significance import checked_scores
+        >>> checked_scores([[0, 1]]).shape
+        (1, 2)
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 2 or 0 in values.shape:
+        raise ValueError(f"scores must be [queries, models] with at least one of each, got shape {values.shape}")
+    bad = ~np.isfinite(values)
+    if bad.any():
+        query, model = np.argwhere(bad)[0]
+        raise ValueError(
+            f"{bad.sum()} scores are NaN or infinite, first that of model {model} for query {query}; every model needs every query"
+        )
+    return values
+
+
+def fixed_points(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Scores as whole numbers, and their scale, such that the sum of all queries of a model is exact.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.metrics.significance import fixed_points
+        >>> points, scale = fixed_points(np.array([[0.5], [0.25]]))
+        >>> (points / scale).tolist()
+        [[0.5], [0.25]]
+    """
+    largest = len(values) * np.abs(values).max()
+    scale = float(2.0 ** np.floor(52 - np.log2(largest))) if largest else 1.0
+    return np.rint(values * scale), scale
 
 
 def bootstrap(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED, threads: int | None = None) -> Bootstrap:
@@ -142,19 +196,9 @@ def bootstrap(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED
         >>> result.means.tolist(), float(result.p_values()[1, 0])
         ([0.5, 0.75], 0.0)
     """
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"scores must be [queries, models] with at least one of each, got shape {values.shape}")
-    bad = ~np.isfinite(values)
-    if bad.any():
-        query, model = np.argwhere(bad)[0]
-        raise ValueError(
-            f"{bad.sum()} scores are NaN or infinite, first that of model {model} for query {query}; every model needs every query"
-        )
-    n = len(values)
-    largest = n * np.abs(values).max()
-    scale = 2.0 ** np.floor(52 - np.log2(largest)) if largest else 1.0
-    points = np.rint(values * scale)
+    values = checked_scores(scores)
+    points, scale = fixed_points(values)
+    n = len(points)
 
     def sums(block: tuple[int, np.random.SeedSequence]) -> NDArray[np.float64]:
         drawn = _draw(n, *block)

@@ -19,7 +19,9 @@ from importlib.resources import files
 
 import polars as pl
 
-__all__ = ["Expected", "expected"]
+from patent_mteb import published
+
+__all__ = ["Expected", "expected", "interval"]
 
 
 @dataclass(frozen=True)
@@ -60,3 +62,20 @@ def expected() -> tuple[Expected, ...]:
         )
         for row in table.iter_rows(named=True)
     )
+
+
+def interval(model: str, tasks: tuple[str, ...], metric: str) -> tuple[float, float] | None:
+    """The 95% interval that a paper prints for a model on a task, None without any.
+
+    Only WIPO-AT's Table 23 prints intervals, for nDCG@10 on the TAC corpus. It does not state the text of the query: they are taken as
+    those of ``PatentCitationRetrieval``, whose numbers are the nearest.
+
+    Example:
+        >>> from patent_mteb.published.expected import interval
+        >>> interval("BAAI/bge-m3", ("PatentCitationRetrieval",), "ndcg_at_10")
+        (0.1301, 0.1344)
+    """
+    if (tasks, metric) != (("PatentCitationRetrieval",), "ndcg_at_10"):
+        return None
+    rows = published.printed("wipo_at", 23).filter(model_id=model).select("ci_lower", "ci_upper").rows()
+    return rows[0] if rows else None

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,19 +61,22 @@ def run(
     plots: bool = False,
     published: bool = False,
     baseline: str | None = None,
+    test: str = "bootstrap",
+    as_json: bool = False,
 ) -> ReportOutcome:
     """Report on a results folder.
 
     Args:
         results: folder of ``patent-mteb run``.
         formats: of :data:`FORMATS`. Without ``out`` all of them are printed; with it, all but ``terminal`` are written there:
-            ``report.md``, ``csv/<table>.csv`` (with ``scores.csv`` and ``results.csv``, the tidy tables behind all others) and
-            ``tables.tex``.
+            ``report.md``, ``csv/<table>.csv`` (with the files for machines, :mod:`patent_mteb.report.machine`) and ``tables.tex``.
         out: folder for tables and plots.
         html: folder for the page ``index.html``, which holds the plots if matplotlib is installed. May be the same as ``out``.
         plots: write every plot as PNG and SVG below ``plots/`` in ``out``, without it in ``html``.
         published: set measured rows among the rows of the papers.
         baseline: a model; letters mark what is significantly better.
+        test: of :data:`patent_mteb.metrics.paired.TESTS`.
+        as_json: print one JSON document instead of tables.
 
     Raises:
         DataError: the folder holds no results.
@@ -85,10 +89,10 @@ def run(
         >>> [path.name for path in outcome.files]
         ['report.md']
     """
-    from patent_mteb.report import geometry, tables
+    from patent_mteb.report import geometry, machine, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
     from patent_mteb.report.published import beside
-    from patent_mteb.report.statistics import Statistics, statistics
+    from patent_mteb.report.statistics import statistics
 
     if unknown := [name for name in formats if name not in FORMATS]:
         raise ReportError(f"unknown format {', '.join(unknown)}. Remedy: choose from {', '.join(FORMATS)}")
@@ -98,13 +102,18 @@ def run(
     if collected.results.is_empty():
         listed = "\n".join(collected.messages)
         raise ReportError(f"nothing in {results} can be reported:\n{listed}")
-    compared = statistics(collected, baseline) if html or baseline else Statistics()
+    compared = statistics(collected, baseline, test)
     lying, unread = geometry.read(collected)
-    measured = [*tables.build(collected, compared), *geometry.tables(lying)]
+    reproduced = reproduce.reproduce(collected)
+    paired = reproduce.table(reproduced)
+    measured = [*([paired] if paired else []), *tables.build(collected, compared), *geometry.tables(lying)]
     printed, notes = beside(collected) if published else ([], ())
     messages = [*collected.messages, *compared.messages, *notes, *unread]
     drawn = _drawn(collected, lying, messages, required=plots) if plots or html else []
-    shown, files = _tables(collected, (*measured, *printed), formats, out)
+    frames = machine.tidy(collected, compared)
+    shown, files = _tables(frames, (*measured, *printed), formats, out)
+    if as_json:
+        shown = [json.dumps(machine.as_json(collected, compared, reproduced, tuple(messages)), allow_nan=False)]
     if plots and (folder := out or html):
         from patent_mteb.report.figures import save
 
@@ -130,10 +139,10 @@ def _drawn(collected: Collected, lying: pl.DataFrame, messages: list[str], *, re
         return []
 
 
-def _tables(collected: Collected, tables: Iterable[Table], formats: Sequence[str], out: Path | None) -> tuple[list[Any], list[Path]]:
+def _tables(
+    frames: Mapping[str, pl.DataFrame], tables: Iterable[Table], formats: Sequence[str], out: Path | None
+) -> tuple[list[Any], list[Path]]:
     """The tables in every format: what is printed, and what was written."""
-    import polars as pl
-
     from patent_mteb.files import write_text
 
     tables = tuple(tables)
@@ -144,9 +153,9 @@ def _tables(collected: Collected, tables: Iterable[Table], formats: Sequence[str
         if name == "terminal" or out is None:
             shown += texts.values()
         elif name == "csv":
-            within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
-            texts |= {"scores": forms.frame_as_csv(collected.scores), "results": forms.frame_as_csv(within)}
+            texts |= {stem: forms.frame_as_csv(frame) for stem, frame in frames.items()}
             files += [write_text(out / "csv" / f"{stem}.csv", text) for stem, text in texts.items()]
         else:
-            files.append(write_text(out / {"markdown": "report.md", "latex": "tables.tex"}[name], "\n".join(texts.values())))
+            head = [forms.LATEX_HEAD] if name == "latex" else []
+            files.append(write_text(out / {"markdown": "report.md", "latex": "tables.tex"}[name], "\n".join([*head, *texts.values()])))
     return shown, files

@@ -11,11 +11,15 @@ from patent_mteb.data.sources import plain_name
 from patent_mteb.metrics.sizes import MARK, explained
 
 if TYPE_CHECKING:
+    from patent_mteb.report.scores import Score
     from patent_mteb.tasks.benchmark import Facts
 
-__all__ = ["MISSING", "Cell", "Column", "Table", "mark", "mean_cell", "short", "slug"]
+__all__ = ["MISSING", "TIED", "Cell", "Column", "Table", "mark", "mean_cell", "short", "slug"]
 
 MISSING = "–"
+TIED = "≈"
+"""Follows a score that is not significantly different from the best of its task."""
+_TIED_NOTE = f"{TIED}: not significantly different from the best of the task on the same queries (Holm's correction, p of 0.05 or more)."
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class Cell:
             mark behind it.
         interval: shown in brackets.
         ranked: whether it can be best or second.
+        score: what statistics say of it.
     """
 
     value: float | str | None = None
@@ -44,12 +49,19 @@ class Cell:
     small: str = ""
     interval: tuple[float, float] | None = None
     ranked: bool = True
+    score: Score | None = None
+
+    @property
+    def tied(self) -> bool:
+        """Whether it is the best of its task, or not significantly different from that."""
+        return self.score is not None and self.score.tied
 
     @property
     def behind(self) -> str:
-        """What follows a number: the mark of a score that has too little, and the interval."""
+        """What follows a number: the mark of a score that is tied with the best, of one that has too little, and the interval."""
+        tied = f"\N{NO-BREAK SPACE}{TIED}" if self.tied and self.mark != "best" else ""
         within = "" if self.interval is None else f"\N{NO-BREAK SPACE}[{self.interval[0]:.2f},\N{NO-BREAK SPACE}{self.interval[1]:.2f}]"
-        return (MARK if self.small else "") + within
+        return (MARK if self.small else "") + tied + within
 
     @property
     def text(self) -> str:
@@ -61,12 +73,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: ``key`` heads it in csv, ``title`` elsewhere; ``marked`` columns show best and second (higher is better)."""
+    """A column: ``key`` heads it in csv, ``title`` elsewhere; ``marked`` columns show best and second (higher is better); ``further`` is
+    what csv says of its cells in columns of their own (:data:`patent_mteb.report.forms.FURTHER`)."""
 
     key: str
     title: str
     numeric: bool = True
     marked: bool = True
+    further: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +96,7 @@ class Table:
         blocks: for each row the block within which best and second are marked; empty for one block.
         emphasised: positions of rows that stand out.
         benchmark: whose table it is, empty for one over all benchmarks.
+        at_once: as many columns of numbers are shown side by side; 0 for all. Files for machines are never split.
     """
 
     name: str
@@ -93,10 +108,30 @@ class Table:
     blocks: tuple[str, ...] = ()
     emphasised: frozenset[int] = frozenset()
     benchmark: str = ""
+    at_once: int = 0
+
+    def parts(self) -> tuple[Table, ...]:
+        """The table as it is shown: several tables of the same rows where it has more columns of numbers than are shown side by side."""
+        leading = next((place for place, column in enumerate(self.columns) if column.numeric), len(self.columns))
+        further = len(self.columns) - leading
+        if not self.at_once or further <= self.at_once:
+            return (self,)
+        return tuple(
+            self.with_columns(
+                (*range(leading), *range(start, min(start + self.at_once, len(self.columns)))),
+                f", {start - leading + 1} to {min(start - leading + self.at_once, further)} of {further}",
+            )
+            for start in range(leading, len(self.columns), self.at_once)
+        )
+
+    def with_columns(self, places: Sequence[int], which: str = "") -> Table:
+        """Some of its columns, with ``which`` behind its title."""
+        rows = tuple(tuple(row[place] for place in places) for row in self.rows)
+        return replace(self, title=self.title + which, columns=tuple(self.columns[place] for place in places), rows=rows, at_once=0)
 
     def marked(self) -> Table:
-        """The same table with best and second marked in every marked column, apart for each block of rows, and a note on the mark of what
-        has too little, where one stands."""
+        """The same table with best and second marked in every marked column, apart for each block of rows, and notes on the marks of what
+        is tied with the best and of what has too little, where one stands."""
         rows = [list(row) for row in self.rows]
         blocks = self.blocks or ("",) * len(rows)
         for position, column in enumerate(self.columns):
@@ -106,8 +141,12 @@ class Table:
                 members = [row for row, name in zip(rows, blocks, strict=True) if name == block]
                 for row, name in zip(members, mark([row[position] for row in members]), strict=True):
                     row[position] = replace(row[position], mark=name)
-        small = any(cell.small for row in rows for cell in row)
-        return replace(self, rows=tuple(tuple(row) for row in rows), notes=(*self.notes, explained()) if small else self.notes)
+        notes = list(self.notes)
+        if any(cell.tied for row in rows for cell in row):
+            notes.append(_TIED_NOTE)
+        if any(cell.small for row in rows for cell in row):
+            notes.append(explained())
+        return replace(self, rows=tuple(tuple(row) for row in rows), notes=tuple(notes))
 
 
 def mark(cells: Sequence[Cell]) -> list[str]:

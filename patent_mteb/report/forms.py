@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 from patent_mteb.report.cells import Cell, Table
 from patent_mteb.report.names import inert, visible
+from patent_mteb.report.scores import COLUMNS, Score
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
 
-__all__ = ["FORMATS", "as_csv", "as_latex", "as_markdown", "as_terminal", "frame_as_csv"]
+__all__ = ["COMPARED", "FORMATS", "FURTHER", "LATEX_HEAD", "as_csv", "as_latex", "as_markdown", "as_terminal", "frame_as_csv"]
 
 _TERMINAL_ROWS = 60
 
 
 def as_terminal(table: Table) -> RenderableType:
-    """A table for a rich console; a long one is cut, and says so.
+    """A table for a rich console; a long one is cut, and says so, one of many columns of numbers is shown in parts.
 
     Example:
         >>> from rich.console import Console
@@ -39,8 +40,17 @@ def as_terminal(table: Table) -> RenderableType:
         bm25    0.2500
     """
     from rich.console import Group
-    from rich.table import Table as RichTable
     from rich.text import Text
+
+    lines = [_styled(note, "dim") for note in table.notes]
+    if len(table.rows) > _TERMINAL_ROWS:
+        lines.insert(0, Text(f"{len(table.rows) - _TERMINAL_ROWS} more rows are in the other formats.", "dim"))
+    above = [_styled(table.banner, "bold yellow")] if table.banner else []
+    return Group(*above, *map(_terminal_part, table.parts()), *lines, Text(""))
+
+
+def _terminal_part(table: Table) -> Any:
+    from rich.table import Table as RichTable
 
     drawn = RichTable(title=_styled(table.title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in table.columns:
@@ -48,11 +58,7 @@ def as_terminal(table: Table) -> RenderableType:
     for position, row in enumerate(table.rows[:_TERMINAL_ROWS]):
         style = "cyan" if position in table.emphasised else ""
         drawn.add_row(*(_terminal_cell(cell, style) for cell in row))
-    lines = [_styled(note, "dim") for note in table.notes]
-    if len(table.rows) > _TERMINAL_ROWS:
-        lines.insert(0, Text(f"{len(table.rows) - _TERMINAL_ROWS} more rows are in the other formats.", "dim"))
-    above = [_styled(table.banner, "bold yellow")] if table.banner else []
-    return Group(*above, drawn, *lines, Text(""))
+    return drawn
 
 
 def _styled(text: str, style: str = "") -> Any:
@@ -85,15 +91,22 @@ def as_markdown(table: Table) -> str:
         '| bm25 | 0.2500 |'
     """
 
+    banner = [f"> **{_markdown(table.banner)}**", ""] if table.banner else []
+    notes = [f"\n{_markdown(note)}" for note in table.notes]
+    first, *further = table.parts()
+    body = [*_markdown_rows(first)]
+    for part in further:
+        body += ["", f"### {_markdown(part.title)}", "", *_markdown_rows(part)]
+    return "\n".join([f"## {_markdown(first.title)}", "", *banner, *body, *notes, ""])
+
+
+def _markdown_rows(table: Table) -> list[str]:
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
-    banner = [f"> **{_markdown(table.banner)}**", ""] if table.banner else []
     head = [line([_markdown(column.title) for column in table.columns])]
     head.append(line(["---:" if column.numeric else ":---" for column in table.columns]))
-    body = [line([_markdown_cell(cell, position in table.emphasised) for cell in row]) for position, row in enumerate(table.rows)]
-    notes = [f"\n{_markdown(note)}" for note in table.notes]
-    return "\n".join([f"## {_markdown(table.title)}", "", *banner, *head, *body, *notes, ""])
+    return head + [line([_markdown_cell(cell, position in table.emphasised) for cell in row]) for position, row in enumerate(table.rows)]
 
 
 def _markdown(text: str) -> str:
@@ -109,41 +122,51 @@ def _markdown_cell(cell: Cell, emphasised: bool) -> str:
 
 
 def as_csv(table: Table) -> str:
-    """Values in full precision, missing ones empty; letters, ranks, what has too little and its interval in columns of their own.
+    """Values in full precision, missing ones empty; what a column further says of its cells in columns of their own, whether any cell
+    has it or not.
 
     Example:
         >>> from patent_mteb.report.cells import Cell, Column, Table
         >>> from patent_mteb.report.forms import as_csv
-        >>> columns = Column("model", "Model", numeric=False), Column("ndcg", "nDCG@10")
+        >>> columns = Column("model", "Model", numeric=False), Column("ndcg", "nDCG@10", further=("rank",))
         >>> print(as_csv(Table("scores", "Scores", columns, ((Cell("bm25"), Cell(0.25)),))), end="")
-        model,ndcg
-        bm25,0.25
+        model,ndcg,ndcg_rank
+        bm25,0.25,
     """
-    further = [
-        [(end, found) for end, found in _FURTHER.items() if any(found(row[place]) for row in table.rows)]
-        for place in range(len(table.columns))
-    ]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    keys = [inert(column.key) for column in table.columns]
-    writer.writerow([name for key, more in zip(keys, further, strict=True) for name in (key, *(f"{key}_{end}" for end, _ in more))])
+    writer.writerow(
+        [name for column in table.columns for key in [inert(column.key)] for name in (key, *(f"{key}_{end}" for end in column.further))]
+    )
     for row in table.rows:
         line: list[Any] = []
-        for cell, more in zip(row, further, strict=True):
-            value = inert(cell.value) if isinstance(cell.value, str) else "" if cell.value is None else cell.value
-            line += [value, *(found(cell) for _, found in more)]
+        for cell, column in zip(row, table.columns, strict=True):
+            line += [_csv_value(cell.value), *(_csv_value(FURTHER[end](cell)) for end in column.further)]
         writer.writerow(line)
     return out.getvalue()
 
 
-_FURTHER: dict[str, Callable[[Cell], Any]] = {
-    "better_than_baseline": lambda cell: cell.letters,
-    "rank": lambda cell: cell.rank or "",
-    "too_small": lambda cell: inert(cell.small),
-    "low": lambda cell: "" if cell.interval is None else str(cell.interval[0]),
-    "high": lambda cell: "" if cell.interval is None else str(cell.interval[1]),
+def _csv_value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return inert(value) if isinstance(value, str) else "" if value is None else value
+
+
+def _of_score(found: Callable[[Score], Any]) -> Callable[[Cell], Any]:
+    return lambda cell: None if cell.score is None else found(cell.score)
+
+
+FURTHER: dict[str, Callable[[Cell], Any]] = {
+    "rank": lambda cell: cell.rank,
+    "too_small": lambda cell: cell.small,
+    "better_than_baseline": lambda cell: bool(cell.letters),
+    "interval_low": lambda cell: None if cell.interval is None else cell.interval[0],
+    "interval_high": lambda cell: None if cell.interval is None else cell.interval[1],
+    **{name: _of_score(found) for name, found in COLUMNS.items()},
 }
 """What else a cell may hold, by the ending of its column in csv; empty for none."""
+COMPARED = ("too_small", "better_than_baseline", *COLUMNS)
+"""What csv says of a column of main scores."""
 
 
 def frame_as_csv(frame: pl.DataFrame) -> str:
@@ -170,20 +193,38 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "→": r"$\to$",
+    "≈": r"$\approx$",
+    "∅": r"$\emptyset$",
     "–": "--",
+    "—": "---",
     "−": "$-$",
+    "…": r"\ldots{}",
     "†": r"\textdagger{}",
+    "α": r"$\alpha$",
     "\N{NO-BREAK SPACE}": "~",
 } | {character: rf"\{character}" for character in "&%$#_{}"}
 _LATEX |= {character: rf"{{{character}}}" for character in "[]*"}  # \\ and \midrule take these for arguments of their own
+_LATEX |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+_LATIN = 0x17F
+"""The last character that pdflatex knows without a package."""
+_LINE = 92
+"""Characters of size scriptsize in a line of 345 pt, the text width of the standard classes."""
+_WRAPPED = 24
+"""Characters of a column that breaks lines, which longer texts are set in."""
+_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[/_.=,@+])")
+"""Where a name may be broken."""
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in visible(text))
+    return "".join(
+        _LATEX.get(character) or (character if ord(character) <= _LATIN else f"[U+{ord(character):04X}]") for character in visible(text)
+    )
 
 
 def as_latex(table: Table) -> str:
-    """A LaTeX table (package booktabs).
+    r"""A LaTeX table that breaks over pages (packages booktabs and longtable); columns that do not fit the width follow in further tables.
+
+    Characters that pdflatex has no letter for are written as their numbers.
 
     Example:
         >>> from patent_mteb.report.cells import Cell, Column, Table
@@ -192,33 +233,72 @@ def as_latex(table: Table) -> str:
         >>> "bm25 & 0.2500" in as_latex(Table("scores", "Scores", columns, ((Cell("bm25"), Cell(0.25)),)))
         True
     """
+    parts = _fitting(table)
+    notes = " ".join(filter(None, (table.banner, *table.notes)))
+    return "\n".join(
+        _longtable(part, f"{table.name}-{number}" if number > 1 else table.name, notes if number == 1 else "")
+        for number, part in enumerate(parts, start=1)
+    )
 
+
+def _width(table: Table, place: int) -> int:
+    """Of a column in characters, its distance to the next included."""
+    widest = max((len(row[place].text) + len(row[place].behind) + 2 * len(row[place].letters) for row in table.rows), default=0)
+    return min(max(widest, len(table.columns[place].title)), _WRAPPED) + 2
+
+
+def _fitting(table: Table) -> list[Table]:
+    """Parts of a table that are no wider than a line; the leading text columns stand in each."""
+    widths = [_width(table, place) for place in range(len(table.columns))]
+    leading = next((place for place, column in enumerate(table.columns) if column.numeric), 1)
+    chunks: list[list[int]] = [[]]
+    for place in range(leading, len(table.columns)):
+        if chunks[-1] and sum(widths[:leading]) + sum(widths[one] for one in chunks[-1]) + widths[place] > _LINE:
+            chunks.append([])
+        chunks[-1].append(place)
+    several = len(chunks) > 1
+    return [
+        table.with_columns((*range(leading), *chunk), f", part {number} of {len(chunks)}" if several else "")
+        for number, chunk in enumerate(chunks, start=1)
+    ]
+
+
+def _longtable(table: Table, label: str, notes: str) -> str:
     def line(cells: Sequence[str]) -> str:
         return " & ".join(cells) + r" \\"
 
-    spec = "".join("r" if column.numeric else "l" for column in table.columns)
-    notes = " ".join(filter(None, (table.banner, *table.notes)))
+    def kind(place: int) -> str:
+        if place in wrapped:
+            return r">{\raggedright\arraybackslash}p{0.25\linewidth}"
+        return "r" if table.columns[place].numeric else "l"
+
+    wrapped = {place for place, column in enumerate(table.columns) if not column.numeric and _width(table, place) > _WRAPPED}
+    head = line([_latex(column.title) for column in table.columns])
+    rows = [
+        [_latex_cell(cell, n in table.emphasised, place in wrapped) for place, cell in enumerate(row)] for n, row in enumerate(table.rows)
+    ]
     return "\n".join(
         [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{_latex(table.title)}. {_latex(notes)}}}",
-            rf"\label{{tab:{table.name}}}",
-            rf"\begin{{tabular}}{{{spec}}}",
-            r"\toprule",
-            line([_latex(column.title) for column in table.columns]),
-            r"\midrule",
-            *(line([_latex_cell(cell, position in table.emphasised) for cell in row]) for position, row in enumerate(table.rows)),
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
+            r"\begingroup\scriptsize\setlength{\tabcolsep}{3pt}",
+            rf"\begin{{longtable}}{{{''.join(map(kind, range(len(table.columns))))}}}",
+            rf"\caption{{{_latex(table.title)}. {_latex(notes)}}}\label{{tab:{label}}}\\",
+            rf"\toprule {head} \midrule \endfirsthead",
+            rf"\toprule {head} \midrule \endhead",
+            r"\bottomrule \endlastfoot",
+            *map(line, rows),
+            r"\end{longtable}",
+            r"\endgroup",
             "",
         ]
     )
 
 
-def _latex_cell(cell: Cell, emphasised: bool) -> str:
-    text = _latex(cell.text)
+LATEX_HEAD = r"% \usepackage{array,booktabs,longtable}"
+"""What a document needs for the tables."""
+
+
+def _latex_cell(cell: Cell, emphasised: bool, wrapped: bool) -> str:
+    text = r"\allowbreak{}".join(map(_latex, _BREAKS.split(cell.text))) if wrapped else _latex(cell.text)
     text = {"best": rf"\textbf{{{text}}}", "second": rf"\underline{{{text}}}"}.get(cell.mark, text)
     if emphasised and isinstance(cell.value, str):
         text = rf"\textit{{{text}}}"

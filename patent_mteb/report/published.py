@@ -1,11 +1,13 @@
 """Measured rows among the rows that the papers print.
 
 A measured row joins a printed table where it was measured on the same data: on the pinned revision, or, for a benchmark that
-nobody has released, on a local directory with exactly the paper's number of queries. Sample results and local copies never join.
+nobody has released, on a local directory with the paper's counts of the task (:mod:`patent_mteb.report.comparable`). Sample results and
+local copies never join.
 Of a retrieval task only the scores of the paper's own protocol join (``paper_…``, :mod:`patent_mteb.tasks.paper`), and of PatentMap's
 classification those of its authors' (:mod:`patent_mteb.tasks.patentmap_ipc`): a result that was filed before they were measured stays
 out, and is named.
-Ranks count the rows of the table, printed and measured, and compare as many digits as are printed.
+Ranks count the rows of the table, printed and measured, but not the paper's own row of the model (the two are no rivals:
+:mod:`patent_mteb.report.reproduce` sets them side by side), and compare as many digits as are printed.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from patent_mteb import published
 from patent_mteb.published.listing import not_joined
 from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
+from patent_mteb.report.comparable import on_the_papers_data
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.tasks.paper import PREFIX
 
-__all__ = ["METRICS", "SETTINGS_OF_THE_PAPER", "beside", "not_the_papers", "protocol_slice"]
+__all__ = ["METRICS", "SETTINGS_OF_THE_PAPER", "beside", "protocol_slice"]
 
 METRICS = {
     "pearson": "cosine_pearson",
@@ -40,7 +43,6 @@ SETTINGS_OF_THE_PAPER = ("prompts",)
 
 _UNMATCHED = ("map",)
 _MEAN_SLACK = 6e-4
-_MEASURED = "▸ "
 _MEAN = " mean"
 
 
@@ -129,9 +131,8 @@ def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
     for view in world.benchmarks:
         if view.facts.paper not in papers:
             continue
-        if reason := not_the_papers(view):
-            messages.append(f"{view.name}: {reason}, so its results are not set beside the published scores.")
-            continue
+        view, apart = on_the_papers_data(view)
+        messages += apart
         messages += _before_the_protocol(view)
         joined = [
             _table(printed, rows, paper, view)
@@ -185,26 +186,6 @@ def _classified_twice() -> frozenset[str]:
     """Tasks without rankings that have a paper's protocol of their own."""
     columns = (column for table in published.tables() for column in table.columns)
     return frozenset(column.task for column in columns if column.task and METRICS.get(column.metric, "").startswith(f"{PREFIX}_"))
-
-
-def not_the_papers(view: BenchmarkView) -> str:
-    """Why results are not on the paper's data, empty if they are.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.published import not_the_papers
-        >>> not_the_papers(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT"))  # results of 'patent-mteb run'
-        ''
-    """
-    if not view.results["data_revision"].str.starts_with("local-").all():
-        return ""
-    expected = view.facts.paper_queries
-    counts = view.results.filter(pl.col("kind") == "Retrieval")["n_queries"].drop_nulls().unique().to_list()
-    if expected in counts:
-        return ""
-    held = f"{max(counts):,} queries" if counts else "no retrieval result to tell it by"
-    return f"the local data has {held}, the paper's {expected:,}" if expected else "the local data cannot be told from other data"
 
 
 def _fields(descriptor: published.Table, long: pl.DataFrame) -> Iterator[_Field]:
@@ -299,7 +280,7 @@ def _joined(printed: _Printed, view: BenchmarkView) -> list[_Row]:
             if printed.mean and len(values) == len(printed.fields) and not small:
                 values[_MEAN] = sum(values.values()) / len(values)
             if values:
-                measured.append(_Row(f"{_MEASURED}{run}", run, task, values, measured=True, small=small))
+                measured.append(_Row(run, run, task, values, measured=True, small=small))
     shown = {row.task for row in measured}
     return [row for row in (*printed.rows, *measured) if row.task in shown]
 
@@ -314,6 +295,7 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
     digits = {field.column: field.digits for field in printed.fields}
     titles = {field.column: field.title.replace("_", " ") for field in printed.fields}
     settings = dict(view.results.select("run", "settings").iter_rows())
+    models = dict(view.results.select("run", "model").iter_rows())
     if printed.mean:
         titles[_MEAN], digits[_MEAN] = printed.mean.replace("_", " "), max(digits.values())
     measured = [row for row in rows if row.measured]
@@ -330,7 +312,8 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
             return Cell(value, shown)
         if column in row.small:
             return Cell(value, shown, small=row.small[column], ranked=False)
-        others = (other.values[column] for other in rows if other.task == row.task and column in other.values and column not in other.small)
+        rivals = (other for other in rows if other.task == row.task and (other.measured or other.model != models.get(row.model)))
+        others = (other.values[column] for other in rivals if column in other.values and column not in other.small)
         return Cell(value, shown, rank=1 + sum(round(other, shown) > round(value, shown) for other in others))
 
     rows = sorted(rows, key=position)
@@ -347,12 +330,12 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
         Column("model", "Model", numeric=False),
         *((Column("task", "Task", numeric=False),) if printed.by_row else ()),
         Column("source", "Source", numeric=False),
-        *(Column(column.strip(), title) for column, title in titles.items()),
+        *(Column(column.strip(), title, further=("rank", "too_small")) for column, title in titles.items()),
     )
     which = f"Table{'s' * (len(printed.tables) > 1)} {' and '.join(map(str, printed.tables))}"
     note = (
-        f"{printed.caption}. Rows are of {which} of {paper.title} ({paper.url}), except those marked {_MEASURED.strip()}, which were "
-        "measured here. In parentheses the rank of a measured score among all rows"
+        f"{printed.caption}. Rows are of {which} of {paper.title} ({paper.url}), except those that were measured here. "
+        "In parentheses the rank of a measured score among the rows of other models"
         + (" of its task" if printed.by_row else "")
         + f"; ordered by {titles[leading]}."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,18 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.report.evidence import ContradictionError
 from patent_mteb.report.records import Result
 
-__all__ = ["TOLERANCE", "per_query_measure", "read_queries", "usable_queries"]
+__all__ = ["TOLERANCE", "QueryTable", "per_query_measure", "read_queries", "usable_queries"]
 
 TOLERANCE = 1e-5
 """mteb rounds its scores to five decimals."""
+
+_PART = "score:"
 
 
 def per_query_measure(main_score: str) -> str:
@@ -33,20 +37,30 @@ def per_query_measure(main_score: str) -> str:
     return main_score.replace("_at_", "@")
 
 
-def read_queries(path: Path, measure: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """Query ids in alphabetical order and their scores, an array of shape (n queries,).
+@dataclass(frozen=True)
+class QueryTable:
+    """Query ids in alphabetical order, and by slice (empty for all judgements) their main scores, NaN for queries outside the slice."""
+
+    queries: tuple[str, ...]
+    parts: dict[str, NDArray[np.float64]]
+
+
+def read_queries(path: Path, measure: str) -> QueryTable:
+    """The per-query scores of a file, of the whole task and of the slices that it has scores of.
 
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb.report.queries import read_queries
         >>> path = next(Path("results").rglob("*.queries.parquet"))  # results of 'patent-mteb run'
-        >>> queries, scores = read_queries(path, "ndcg@10")
-        >>> len(queries) == len(scores)
+        >>> table = read_queries(path, "ndcg@10")
+        >>> len(table.queries) == len(table.parts[""])
         True
     """
     with pq.ParquetFile(path) as file:  # by its literal path: polars takes brackets and stars in it for a pattern
-        table = pl.DataFrame(pl.from_arrow(file.read(columns=["query", measure]))).sort("query")
-    return tuple(table["query"]), table[measure].to_numpy()
+        slices = [name for name in file.schema_arrow.names if name.startswith(_PART)]
+        table = pl.DataFrame(pl.from_arrow(file.read(columns=["query", measure, *slices]))).sort("query")
+    parts = {"": measure} | {name.removeprefix(_PART): name for name in slices}
+    return QueryTable(tuple(table["query"]), {part: table[name].cast(pl.Float64).to_numpy() for part, name in parts.items()})
 
 
 def usable_queries(result: Result) -> Path | None:

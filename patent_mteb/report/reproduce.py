@@ -5,6 +5,7 @@ protocol and on the paper's data; anything else is no reproduction: results on t
 model, and, where a paper states a number with and without prompts, the one of the other setting. Of a mean over tasks all have to
 be there.
 
+An interval that a paper prints is set beside the number: whether the measured one lies in it is told, and decides nothing.
 ``OK`` is a difference within the stated tolerance, ``OKISH`` one within three times that, ``FAIL`` any other; each line says which
 recorded settings differ, or may differ, from the paper's: the prompts that the result recorded, and device, type of number and settings
 of its evidence (:mod:`patent_mteb.tasks.evidence`).
@@ -15,17 +16,21 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from patent_mteb.published.expected import Expected, expected
+from patent_mteb.published.expected import Expected, expected, interval
+from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, not_the_papers, protocol_slice
+from patent_mteb.report.comparable import on_the_papers_data
+from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, protocol_slice
 
-__all__ = ["OKISH", "Line", "Reproduction", "reproduce", "verdict"]
+__all__ = ["OKISH", "Line", "Reproduction", "as_json", "reproduce", "table", "verdict"]
 
 OKISH = 3.0
 """Times the tolerance up to which a difference is called OKISH."""
+
+_VERDICTS = ("FAIL", "OKISH", "OK")
 
 _COMPUTED = {"device": "device", "dtype": "type of number", "settings": "settings (digest)", "version": "patent-mteb"}
 """What the evidence of a result says of its model, and how a line calls it."""
@@ -33,7 +38,8 @@ _COMPUTED = {"device": "device", "dtype": "type of number", "settings": "setting
 
 @dataclass(frozen=True)
 class Line:
-    """One number: ``paper`` and ``here`` as fractions, ``verdict`` OK, OKISH or FAIL, ``settings`` what could explain a difference."""
+    """One number: ``paper`` and ``here`` as fractions, ``verdict`` OK, OKISH or FAIL, ``settings`` what could explain a difference,
+    ``interval`` as the paper prints it."""
 
     model: str
     run: str
@@ -44,11 +50,17 @@ class Line:
     here: float
     verdict: str
     settings: tuple[str, ...]
+    interval: tuple[float, float] | None = None
 
     @property
     def difference(self) -> float:
         """What was measured minus what is printed."""
         return self.here - self.paper
+
+    @property
+    def inside(self) -> bool | None:
+        """Whether the measured number lies in the printed interval, None without any."""
+        return None if self.interval is None else self.interval[0] <= self.here <= self.interval[1]
 
 
 @dataclass(frozen=True)
@@ -94,13 +106,12 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
     world = collected.worlds.get("real")
     if world is None:
         return Reproduction((), ("No result on published data: nothing to compare with the papers.",))
-    messages = []
+    messages: list[str] = []
     results: dict[tuple[str, str], dict[str, Any]] = {}
     scores: dict[tuple[str, str, str], float] = {}
     for view in world.benchmarks:
-        if reason := not_the_papers(view):
-            messages.append(f"{view.name}: {reason}, so its results are not compared.")
-            continue
+        view, apart = on_the_papers_data(view)
+        messages += apart
         results |= {(row["run"], row["plain"]): row for row in view.results.iter_rows(named=True)}
         for run, task, name, measure, value in view.scores.select("run", "plain", "slice", "measure", "value").iter_rows():
             scores[run, task, f"{name}_{measure}" if name else measure] = value
@@ -111,6 +122,63 @@ def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Exp
     if not lines:
         messages.append("No stated number has a measured one: nothing to compare." + (f" The model is {model}." if model else ""))
     return Reproduction(lines, tuple(messages))
+
+
+def as_json(found: Reproduction) -> dict[str, Any]:
+    """A reproduction as JSON-like values: ``lines`` and ``messages``.
+
+    Example:
+        >>> from patent_mteb.report.reproduce import Reproduction, as_json
+        >>> as_json(Reproduction((), ("Nothing.",)))
+        {'lines': [], 'messages': ['Nothing.']}
+    """
+    lines = [asdict(line) | {"difference": line.difference, "inside": line.inside} for line in found.lines]
+    return {"lines": lines, "messages": list(found.messages)}
+
+
+def table(found: Reproduction) -> Table | None:
+    """One row a number, FAIL first; None if nothing was compared.
+
+    Example:
+        >>> from patent_mteb.report.reproduce import Line, Reproduction, table
+        >>> line = Line("acme/m", "acme/m", ("Task",), "ndcg_at_10", "Table 1", 0.5, 0.53, "FAIL", ("prompt here: none",))
+        >>> [cell.text for cell in table(Reproduction((line,), ())).rows[0]][:7]
+        ['acme/m', 'Task', 'ndcg_at_10', '0.5000', '0.5300', '0.0300', 'FAIL']
+    """
+    if not found.lines:
+        return None
+    counts = Counter(line.verdict for line in found.lines)
+    told = ", ".join(f"{counts[name]} {name}" for name in _VERDICTS if counts[name])
+    columns = (
+        *(Column(key, title, numeric=False) for key, title in (("model", "Model"), ("task", "Task"), ("metric", "Measure"))),
+        *(Column(key, title, marked=False) for key, title in (("paper", "Paper"), ("here", "Here"), ("difference", "Difference"))),
+        *(Column(key, title, numeric=False) for key, title in (("verdict", "Verdict"), ("printed_interval", "Printed interval"))),
+        *(Column(key, title, numeric=False) for key, title in (("inside", "Inside"), ("source", "Source"), ("explains", "Could explain"))),
+    )
+    notes = (
+        f"{told}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within {OKISH:g} times that; "
+        "FAIL: any other.",
+        "A printed interval is that of WIPO-AT's Table 23, which does not state the text of its queries and contradicts Table 10.",
+    )
+    intervals = any(line.interval for line in found.lines)
+    return Table(
+        "reproduction",
+        "Reproduction: what the papers print beside what was measured here",
+        columns,
+        tuple(map(_row, sorted(found.lines, key=lambda line: _VERDICTS.index(line.verdict)))),
+        notes=notes if intervals else notes[:1],
+    )
+
+
+def _row(line: Line) -> tuple[Cell, ...]:
+    tasks = line.tasks[0] + (f" and {len(line.tasks) - 1} more" if len(line.tasks) > 1 else "")
+    return (
+        *(Cell(value) for value in (line.run, tasks, line.metric, line.paper, line.here, line.difference, line.verdict)),
+        Cell(f"{line.interval[0]:.4f} to {line.interval[1]:.4f}" if line.interval else None),
+        Cell({True: "yes", False: "no", None: None}[line.inside]),
+        Cell(line.source),
+        Cell("; ".join(line.settings) if line.verdict != "OK" else None),
+    )
 
 
 def _other_settings(results: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -139,7 +207,8 @@ def _lines(
             continue
         here = sum(value for value in values if value is not None) / len(values)
         outcome = verdict(here - row.value, row.tolerance)
-        yield Line(row.model, run, row.tasks, row.metric, row.source, row.value, here, outcome, _settings(row, known))
+        bounds = interval(row.model, row.tasks, row.metric)
+        yield Line(row.model, run, row.tasks, row.metric, row.source, row.value, here, outcome, _settings(row, known), bounds)
 
 
 def _name(row: Expected) -> str:

@@ -1,52 +1,69 @@
-"""Intervals and significance of the main scores of a results folder, from the per-query scores beside the results."""
+"""Intervals and significance of the main scores of a results folder, of whole tasks and of slices, from the per-query scores beside the
+results."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from patent_mteb.metrics.significance import bootstrap, holm
+from patent_mteb.metrics.paired import TESTS, Compared, detectable, effect_sizes
+from patent_mteb.metrics.significance import holm
 from patent_mteb.report.collect import Collected, ReportError
-from patent_mteb.report.queries import per_query_measure, read_queries
+from patent_mteb.report.queries import TOLERANCE, QueryTable, per_query_measure, read_queries
+from patent_mteb.report.scores import COLUMNS, Score
 
-__all__ = ["LETTER", "Score", "Statistics", "find_baseline", "statistics"]
+__all__ = ["ALPHA", "LETTER", "Pairs", "Statistics", "find_baseline", "scores_with", "statistics"]
 
 LEVEL = 0.95
 ALPHA = 0.05
 LETTER = "a"
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
-class Score:
-    """Of one run on one task: the 95% bootstrap interval of its main score, and the comparison with the baseline. A probe or a clustering
-    brings its interval in the result (``<main score>_low`` and ``_high``) and is not compared.
+class Pairs:
+    """All pairs of runs on one task.
 
-    ``p`` is the one-sided p value of the pair (None without a baseline, or where the run is the baseline), ``p_holm`` the same
-    corrected for all comparisons with the baseline on this task; ``better`` means a higher mean and ``p_holm`` below 0.05.
+    Attributes:
+        runs: best first.
+        means: [m].
+        p: [m, m] the one-sided p value of each pair.
+        effects: [m, m] the difference of row and column in standard deviations of the differences by query.
+        n: the queries.
+        detectable: the smallest difference that these queries find in four of five cases (:func:`patent_mteb.metrics.paired.detectable`);
+            None for one run or query.
     """
 
-    low: float
-    high: float
-    p: float | None = None
-    p_holm: float | None = None
-    better: bool = False
+    runs: tuple[str, ...]
+    means: Floats
+    p: Floats
+    effects: Floats
+    n: int
+    detectable: float | None
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """``scores[world, task, run]``, the baseline's run (empty for none), and what could not be compared."""
+    """``scores[world, task, slice, run]`` (slice empty for all judgements), ``pairs[world, task]``, the baseline's run (empty for none),
+    what could not be compared, and the name of the test."""
 
-    scores: dict[tuple[str, str, str], Score] = field(default_factory=dict)
+    scores: Mapping[tuple[str, str, str, str], Score] = field(default_factory=dict)
+    pairs: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)
     baseline: str = ""
     messages: tuple[str, ...] = ()
+    test: str = "bootstrap"
 
-    def of(self, world: str, task: str, run: str) -> Score | None:
+    def of(self, world: str, task: str, run: str, part: str = "") -> Score | None:
         """What is known of the main score of a run, None without per-query scores and without an interval in the result."""
-        return self.scores.get((world, task, run))
+        return self.scores.get((world, task, part, run))
 
 
 def find_baseline(collected: Collected, name: str) -> str:
@@ -72,68 +89,164 @@ def find_baseline(collected: Collected, name: str) -> str:
     raise ReportError(f"{problem}: {'; '.join(named or runs)}. Remedy: give one of these to --baseline")
 
 
-def statistics(collected: Collected, baseline: str | None = None) -> Statistics:
-    """Resample the queries of every task in every world, for all runs together (:func:`patent_mteb.metrics.significance.bootstrap`).
+def statistics(collected: Collected, baseline: str | None = None, test: str = "bootstrap") -> Statistics:
+    """Compare all runs of every task and slice in every world, on the same queries only.
 
-    Runs are compared on the same queries only: where runs of one task were scored on different queries, those that agree with
-    the baseline (else the larger party) are taken, and the others are named in the messages.
+    Where runs of one task were scored on different queries, those that agree with the baseline (else the larger party) are taken, and
+    the others are named in the messages.
+
+    Args:
+        baseline: a model that all others are compared with, beside the best one.
+        test: of :data:`patent_mteb.metrics.paired.TESTS`.
 
     Raises:
-        ReportError: see :func:`find_baseline`.
+        ReportError: no such test; see :func:`find_baseline`.
 
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb.report.collect import collect
         >>> from patent_mteb.report.statistics import statistics
         >>> compared = statistics(collect(Path("results")), "mteb/baseline-random-encoder")  # results of 'patent-mteb run'
-        >>> sorted({run.partition(" (")[0] for (world, task, run), score in compared.scores.items() if score.better})
+        >>> sorted({run.partition(" (")[0] for (world, task, part, run), score in compared.scores.items() if score.better and not part})
         ['hybrid/linear-0.5-bm25-dapfam+baseline-random-encoder', 'patent-mteb/bm25-dapfam']
     """
+    if test not in TESTS:
+        raise ReportError(f"no test '{test}'. Remedy: choose from {', '.join(TESTS)}")
     chosen = "" if baseline is None else find_baseline(collected, baseline)
-    scores: dict[tuple[str, str, str], Score] = {}
+    scores = _brought(collected)
+    pairs: dict[tuple[str, str], Pairs] = {}
     messages: list[str] = []
+    stated = _stated(collected)
     usable = collected.results.filter(pl.col("queries").is_not_null())
     for (world, task, main_score), rows in usable.group_by("world", "task", "main_score", maintain_order=True):
-        measure = per_query_measure(str(main_score))
+        measure, where = per_query_measure(str(main_score)), (str(world), str(task))
         read = {row["run"]: read_queries(Path(row["queries"]), measure) for row in rows.iter_rows(named=True)}
-        parties = Counter(queries for queries, _ in read.values())
-        agreed = read[chosen][0] if chosen in read else parties.most_common(1)[0][0]
-        runs = [run for run, (queries, _) in read.items() if queries == agreed]
-        if apart := sorted(set(read) - set(runs)):
+        runs, apart = _agreeing(read, chosen)
+        if apart:
             messages.append(f"{task}: other queries than those of {runs[0]}, so not compared: {', '.join(apart)}.")
-        compared = _compare(runs, np.column_stack([read[run][1] for run in runs]), chosen)
-        scores |= {(str(world), str(task), run): score for run, score in compared.items()}
-    return Statistics({**_brought(collected), **scores}, chosen, tuple(messages))
+        for part in dict.fromkeys(name for run in runs for name in read[run].parts):
+            known = [run for run in runs if _is_stated(read[run], part, stated.get((*where, part, run)))]
+            if not known:
+                continue
+            values = np.column_stack([read[run].parts[part] for run in known])
+            values = values[np.isfinite(values).all(axis=1)]
+            if len(values):
+                compared = TESTS[test](values)
+                scores |= {(*where, part, run): score for run, score in _compare(known, values, compared, chosen).items()}
+                if not part:
+                    pairs[where] = _pairs(known, values, compared)
+    return Statistics(scores, pairs, chosen, tuple(messages), test)
 
 
-def _brought(collected: Collected) -> dict[tuple[str, str, str], Score]:
+def _agreeing(read: Mapping[str, QueryTable], chosen: str) -> tuple[list[str], list[str]]:
+    """The runs that were scored on the same queries, and the others."""
+    parties = Counter(table.queries for table in read.values())
+    agreed = read[chosen].queries if chosen in read else parties.most_common(1)[0][0]
+    runs = [run for run, table in read.items() if table.queries == agreed]
+    return runs, sorted(set(read) - set(runs))
+
+
+def _stated(collected: Collected) -> dict[tuple[str, str, str, str], float]:
+    """The main scores that the results state, by world, task, slice and run."""
+    rows = collected.scores.filter("main").select("world", "task", "slice", "run", "value").iter_rows()
+    return {(world, task, part, run): value for world, task, part, run, value in rows}
+
+
+def _is_stated(table: QueryTable, part: str, stated: float | None) -> bool:
+    """Whether per-query scores of a slice are there, and their mean is what the result states; that of the whole task was checked."""
+    if not part or part not in table.parts or stated is None:
+        return part in table.parts and not part
+    values = table.parts[part]
+    members = values[np.isfinite(values)]
+    return bool(len(members)) and abs(float(members.mean()) - stated) <= TOLERANCE
+
+
+def _brought(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
     """The intervals that results bring themselves."""
-    rows = collected.scores.filter(pl.col("slice") == "").select("world", "task", "run", "measure", "value").iter_rows()
-    values = {(world, task, run, measure): value for world, task, run, measure, value in rows}
+    rows = collected.scores.select("world", "task", "slice", "run", "measure", "value", "n_queries")
+    ends = rows.filter(pl.col("measure").str.ends_with("_low") | pl.col("measure").str.ends_with("_high"))
+    values = {tuple(row[:5]): (row[5], row[6]) for row in ends.iter_rows()}
+    main = dict(collected.results.select("task", "main_score").iter_rows())
+    sizes = {row[:2]: int(row[2]) for row in _test_rows(collected)}
     found = {}
-    for world, task, run, main in collected.results.select("world", "task", "run", "main_score").iter_rows():
-        low, high = (values.get((world, task, run, f"{main}_{end}")) for end in ("low", "high"))
-        if low is not None and high is not None:
-            found[world, task, run] = Score(low, high)
+    for (world, task, part, run, measure), (low, n) in values.items():
+        high = values.get((world, task, part, run, f"{main[task]}_high"))
+        if measure == f"{main[task]}_low" and high is not None:
+            found[world, task, part, run] = Score(low, high[0], n=n if n is not None or part else sizes.get((task, run)))
     return found
 
 
-def _compare(runs: list[str], values: np.ndarray, baseline: str) -> dict[str, Score]:
-    """Scores of runs from their per-query scores, an array of shape (queries, runs), against one of them if it is there."""
-    resampled = bootstrap(values)
-    intervals = resampled.intervals(LEVEL)
-    if baseline not in runs:
-        return {run: Score(float(low), float(high)) for run, (low, high) in zip(runs, intervals, strict=True)}
+def _test_rows(collected: Collected) -> list[tuple[Any, ...]]:
+    rows = collected.scores.filter((pl.col("slice") == "") & (pl.col("measure") == "n_test"))
+    return rows.select("task", "run", "value").rows()
+
+
+def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: str) -> dict[str, Score]:
+    """Scores of runs from their per-query scores, [queries, runs]: against the best one, against the baseline if it is there, and tiers."""
+    means = compared.means
+    order = np.argsort(-means, kind="stable")
+    best = int(order[0])
+    p, corrected = _against(compared, best)
+    steps = np.zeros(len(runs), dtype=np.int64)
+    steps[order[1:]] = compared.p_pairs(order[:-1], order[1:]) < ALPHA
+    tier = np.empty(len(runs), dtype=np.int64)
+    tier[order] = 1 + np.cumsum(steps[order])
+    effects = effect_sizes(values, best)
+    several = len(runs) > 1
+    scores = {
+        run: Score(
+            float(limits[0]),
+            float(limits[1]),
+            n=len(values),
+            p_best=None if place == best else float(p[place]),
+            p_best_holm=None if place == best else float(corrected[place]),
+            tied=several and (place == best or bool(corrected[place] >= ALPHA)),
+            tier=int(tier[place]),
+            effect=float(effects[place]),
+        )
+        for place, (run, limits) in enumerate(zip(runs, compared.intervals(LEVEL), strict=True))
+    }
+    if baseline not in scores:
+        return scores
     base = runs.index(baseline)
-    others = [column for column in range(len(runs)) if column != base]
-    p = resampled.p_values()[base]
-    corrected = dict(zip(others, holm(p[others]), strict=True)) if others else {}
-    scores: dict[str, Score] = {}
-    for column, run in enumerate(runs):
-        low, high = map(float, intervals[column])
-        if column == base:
-            scores[run] = Score(low, high)
-            continue
-        better = corrected[column] < ALPHA and resampled.means[column] > resampled.means[base]
-        scores[run] = Score(low, high, float(p[column]), float(corrected[column]), bool(better))
+    p, corrected = _against(compared, base)
+    for place, run in enumerate(runs):
+        if place != base:
+            better = bool(corrected[place] < ALPHA and means[place] > means[base])
+            scores[run] = replace(scores[run], p=float(p[place]), p_holm=float(corrected[place]), better=better)
     return scores
+
+
+def _against(compared: Compared, base: int) -> tuple[Floats, Floats]:
+    """[m]: the p values of all models and one of them, as they are and corrected; its own are 1."""
+    others = np.delete(np.arange(len(compared.means)), base)
+    p, corrected = np.ones(len(compared.means)), np.ones(len(compared.means))
+    p[others] = compared.p_pairs(others, np.full(len(others), base))
+    corrected[others] = holm(p[others])
+    return p, corrected
+
+
+def _pairs(runs: Sequence[str], values: Floats, compared: Compared) -> Pairs:
+    order = np.argsort(-compared.means, kind="stable")
+    p = np.stack([compared.p_pairs(order, np.full(len(order), base)) for base in order])
+    effects = np.stack([-effect_sizes(values, int(base))[order] for base in order])
+    return Pairs(tuple(runs[place] for place in order), compared.means[order], p, effects, len(values), detectable(values))
+
+
+def scores_with(collected: Collected, compared: Statistics) -> pl.DataFrame:
+    """The tidy table of all numbers (:attr:`~patent_mteb.report.collect.Collected.scores`) with what statistics say of the main scores.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.statistics import scores_with, statistics
+        >>> collected = collect(Path("results"))  # of 'patent-mteb run'
+        >>> scores_with(collected, statistics(collected)).columns[-10:-6]
+        ['low', 'high', 'p_best', 'p_best_holm']
+    """
+    kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.Float64) | {"tier": pl.Int64, "tied_with_best": pl.Boolean, "n": pl.Int64}
+    key = ("world", "task", "slice", "run")
+    rows = [(*where, True, *(found(score) for found in COLUMNS.values())) for where, score in compared.scores.items()]
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(key, pl.String) | {"main": pl.Boolean} | kinds, orient="row")
+    joined = collected.scores.join(frame, on=[*key, "main"], how="left", maintain_order="left")
+    return joined.with_columns(n=pl.coalesce("n", "n_queries"))

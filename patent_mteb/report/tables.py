@@ -15,6 +15,9 @@ import polars as pl
 from patent_mteb.metrics.significance import difference_interval
 from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, slug
 from patent_mteb.report.collect import Collected
+from patent_mteb.report.compared import TEST_NAMES
+from patent_mteb.report.compared import tables as compared_tables
+from patent_mteb.report.forms import COMPARED
 from patent_mteb.report.statistics import LETTER, Statistics
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView, gap_percent
 from patent_mteb.tasks import catalogue
@@ -22,8 +25,13 @@ from patent_mteb.tasks.benchmark import PatentBenchmark, group_means, summary
 
 __all__ = ["advantage", "build", "ranking"]
 
-_RUNS_A_TABLE = 6
-_DOMAIN_COLUMNS = (Column("in", "IN"), Column("out", "OUT"), Column("gap_percent", "Gap", marked=False))
+_RUNS_SIDE_BY_SIDE = 6
+_MEAN = ("too_small",)
+_DOMAIN_COLUMNS = (
+    Column("in", "IN", further=COMPARED),
+    Column("out", "OUT", further=COMPARED),
+    Column("gap_percent", "Gap", marked=False, further=_MEAN),
+)
 _GAP_NOTE = "Gap is (IN − OUT) / IN."
 
 
@@ -143,6 +151,7 @@ def _best_first(rows: Iterable[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...
 
 def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     tables = [_by_run(view, statistics), *_by_task(view, statistics), *_by_domain(view, statistics), *advantage(view)]
+    tables += compared_tables(view, statistics)
     states = view.results.select("data", "data_revision").unique(maintain_order=True)
     if view.world.name != "sample":
         note = "Data: " + "; ".join(f"{data} at {revision[:24]}" for data, revision in states.iter_rows()) + "."
@@ -158,13 +167,21 @@ def _table(view: BenchmarkView, kind: str, title: str, columns: Sequence[Column]
 
 def _score(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, mark: str = "") -> Cell:
     """The main score of a run on a task, with the letter if it is better than the baseline."""
-    score = statistics.of(view.world.name, task.name, run)
+    return replace(_compared(view, statistics, task, run), mark=mark)
+
+
+def _compared(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str, part: str = "") -> Cell:
+    """The main score of a run on a task or a slice of it, with what statistics say."""
+    score = statistics.of(view.world.name, task.name, run, part)
+    sides = view.facts.domain_tasks.get(task.plain, {})
+    if score is None and part in sides:  # IN and OUT are tasks of their own
+        score = statistics.of(view.world.name, task.name.replace(task.plain, sides[part]), run)
     better = score is not None and score.better
-    return replace(view.cells.get((task.name, run, ""), Cell()), mark=mark, letters=LETTER if better else "")
+    return replace(view.cells.get((task.name, run, part), Cell()), score=score, letters=LETTER if better else "")
 
 
-def _domain_cells(view: BenchmarkView, task: MeasuredTask, run: str) -> tuple[Cell, ...]:
-    inside, outside = (view.cells.get((task.name, run, side), Cell()) for side in ("in", "out"))
+def _domain_cells(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str) -> tuple[Cell, ...]:
+    inside, outside = (_compared(view, statistics, task, run, side) for side in ("in", "out"))
     gap = gap_percent(*(cell.value if isinstance(cell.value, float) else None for cell in (inside, outside)))
     return inside, outside, Cell(gap, 1, "%", small=_either(inside, outside) if gap is not None else "")
 
@@ -180,7 +197,7 @@ def _baseline_notes(view: BenchmarkView, statistics: Statistics) -> tuple[str, .
     if not any(score is not None and score.p is not None for score in scores):
         return ()
     return (
-        f"{LETTER}: significantly better than {statistics.baseline} on the same queries (one-sided paired bootstrap, 10,000 resamples, "
+        f"{LETTER}: significantly better than {statistics.baseline} on the same queries ({TEST_NAMES[statistics.test]}, one-sided, "
         "Holm's correction over the models of a task, p < 0.05). Tasks without per-query scores are not tested.",
     )
 
@@ -204,14 +221,21 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
             row.append(Cell(sum(scores[name] for name in common) / len(common)))
         row += _means(benchmark, scores, left_out)
         if task:
-            row += [_score(view, statistics, task, run), *_domain_cells(view, task, run)]
+            row += [_score(view, statistics, task, run), *_domain_cells(view, statistics, task, run)]
         rows.append((*row, Cell(f"{len(scores)} of {size}")))
     columns = (
         Column("model", "Model", numeric=False),
-        *(Column(name.lower(), name, marked=name == "Overall") for name in whole),
-        *((Column(f"mean_of_{len(common)}_common", f"Mean of {len(common)} common"),) if shared else ()),
-        *(Column(slug(group), group) for group in benchmark.groups),
-        *((Column("headline", task.short), *(replace(column, key=f"headline_{column.key}") for column in _DOMAIN_COLUMNS)) if task else ()),
+        *(Column(name.lower(), name, marked=name == "Overall", further=_MEAN) for name in whole),
+        *((Column("mean_of_common", f"Mean of {len(common)} common"),) if shared else ()),
+        *(Column(slug(group), group, further=_MEAN) for group in benchmark.groups),
+        *(
+            (
+                Column("headline", task.short, further=COMPARED),
+                *(replace(column, key=f"headline_{column.key}") for column in _DOMAIN_COLUMNS),
+            )
+            if task
+            else ()
+        ),
         Column("tasks", "Tasks", numeric=False),
     )
     over = f"{len(benchmark.groups)} groups, each the mean over its tasks" if benchmark.macro else f"{size} tasks"
@@ -229,33 +253,26 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
 
 
 def _by_task(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    """One row a task, one column a run; several tables where there are many runs."""
+    """One row a task, one column a run."""
     runs = view.best_first
     marks = {task: mark([view.cells.get((task.name, run, ""), Cell()) for run in runs]) for task in view.tasks}
-    several = len(runs) > _RUNS_A_TABLE
     notes = (f"{MISSING} is missing: not measured.", *_baseline_notes(view, statistics))
-    tables: list[Table] = []
-    for start in range(0, len(runs), _RUNS_A_TABLE):
-        shown = runs[start : start + _RUNS_A_TABLE]
-        rows = [
-            (
-                Cell(task.group),
-                Cell(task.plain),
-                Cell(task.measure),
-                *(_score(view, statistics, task, run, name) for run, name in zip(shown, marks[task][start:], strict=False)),
-            )
-            for task in view.tasks
-        ]
-        columns = (
-            Column("group", "Group", numeric=False),
-            Column("task", "Task", numeric=False),
-            Column("measure", "Measure", numeric=False),
-            *(Column(run, run, marked=False) for run in shown),
+    rows = [
+        (
+            Cell(task.group),
+            Cell(task.plain),
+            Cell(task.measure),
+            *(_score(view, statistics, task, run, name) for run, name in zip(runs, marks[task], strict=True)),
         )
-        kind = f"tasks {start // _RUNS_A_TABLE + 1}" if several else "tasks"
-        which = f", models {start + 1} to {start + len(shown)} of {len(runs)}" if several else ""
-        tables.append(_table(view, kind, f", by task{which}", columns, rows, notes=notes))
-    return tables
+        for task in view.tasks
+    ]
+    columns = (
+        Column("group", "Group", numeric=False),
+        Column("task", "Task", numeric=False),
+        Column("measure", "Measure", numeric=False),
+        *(Column(run, run, marked=False, further=COMPARED) for run in runs),
+    )
+    return [_table(view, "tasks", ", by task", columns, rows, notes=notes, at_once=_RUNS_SIDE_BY_SIDE)]
 
 
 def _by_domain(view: BenchmarkView, statistics: Statistics) -> list[Table]:
@@ -266,12 +283,12 @@ def _by_domain(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     for task in view.tasks:
         measured = {run: scores[task.plain] for run, scores in view.main_scores.items() if task.name in sliced and task.plain in scores}
         for run in sorted(measured, key=measured.__getitem__, reverse=True):
-            rows.append((Cell(task.plain), Cell(run), _score(view, statistics, task, run), *_domain_cells(view, task, run)))
+            rows.append((Cell(task.plain), Cell(run), _score(view, statistics, task, run), *_domain_cells(view, statistics, task, run)))
             blocks.append(task.name)
     columns = (
         Column("task", "Task", numeric=False),
         Column("model", "Model", numeric=False),
-        Column("all", "ALL"),
+        Column("all", "ALL", further=COMPARED),
         *_DOMAIN_COLUMNS,
     )
     notes = (f"{_GAP_NOTE} Best and second are marked for each task.", *_baseline_notes(view, statistics))
@@ -298,7 +315,10 @@ def advantage(view: BenchmarkView) -> list[Table]:
         found = {name: _difference(view, run, full[name], full[name + ending]) for name in pairs}
         if any(cell.value is not None for cell in found.values()):
             rows.append((Cell(run), *found.values()))
-    columns = (Column("model", "Model", numeric=False), *(Column(name, names[name]) for name in pairs))
+    columns = (
+        Column("model", "Model", numeric=False),
+        *(Column(name, names[name], further=("too_small", "interval_low", "interval_high")) for name in pairs),
+    )
     note = (
         f"Main score of a task minus that of the task whose name ends with {ending}: above 0 the texts that it lacks help. In brackets the "
         "95% interval from those of both scores, as if they were independent: too wide rather than too narrow."

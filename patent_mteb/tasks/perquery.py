@@ -2,7 +2,8 @@
 
 One parquet file a result, in mteb's own folder structure
 (``<folder>/<org>__<model>/<revision>/[experiments/<settings>/]<Task>.queries.parquet``): columns ``query``, the measures of
-``MEASURES``, and one boolean column ``slice:<name>`` for each slice of the task; the file's metadata names task, model, revision,
+``MEASURES``, and for each slice of the task one boolean column ``slice:<name>`` and one ``score:<name>``, the main score of the query
+against the judgements of the slice (null outside it); the file's metadata names task, model, revision,
 data set revision and subset, and holds the digest of the ranking, so that a report can refuse what does not belong to a result.
 
 A task hands every evaluation on (:func:`hand_on`) to whoever receives it: a run of ``patent-mteb`` saves it beside its results,
@@ -60,6 +61,7 @@ class Evaluation:
         members: slice -> the queries that it scores.
         scores: what a result holds beside mteb's own scores.
         prompts: what the model put before the texts of each role (:func:`~patent_mteb.models.prompt_record.prompts_put`).
+        by_slice: slice -> the scores of its queries against its judgements.
     """
 
     task: TaskMetadata
@@ -72,6 +74,7 @@ class Evaluation:
     members: Mapping[str, Set[str]]
     scores: Mapping[str, float]
     prompts: Mapping[str, Any] = field(default_factory=dict)
+    by_slice: Mapping[str, QueryScores] = field(default_factory=dict)
 
     @cached_property
     def per_query(self) -> QueryScores:
@@ -88,6 +91,11 @@ class Evaluation:
         values = self.per_query
         columns: dict[str, Any] = {"query": list(values.queries), **values.scores}
         columns |= {f"slice:{name}": [query in members for query in values.queries] for name, members in self.members.items()}
+        main = self.task.main_score.replace("_at_", "@")
+        for name, found in self.by_slice.items():
+            if main in found.scores:
+                of_query = dict(zip(found.queries, found.scores[main].tolist(), strict=True))
+                columns[f"score:{name}"] = pa.array([of_query.get(query) for query in values.queries], pa.float64())
         identity = {
             "task": self.task.name,
             "main_score": self.task.main_score,

@@ -20,7 +20,7 @@ from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
 from mteb.types import PromptType
 
 from patent_mteb.metrics.inscope import inscope_scores
-from patent_mteb.metrics.measures import MEASURES, Judged, retrieval_scores
+from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.metrics.sizes import too_small
 from patent_mteb.metrics.slices import Qrels
@@ -252,10 +252,9 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         judged = judged or Judged(run.docs, qrels, run.query_ids, run.doc_ids)
         overlap = sum(query in self.tables.corpus for query in qrels)
         scores: dict[str, float] = {"n_queries": len(qrels), "n_queries_in_corpus": overlap}
-        members: dict[str, Set[str]] = {}
+        by_slice: dict[str, QueryScores] = {}
         for name, part in self.tables.slices.items():
-            found = judged.scores((*self.slice_measures, "pres@100"), part)
-            members[name] = set(found.queries)
+            found = by_slice[name] = judged.scores((*self.slice_measures, "pres@100"), part)
             scores[f"{name}_n_queries"] = len(found.queries)
             scores |= {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
         scores |= self.own_scores(run, judged) | self.deep_scores(judged) | self._small_intervals(judged, scores)
@@ -263,7 +262,9 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             first, measure = run.first_stage, f"recall@{run.first_stage.k}"
             stage = Judged(first.run.docs, qrels, first.run.query_ids, first.run.doc_ids).scores([measure])
             scores[f"first_stage_recall_at_{first.k}"] = stage.means()[measure]
-        return Evaluation(self.metadata, self.source.subset, model_meta, run, qrels, judged, self.tables.slices, members, scores)
+        members = {name: set(found.queries) for name, found in by_slice.items()}
+        slices = self.tables.slices
+        return Evaluation(self.metadata, self.source.subset, model_meta, run, qrels, judged, slices, members, scores, by_slice=by_slice)
 
     def _small_intervals(self, judged: Judged, counts: Mapping[str, float]) -> dict[str, float]:
         """Intervals of the main score where it stands on too few queries; none where all of them score the same, which tells nothing."""

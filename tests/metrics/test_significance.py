@@ -199,3 +199,13 @@ def test_the_interval_of_a_difference_is_that_of_independent_means_and_wider_tha
     paired = np.percentile(resampled(first - second), [2.5, 97.5])
     assert found == pytest.approx(independent, abs=0.05 * np.ptp(independent))
     assert found[0] < paired[0] and paired[1] < found[1]
+
+
+def test_the_interval_of_a_difference_by_hand():
+    """Zou and Donner 2008: L = a - b - sqrt((a - la)^2 + (ub - b)^2), U = a - b + sqrt((ua - a)^2 + (b - lb)^2); no two distances equal."""
+    first, second = (0.50, (0.47, 0.62)), (0.30, (0.22, 0.36))  # distances 0.03, 0.12 and 0.08, 0.06
+    low, high = difference_interval(first[0], first[1], second[0], second[1])
+    assert low == pytest.approx(0.20 - math.sqrt(0.03**2 + 0.06**2), abs=1e-12)
+    assert high == pytest.approx(0.20 + math.sqrt(0.12**2 + 0.08**2), abs=1e-12)
+    back = difference_interval(second[0], second[1], first[0], first[1])
+    assert back == pytest.approx((-high, -low), abs=1e-12)

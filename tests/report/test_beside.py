@@ -11,6 +11,7 @@ from patent_mteb import published
 from patent_mteb.report import forms
 from patent_mteb.report import published as papers
 from patent_mteb.report.collect import collect
+from patent_mteb.report.comparable import on_the_papers_data
 from patent_mteb.report.suite import suite_tasks
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
@@ -36,7 +37,7 @@ def test_a_measured_row_among_the_papers_rows(tmp_path):
     assert table.notes[-1].startswith("Printed tables that no result is set beside: ")
     printed = published.printed("patenteb", 15)
     assert len(table.rows) == len(printed) + 1
-    measured = row_of(table, "▸ acme/small")
+    measured = row_of(table, "acme/small")
     assert measured["source"].value == "measured here"
     for key, value in (("title2full", 0.7475), ("retrieval_out", 0.9), ("para_problem", 0.01)):
         assert measured[key].value == value
@@ -49,7 +50,7 @@ def test_a_measured_row_among_the_papers_rows(tmp_path):
         assert paper["source"].value == "paper"
         assert (paper["title2full"].value, paper["retrieval_out"].value) == (row["title2full"], row["retrieval_out"])
         assert all(cell.rank is None for cell in paper.values())
-    assert [row[0].value for position, row in enumerate(table.rows) if position in table.emphasised] == ["▸ acme/small"]
+    assert [row[0].value for position, row in enumerate(table.rows) if position in table.emphasised] == ["acme/small"]
     assert measured["retrieval_out"].mark == "best"
     assert "0.010 (9)" in forms.as_markdown(table)
     assert next(csv.DictReader(io.StringIO(forms.as_csv(table))))["title2full_rank"] == ""
@@ -61,14 +62,14 @@ def test_a_model_with_settings_of_its_own_is_named_as_such_and_a_score_on_too_li
         add(model_folder(tmp_path, "acme/small", settings=settings), "PatenTEBTitle2Full", 0.1, kind="real", more=own)
     add(model_folder(tmp_path, "acme/few"), "PatenTEBTitle2Full", 0.1, kind="real", more={**own, "paper_n_queries": 49})
     (table,), _ = papers.beside(collect(tmp_path))
-    sources = {row[0].value: row[1].value for row in table.rows if row[0].value.startswith("▸ ")}
+    sources = {row[0].value: row[1].value for row in table.rows if row[1].value.startswith("measured")}
     assert sources == {
-        "▸ acme/small": "measured here",
-        "▸ acme/small (dims=64, precision=int8)": "measured here, with dims, precision of its own",
-        "▸ acme/small (prompts=none)": "measured here",
-        "▸ acme/few": "measured here",
+        "acme/small": "measured here",
+        "acme/small (dims=64, precision=int8)": "measured here, with dims, precision of its own",
+        "acme/small (prompts=none)": "measured here",
+        "acme/few": "measured here",
     }
-    few, many = (row_of(table, f"▸ acme/{name}")["title2full"] for name in ("few", "small"))
+    few, many = (row_of(table, f"acme/{name}")["title2full"] for name in ("few", "small"))
     assert (few.rank, few.small, few.ranked) == (None, "49 queries", False) and many.rank > 1
 
 
@@ -78,7 +79,7 @@ def test_rows_by_task_and_slices(tmp_path):
     add(folder, DAPFAM, 0.99, kind="real", slices={"in": 0.98, "out": 0.97}, more={"recall_at_100": 0.96, **own})
     tables, _ = papers.beside(collect(tmp_path))
     table = next(table for table in tables if table.name == "published-dapfam-17-19")
-    measured = row_of(table, "▸ acme/small")
+    measured = row_of(table, "acme/small")
     assert measured["task"].value == DAPFAM
     printed = pl.concat([published.printed("dapfam", number).filter(pl.col("task") == DAPFAM) for number in (17, 19)])
     assert len(table.rows) == len(printed) + 1
@@ -90,7 +91,7 @@ def test_percent_and_the_mean_of_the_print(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
     add(folder, "PatentMapAbsToAbsRetrieval", 0.1, kind="real", more=papers_own(recall_at_100=0.5, recall_at_20=0.3))
     tables, _ = papers.beside(collect(tmp_path))
-    measured = row_of(tables[0], "▸ acme/small")
+    measured = row_of(tables[0], "acme/small")
     assert measured["abs_to_abs_recall_at_100"].value == 50.0
     assert measured["abs_to_abs_recall_at_20"].value == 30.0
 
@@ -101,9 +102,9 @@ def test_percent_and_the_mean_of_the_print(tmp_path):
         add(deep, task, 0.9, kind="real", more={"n_queries": 10_000, **papers_own(ndcg_at_10=0.4 + 0.01 * step)})
     tables, _ = papers.beside(collect(tmp_path / "sophia"))
     table = next(table for table in tables if table.name == "published-sophia-3")
-    assert row_of(table, "▸ acme/small")["mean"].value == pytest.approx(0.455)
+    assert row_of(table, "acme/small")["mean"].value == pytest.approx(0.455)
     assert row_of(table, "PaECTER")["mean"].value == 0.443
-    assert [row[0].value for row in table.rows].index("▸ acme/small") + 1 == row_of(table, "▸ acme/small")["mean"].rank
+    assert [row[0].value for row in table.rows].index("acme/small") + 1 == row_of(table, "acme/small")["mean"].rank
 
 
 def test_a_result_from_before_the_papers_protocol_stays_out_and_is_named(tmp_path):
@@ -120,7 +121,7 @@ def test_patentmaps_classification_joins_by_the_authors_protocol(tmp_path):
     add(model_folder(tmp_path, "acme/small"), task, 0.99, kind="real", more=suite | authors)
     tables, messages = papers.beside(collect(tmp_path))
     assert messages == ()
-    measured = [row_of(table, "▸ acme/small") for table in tables]
+    measured = [row_of(table, "acme/small") for table in tables]
     for key, value in (("knn_precision_at_1", 57.43), ("knn_precision_at_3", 25.0), ("linear_probe_precision_at_1", 61.0)):
         joined = [row[key].value for row in measured if key in row and row[key].value is not None]
         assert joined and joined == pytest.approx([value] * len(joined))
@@ -142,6 +143,39 @@ def test_other_data_is_never_ranked_among_the_papers(tmp_path):
     (message,) = messages
     assert "1,101 queries" in message
     assert "46,069" in message
+
+
+SIZES = {"WIPOATEmergingClassification": ({"n_test": 1300, "n_classes": 6}, {"n_test": 1300, "n_classes": 5})}
+SIZES["WIPOATEmergingVisionClustering.NoDWPI"] = ({"n_test": 270, "n_clusters": 14}, {"n_test": 60, "n_clusters": 14})
+SIZES["WIPOATTAToTARetrieval"] = ({"n_queries": 46_069}, {"n_queries": 1102})
+
+
+def test_local_data_is_compared_task_by_task_with_the_sizes_of_the_paper(tmp_path):
+    """A headline task of the right size speaks for no other task."""
+    for model, place in (("acme/right", 0), ("acme/wrong", 1)):
+        folder = model_folder(tmp_path, model)
+        add(folder, HEADLINE, 0.9, kind="real", more={"n_queries": 46_069})
+        for task, counts in SIZES.items():
+            add(folder, task, 0.9, kind="real", more=counts[place])
+        add(folder, "WIPOATConventionalClustering", 0.5, kind="real")  # an older result, which counts nothing
+    view, messages = on_the_papers_data(collect(tmp_path).worlds["real"].benchmark("WIPO-AT"))
+    kept = set(view.results.select("run", "plain").rows())
+    assert kept == {("acme/right", HEADLINE), ("acme/wrong", HEADLINE), *(("acme/right", task) for task in SIZES)}
+    assert set(view.scores.select("run", "plain").rows()) == kept
+    told = " ".join(messages)
+    for said in ("1,102 queries", "n_classes is 5, by the paper 6", "n_test is 60, by the paper 237 to 301", "n_test is not recorded"):
+        assert said in told
+    assert "WIPOATConventionalClustering of acme/right and 1 more" in told
+
+
+def test_a_model_of_the_paper_is_no_rival_of_itself(tmp_path):
+    """Llama-Nemotron-8B in the paper and the same model measured here are one model."""
+    best = published.printed("patenteb", 15).sort("title2full", descending=True).row(0, named=True)
+    for model in (best["model_id"], "acme/other"):
+        add(model_folder(tmp_path, model), "PatenTEBTitle2Full", 0.1, kind="real", more=papers_own(ndcg_at_10=best["title2full"] - 0.01))
+    (table,), _ = papers.beside(collect(tmp_path))
+    ranks = {row[0].value: row[2].rank for row in table.rows if row[1].value == "measured here"}
+    assert ranks["acme/other"] == ranks[best["model_id"]] + 1
 
 
 def test_every_printed_score_of_a_task_has_a_counterpart_in_a_result():

@@ -91,6 +91,7 @@ def test_it_has_tables_of_its_own(measured):
     assert set(tables) == {
         *("sample-overall", "sample-wipo-at", "sample-wipo-at-tasks"),
         *("sample-known-items", "sample-known-items-tasks", "sample-known-items-domains"),
+        *("sample-known-items-statistics", "sample-known-items-detectable"),
     }
     table = tables["sample-known-items"]
     assert table.title == "Known Items (sample)"

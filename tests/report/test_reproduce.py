@@ -8,7 +8,7 @@ from report_folders import HEADLINE, add, model_folder
 from patent_mteb import cli
 from patent_mteb.published.expected import Expected, expected
 from patent_mteb.report.collect import collect
-from patent_mteb.report.reproduce import reproduce
+from patent_mteb.report.reproduce import reproduce, table
 from patent_mteb.tasks.evidence import seal
 
 PAECTER = "mpi-inno-comp/paecter"
@@ -141,10 +141,30 @@ def test_the_command_prints_lines_and_says_by_its_status_whether_all_is_well(tmp
     assert "1 numbers compared, 0 FAIL" in capsys.readouterr().out
     measured(folder, "PatenTEBRetrievalOUT", 0.2)
     assert cli.main(["reproduce", PAECTER, "--results", str(tmp_path), "--json"]) == 1
-    lines = json.loads(capsys.readouterr().out)
+    lines = json.loads(capsys.readouterr().out)["lines"]
     assert [(line["tasks"], line["verdict"]) for line in lines] == [(["PatenTEBRetrievalIN"], "OK"), (["PatenTEBRetrievalOUT"], "FAIL")]
     assert cli.main(["reproduce", "another/model", "--results", str(tmp_path)]) == 1
     assert "No stated number has a measured one" in capsys.readouterr().err
+
+
+def test_a_printed_interval_stands_beside_the_number_and_decides_nothing(tmp_path):
+    """Table 23 prints 0.1301 to 0.1344 for BGE-M3 on the TAC corpus, Table 10 the number 0.1490."""
+    values = {"BAAI/bge-m3": 0.134, "intfloat/multilingual-e5-large-instruct": 0.163}
+    for model, value in values.items():
+        more = {"n_queries": 46_069, "paper_n_queries": 46_069, "paper_ndcg_at_10": value}
+        add(model_folder(tmp_path, model), HEADLINE, 0.9, kind="real", more=more)
+    found = reproduce(collect(tmp_path))
+    assert {line.model: (line.interval, line.inside, line.verdict) for line in found.lines} == {
+        "BAAI/bge-m3": ((0.1301, 0.1344), True, "FAIL"),
+        "intfloat/multilingual-e5-large-instruct": ((0.1565, 0.1611), False, "OK"),
+    }
+    shown = table(found)
+    assert [[cell.text for cell in row][6:9] for row in shown.rows] == [
+        ["FAIL", "0.1301 to 0.1344", "yes"],
+        ["OK", "0.1565 to 0.1611", "no"],
+    ]
+    assert shown.rows[0][-1].value.startswith("prompt here: none") and shown.rows[1][-1].value is None
+    assert shown.notes[0].startswith("1 FAIL, 1 OK. ")
 
 
 def test_every_stated_number_would_be_found_in_a_result():

@@ -1,12 +1,17 @@
 """Intervals and letters from the per-query scores, and what may not be compared."""
 
+import re
+
 import numpy as np
+import polars as pl
 import pytest
 from report_folders import HEADLINE, add, built_tables, model_folder, sample_world
 
-from patent_mteb.metrics.significance import bootstrap, holm
+from patent_mteb.metrics.paired import TESTS
+from patent_mteb.metrics.significance import bootstrap, holm, tiers
 from patent_mteb.report.collect import ReportError, collect
-from patent_mteb.report.statistics import Score, statistics
+from patent_mteb.report.scores import Score
+from patent_mteb.report.statistics import scores_with, statistics
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
@@ -51,7 +56,7 @@ def test_a_probe_brings_its_interval_and_is_not_compared(tmp_path):
     add(model_folder(tmp_path, "acme/sure"), task, 0.6, more={"macro_f1_low": 0.55, "macro_f1_high": 0.64, "knn_macro_f1_low": 0.1})
     add(model_folder(tmp_path, "acme/bare"), task, 0.5)
     compared = statistics(collect(tmp_path), "acme/bare")
-    assert compared.scores == {("sample", f"{task}.sample", "acme/sure"): Score(0.55, 0.64)}
+    assert compared.scores == {("sample", f"{task}.sample", "", "acme/sure"): Score(0.55, 0.64)}
     (row,) = built_tables(tmp_path, "acme/bare")["sample-wipo-at-tasks"].rows
     assert [cell.text for cell in row[-2:]] == ["0.6000", "0.5000"] and not any(cell.letters for cell in row)
 
@@ -67,7 +72,7 @@ def test_other_queries_are_not_compared(tmp_path):
         add(model_folder(tmp_path, model), HEADLINE, queries=rng.random(50))
     add(model_folder(tmp_path, "acme/other"), HEADLINE, queries=rng.random(49))
     compared = statistics(collect(tmp_path), "base/line")
-    assert set(compared.scores) == {("sample", f"{HEADLINE}.sample", "base/line"), ("sample", f"{HEADLINE}.sample", "acme/small")}
+    assert set(compared.scores) == {("sample", f"{HEADLINE}.sample", "", "base/line"), ("sample", f"{HEADLINE}.sample", "", "acme/small")}
     (message,) = compared.messages
     assert "acme/other" in message
     assert HEADLINE in message
@@ -98,10 +103,82 @@ def test_worlds_are_never_compared(tmp_path):
     together = statistics(collect(tmp_path), "base/line @r1").scores
     local = f"{DAPFAM}.local-bbbbbbbbbbbb"
     assert set(together) == {
-        ("real", DAPFAM, "base/line @r1"),
-        ("local", local, "base/line @r2"),
-        ("real", DAPFAM, "acme/small"),
-        ("local", local, "acme/large"),
+        ("real", DAPFAM, "", "base/line @r1"),
+        ("local", local, "", "base/line @r2"),
+        ("real", DAPFAM, "", "acme/small"),
+        ("local", local, "", "acme/large"),
     }
-    assert together["real", DAPFAM, "acme/small"] == alone["real", DAPFAM, "acme/small"]
-    assert together["local", local, "acme/large"].p is None
+    assert together["real", DAPFAM, "", "acme/small"] == alone["real", DAPFAM, "", "acme/small"]
+    assert together["local", local, "", "acme/large"].p is None
+
+
+def sliced(root, seed=7, n=120):
+    """Four models with scores of their own on IN (half of the queries) and OUT (a third), and a wrong slice mean in one."""
+    rng = np.random.default_rng(seed)
+    easy, values = rng.random(n), {}
+    for model, gain in (("acme/best", 0.2), ("acme/near", 0.19), ("acme/low", 0.05), ("acme/last", 0.0)):
+        whole = np.clip(0.5 * easy + gain + 0.05 * rng.standard_normal(n), 0, 1)
+        inside = [float(v) + 0.1 if q % 2 else None for q, v in enumerate(whole)]
+        outside = [float(v) / 2 if q % 3 == 0 else None for q, v in enumerate(whole)]
+        values[model] = {"": whole, "in": np.array(inside, float), "out": np.array(outside, float)}
+        add(model_folder(root, model), HEADLINE, queries=whole, parts={"in": inside, "out": outside})
+    return values
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "t", "permutation"])
+def test_every_slice_has_interval_p_tier_effect_and_n_from_its_own_scores(tmp_path, test):
+    values = sliced(tmp_path)
+    compared = statistics(collect(tmp_path), "acme/last", test)
+    order = sorted(values)
+    by_name = sorted(range(120), key=lambda number: f"q{number}")
+    for part in ("", "in", "out"):
+        matrix = np.column_stack([values[model][part] for model in order])[by_name]
+        matrix = matrix[~np.isnan(matrix).any(axis=1)]
+        direct = TESTS[test](matrix)
+        best, every = int(np.argmax(matrix.mean(axis=0))), np.arange(4)
+        p = direct.p_pairs(every, np.full(4, best))
+        others = [place for place in range(4) if place != best]
+        corrected = dict(zip(others, holm(p[others]), strict=True))
+        full = np.stack([direct.p_pairs(every, np.full(4, base)) for base in range(4)])
+        tier = {model: number for number, group in enumerate(tiers(matrix.mean(axis=0), full), start=1) for model in group}
+        for place, model in enumerate(order):
+            score = compared.of("sample", f"{HEADLINE}.sample", model, part)
+            assert (score.n, score.tier) == (len(matrix), tier[place])
+            assert (score.low, score.high) == pytest.approx(tuple(direct.intervals()[place]), abs=1e-9)
+            assert score.tied == (place == best or corrected[place] >= 0.05)
+            if place != best:
+                gap = matrix[:, place] - matrix[:, best]
+                assert score.p_best == pytest.approx(p[place], abs=1e-12) and score.p_best_holm == pytest.approx(
+                    corrected[place], abs=1e-12
+                )
+                assert score.effect == pytest.approx(gap.mean() / gap.std(ddof=1))
+    assert (
+        compared.of("sample", f"{HEADLINE}.sample", "acme/near").tied and not compared.of("sample", f"{HEADLINE}.sample", "acme/low").tied
+    )
+    assert compared.of("sample", f"{HEADLINE}.sample", "acme/low", "in").better
+
+
+def test_scores_of_a_slice_that_are_not_the_results_are_not_used(tmp_path):
+    sliced(tmp_path)
+    path = next(tmp_path.rglob(f"acme__low/**/{HEADLINE}.sample.json"))
+    path.write_text(re.sub(r'"in_ndcg_at_10": [0-9.]+', '"in_ndcg_at_10": 0.111', path.read_text()))
+    compared = statistics(collect(tmp_path))
+    where = "sample", f"{HEADLINE}.sample"
+    assert compared.of(*where, "acme/low", "in") is None and compared.of(*where, "acme/near", "in") is not None
+    assert compared.of(*where, "acme/low", "out") is not None
+
+
+def test_the_tidy_table_says_it_of_every_main_score_and_of_nothing_else(tmp_path):
+    sliced(tmp_path)
+    collected = collect(tmp_path)
+    compared = statistics(collected, "acme/last")
+    frame = scores_with(collected, compared)
+    assert len(frame) == len(collected.scores)
+    known = frame.filter(pl.col("tier").is_not_null())
+    assert set(known["main"]) == {True} and len(known) == 12
+    for row in known.iter_rows(named=True):
+        score = compared.of(row["world"], row["task"], row["run"], row["slice"])
+        wanted = (score.low, score.high, score.p_best, score.p_holm, score.tier, score.tied, score.n)
+        found = (row["low"], row["high"], row["p_best"], row["p_baseline_holm"], row["tier"], row["tied_with_best"], row["n"])
+        assert found == wanted
+        assert row["low"] < row["value"] < row["high"]

@@ -33,7 +33,7 @@ def test_means_are_missing_not_smaller(world):
     retrieval = [task for task in tasks if suite_tasks()[task].kind == "Retrieval"]
     mean = np.mean([scores[f"{task}.sample", "lex/bm25"]["main_score"] for task in retrieval])
     assert column(patenteb, "retrieval")["lex/bm25"].value == pytest.approx(mean, abs=1e-12)
-    assert column(patenteb, "mean_of_8_common")["lex/bm25"].value == pytest.approx(mean, abs=1e-12)
+    assert column(patenteb, "mean_of_common")["lex/bm25"].value == pytest.approx(mean, abs=1e-12)
     assert column(patenteb, "classification")["lex/bm25"].value is None
     assert all(cell.value is None for cell in column(overall, "overall").values())
     assert all(cell.value is None for cell in column(overall, "wipo-at").values())  # three of its tasks were measured
@@ -110,12 +110,15 @@ def test_marks_within_each_task_of_the_domains_table(world):
         assert {row[5].mark for row in rows} == {""}
 
 
-def test_many_models_are_spread_over_several_tables_and_marked_across_them(tmp_path):
+def test_many_models_stand_in_one_table_that_is_shown_in_parts_and_marked_across_them(tmp_path):
     for number in range(8):
         add(model_folder(tmp_path, f"acme/m{number}"), HEADLINE, 0.1 * (number + 1))
-    tables = built_tables(tmp_path)
-    first, second = tables["sample-wipo-at-tasks-1"], tables["sample-wipo-at-tasks-2"]
-    shown = {column.key: cell.mark for table in (first, second) for column, cell in zip(table.columns[3:], table.rows[0][3:], strict=True)}
+    table = built_tables(tmp_path)["sample-wipo-at-tasks"]
+    first, second = table.parts()
+    assert [len(part.columns) for part in (first, second)] == [9, 5]
+    assert [column.key for column in first.columns[:3]] == [column.key for column in second.columns[:3]] == ["group", "task", "measure"]
+    assert (first.title, second.title) == (f"{table.title}, 1 to 6 of 8", f"{table.title}, 7 to 8 of 8")
+    shown = {column.key: cell.mark for part in (first, second) for column, cell in zip(part.columns[3:], part.rows[0][3:], strict=True)}
     assert shown == {f"acme/m{number}": {7: "best", 6: "second"}.get(number, "") for number in range(8)}
 
 

@@ -150,8 +150,11 @@ def test_values_of_queries_and_slices_are_those_of_a_naive_evaluation(run):
         expected = [found[query][theirs] for query in evaluation.per_query.queries]
         np.testing.assert_allclose(evaluation.per_query.scores[name], expected, atol=1e-12)
     table = evaluation.table()
-    assert table.column_names == ["query", *perquery.MEASURES, "slice:in", "slice:out"]
+    assert table.column_names == ["query", *perquery.MEASURES, "slice:in", "slice:out", "score:in", "score:out"]
     for name in ("in", "out"):
+        theirs = pytrec_eval.RelevanceEvaluator(evaluation.slices[name], {"ndcg_cut.100"}).evaluate(evaluation.run.to_dict())
+        for query, value in zip(table["query"].to_pylist(), table[f"score:{name}"].to_pylist(), strict=True):
+            assert value == (pytest.approx(theirs[query]["ndcg_cut_100"]) if query in evaluation.members[name] else None)
         rows = [query for query, inside in zip(table["query"].to_pylist(), table[f"slice:{name}"].to_pylist(), strict=True) if inside]
         assert set(rows) == set(evaluation.slices[name])
 

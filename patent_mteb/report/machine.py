@@ -1,0 +1,94 @@
+"""The files for machines: what ``patent-mteb report --format csv`` writes beside the tables, and ``--json`` prints.
+
+Their columns depend on the version of the package alone (``docs/report.md`` lists them), never on the results.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from patent_mteb.identity import __version__
+from patent_mteb.report.compared import pairs_table
+from patent_mteb.report.statistics import Statistics, scores_with
+from patent_mteb.report.suite import suite_tasks
+
+if TYPE_CHECKING:
+    from patent_mteb.report.collect import Collected
+    from patent_mteb.report.reproduce import Reproduction
+
+__all__ = ["SCHEMA_VERSION", "as_json", "tidy", "wide"]
+
+SCHEMA_VERSION = 1
+"""Of the JSON document; a changed meaning of a column or key changes it."""
+
+_RUN = ("world", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
+
+
+def tidy(collected: Collected, compared: Statistics) -> dict[str, pl.DataFrame]:
+    """By name of its file: ``scores`` (one row a number), ``results`` (one a result), ``wide`` (one a run) and ``pairs`` (one a pair of
+    runs on a task).
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.machine import tidy
+        >>> from patent_mteb.report.statistics import Statistics
+        >>> list(tidy(collect(Path("results")), Statistics()))  # results of 'patent-mteb run'
+        ['scores', 'results', 'wide', 'pairs']
+    """
+    within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
+    return {"scores": scores_with(collected, compared), "results": within, "wide": wide(collected), "pairs": pairs_table(compared)}
+
+
+def wide(collected: Collected) -> pl.DataFrame:
+    """One row a run in a world, one column a task with its main score: all tasks of the suite, measured or not, then own data's.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.machine import wide
+        >>> frame = wide(collect(Path("results")))  # of 'patent-mteb run'
+        >>> frame.columns[:3], "PatenTEBTitle2Full" in frame.columns, frame["PatentCitationRetrieval"].null_count()
+        (['world', 'run', 'model'], True, 0)
+    """
+    known = [*suite_tasks(), *collected.results["plain"].unique(maintain_order=True)]
+    runs = collected.results.group_by(_RUN, maintain_order=True).agg()
+    values = collected.results.pivot("plain", index=["world", "run"], values="value", aggregate_function="first")
+    absent = [name for name in dict.fromkeys(known) if name not in values.columns]
+    values = values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in absent)
+    return runs.join(values, on=["world", "run"], maintain_order="left").select(*_RUN, *dict.fromkeys(known))
+
+
+def as_json(collected: Collected, compared: Statistics, reproduction: Reproduction, messages: tuple[str, ...]) -> dict[str, Any]:
+    """Everything that a report knows as JSON-like values; numbers that are not finite are null.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.machine import as_json
+        >>> from patent_mteb.report.reproduce import Reproduction
+        >>> from patent_mteb.report.statistics import Statistics
+        >>> document = as_json(collect(Path("results")), Statistics(), Reproduction((), ()), ())  # results of 'patent-mteb run'
+        >>> list(document)
+        ['schema', 'version', 'results', 'scores', 'pairs', 'reproduction', 'messages']
+    """
+    from patent_mteb.report import reproduce
+
+    frames = tidy(collected, compared)
+    return {
+        "schema": SCHEMA_VERSION,
+        "version": __version__,
+        **{name: _records(frames[name]) for name in ("results", "scores", "pairs")},
+        "reproduction": reproduce.as_json(reproduction)["lines"],
+        "messages": list(messages),
+    }
+
+
+def _records(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
+        for row in frame.to_dicts()
+    ]
