@@ -62,17 +62,14 @@ def register() -> None:
         'PatentMap'
     """
     from patent_mteb import _mteb
-    from patent_mteb.models.registry import METAS
-    from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
-    from patent_mteb.search.bm25 import BM25_METAS
-    from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
+    from patent_mteb.models.suite import suite_metas
     from patent_mteb.tasks.catalogue import enter_own, mteb_benchmarks, tasks, unlisted_tasks
 
     _mteb.check_contract()
     _mteb.register_tasks(tasks(), unlisted_tasks())  # tasks first: mteb drops model prompts that name an unknown task
     _mteb.register_benchmarks(mteb_benchmarks())
     enter_own()
-    _mteb.register_models((*METAS, *BM25_METAS, *LATE_INTERACTION_METAS, *ZERO_SHOT_METAS))
+    _mteb.register_models(suite_metas())
 
 
 def register_benchmark(benchmark: PatentBenchmark) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -68,6 +69,13 @@ class ModelError(PatentMTEBError):
 
 class RegistrationError(PatentMTEBError):
     """The suite could not be registered in mteb."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The names that a word may stand for, as a clause in brackets that ends a problem; empty where none is near."""
+    names = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(word.casefold(), names, n=3, cutoff=0.6)
+    return f" (did you mean {' or '.join(repr(names[one]) for one in near)}?)" if near else ""
 
 
 def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | str, what: str, remedy: str) -> None:

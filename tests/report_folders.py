@@ -95,7 +95,16 @@ def add(
     path.write_text(json.dumps(result))
     with (folder / "run_settings.jsonl").open("a") as out:
         out.write(
-            json.dumps({"task": task, "splits": [spec.split], "version": {"mteb": "2.26.24", "torch": "2.13.0", "flash-attn": None}}) + "\n"
+            json.dumps(
+                {
+                    "task": task,
+                    "splits": [spec.split],
+                    "subsets": [subset],
+                    "version": {"mteb": "2.26.24", "torch": "2.13.0", "flash-attn": None},
+                    "encode_kwargs": {"batch_size": 32},
+                }
+            )
+            + "\n"
         )
     if queries is not None and save_queries:
         write_queries(folder, task, queries, revision, subset, meta, parts=parts or {})

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
+import shtab
 from rich.logging import RichHandler
 from rich.text import Text
 
@@ -27,6 +29,7 @@ from patent_mteb.cli import (
     geometry,
     import_,
     inspect,
+    leaderboard,
     listing,
     report,
     reproduce,
@@ -40,13 +43,15 @@ from patent_mteb.errors import PatentMTEBError
 from patent_mteb.identity import __version__
 from patent_mteb.report.names import visible
 
-__all__ = ["COMMANDS", "Command", "main", "parser"]
+__all__ = ["COMMANDS", "Command", "command_parser", "main", "parser"]
 
 
 class Command(Protocol):
     """What the module of a command offers."""
 
     HELP: str
+    EXAMPLES: tuple[str, ...]
+    """Lines that can be typed as they stand, for the end of its help."""
 
     def arguments(self, parser: argparse.ArgumentParser, /) -> None:
         """Add the options that belong to this command."""
@@ -63,6 +68,7 @@ COMMANDS: Mapping[str, Command] = {
     "fuse": fuse,
     "report": report,
     "export": export,
+    "leaderboard": leaderboard,
     "reproduce": reproduce,
     "geometry": geometry,
     "store": store,
@@ -84,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     common.ready_streams()
     args = parser().parse_args(_with_dashes(sys.argv[1:] if argv is None else argv))
-    _log(args.verbosity)
+    _log(args.verbosity, common.bars(args))
     try:
         return COMMANDS[args.command].main(args)
     except PatentMTEBError as error:
@@ -104,15 +110,35 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
-    whole = common.Parser(prog="patent-mteb", description="Patent embedding benchmarks as ordinary mteb tasks.")
+    whole = common.Parser(
+        prog="patent-mteb",
+        description="Patent embedding benchmarks as ordinary mteb tasks.",
+        epilog="'patent-mteb COMMAND --help' says what a command can be told, with examples.",
+        formatter_class=common.Help,
+    )
+    shtab.add_argument_to(whole, "--print-completion", help="print what makes a shell complete names: eval it, or put it where it looks")
     whole.add_argument("--version", action="version", version=f"patent-mteb {__version__}")
     commands = whole.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name, command in COMMANDS.items():
-        single = commands.add_parser(name, help=command.HELP, description=command.HELP, formatter_class=common.Help)
-        command.arguments(single)
-        common.add_verbosity(single)
-        single.add_argument("--debug", action="store_true", help="print the traceback of an error that was not foreseen")
+        _add(commands, name, command)
     return whole
+
+
+def command_parser(name: str) -> argparse.ArgumentParser:
+    """The parser of one command."""
+    commands = argparse.ArgumentParser(prog="patent-mteb").add_subparsers(parser_class=common.Parser)
+    return _add(commands, name, COMMANDS[name])
+
+
+def _add(commands: Any, name: str, command: Command) -> argparse.ArgumentParser:
+    examples = "\n".join(("examples:", *(f"  {line}" for line in command.EXAMPLES)))
+    single: argparse.ArgumentParser = commands.add_parser(
+        name, help=command.HELP, description=command.HELP, epilog=examples, formatter_class=common.Help
+    )
+    command.arguments(single)
+    common.add_verbosity(single)
+    single.add_argument("--debug", action="store_true", help="print the traceback of an error that was not foreseen")
+    return single
 
 
 def _unforeseen(command: str, error: Exception) -> str:
@@ -142,15 +168,30 @@ class _Line(logging.Formatter):
         return visible(super().format(record), lines=record.exc_info is not None)
 
 
-def _log(verbosity: int) -> None:
+class _Loud(logging.Filter):
+    """Lets through of bm25s what is a warning at least: its import sets its level back to everything."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not record.name.startswith("bm25s") or record.levelno >= logging.WARNING
+
+
+def _no_bars() -> None:
+    """Tell the libraries that draw bars of their own, before they are imported."""
+    for variable in ("DISABLE_TQDM", "HF_HUB_DISABLE_PROGRESS_BARS", "HF_DATASETS_DISABLE_PROGRESS_BARS"):
+        os.environ.setdefault(variable, "1")
+
+
+def _log(verbosity: int, bars: bool) -> None:
+    if not bars:
+        _no_bars()
     level = (logging.CRITICAL, logging.WARNING, logging.INFO, logging.DEBUG)[verbosity]
     handler: logging.Handler = RichHandler(console=common.messages, show_path=False, log_time_format="[%X]")
     if not common.messages.is_terminal:  # in a file a message is one line, however long
         handler = logging.StreamHandler()
         handler.setFormatter(_Line("[%(asctime)s] %(levelname)-8s %(message)s", "%X"))
+    handler.addFilter(_Loud())
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler], force=True)
     logging.getLogger("patent_mteb").setLevel(level)
-    logging.getLogger("bm25s").setLevel(logging.WARNING)
     logging.getLogger("mteb").setLevel(logging.DEBUG if verbosity == 3 else logging.WARNING)
     if verbosity < 3:
         warnings.filterwarnings("ignore", category=FutureWarning, module="mteb")

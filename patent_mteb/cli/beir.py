@@ -7,6 +7,7 @@ import argparse
 from patent_mteb.cli import common
 
 HELP = "write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv"
+EXAMPLES: tuple[str, ...] = ("patent-mteb beir PatentDAPFAMTACToTACRetrieval DIR",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,10 @@ from pathlib import Path
 from patent_mteb.cli import common
 
 HELP = "make a benchmark's tables from canonical records (your own patents)"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb build wipo_at records ROOT --name Acme",
+    "patent-mteb build dapfam --settings",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

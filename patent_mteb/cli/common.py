@@ -6,6 +6,7 @@ import argparse
 import atexit
 import io
 import os
+import re
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -16,8 +17,9 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook,
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
+from rich_argparse import RawDescriptionRichHelpFormatter
 
-from patent_mteb.errors import DataError, ModelError
+from patent_mteb.errors import DataError, ModelError, did_you_mean
 from patent_mteb.report.names import visible
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ __all__ = [
     "add_out",
     "add_store",
     "add_verbosity",
+    "bars",
     "console",
     "encode_kwargs",
     "folder_of",
@@ -126,14 +129,33 @@ def _to_nowhere(stream: Any) -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """Shows what it refuses with its control characters written out."""
+    """Shows what it refuses with its control characters written out, and what may have been meant."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(visible(message, lines=True))
+        super().error(visible(message + self._meant(message), lines=True))
+
+    def _meant(self, message: str) -> str:
+        """What a word that is refused stands near to: a choice, or an option."""
+        if found := re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message):
+            return did_you_mean(found[1], re.findall(r"'([^']*)'", found[2]) or found[2].split(", "))
+        if found := re.search(r"unrecognized arguments: (-\S+)", message):
+            return did_you_mean(found[1].partition("=")[0], self.options())
+        return ""
+
+    def options(self) -> list[str]:
+        """Every long option of the parser and of its commands."""
+        inner = [one for action in self._actions if isinstance(action.choices, dict) for one in action.choices.values()]
+        return sorted(
+            {name for one in (self, *inner) for action in one._actions for name in action.option_strings if name.startswith("--")}
+        )
 
 
-class Help(argparse.HelpFormatter):
-    """Ends the help of an option with its default, where it has one."""
+class Help(RawDescriptionRichHelpFormatter):
+    """Help in colours where there are any, each option with its default, where it has one; examples keep their lines."""
+
+    group_name_formatter = str
+    help_markup = False
+    text_markup = False
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
         default = action.default
@@ -156,10 +178,18 @@ class Instead(argparse.Action):
 
 
 def add_verbosity(parser: argparse.ArgumentParser) -> None:
-    """``-v``."""
+    """``-v``, ``--quiet`` and ``--no-progress``."""
     parser.add_argument(
         "-v", "--verbosity", type=int, default=2, choices=range(4), help="0: errors only, 1: and warnings, 2: and progress, 3: everything"
     )
+
+    parser.add_argument("-q", "--quiet", action="store_const", dest="verbosity", const=0, help="the same as -v 0")
+    parser.add_argument("--no-progress", action="store_true", help="no bars; without it there are bars on a terminal only")
+
+
+def bars(args: argparse.Namespace) -> bool:
+    """Whether bars are drawn: for those who want to see progress, on a terminal."""
+    return args.verbosity >= 2 and not args.no_progress and messages.is_terminal
 
 
 def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -229,9 +259,9 @@ def store_folder(args: argparse.Namespace) -> Path | None:
 
 
 def encode_kwargs(args: argparse.Namespace) -> dict[str, Any]:
-    """mteb's ``encode_kwargs``; no bars where only warnings are wanted."""
+    """mteb's ``encode_kwargs``; no bars where only warnings are wanted. In a file the bar of the store is a line now and then."""
     size = {} if args.batch_size is None else {"batch_size": args.batch_size}
-    return size if args.verbosity >= 2 else {**size, "show_progress_bar": False}
+    return size if args.verbosity >= 2 and not args.no_progress else {**size, "show_progress_bar": False}
 
 
 def load_encoder(args: argparse.Namespace) -> EncoderProtocol:

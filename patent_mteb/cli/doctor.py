@@ -8,6 +8,10 @@ from pathlib import Path
 from patent_mteb.cli import common
 
 HELP = "look for what is wrong with the installation, the caches and a results folder"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb doctor results",
+    "patent-mteb doctor --fix",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

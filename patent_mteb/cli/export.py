@@ -7,7 +7,13 @@ from pathlib import Path
 
 from patent_mteb.cli import common
 
-HELP = "a results folder, model card section and leaderboard for publication"
+__all__ = ["EXAMPLES", "HELP", "arguments", "main", "prepared"]
+
+HELP = "results and model cards for publication, as mteb's results repository takes them"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb export results OUT",
+    "patent-mteb export results OUT --model ORG/NAME",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,13 +23,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    status = prepared(args, upstream=True)
+    common.say("mteb has none of these tasks yet, and shows results of tasks that it has only: docs/upstream.md says what to do first.")
+    return status
+
+
+def prepared(args: argparse.Namespace, *, upstream: bool) -> int:
+    """Prepare results for one destination, say what came of it, and return the exit status."""
     from patent_mteb.report.export import prepare
 
-    export = prepare(args.results, common.folder_of(args), args.model)
+    export = prepare(args.results, common.folder_of(args), args.model, upstream=upstream)
     for path in export.files:
         common.say(path)
+    reasons: dict[str, list[str]] = {}
     for refusal in export.refused:
-        common.warn(f"refused: {refusal}")
+        reasons.setdefault(refusal.reason, []).append(f"{refusal.task} of {refusal.run}")
+    for reason, names in reasons.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        common.warn(f"refused: {names[0]}{more}: {reason}")
     for message in export.messages:
         common.warn(f"note: {message}")
     common.say(f"{export.exported} results exported, {len(export.refused)} refused")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 HELP = "fuse stored runs of any models, views and lengths, and score the result on a task"
+EXAMPLES: tuple[str, ...] = ("patent-mteb fuse bm25.run dense.run -t PatentDAPFAMTACToTACRetrieval --grid",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

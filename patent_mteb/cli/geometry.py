@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from patent_mteb.cli import common
-from patent_mteb.errors import DataError
 
 HELP = "how a model's embeddings of a task's texts lie in space"
+EXAMPLES: tuple[str, ...] = ("patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,19 +23,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    import mteb
-
+    from patent_mteb.experiments.evaluate import retrieval_task
     from patent_mteb.experiments.geometry import geometry, save
-    from patent_mteb.tasks.retrieval import PatentRetrieval
 
     model = common.load_encoder(args)
     for name in args.tasks:
-        try:
-            task = mteb.get_task(name)
-        except KeyError as error:
-            raise DataError(str(error.args[0]), remedy="see 'patent-mteb list' for the names") from error
-        if not isinstance(task, PatentRetrieval):
-            raise DataError(f"'{name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
+        task = retrieval_task(name)
         measures = geometry(model, task, max_documents=args.max_documents, encode_kwargs=common.encode_kwargs(args))
         path = save(measures, model, task, args.out, max_documents=args.max_documents)
         common.say(f"{task.metadata.name}: {model.mteb_model_meta.name}")

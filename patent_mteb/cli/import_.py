@@ -19,6 +19,10 @@ _SHOWN = 12
 """Files up to which each has rows of its own in the table."""
 
 HELP = "make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb import export.csv --out records",
+    "patent-mteb import --sources",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from patent_mteb.experiments.inspection import Inspection
 
 HELP = "what is in your records, and which benchmarks and tasks they make, before anything is built"
+EXAMPLES: tuple[str, ...] = ("patent-mteb inspect records",)
 
 FAMILIES = ("given", "application", "simple", "extended")
 """Those of :mod:`patent_mteb.patents.families`, which is not imported for ``--help``."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from patent_mteb.cli import common
 from patent_mteb.errors import NotThereError
@@ -12,47 +15,106 @@ if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
 
 HELP = "tasks, benchmarks or models, and where the data of each would come from"
+EXAMPLES: tuple[str, ...] = ("patent-mteb list tasks -b WIPO-AT", "patent-mteb list models --json")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("tasks", "benchmarks", "models"), nargs="?", default="tasks", help="what to list")
+    parser.add_argument("-b", "--benchmarks", nargs="+", metavar="BENCHMARK", help="of tasks: those of these benchmarks only")
+    parser.add_argument("--json", action="store_true", help="print it as JSON, with all that is known")
 
 
 def main(args: argparse.Namespace) -> int:
-    {"tasks": _tasks, "benchmarks": _benchmarks, "models": _models}[args.what]()
+    columns, rows, right = {"tasks": _tasks, "benchmarks": _benchmarks, "models": _models}[args.what](args)
+    if args.json:
+        common.say(json.dumps(rows, indent=2, ensure_ascii=False))
+    else:
+        common.show(columns, [[row[column] for column in columns] for row in rows], right=right)
     return 0
 
 
-def _tasks() -> None:
-    from patent_mteb.data import roots, sources
-    from patent_mteb.tasks import catalogue
+_Listed = tuple[Sequence[str], list[dict[str, Any]], Collection[str]]
+"""The columns that are shown, the rows with all that is known, and the columns of numbers."""
 
-    def place(task: type[PatentTask]) -> str:
-        try:
-            source = sources.resolve(task.data)
-        except NotThereError:
-            return "not built"
-        return f"{source.place} (as a task of {source.own.name})" if source.own and task.own is None else source.place
+
+def _tasks(args: argparse.Namespace) -> _Listed:
+    from patent_mteb.data import roots
+    from patent_mteb.tasks import catalogue
 
     roots.data_root()  # a directory that cannot be meant is said before anything is listed
     mine = [task for benchmark in catalogue.own_benchmarks() for task in benchmark.task_classes]
-    rows = [(task.metadata.name, task.metadata.type, task.metadata.main_score, place(task)) for task in (*mine, *catalogue.tasks())]
-    common.show(("task", "type", "main score", "data from"), rows)
+    named = [task for name in args.benchmarks or () for task in catalogue.find(name).task_classes]
+    rows = [_task(task) for task in named or (*mine, *catalogue.tasks())]
+    return ("task", "type", "main score", "queries", "texts", "data from"), rows, ("queries", "texts")
 
 
-def _benchmarks() -> None:
+def _task(task: type[PatentTask]) -> dict[str, Any]:
+    from patent_mteb.tasks.sizes import sizes
+
+    place = _place(task)
+    counted = sizes(task, sample=place.startswith("sample"))
+    return {
+        "task": task.metadata.name,
+        "benchmark": task.facts.name,
+        "type": task.metadata.type,
+        "main score": task.metadata.main_score,
+        "queries": counted.queries,
+        "texts": counted.texts,
+        "data from": place,
+        "data": task.metadata.dataset["path"],
+        "revision": task.metadata.dataset["revision"],
+        "gated": task.data.gated,
+        "licence": task.metadata.license,
+        "reference": task.metadata.reference,
+        "description": task.metadata.description,
+    }
+
+
+def _place(task: type[PatentTask]) -> str:
+    from patent_mteb.data import sources
+
+    try:
+        source = sources.resolve(task.data, True if task.force_sample else None)
+    except NotThereError:
+        return "not built"
+    gate = ", gated" if source.kind == "hub" and task.data.gated else ""
+    return f"{source.place}{gate}" + (f" (as a task of {source.own.name})" if source.own and task.own is None else "")
+
+
+def _benchmarks(args: argparse.Namespace) -> _Listed:
     from patent_mteb.tasks import catalogue
 
     rows = [
-        (benchmark.facts.name, len(benchmark.task_classes), ", ".join(benchmark.groups), benchmark.facts.description)
+        {
+            "benchmark": benchmark.facts.name,
+            "tasks": len(benchmark.task_classes),
+            "columns": ", ".join(benchmark.groups),
+            "description": benchmark.facts.description,
+        }
         for benchmark in (*catalogue.own_benchmarks(), *catalogue.mteb_benchmarks())
     ]
-    common.show(("benchmark", "tasks", "columns", "description"), rows, right=("tasks",))
+    return ("benchmark", "tasks", "columns", "description"), rows, ("tasks",)
 
 
-def _models() -> None:
+def _models(args: argparse.Namespace) -> _Listed:
     from patent_mteb.models.listing import models
 
-    rows = [(row.model, row.printed, row.category, row.dims, row.max_tokens, row.runs) for row in models()]
-    columns = ("model", "paper's name", "category", "dims", "max tokens", "runs with -m")
-    common.show(columns, rows, right=("dims", "max tokens"))
+    rows = [
+        {
+            **asdict(row),
+            "paper's name": row.printed,
+            "paper's category": row.category,
+            "dims (paper)": _beside(row.dims, row.paper_dims),
+            "max tokens (paper)": _beside(row.max_tokens, row.paper_max_tokens),
+            "runs with -m": row.runs,
+        }
+        for row in models()
+    ]
+    numbers = ("dims (paper)", "max tokens (paper)")
+    return ("model", "paper's name", "paper's category", *numbers, "runs with -m"), rows, numbers
+
+
+def _beside(known: int | None, printed: int | None) -> str:
+    """A figure of mteb's registry, and the paper's in brackets where it says another."""
+    ours = "" if known is None else str(known)
+    return ours if printed in (None, known) else f"{ours} ({printed})".strip()

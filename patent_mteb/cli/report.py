@@ -8,6 +8,10 @@ from pathlib import Path
 from patent_mteb.cli import common
 
 HELP = "tables, plots and a static page from a results folder"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb report results --html site",
+    "patent-mteb report results --format markdown csv latex --out tables",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from patent_mteb.cli import common
 
 HELP = "set every number that a paper states for a model beside the measured one: OK, OKISH or FAIL"
+EXAMPLES: tuple[str, ...] = ("patent-mteb reproduce --results results",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

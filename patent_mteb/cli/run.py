@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import logging
+import json
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from patent_mteb.cli import common
-from patent_mteb.errors import DataError, ModelError
+from patent_mteb.cli import common, planning
+from patent_mteb.errors import ModelError
 from patent_mteb.metrics.sizes import explained, too_small
 from patent_mteb.report.cells import Cell
 
@@ -21,20 +22,31 @@ if TYPE_CHECKING:
     from patent_mteb.experiments.run import Outcome, Report
 
 HELP = "run a model on tasks or benchmarks"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s",
+    "patent-mteb run -b PatentMTEB -m ORG/NAME --dry-run",
+    "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100",
+)
 
-logger = logging.getLogger(__name__)
-
-_FILTERS = ("tasks", "task_types", "categories", "languages")
+_NAMED = 3
+"""Tasks that are named where many have no score for the same reason; --json names all."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     common.add_model(parser)
     parser.add_argument("-t", "--tasks", nargs="+", metavar="TASK", help="names of tasks")
-    parser.add_argument("-b", "--benchmarks", nargs="+", metavar="BENCHMARK", help="names of benchmarks, instead of tasks")
+    parser.add_argument(
+        "-b",
+        "--benchmarks",
+        nargs="+",
+        metavar="BENCHMARK",
+        help="names of benchmarks; with -t and the filters below, what fits all of them",
+    )
     parser.add_argument("--task-types", nargs="+", metavar="TYPE", help="tasks of these types, such as Retrieval")
     parser.add_argument("--categories", nargs="+", metavar="CATEGORY", help="tasks of these categories, such as t2t")
     parser.add_argument("-l", "--languages", nargs="+", metavar="LANGUAGE", help="tasks in these languages, such as eng")
     parser.add_argument("--eval-splits", nargs="+", metavar="SPLIT", help="evaluate on these splits instead of the tasks' own")
+    parser.add_argument("--json", action="store_true", help="print the outcome of every task as JSON")
     common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
     common.add_device(parser)
     common.add_batch_size(parser)
@@ -49,6 +61,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--prediction-folder", type=Path, metavar="DIR", help="keep the rankings or predictions there")
     parser.add_argument("--save-runs", type=Path, metavar="DIR", help="write runs and qrels in TREC form there, for 'patent-mteb fuse'")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be done: texts, time, disk, memory, missing data")
+    parser.add_argument(
+        "--limit", type=_positive, metavar="N", help="N queries of each retrieval task and a part of its documents, filed as <Task>.limitN"
+    )
     wrap = parser.add_argument_group("composition", "applied in this order; each setting is part of the identity of the results")
     wrap.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
     wrap.add_argument(
@@ -68,6 +84,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     wrap.add_argument("--rerank-depth", type=int, default=100, metavar="K", help="how many documents it orders")
 
 
+def _positive(word: str) -> int:
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not above 0")
+    return number
+
+
 def main(args: argparse.Namespace) -> int:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from patent_mteb.experiments import run
@@ -75,8 +98,11 @@ def main(args: argparse.Namespace) -> int:
 
     if args.save_runs:
         os.environ[RUNS_VARIABLE] = str(args.save_runs)
+    tasks = _tasks(args)
+    if args.dry_run:
+        return planning.show(args, tasks)
     report = run.run(
-        tasks=_tasks(args),
+        tasks=tasks,
         model=_model(args),
         output_folder=args.out,
         encode_kwargs=common.encode_kwargs(args),
@@ -84,34 +110,27 @@ def main(args: argparse.Namespace) -> int:
         co2_tracker=args.co2_tracker,
         prediction_folder=args.prediction_folder,
         num_proc=args.num_proc,
-        show_progress=args.verbosity >= 2,
+        show_progress=common.bars(args),
     )
-    show(report, args.out)
+    if args.json:
+        common.say(_as_json(report, args.out))
+    else:
+        show(report, args.out)
     return report.exit_status
 
 
 def _tasks(args: argparse.Namespace) -> list[AbsTask]:
-    """The chosen tasks; as for mteb, -b is chosen before everything else.
+    from patent_mteb.tasks.choosing import choose, limited
 
-    Raises:
-        DataError: none is chosen, or a name is unknown.
-    """
-    import mteb
-
-    from patent_mteb.tasks import catalogue
-
-    catalogue.enter_own()  # PATENT_MTEB_DATA may have changed since mteb was imported
-    filters = {name: getattr(args, name) for name in _FILTERS}
-    try:
-        if args.benchmarks:
-            if idle := [name for name, value in {**filters, "eval_splits": args.eval_splits}.items() if value]:
-                logger.warning("-b runs whole benchmarks: --%s has no effect", ", --".join(idle).replace("_", "-"))
-            return [task for benchmark in mteb.get_benchmarks(args.benchmarks) for task in benchmark.tasks]
-        if not any(filters.values()):
-            raise DataError("no task was chosen", remedy="name tasks with -t or a benchmark with -b; see 'patent-mteb list'")
-        return list(mteb.get_tasks(**filters, eval_splits=args.eval_splits))
-    except KeyError as error:
-        raise DataError(str(error.args[0]).removeprefix("KeyError: "), remedy="see 'patent-mteb list' for the names") from error
+    tasks = choose(
+        names=args.tasks or (),
+        benchmarks=args.benchmarks or (),
+        types=args.task_types or (),
+        categories=args.categories or (),
+        languages=args.languages or (),
+        splits=args.eval_splits or (),
+    )
+    return limited(tasks, args.limit) if args.limit else tasks
 
 
 def _model(args: argparse.Namespace) -> Any:
@@ -170,20 +189,62 @@ def show(report: Report, folder: Path) -> None:
             small = small or any(cell.small for cell in cells)
             scores = ("" if cell.value is None else f"{cell.text}{cell.behind}" for cell in cells)
             queries = common.number(outcome.scores.get("n_queries"), 0)
-            rows.append((outcome.task, outcome.main_score, *scores, queries, common.number(outcome.seconds, 1)))
+            seconds = f"of {outcome.cached}" if outcome.cached else common.number(outcome.seconds, 1)
+            rows.append((outcome.task, outcome.main_score, *scores, queries, seconds))
         numbers = ("value", "IN", "OUT", "queries", "seconds")
         common.show(("task", "main score", *numbers), rows, right=numbers)
         if small:
             common.say(explained())
-        if any(outcome.task.endswith(".sample") for outcome in scored):
-            common.say("Tasks named .sample ran on the built-in sample: their scores say nothing about the published benchmark.")
-        if any(".local-" in outcome.task for outcome in scored):
-            common.say("Tasks named .local-<content> ran on local data: their scores say nothing about the published benchmark.")
+        for note in _notes(scored):
+            common.say(note)
         common.say(f"results in {folder.resolve()}")
     if report.doubt:
         common.warn(Text("The scores of this run cannot be trusted:", style="bold red"), report.doubt)
     unscored = [outcome for outcome in report.outcomes if outcome.status != "scored"]
     if unscored:
         common.warn(Text(f"{len(unscored)} of {len(report.outcomes)} tasks have no score:", style="bold red"))
-        for outcome in unscored:
-            common.warn(f"  {outcome.task}: {outcome.status}: {outcome.reason}")
+        for line in _reasons(unscored):
+            common.warn(f"  {line}")
+
+
+def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
+    """What a reader must know of these scores."""
+    if cached := [outcome for outcome in scored if outcome.cached]:
+        yield f"{len(cached)} of {len(scored)} were there already, of the day that stands for the seconds; see --overwrite-strategy."
+    if any(".limit" in outcome.task for outcome in scored):
+        yield "Tasks named .limit<N> ran on a part of their queries and documents, which makes scores high: for trying things out only."
+    if any(".sample" in outcome.task for outcome in scored):
+        yield "Tasks named .sample ran on the built-in sample: their scores say nothing about the published benchmark."
+    if any(".local-" in outcome.task for outcome in scored):
+        yield "Tasks named .local-<content> ran on local data: their scores say nothing about the published benchmark."
+
+
+def _reasons(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """One line a reason, with the tasks that share it."""
+    sharing: dict[tuple[str, str], list[str]] = {}
+    for outcome in outcomes:
+        sharing.setdefault((outcome.status, outcome.reason), []).append(outcome.task)
+    for (status, reason), names in sharing.items():
+        shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        yield f"{shown}: {status}: {reason}"
+
+
+def _as_json(report: Report, folder: Path) -> str:
+    """The same for a program."""
+    tasks = [
+        {
+            "task": outcome.task,
+            "status": outcome.status,
+            "main_score": outcome.main_score,
+            "value": outcome.main,
+            "in": outcome.scores.get(f"in_{outcome.main_score}"),
+            "out": outcome.scores.get(f"out_{outcome.main_score}"),
+            "n_queries": outcome.scores.get("n_queries"),
+            "seconds": round(outcome.seconds, 3),
+            "cached": outcome.cached or None,
+            "reason": outcome.reason,
+        }
+        for outcome in report.outcomes
+    ]
+    document = {"model": report.model, "exit_status": report.exit_status, "doubt": report.doubt, "results": str(folder.resolve())}
+    return json.dumps({**document, "tasks": tasks}, indent=2, ensure_ascii=False)

@@ -9,6 +9,7 @@ from patent_mteb.cli import common
 from patent_mteb.cli.run import show
 
 HELP = "score the ranking of any system (a TREC run of a search product, an agent, a pipeline) like a model's"
+EXAMPLES: tuple[str, ...] = ("patent-mteb score vendor.run -t PatentDAPFAMTACToTACRetrieval --name 'Vendor 3.1'",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from patent_mteb.store import EmbeddingStore
 
 HELP = "look at the embedding store, check it, or free space"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb store info",
+    "patent-mteb store prune --older-than 90 --dry-run",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from patent_mteb.experiments.sweep import Matrix
 
 HELP = "run DAPFAM's run matrix, or a part of it, into one table, resumable"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb sweep dapfam -m ORG/NAME --out sweep.csv",
+    "patent-mteb sweep dapfam --paper --list",
+)
 
 _SETTING = ("backend", "granularity", "query", "corpus", "length", "tokens", "aggregate", "fusion")
 _SCORES = ("ndcg_at_100", "in_ndcg_at_100", "out_ndcg_at_100", "recall_at_100")

@@ -11,6 +11,7 @@ from patent_mteb.cli import common
 
 _STYLES = {"error": "bold red", "note": "yellow", "ok": "green"}
 HELP = "load checks on a local data directory"
+EXAMPLES: tuple[str, ...] = ("patent-mteb validate ROOT",)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

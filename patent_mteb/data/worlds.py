@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from patent_mteb.data.sources import REGISTERED, DataSet, sample_revision
-from patent_mteb.errors import DataError
+from patent_mteb.data import hub
+from patent_mteb.data.sources import DATA_VARIABLE, REGISTERED, DataSet, Source, plain_name, resolve, sample_revision
+from patent_mteb.errors import DataError, NotThereError
 
-__all__ = ["WORLDS", "World", "world", "world_of"]
+__all__ = ["WORLDS", "World", "published", "world", "world_of", "world_of_task"]
 
 
 @dataclass(frozen=True)
@@ -112,3 +113,41 @@ def world_of(data: DataSet, revision: str, *, sample: bool) -> World:
         why = "which says no commit" if revision == pinned else f"but the task now stands for {pinned} (an older task version)"
         problem = f"measured on data revision {revision}, {why}"
     raise DataError(problem, remedy="run the task again with the present version of patent-mteb")
+
+
+def published(data: DataSet) -> Source:
+    """The published data, for which neither the sample, nor own data, nor a changed copy stands in.
+
+    Raises:
+        NotThereError: they are not released, or ``PATENT_MTEB_DATA`` holds something else in their place.
+
+    Example:
+        >>> from patent_mteb.data.sources import DataSet
+        >>> from patent_mteb.data.worlds import published
+        >>> published(DataSet("datalyes/DAPFAM_patent", "dapfam", "780f401")).kind
+        'hub'
+    """
+    found = resolve(data)
+    if found.kind == "hub":
+        return found
+    if found.kind == "sample" and data.released:  # PATENT_MTEB_SAMPLE is set
+        return Source(data, "hub", hub.cached_commit(data.key, data.revision) or data.revision)
+    if found.kind == "local" and found.revision != "missing" and world_of(data, found.revision, sample=False).name == "real":
+        return found
+    trial = "or try the benchmark whose name ends with .sample"
+    if found.kind == "local" and found.revision != "missing":
+        remedy = f"unset {DATA_VARIABLE}, or name the tasks or the benchmark of these data; {trial}"
+        raise NotThereError(f"{data.key} in {DATA_VARIABLE} is not the published data ({found.revision})", path=found.folder, remedy=remedy)
+    raise NotThereError(f"{data.key} is released nowhere, and there is no copy of it", remedy=f"put one into {DATA_VARIABLE}, {trial}")
+
+
+def world_of_task(name: str) -> str:
+    """The world that the name of a task says: ``sample``, ``local`` for any local directory (own data too), or ``real``.
+
+    Example:
+        >>> from patent_mteb.data.worlds import world_of_task
+        >>> [world_of_task(f"PatenTEBBloom{state}") for state in ("", ".sample", ".local-0123456789ab")]
+        ['real', 'sample', 'local']
+    """
+    state = name.removeprefix(plain_name(name)).removeprefix(".")
+    return state.partition("-")[0] or "real"

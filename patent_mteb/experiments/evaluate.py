@@ -21,6 +21,7 @@ from patent_mteb.models.loading import load
 from patent_mteb.patents import ipc
 from patent_mteb.search.run import Run
 from patent_mteb.store.settings import settled
+from patent_mteb.tasks.choosing import task_named
 from patent_mteb.tasks.perquery import Evaluation, receiving
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
@@ -149,10 +150,7 @@ def _task(task: AbsTask | str) -> AbsTask:
         return task
     state = task.rpartition(".")[2]
     local = state.startswith("local-")
-    try:
-        found = mteb.get_task(plain_name(task) if local else task)
-    except KeyError as error:
-        raise DataError(str(error.args[0]).removeprefix("KeyError: "), remedy="see 'patent-mteb list' for the names") from error
+    found = task_named(plain_name(task) if local else task)
     if local and found.metadata.name != task:
         raise DataError(f"{task} is on data that {DATA_VARIABLE} does not hold now", remedy=f"set {DATA_VARIABLE} to the data of {state}")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import logging
 import os
@@ -36,14 +37,22 @@ __all__ = ["Outcome", "Report", "run"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one task. ``scores`` are mteb's scores of its one split and subset; ``reason`` says why there are none."""
+    """What became of one task.
+
+    Attributes:
+        status: ``unable`` if a model of this kind cannot do a task of this kind, ``skipped`` if its data cannot be had or used.
+        scores: mteb's scores of its one split and subset.
+        reason: why there are none.
+        cached: the day on which they were made, where that was before this run.
+    """
 
     task: str
-    status: Literal["scored", "skipped", "failed"]
+    status: Literal["scored", "unable", "skipped", "failed"]
     main_score: str = ""
     scores: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     reason: str = ""
+    cached: str = ""
 
     @property
     def main(self) -> float | None:
@@ -65,7 +74,8 @@ class Report:
     def exit_status(self) -> int:
         if self.interrupted:
             return 130
-        return 0 if self.outcomes and all(outcome.status == "scored" for outcome in self.outcomes) and not self.doubt else 1
+        states = {outcome.status for outcome in self.outcomes}
+        return 0 if "scored" in states and states <= {"scored", "unable"} and not self.doubt else 1
 
 
 def run(
@@ -87,8 +97,7 @@ def run(
         output_folder: results folder in mteb's structure; per-query scores are written beside the results.
 
     Returns:
-        one outcome a task. A task that the model cannot do or whose data cannot be had is ``skipped``, one that broke is
-        ``failed``; both carry their reason.
+        one outcome a task. Its exit status is 0 where every task that a model of this kind can do has a score, and one has.
 
     Raises:
         ModelError: it is no mteb model, its name or revision cannot be the name of a folder, or its vectors are not those of its store.
@@ -100,7 +109,7 @@ def run(
         >>> from patent_mteb.models import bm25
         >>> tasks = patent_mteb.get_tasks("PatentMap", sample=True)
         >>> [outcome.status for outcome in run(bm25("dapfam"), tasks, Path("results"), show_progress=False).outcomes]
-        ['scored', 'scored', 'skipped']
+        ['scored', 'scored', 'unable']
     """
     options = {"batch_size": 32, **(encode_kwargs or {})}  # mteb's own default
     cache = WholeResults(output_folder, options)
@@ -112,16 +121,16 @@ def run(
     canaries = Canaries(model, encode_kwargs)
     canaries.look()
     outcomes: list[Outcome] = []
-    interrupted = False
+    interrupted, begun = False, dt.datetime.now(dt.UTC)
     beside = Path(os.environ.get(perquery.VARIABLE) or Path(cache.cache_path) / "results")
     with perquery.receiving(lambda evaluation: perquery.save(evaluation, beside)):
         for position, task in enumerate(tasks, start=1):
             name = task.metadata.name
-            logger.info("[%d/%d] %s", position, len(tasks), name)
+            logger.info("[%d/%d] %s%s", position, len(tasks), name, _time_left(outcomes, len(tasks)))
             started = time.monotonic()
             try:
                 if reason := unable(model, task):
-                    outcomes.append(Outcome(name, "skipped", reason=reason))
+                    outcomes.append(Outcome(name, "unable", reason=reason))
                     continue
                 _set_aside_if_torn(Path(cache.cache_path) / "results", meta, name)
                 keep_other_revision(Path(cache.cache_path) / "results", beside, meta, task)
@@ -138,7 +147,8 @@ def run(
                 )
                 (found,) = result.task_results
                 (scores,) = next(iter(found.scores.values()))
-                outcomes.append(Outcome(name, "scored", task.metadata.main_score, dict(scores), time.monotonic() - started))
+                seconds, cached = time.monotonic() - started, _day_before(found.date, begun)
+                outcomes.append(Outcome(name, "scored", task.metadata.main_score, dict(scores), seconds, cached=cached))
             except KeyboardInterrupt:
                 interrupted = True
                 break
@@ -153,6 +163,23 @@ def run(
     if interrupted:
         outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
     return Report(meta.name or "", tuple(outcomes), interrupted, "" if interrupted else _doubt(canaries))
+
+
+def _day_before(made: dt.datetime | None, begun: dt.datetime) -> str:
+    """The day of a result that is older than the run, else empty."""
+    if made is None:
+        return "an unknown day"
+    made = made if made.tzinfo else made.replace(tzinfo=dt.UTC)
+    return made.date().isoformat() if made < begun else ""
+
+
+def _time_left(outcomes: Sequence[Outcome], n_tasks: int) -> str:
+    """How long the rest of a run will take, if its tasks take as long as those that it has done."""
+    done = [outcome.seconds for outcome in outcomes if outcome.status == "scored" and not outcome.cached]
+    if not done:
+        return ""
+    minutes = sum(done) / len(done) * (n_tasks - len(outcomes)) / 60
+    return f" (about {minutes:.0f} min left)" if minutes >= 1 else " (less than 1 min left)"
 
 
 def _doubt(canaries: Canaries) -> str:

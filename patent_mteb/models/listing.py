@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import mteb
 
 from patent_mteb import published
 from patent_mteb.models.registry import METAS
+from patent_mteb.search.bm25 import BM25_METAS
 
 __all__ = ["ModelRow", "models"]
 
@@ -21,8 +23,9 @@ class ModelRow:
         model: name for ``-m`` and :func:`patent_mteb.models.load`, empty where the weights are not released.
         printed: as the WIPO-AT paper spells it (Table 3), empty where it has not measured it.
         category: in that paper, empty where it has not measured it.
-        dims: width of an embedding, where it is known.
-        max_tokens: input limit, where it is known.
+        dims: width of an embedding as mteb's registry has it, None where it is not known.
+        max_tokens: input limit as mteb's registry has it, None where it is not known.
+        paper_dims, paper_max_tokens: what the paper prints.
         runs: ``yes`` if mteb knows how, ``by hub id`` if mteb finds out from the hub, ``no: not released``.
     """
 
@@ -31,36 +34,42 @@ class ModelRow:
     category: str
     dims: int | None
     max_tokens: int | None
+    paper_dims: int | None
+    paper_max_tokens: int | None
     runs: str
 
 
 def models() -> list[ModelRow]:
-    """The 22 models of the WIPO-AT paper in its order, then the patent models of the suite that are not among them.
+    """The 22 models of the WIPO-AT paper in its order, then the models of the suite that are not among them.
 
     Example:
         >>> from patent_mteb.models.listing import models
         >>> [row.dims for row in models() if row.model == "datalyes/patembed-base"]
         [768]
     """
-    known = {meta.name for meta in mteb.get_model_metas()}
+    known = {str(meta.name): meta for meta in mteb.get_model_metas()}
     rows = [
         ModelRow(
             model=row["model_id"],
             printed=row["model"],
             category=row["category"],
-            dims=_whole(row["dim"]),
-            max_tokens=_whole(row["max_tokens"]),
+            dims=_whole(getattr(known.get(row["model_id"]), "embed_dim", None)),
+            max_tokens=_whole(getattr(known.get(row["model_id"]), "max_tokens", None)),
+            paper_dims=_whole(row["dim"]),
+            paper_max_tokens=_whole(row["max_tokens"]),
             runs="yes" if row["model_id"] in known else "by hub id" if row["model_id"] else "no: not released",
         )
         for row in published.printed("wipo_at", 3).iter_rows(named=True)
     ]
     printed = {row.model for row in rows}
     return rows + [
-        ModelRow(str(meta.name), "", "", _whole(meta.embed_dim), _whole(meta.max_tokens), "yes")
-        for meta in METAS
+        ModelRow(str(meta.name), "", "", _whole(meta.embed_dim), _whole(meta.max_tokens), None, None, "yes")
+        for meta in (*METAS, *BM25_METAS)
         if meta.name not in printed
     ]
 
 
 def _whole(value: float | Sequence[int] | None) -> int | None:
-    return int(value) if isinstance(value, (int, float)) else None
+    if isinstance(value, Sequence):
+        return max(value, default=None)
+    return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else None

@@ -11,7 +11,7 @@ import mteb
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 
-from patent_mteb.errors import ModelError
+from patent_mteb.errors import ModelError, did_you_mean
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.adjusted import AUTOCAST, adjusted
 from patent_mteb.models.checkpoints import CHECKPOINTS
@@ -144,9 +144,16 @@ def find_meta(name: str, revision: str | None = None) -> ModelMeta:
         return mteb.get_model_meta(name, revision, fetch_from_hf=True)
     except Exception as error:
         raise ModelError(
-            f"mteb does not know the model '{name}', it is no directory here, and the hub did not give it ({error}). "
+            f"mteb does not know the model '{name}'{did_you_mean(name, _known())}, it is no directory here, and the hub did not give it "
+            f"({error}). "
             "Remedy: check the name with 'patent-mteb list models', or name a directory"
         ) from error
+
+
+def _known() -> list[str]:
+    """The names that ``-m`` takes, with and without their organisation."""
+    names = [*_SHORT_NAMES, *(str(meta.name) for meta in mteb.get_model_metas())]
+    return names + [name.rpartition("/")[2] for name in names]
 
 
 def load(

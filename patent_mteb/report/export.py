@@ -1,14 +1,15 @@
-"""Results made ready for publication: a folder in mteb's structure, model cards, summaries and a leaderboard for a git repository.
+"""Results made ready for publication: for mteb's results repository, for a model's card, and for a leaderboard of one's own.
 
 ``prepare`` writes below ``out``:
 
-``results/<org>__<model>/<revision>/…``    the result files, as mteb's results repository takes them
+``results/<org>__<model>/<revision>/…``    the result files with model and settings of the run, as mteb's results repository takes them
 ``model_cards/<org>__<model>.md``          a section for the model's card, with a ``model-index``
 ``summaries/<org>__<model>/<revision>/…``  ``summary.json``: main scores by benchmark and task
-``leaderboard.md``                         made from all summaries that lie there, so that a repository of summaries grows
-                                           model by model and needs no server
+``leaderboard.md``                         made from all summaries that lie there (:mod:`patent_mteb.report.leaderboard`)
 
-What nobody else could compare with or repeat is refused, each result with its reason. So is what does not hold together: a result that
+What nobody else could compare with or repeat is refused, each result with its reason: mteb's repository takes models that mteb itself
+implements, on published data. A leaderboard of one's own (``upstream=False``) writes no ``results`` and takes models of this suite, and own
+data that have a name, as well. So is what does not hold together: a result that
 contradicts its per-query scores, a description of another model. Files are read, checked and written from what was read; links are
 never followed, so that nothing from elsewhere is published.
 """
@@ -16,7 +17,6 @@ never followed, so that nothing from elsewhere is published.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,16 +26,16 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_text
+from patent_mteb.models.suite import suite_metas
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
-from patent_mteb.report.folders import META, check_meta, parse, read_document
+from patent_mteb.report.folders import META, check_meta, parse
 from patent_mteb.report.forms import as_markdown
+from patent_mteb.report.leaderboard import boards, entries, summary
 from patent_mteb.report.names import visible
-from patent_mteb.report.tables import ranking
-from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.benchmark import PatentBenchmark
+from patent_mteb.report.run_settings import SETTINGS, run_settings
 
-__all__ = ["Export", "Refusal", "leaderboard", "prepare"]
+__all__ = ["Export", "Refusal", "model_card", "prepare"]
 
 _NO_REVISION = ("", "None", "no_revision_available")
 
@@ -62,13 +62,14 @@ class Export:
     messages: tuple[str, ...]
 
 
-def prepare(results: Path, out: Path, model: str | None = None) -> Export:
+def prepare(results: Path, out: Path, model: str | None = None, *, upstream: bool = True) -> Export:
     """Prepare the results of one model, or of all, for publication.
 
     Args:
         results: folder of ``patent-mteb run``.
         out: folder to write to; other models' files in it are kept.
         model: a model's name; None takes all.
+        upstream: for mteb's results repository; False for a leaderboard of one's own.
 
     Raises:
         DataError: the folder holds no results.
@@ -87,13 +88,13 @@ def prepare(results: Path, out: Path, model: str | None = None) -> Export:
     if rows.is_empty() and not contradicted:
         known = "; ".join(sorted(set(collected.results["model"]))) or "none"
         raise ReportError(f"no results of '{model}' to export; there are: {known}. Remedy: name one of these")
-    known_models = _known_models()
+    allowed = _Allowed(_known_models(upstream), upstream, frozenset(benchmark.name for benchmark in collected.own))
     accepted: list[dict[str, Any]] = []
     refused: list[Refusal] = list(contradicted)
     copies: dict[Path, str] = {}
     for row in rows.iter_rows(named=True):
         try:
-            reason = _reason(row, known_models) or collected.contradictions.get((row["path"], row["subset"]), "")
+            reason = allowed.reason(row) or collected.contradictions.get((row["path"], row["subset"]), "")
             copied = {} if reason else _checked(row, results)
         except (DataError, OSError, ValueError) as error:
             reason = str(error)
@@ -101,18 +102,21 @@ def prepare(results: Path, out: Path, model: str | None = None) -> Export:
             refused.append(Refusal(visible(row["run"]), row["task"], visible(reason)))
         else:
             accepted.append(row)
-            copies |= copied
-    files = [write_text(out / "results" / path, text) for path, text in copies.items()]
-    for (name,), members in _by(accepted, "model").items():
+            for path, content in copied.items():
+                copies[path] = _merged(copies.get(path, ""), content) if path.name == SETTINGS else content
+    files = [write_text(out / "results" / path, text) for path, text in copies.items()] if upstream else []
+    for (name,), members in _by(accepted, "model").items() if upstream else ():
         files.append(write_text(out / "model_cards" / f"{_folder(name)}.md", model_card(name, members)))
     for (name, revision, experiment), members in _by(accepted, "model", "revision", "experiment").items():
         folder = out / "summaries" / _folder(name) / revision
         folder = folder / "experiments" / experiment if experiment else folder
-        files.append(write_text(folder / "summary.json", json.dumps(_summary(members), indent=2, ensure_ascii=False) + "\n"))
+        files.append(
+            write_text(folder / "summary.json", json.dumps(summary(members, _whose(members)), indent=2, ensure_ascii=False) + "\n")
+        )
     messages = _of_model(collected, model)
     if accepted:
-        entries, damaged = _entries(out / "summaries")
-        files.append(write_text(out / "leaderboard.md", _boards(entries, damaged)))
+        found, damaged = entries(out / "summaries")
+        files.append(write_text(out / "leaderboard.md", boards(found, damaged)))
         messages += tuple(f"{visible(str(out / 'summaries' / what))}; not in the leaderboard." for what in damaged)
     return Export(tuple(dict.fromkeys(files)), len(accepted), tuple(refused), messages)
 
@@ -137,32 +141,59 @@ def _of_model(collected: Collected, model: str | None) -> tuple[str, ...]:
     return tuple(message for message in collected.messages if model is None or _folder(model) in message)
 
 
-def _known_models() -> frozenset[str]:
+def _merged(lines: str, more: str) -> str:
+    """Two parts of a file of lines, each line once."""
+    return "".join(f"{line}\n" for line in dict.fromkeys([*lines.splitlines(), *more.splitlines()]))
+
+
+def _known_models(upstream: bool) -> frozenset[str]:
+    """The models that mteb implements; for a leaderboard of one's own, those of this suite too."""
     import mteb
 
-    return frozenset(str(meta.name) for meta in mteb.get_model_metas())
+    ours = {meta.name for meta in suite_metas()} if upstream else set()
+    return frozenset(str(meta.name) for meta in mteb.get_model_metas() if meta.name not in ours)
+
+
+def _whose(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
+    """What results on own data say of these, each task once."""
+    own = [row for row in rows if row["world"].startswith("own")]
+    found: dict[str, dict[str, str]] = {}
+    for row in own:
+        entries_of = parse(Path(row["path"]).read_bytes())["scores"][row["split"]]
+        found[row["task"]] = next(entry["data_set"] for entry in entries_of if entry.get("hf_subset", "default") == row["subset"])
+    return list(found.values())
 
 
 def _folder(model: str) -> str:
     return model.replace("/", "__").replace(" ", "_")
 
 
-def _reason(row: dict[str, Any], known: frozenset[str]) -> str:
-    """Why a result is not fit for publication, empty if it is."""
-    if row["world"] == "sample":
-        return "measured on the built-in sample, which is no benchmark. Remedy: run the task on the published data"
-    if not row["world"].startswith("real"):
-        return (
-            f"measured on local data ({row['data_revision']}), which others do not have. "
-            "Remedy: run the task on the published data at its pinned revision"
-        )
-    if row["model"].startswith(("local/", "no_model_name")):
-        return "a local checkpoint, which others do not have. Remedy: publish the model and run it under its hub id"
-    if row["revision"] in _NO_REVISION:
-        return "the model has no revision, so nobody can tell which weights these were. Remedy: run it with --model-revision"
-    if row["model"] not in known:
-        return "mteb does not know the model, and its results repository takes known models only. Remedy: have it implemented in mteb first"
-    return ""
+@dataclass(frozen=True)
+class _Allowed:
+    """What a destination takes: models by name, and own data if it is not mteb's repository."""
+
+    models: frozenset[str]
+    upstream: bool
+    own: frozenset[str]
+
+    def reason(self, row: dict[str, Any]) -> str:
+        """Why a result is not fit for publication, empty if it is."""
+        if row["world"] == "sample":
+            return "measured on the built-in sample, which is no benchmark. Remedy: run the task on the published data"
+        if not row["world"].startswith("real") and (self.upstream or row["benchmark"] not in self.own):
+            remedy = "run the task on the published data at its pinned revision"
+            if not self.upstream:
+                remedy += ", or give the data a name in dataset.json"
+            return f"measured on local data ({row['data_revision']}), which others do not have. Remedy: {remedy}"
+        if row["model"].startswith(("local/", "no_model_name")):
+            return "a local checkpoint, which others do not have. Remedy: publish the model and run it under its hub id"
+        if row["revision"] in _NO_REVISION:
+            return "the model has no revision, so nobody can tell which weights these were. Remedy: run it with --model-revision"
+        if row["model"] not in self.models:
+            takes = "its results repository takes models that it implements only" if self.upstream else "so nobody could repeat it"
+            remedy = "have it implemented in mteb first (docs/upstream.md)"
+            return f"mteb does not know the model, and {takes}. Remedy: {remedy}"
+        return ""
 
 
 def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
@@ -191,7 +222,9 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
     check_meta(description, meta, _folder(row["model"]), row["revision"])
     if json.dumps(description.get("experiment_kwargs") or {}, sort_keys=True) != row["settings"]:
         raise DataError("other settings than when the report was made", path=meta, remedy="export again")
-    return {path.relative_to(root): text, meta.relative_to(root): described}
+    settings = path.with_name(SETTINGS)
+    lines = run_settings(_read_text(settings, results), {row["task"]: {(row["split"], row["subset"])}}, settings)
+    return {path.relative_to(root): text, meta.relative_to(root): described, settings.relative_to(root): lines}
 
 
 def _read_text(path: Path, root: Path) -> str:
@@ -264,88 +297,3 @@ def _yaml(value: Any, indent: str = "") -> list[str]:
         else:
             lines += [head.rstrip(), *_yaml(item, indent + "  " * isinstance(item, dict))]
     return lines
-
-
-def _summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    first = rows[0]
-    scores: dict[str, dict[str, dict[str, float]]] = {}
-    for row in rows:
-        scores.setdefault(row["benchmark"], {})[row["task"]] = {row["main_score"]: row["value"]}
-    return {
-        "model": first["model"],
-        "revision": first["revision"],
-        "settings": json.loads(first["settings"]),
-        "data_revisions": dict(sorted({row["data"]: row["data_revision"] for row in rows}.items())),
-        "scores": scores,
-    }
-
-
-def leaderboard(summaries: Path) -> str:
-    """A markdown leaderboard from all summaries below a folder: one table over the benchmarks and one a benchmark.
-
-    A damaged summary is left out, and a note of the first table says so.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.export import leaderboard, prepare
-        >>> done = prepare(Path("results"), Path("out"))  # results of 'patent-mteb run'
-        >>> leaderboard(Path("out/summaries")).splitlines()[0]
-        '## Patent embedding leaderboard'
-    """
-    return _boards(*_entries(summaries))
-
-
-def _entries(summaries: Path) -> tuple[list[_Entry], list[str]]:
-    """The summaries below a folder, and one clause for each that cannot be read."""
-    entries: list[_Entry] = []
-    damaged: list[str] = []
-    for path in sorted(summaries.rglob("summary.json")):
-        try:
-            entries.append(_read(path))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError) as error:
-            why = "a symbolic link" if path.is_symlink() else f"no summary of an export ({error!r:.200})"
-            damaged.append(f"{path.relative_to(summaries)} is {why}")
-    return entries, damaged
-
-
-def _boards(entries: Sequence[_Entry], damaged: Sequence[str]) -> str:
-    total = catalogue.total()
-    measured = [benchmark for benchmark in catalogue.benchmarks() if any(benchmark.name in entry.benchmarks for entry in entries)]
-    further = [benchmark for benchmark in measured if benchmark.name not in total.groups]
-    left_out = [f"Left out: {what}." for what in damaged]
-    boards = [_board(total, entries, "Patent embedding leaderboard", further, left_out)]
-    boards += [_board(one, [entry for entry in entries if one.name in entry.benchmarks], one.name) for one in measured]
-    return "\n".join(boards)
-
-
-def _board(
-    benchmark: PatentBenchmark, entries: Iterable[_Entry], title: str, further: Sequence[PatentBenchmark] = (), more: Sequence[str] = ()
-) -> str:
-    scores = [(entry.label, entry.scores) for entry in entries]
-    notes = ("A dash is a mean over tasks of which one or more were not measured.", *more)
-    return as_markdown(ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked())
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A summary: the label of its model, the benchmarks that it has scores of, and the main score of each task."""
-
-    label: str
-    benchmarks: frozenset[str]
-    scores: dict[str, float]
-
-
-def _read(path: Path) -> _Entry:
-    if path.is_symlink():
-        raise ValueError("a symbolic link")
-    summary = read_document(path)
-    settings = ", ".join(f"{key}={value}" for key, value in summary["settings"].items() if key not in ("kind", "parts"))
-    label = f"{summary['model']} @{summary['revision'][:12]}" + (f" ({settings})" if settings else "")
-    scores: dict[str, float] = {}
-    for tasks in summary["scores"].values():
-        for task, measures in tasks.items():
-            (value,) = measures.values()
-            if not isinstance(value, float | int) or not math.isfinite(value):
-                raise ValueError(f"the score of {task} is {value!r}")
-            scores[task] = float(value)
-    return _Entry(label, frozenset(summary["scores"]), scores)

@@ -194,6 +194,13 @@ class StoredEncoder(LiveIdentity):
             return torch.as_tensor(vectors)
         return vectors
 
+    def lookup(self, inputs: DataLoader[Any], **arguments: Any) -> tuple[Keys, NDArray[np.bool_]]:
+        """Key of each of several different texts, and whether the store has it, for the arguments of :meth:`encode`; nothing is encoded."""
+        names = ("task_metadata", "hf_split", "hf_subset", "prompt_type")
+        where = {name: arguments.pop(name) for name in names}
+        plan = self._plan(inputs, texts_of(inputs) or [], where, arguments)
+        return plan.keys, plan.space.contains(plan.keys)
+
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
         """Similarity of every pair, as the wrapped model computes it."""
         return self._comparer().similarity(embeddings1, embeddings2)

@@ -75,6 +75,12 @@ class Facts:
     settings: Mapping[str, Any]
     core: Mapping[str, Any] | None
 
+    @property
+    def max_tokens(self) -> str:
+        """Tokens of a text that the model reads, empty where its settings do not say it."""
+        held = self.settings.get("sentence_transformer") or self.settings
+        return str(held.get("max_seq_length") or held.get("max_tokens") or "")
+
     @classmethod
     def read(cls, document: Any) -> Facts | None:
         """Facts as a store keeps them, None if they are none. Stores of the first version call the kind ``family``."""

@@ -356,8 +356,8 @@ def model_facts(model: Any) -> dict[str, Any]:
 
     Returns:
         ``name`` and ``revision``; ``settings``, a digest of all settings of the model and of those that it is made of; ``weights``, a
-        fingerprint of their weights, and ``device`` and ``dtype`` of these. The last three are empty for a model without weights, and the
-        last two where all vectors came from the store.
+        fingerprint of their weights, ``device`` and ``dtype`` of these, ``max_tokens`` that it reads. What does not apply to a model is
+        empty, and so are device and type where all vectors came from the store.
 
     Example:
         >>> from patent_mteb.models import bm25
@@ -374,19 +374,22 @@ def model_facts(model: Any) -> dict[str, Any]:
         "revision": meta.revision,
         "settings": digest([plain(dict(meta.experiment_kwargs or {})), [one["settings"] for one in found]], 32),
         "weights": weights[0] if len(weights) == 1 else digest(weights, 32) if weights and all(weights) else "",
-        **{what: ", ".join(dict.fromkeys(filter(None, (one[what] for one in found)))) for what in ("device", "dtype")},
+        **{what: ", ".join(dict.fromkeys(filter(None, (one[what] for one in found)))) for what in _COMPUTED},
     }
 
 
 def _leaf_facts(leaf: Any) -> dict[str, Any]:
     """Settings, weights (None without any, empty if nobody knows), device and type of a model that is made of no other."""
-    if getattr(leaf, "loaded", True) is False:
-        return {"settings": asdict(leaf.facts()), "weights": leaf.weights(), "device": "", "dtype": ""}
-    settings, network = asdict(facts_of(leaf, leaf.mteb_model_meta)), _network(leaf)
+    unloaded = getattr(leaf, "loaded", True) is False
+    facts, network = (leaf.facts(), None) if unloaded else (facts_of(leaf, leaf.mteb_model_meta), _network(leaf))
+    known = {"settings": asdict(facts), "device": "", "dtype": "", "max_tokens": facts.max_tokens}
     weight = None if network is None else next(network.parameters(), None)
     if network is None or weight is None:
-        return {"settings": settings, "weights": None, "device": "", "dtype": ""}
-    return {"settings": settings, "weights": fingerprint(network), "device": _device(weight), "dtype": str(weight.dtype)}
+        return {**known, "weights": leaf.weights() if unloaded else None}
+    return {**known, "weights": fingerprint(network), "device": _device(weight), "dtype": str(weight.dtype)}
+
+
+_COMPUTED = ("device", "dtype", "max_tokens")
 
 
 def _device(weight: Any) -> str:

@@ -16,7 +16,7 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.types import PromptType
 
 from patent_mteb._mteb import TaskHooks
-from patent_mteb.data import sources
+from patent_mteb.data import sources, worlds
 from patent_mteb.data.roots import Own
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root
@@ -24,8 +24,9 @@ from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
-from patent_mteb.tasks.evidence import data_digest, sealed, texts_record
+from patent_mteb.tasks.evidence import KEY, data_digest, sealed, texts_record
 from patent_mteb.tasks.owned import owned
+from patent_mteb.tasks.sizes import shipped
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -43,6 +44,10 @@ _INSTRUCTIONS = {
 """What an instruction model is told by a task that says nothing of its own, where mteb would tell it nothing."""
 
 
+_SAMPLED = {"sample_creation": "created", "annotations_creators": "derived", "license": "apache-2.0"}
+"""What is true of the built-in sample, whose patents are invented with their labels."""
+
+
 class PatentTaskMetadata(TaskMetadata):
     """mteb's metadata, with descriptive statistics kept in the user cache (mteb would write them into its own installation).
 
@@ -56,6 +61,11 @@ class PatentTaskMetadata(TaskMetadata):
     @property
     def descriptive_stat_path(self) -> Path:
         return cache_root() / "descriptive_stats" / f"{self.name}.json"
+
+    @property
+    def descriptive_stats(self) -> Any:
+        """Those that were computed here, else those that the package brings along (:mod:`patent_mteb.tasks.sizes`)."""
+        return super().descriptive_stats or shipped().get(self.name)
 
 
 def task_metadata(
@@ -112,6 +122,10 @@ class PatentTask(TaskHooks, AbsTask):
     revision and subset say which data it was (see :mod:`patent_mteb.data.sources`). On a data set with a ``dataset.json`` the task is of
     the class that :func:`patent_mteb.tasks.owned.owned` makes, whichever was asked for: ``own`` says whose the data are, ``root``
     where they lie, ``published_as`` whose rules the task follows.
+
+    Args:
+        source: the data; without it they are looked for.
+        published: the published data or none: neither the sample, nor own data, nor a changed copy.
     """
 
     data: ClassVar[sources.DataSet]
@@ -120,12 +134,13 @@ class PatentTask(TaskHooks, AbsTask):
     own: ClassVar[Own | None] = None
     root: ClassVar[Path | None] = None
     published_as: ClassVar[type[PatentTask] | None] = None
+    limit: int = 0
     _data_digest: str | None = None
     _texts_seen: dict[str, Any] | None = None
 
-    def __new__(cls, seed: int = 42, source: sources.Source | None = None, **kwargs: Any) -> Self:
+    def __new__(cls, seed: int = 42, source: sources.Source | None = None, *, published: bool = False, **kwargs: Any) -> Self:
         found = source
-        if found is None and cls.own is None and not cls.force_sample:
+        if found is None and cls.own is None and not cls.force_sample and not published:
             with contextlib.suppress(PatentMTEBError, OSError, ValueError):  # __init__ meets it again and keeps it
                 found = sources.resolve(cls.data)
         if cls.own is not None or found is None or found.own is None or found.folder is None:
@@ -133,9 +148,9 @@ class PatentTask(TaskHooks, AbsTask):
         levels = len(Path(found.data.key).parts)
         return super().__new__(owned(cls, found.own, found.folder.parents[levels - 1]))
 
-    def __init__(self, seed: int = 42, source: sources.Source | None = None, **kwargs: Any) -> None:
+    def __init__(self, seed: int = 42, source: sources.Source | None = None, *, published: bool = False, **kwargs: Any) -> None:
         self._unresolved: PatentMTEBError | None = None
-        self._stand_on(source or self._resolved())
+        self._stand_on(source or self._resolved(published))
         super().__init__(seed, **kwargs)
 
     def _stand_on(self, source: sources.Source) -> None:
@@ -146,17 +161,20 @@ class PatentTask(TaskHooks, AbsTask):
         self.source = source
         self.metadata = known.model_copy(
             update={
-                "name": base + source.task_suffix,
+                "name": base + source.task_suffix + (f".limit{self.limit}" if self.limit else ""),
                 "dataset": {**known.dataset, "revision": source.revision},
                 "eval_langs": languages,
+                **(_SAMPLED if source.kind == "sample" else {}),
             }
         )
 
-    def _resolved(self) -> sources.Source:
+    def _resolved(self, published: bool) -> sources.Source:
         """Where the data are. What keeps them from being found is kept for :meth:`load_data`: other tasks, which mteb creates
         beside this one, have nothing to do with it."""
         kind = type(self)
         try:
+            if published:
+                return worlds.published(kind.data)
             source = sources.resolve(kind.data, True if kind.force_sample else None, kind.root)
             if kind.own is None or (source.own and source.own.name == kind.own.name):
                 return source
@@ -238,12 +256,13 @@ class PatentTask(TaskHooks, AbsTask):
         return prompts_put(model, self.metadata, self.roles(data_split), arguments["hf_split"], arguments["hf_subset"])
 
     def told(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
-        return {**scores, **self.whose(), "prompts": self.prompts(model, data_split, **arguments)}
+        batch = {"batch_size": arguments["encode_kwargs"].get("batch_size")}
+        return {**scores, **self.whose(), "prompts": self.prompts(model, data_split, **arguments), KEY: {**scores.get(KEY, {}), **batch}}
 
     def whose(self) -> dict[str, Any]:
         """What a result says of own data, for reports in places where the data are not; empty for any other."""
         own, published = self.own, self.published_as
-        if own is None or published is None:
+        if own is None or published is None or self.limit:
             return {}
         known = {"name": own.name, "version": own.version, "owner": own.owner, "licence": own.licence}
         return {"data_set": {**known, "benchmark": published.facts.name, "task": published.metadata.name}}
@@ -255,6 +274,10 @@ class PatentTask(TaskHooks, AbsTask):
     def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
         """The texts of a split that a model is given, by role."""
         return {}
+
+    def texts_to_read(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
+        """All texts that a run gives to a model, by role; the data are loaded. More than one set where a protocol reads others."""
+        return [self.texts_by_role(self.texts_for(model, PatentTask.read(self)))]
 
     def texts_seen(self, data_split: Any) -> dict[str, Any]:
         """Digests of the texts of a split; those of the split that was loaded are computed once."""
@@ -367,6 +390,6 @@ def sample_twin(task: type[_Task]) -> type[_Task]:
         >>> sample_twin(tasks()[0]).metadata.name == f"{tasks()[0].metadata.name}.sample"
         True
     """
-    metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample"})
+    metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample", **_SAMPLED})
     attributes = {"__module__": task.__module__, "__doc__": task.__doc__, "metadata": metadata, "force_sample": True}
     return type(class_name(metadata.name), (task,), attributes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -17,13 +17,14 @@ from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
 
 from patent_mteb.data.sources import DATA_VARIABLE, SAMPLE_VARIABLE, DataSet, plain_name
+from patent_mteb.data.worlds import WORLDS, world_of_task
 from patent_mteb.metrics.sizes import too_small
 from patent_mteb.recipes.dataset import FileRecord
 
 if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
 
-__all__ = ["Facts", "PatentBenchmark", "group_means", "summary"]
+__all__ = ["Facts", "PatentBenchmark", "group_means", "of_type", "summary"]
 
 _Item = TypeVar("_Item")
 
@@ -120,6 +121,7 @@ class PatentBenchmark(Benchmark):
         macro: the overall score is the mean over the groups, each of which counts the same, instead of over the tasks.
         names_in: the tasks that the files of a data set allow, by name; those of ``task_named`` among them. Without it, all its tasks.
         task_named: makes a task that the groups do not list of a name that follows their rules; None for any other name.
+        published: its tasks stand on the published data or on none, whatever the environment says.
 
     Example:
         >>> from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -143,17 +145,22 @@ class PatentBenchmark(Benchmark):
         macro: bool = False,
         names_in: Callable[[Mapping[str, FileRecord]], Sequence[str]] | None = None,
         task_named: Callable[[str], type[PatentTask] | None] | None = None,
+        published: bool = False,
     ) -> None:
-        self.facts, self.groups, self.macro = facts, groups, macro
+        self.facts, self.groups, self.macro, self.column, self.published = facts, groups, macro, column, published
         self.names_in, self._task_named = names_in, task_named
-        made: _Lazy[AbsTask] = _Lazy(lambda: tuple(task() for task in self.task_classes))
+        made: _Lazy[AbsTask] = _Lazy(lambda: tuple(map(self.make, self.task_classes)))
 
         def aggregations() -> tuple[BenchmarkAggregation | CustomGrouping, ...]:
+            """mteb's means: none of them is over tasks of two worlds."""
             by_class = dict(zip(self.task_classes, made, strict=True))
-            grouping = CustomGrouping(
-                column, tuple(CustomGroup(label, tuple(by_class[task] for task in tasks)) for label, tasks in groups.items())
-            )
-            return (grouping,) if macro else (BenchmarkAggregation.MEAN_TASK, grouping)
+            parted: dict[str, list[AbsTask]] = {}
+            for label, tasks in groups.items():
+                for task in (by_class[kind] for kind in tasks):
+                    parted.setdefault(WORLDS[world_of_task(task.metadata.name)].titled(label), []).append(task)
+            grouping = CustomGrouping(column, tuple(CustomGroup(label, tuple(tasks)) for label, tasks in parted.items()))
+            mixed = len({world_of_task(task.metadata.name) for task in made}) > 1
+            return (grouping,) if macro or mixed else (BenchmarkAggregation.MEAN_TASK, grouping)
 
         super().__init__(
             facts.name,
@@ -171,6 +178,10 @@ class PatentBenchmark(Benchmark):
     def task_classes(self) -> tuple[type[PatentTask], ...]:
         """The classes of all tasks, group by group."""
         return tuple(task for tasks in self.groups.values() for task in tasks)
+
+    def make(self, task: type[PatentTask]) -> PatentTask:
+        """One of its tasks, new, on the data that it stands on here."""
+        return task(published=True) if self.published else task()
 
     @property
     def data_sets(self) -> tuple[DataSet, ...]:
@@ -191,12 +202,34 @@ class PatentBenchmark(Benchmark):
     def get_score(self, results: Any, *, raise_error: bool = False) -> dict[str, dict[str, float | None]]:
         """mteb's aggregated scores of each model, and our :func:`summary` of its main scores, without those that stand on too little."""
         found = super().get_score(results, raise_error=raise_error)
+        names = {task.metadata.name for task in self.tasks}
         for model in results.join_revisions():
-            measured = model.select_tasks(self.tasks).task_results
+            measured = [result for result in model.task_results if result.task_name in names and sum(map(len, result.scores.values())) == 1]
             mains = {result.task_name: result.get_score() for result in measured}
             small = {result.task_name for result in measured if any(map(too_small, chain.from_iterable(result.scores.values())))}
-            found[model.model_name] |= summary(self, mains, small)
+            kinds = {world_of_task(name) for name in mains}
+            world = WORLDS[kinds.pop()] if len(kinds) == 1 else WORLDS["real"]
+            means = {f"{self.column}::{label}": mean for label, mean in group_means(self, mains, small).items()}
+            found[model.model_name] |= {world.titled(name): value for name, value in (means | summary(self, mains, small)).items()}
         return found
+
+
+def of_type(benchmark: PatentBenchmark, kind: str, name: str) -> PatentBenchmark | None:
+    """The benchmark's tasks of one of mteb's types as a benchmark of their own; None where these are all of its tasks, or none.
+
+    Example:
+        >>> from patent_mteb.tasks.benchmark import of_type
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> len(of_type(find("PatentMap"), "Retrieval", "PatentMap(retrieval)").task_classes), of_type(find("DAPFAM"), "Retrieval", "D")
+        (2, None)
+    """
+    groups = {label: [task for task in tasks if task.metadata.type == kind] for label, tasks in benchmark.groups.items()}
+    kept = {label: tasks for label, tasks in groups.items() if tasks}
+    if not kept or sum(map(len, kept.values())) == len(benchmark.task_classes):
+        return None
+    described = f"{benchmark.facts.description} Its tasks of type {kind} only."
+    facts = replace(benchmark.facts, name=name, description=described)
+    return PatentBenchmark(facts, kept, column=benchmark.column, macro=benchmark.macro, published=benchmark.published)
 
 
 def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()) -> dict[str, float | None]:
@@ -207,7 +240,8 @@ def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: 
         small: tasks whose scores stand on too little (:mod:`patent_mteb.metrics.sizes`): they are in no mean.
 
     Returns:
-        one mean a group; None where a task of the group is missing (a missing task makes the mean missing, not smaller) or all are small.
+        one mean a group; None where a task of the group is missing (a missing task makes the mean missing, not smaller), all are small, or
+        they are of several worlds (:mod:`patent_mteb.data.worlds`).
 
     Example:
         >>> from patent_mteb.tasks.benchmark import group_means
@@ -216,18 +250,27 @@ def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: 
         >>> group_means(find("PatentMap"), scores)
         {'Retrieval': 0.5, 'Classification': None}
     """
-    plain, left_out = {plain_name(name): score for name, score in scores.items()}, set(map(plain_name, small))
+    left_out = set(map(plain_name, small))
     means: dict[str, float | None] = {}
     for label, tasks in benchmark.groups.items():
-        names = [task.metadata.name for task in tasks]
+        names = [plain_name(task.metadata.name) for task in tasks]
+        plain = _of_one_world(scores, names)
         counted = [plain[name] for name in names if name in plain and name not in left_out]
         means[label] = sum(counted) / len(counted) if counted and all(name in plain for name in names) else None
     return means
 
 
+def _of_one_world(scores: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
+    """The scores of these tasks by plain name; none at all if they are of several worlds, over which there is no mean."""
+    held = {name: score for name, score in scores.items() if plain_name(name) in names}
+    if len({world_of_task(name) for name in held}) > 1:
+        return {}
+    return {plain_name(name): score for name, score in held.items()}
+
+
 def summary(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()) -> dict[str, float | None]:
     """``Overall`` of a benchmark (PatenTEB eq. 6: the mean over its tasks; over its groups if it is ``macro``), and ``Spread``, the
-    largest minus the smallest task score, if it reports that. None where a task is missing.
+    largest minus the smallest task score, if it reports that. None where a task is missing, or tasks are of several worlds.
 
     Args:
         scores, small: as :func:`group_means`.
@@ -239,8 +282,8 @@ def summary(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Coll
         >>> summary(benchmark, {task.metadata.name: 0.5 for task in benchmark.task_classes})
         {'Overall': 0.5}
     """
-    plain, left_out = {plain_name(name): score for name, score in scores.items()}, set(map(plain_name, small))
-    names = [task.metadata.name for task in benchmark.task_classes]
+    names = [plain_name(task.metadata.name) for task in benchmark.task_classes]
+    plain, left_out = _of_one_world(scores, names), set(map(plain_name, small))
     of_tasks = [plain[name] for name in names if name in plain and name not in left_out]
     known = [value for value in group_means(benchmark, scores, small).values() if value is not None] if benchmark.macro else of_tasks
     complete = bool(known) and all(name in plain for name in names)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 
 from patent_mteb import _mteb
 from patent_mteb.data.roots import KEYS, Root
-from patent_mteb.errors import DataError, RegistrationError
+from patent_mteb.errors import DataError, RegistrationError, did_you_mean
 from patent_mteb.models import prompts
 from patent_mteb.tasks import dapfam, own, patenteb, patentmap, sophia, wipo_at
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, of_type
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +33,8 @@ __all__ = [
 
 _BENCHMARKS: dict[str, PatentBenchmark] = {}
 _TWINS: dict[type[PatentTask], type[PatentTask]] = {}
+_VARIANTS: dict[str, tuple[PatentBenchmark, ...]] = {}
+"""By benchmark: its tasks on the sample, and its retrieval tasks only if it has others."""
 _OWN: list[tuple[Root, tuple[PatentBenchmark, ...]]] = []
 """The benchmarks of the data set that was last asked for: the same objects as long as it stays as it is."""
 
@@ -53,6 +56,8 @@ def add(benchmark: PatentBenchmark) -> None:
         raise RegistrationError(f"the benchmark '{benchmark.name}' is registered already. Remedy: choose another name")
     KEYS.update((data.key, benchmark.facts.known_by) for data in benchmark.data_sets)
     _make_twins(benchmark.task_classes)
+    if benchmark.name not in _VARIANTS:
+        _VARIANTS[benchmark.name] = _variants(benchmark)
     prompts.add_rows(benchmark.facts.prompt_rows)
 
 
@@ -62,6 +67,20 @@ def _make_twins(tasks: Sequence[type[PatentTask]]) -> None:
             _TWINS[task] = sample_twin(task)
             for kind in (task, _TWINS[task]):
                 setattr(sys.modules[task.__module__], class_name(kind.metadata.name), kind)
+
+
+def _variants(benchmark: PatentBenchmark) -> tuple[PatentBenchmark, ...]:
+    """``<Benchmark>(retrieval)`` where it has tasks of other types, so that systems that only search have complete scores; and both on the
+    sample, ``<Benchmark>.sample``."""
+    searched = of_type(benchmark, "Retrieval", f"{benchmark.name}(retrieval)")
+    return tuple(one for whole in (benchmark, searched) if whole is not None for one in (whole, _sampled(whole)))[1:]
+
+
+def _sampled(benchmark: PatentBenchmark) -> PatentBenchmark:
+    description = f"{benchmark.facts.description} On the built-in sample, for trying things out: its scores say nothing of the benchmark."
+    facts = replace(benchmark.facts, name=f"{benchmark.name}.sample", description=description)
+    groups = {label: [_TWINS[task] for task in tasks] for label, tasks in benchmark.groups.items()}
+    return PatentBenchmark(facts, groups, column=benchmark.column, macro=benchmark.macro)
 
 
 def benchmarks() -> tuple[PatentBenchmark, ...]:
@@ -120,8 +139,7 @@ def find(name: str) -> PatentBenchmark:
     known = {benchmark.name: benchmark for benchmark in (*own_benchmarks(), *mteb_benchmarks())}
     if name in known:
         return known[name]
-    names = ", ".join(known)
-    raise DataError(f"there is no benchmark '{name}'", remedy=f"choose among {names}")
+    raise DataError(f"there is no benchmark '{name}'{did_you_mean(name, known)}", remedy=f"choose among {', '.join(known)}")
 
 
 def tasks() -> tuple[type[PatentTask], ...]:
@@ -176,14 +194,16 @@ def get_tasks(
         ['PatentMapAbsToAbsRetrieval.sample', 'PatentMapClmToAllRetrieval.sample']
     """
     names = (benchmark,) if isinstance(benchmark, str) else benchmark
-    held = tasks() if names is None else [task for name in names for task in find(name).task_classes]
-    chosen = [task for task in dict.fromkeys(held) if types is None or task.metadata.type in types]
+    homes = benchmarks() if names is None else [find(name) for name in names]
+    held = {task: benchmark for benchmark in reversed(homes) for task in benchmark.task_classes}
+    order = dict.fromkeys(task for benchmark in homes for task in benchmark.task_classes)
+    chosen = [task for task in order if types is None or task.metadata.type in types]
     if not chosen:
         known = ", ".join(sorted({task.metadata.type for task in held}))
         raise DataError(f"no task is of type {', '.join(types or ())}", remedy=f"choose among {known}")
-    if sample and (without := [task for task in chosen if task not in _TWINS]):
+    if sample and (without := [task for task in chosen if task not in _TWINS and not task.force_sample]):
         raise DataError(f"{without[0].metadata.name} is a task on own data and has no sample", remedy="leave out sample=True")
-    return [(_TWINS[task] if sample else task)() for task in chosen]
+    return [_TWINS.get(task, task)() if sample else held[task].make(task) for task in chosen]
 
 
 for _module in (wipo_at, dapfam, patenteb, sophia, patentmap):
@@ -194,16 +214,18 @@ _PAPERS = benchmarks()
 _TOTAL = PatentBenchmark(
     Facts(
         name="PatentMTEB",
-        description="The benchmarks of the five papers; the score of a model is the macro-average over them.",
+        description="The benchmarks of the five papers on the published data; the score of a model is the macro-average over them.",
         reference=None,
         bibtex="\n\n".join(benchmark.facts.bibtex for benchmark in _PAPERS),
-        license=None,
+        license="not specified",
         date=("1964-01-01", "2025-12-31"),
     ),
     {benchmark.name: benchmark.task_classes for benchmark in _PAPERS},
     column="Benchmark",
     macro=True,
+    published=True,
 )
+_VARIANTS[_TOTAL.name] = _variants(_TOTAL)
 
 
 def total() -> PatentBenchmark:
@@ -218,11 +240,13 @@ def total() -> PatentBenchmark:
 
 
 def mteb_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """What mteb gets to know: every benchmark, and ``PatentMTEB``.
+    """What mteb gets to know: every benchmark and ``PatentMTEB``, and behind them their retrieval tasks and their samples.
 
     Example:
-        >>> from patent_mteb.tasks.catalogue import benchmarks, mteb_benchmarks
-        >>> [benchmark.name for benchmark in mteb_benchmarks() if benchmark not in benchmarks()]
-        ['PatentMTEB']
+        >>> from patent_mteb.tasks.catalogue import mteb_benchmarks
+        >>> [benchmark.name for benchmark in mteb_benchmarks() if benchmark.name.startswith("PatentM")]  # doctest: +NORMALIZE_WHITESPACE
+        ['PatentMap', 'PatentMTEB', 'PatentMap.sample', 'PatentMap(retrieval)', 'PatentMap(retrieval).sample',
+         'PatentMTEB.sample', 'PatentMTEB(retrieval)', 'PatentMTEB(retrieval).sample']
     """
-    return (*benchmarks(), _TOTAL)
+    whole = (*benchmarks(), _TOTAL)
+    return (*whole, *(variant for benchmark in whole for variant in _VARIANTS[benchmark.name]))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -157,7 +157,14 @@ class PatentMapRetrieval(PatentRetrieval):
 
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
         """The data of the split, with section tags in its texts for the models that read them."""
-        return self._tables(tags=True).split() if reads_section_tags(model.mteb_model_meta) else data_split
+        if not reads_section_tags(model.mteb_model_meta):
+            return data_split
+        tables = self._tables(tags=True)
+        return (tables.limited(self.limit) if self.limit else tables).split()
+
+    def texts_to_read(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
+        paper = [] if self.limit else [self.texts_by_role(self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta)))]
+        return super().texts_to_read(model) + paper
 
     def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
         """The sections of the queries, those of ``document_sections``."""
@@ -220,7 +227,7 @@ class PatentMapRetrieval(PatentRetrieval):
         """The scores of every retrieval task, and the authors' from a second search over the same vectors."""
         model = remembering(model)
         scores = super().evaluate_split(model, data_split, **arguments)
-        return scores if data_split["top_ranked"] is not None else scores | self._paper_scores(model, arguments)
+        return scores if self.limit or data_split["top_ranked"] is not None else scores | self._paper_scores(model, arguments)
 
     def _paper_scores(self, model: MTEBModels, arguments: Mapping[str, Any]) -> dict[str, float]:
         data_split = self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta))

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
@@ -47,6 +47,8 @@ __all__ = ["INSCOPE_VARIABLE", "PatentRetrieval", "RetrievalTables"]
 INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
 DEPTHS = (100, 500, 1000)
 """Ranks down to which patent searchers read."""
+DISTRACTORS = 20
+"""Documents that are kept for each query of a limited task, beside the judged ones."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,28 @@ class RetrievalTables:
     def __post_init__(self) -> None:
         object.__setattr__(self, "corpus", Texts.of(self.corpus))
 
+    def limited(self, queries: int) -> RetrievalTables:
+        """The tables of so many queries, drawn evenly: their judged documents, and ``DISTRACTORS`` times as many others as queries."""
+        scored = [query for query, judged in self.qrels.items() if any(gain > 0 for gain in judged.values())]
+        kept = set(_spread(scored, queries))
+
+        def of_kept(qrels: Qrels) -> Qrels:
+            return {query: judged for query, judged in qrels.items() if query in kept}
+
+        judged = {document for query in kept for part in (self.qrels, self.paper_qrels) for document in part.get(query, ())}
+        others = _spread([document for document in self.corpus if document not in judged], DISTRACTORS * queries)
+        documents = judged | set(others)
+        return replace(
+            self,
+            corpus={document: text for document, text in self.corpus.items() if document in documents},
+            queries={query: text for query, text in self.queries.items() if query in kept},
+            qrels=of_kept(self.qrels),
+            slices={name: of_kept(part) for name, part in self.slices.items()},
+            hidden={query: documents & hidden for query, hidden in self.hidden.items() if query in kept},
+            paper_qrels=of_kept(self.paper_qrels),
+            paper_slices={name: of_kept(part) for name, part in self.paper_slices.items()},
+        )
+
     def split(self) -> RetrievalSplitData:
         """The corpus, and the queries that have a relevant document, in mteb's form; the texts of documents are not copied."""
         columns: dict[str, Any] = {"id": list(self.corpus), "text": Texts.of(self.corpus).column}
@@ -88,6 +112,11 @@ class RetrievalTables:
             relevant_docs=scored,
             top_ranked=None,
         )
+
+
+def _spread(items: Sequence[str], number: int) -> list[str]:
+    """So many of the items, evenly over their order; all if there are no more."""
+    return [items[place * len(items) // number] for place in range(number)] if number < len(items) else list(items)
 
 
 class PatentRetrieval(PatentTask, AbsTaskRetrieval):
@@ -113,12 +142,20 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
 
     def load_split(self) -> RetrievalSplitData:
         self.tables = self.load_tables()
+        if self.limit:
+            self.tables = self.tables.limited(self.limit)
         for name, reason in self.tables.unformed.items():
             logger.warning("%s: slice %s cannot be formed: %s", self.own.name if self.own else self.source.data.key, name, reason)
         if alone := only_themselves(self.tables.paper_qrels):
             told = "%s: %d queries have no relevant document but themselves, first %s; neither protocol scores them"
             logger.warning(told, self.metadata.name, len(alone), alone[0])
         return self.tables.split()
+
+    def limit_to(self, queries: int) -> Self:
+        """The task on so many queries only, for trying things out. It is named ``<Task>.limit<N>``, so that its scores are no others'."""
+        self.limit = queries
+        self._stand_on(self.source)
+        return self
 
     def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
         """Where queries have sections like documents: their texts as this model reads them, by section and query."""

@@ -82,7 +82,7 @@ FACTS = Facts(
   title = {Benchmarking Patent Embeddings: A Multi-Task Evaluation of 22 Models Across Retrieval, Classification, and Clustering},
   year = {2026},
 }""",
-    license=None,
+    license="not specified",
     date=("1990-01-01", "2021-12-31"),
     annotations="expert-annotated",
     prefix="WIPOAT",

@@ -61,6 +61,7 @@ REQUIRED = {
     "beir": ["x", "d"],
     "report": ["r"],
     "export": ["r", "o"],
+    "leaderboard": ["r", "o"],
     "reproduce": ["--results", "r"],
     "geometry": ["-m", "x", "-t", "y"],
     "store": ["info"],

@@ -1,5 +1,6 @@
 """The command as a user calls it: scores, skipped tasks, exit status, and one message for what cannot be used."""
 
+import datetime as dt
 import json
 import re
 
@@ -46,7 +47,7 @@ def test_tasks_that_cannot_be_done_are_skipped_with_their_reason(hand, capsys):
     assert "1.0000" in streams.out
     assert "3 of 4 tasks have no score" in streams.err
     said = re.sub(r"\.local-\w+", "", streams.err)
-    assert "WIPOATEmergingClassification: skipped: mteb/baseline-bm25s does not embed texts" in said
+    assert "WIPOATEmergingClassification: unable: mteb/baseline-bm25s does not embed texts" in said
     assert "WIPOATTAToTARetrieval: skipped:" in said and "the text view TA is missing" in streams.err
     for name in ("datalyes/title2full", "HF_TOKEN", "PATENT_MTEB_DATA/datalyes/title2full", "PATENT_MTEB_SAMPLE=1"):
         assert name in streams.err
@@ -85,8 +86,22 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("-t", "PatentCitationRetrival", "-m", "mteb/baseline-bm25s"), "Did you mean: 'PatentCitationRetrieval'"),
-        (("-b", "WIPOAT", "-m", "mteb/baseline-bm25s"), "not found"),
+        (
+            ("-t", "PatentCitationRetrival", "-m", "mteb/baseline-bm25s"),
+            "there is no task 'PatentCitationRetrival' (did you mean 'PatentCit",
+        ),
+        (("-b", "WIPOAT", "-m", "mteb/baseline-bm25s"), "there is no benchmark 'WIPOAT' (did you mean 'WIPO-AT'"),
+        (("-b", "PatentMap", "--task-types", "Retreival", "-m", "bm25"), "there is no task type 'Retreival' (did you mean 'Retrieval'"),
+        (("-b", "PatentMap", "-l", "egn", "-m", "bm25"), "there is no language 'egn' (did you mean"),
+        (("-b", "PatentMap", "--categories", "t2x", "-m", "bm25"), "there is no category 't2x' (did you mean"),
+        (
+            ("-b", "PatentMap", "--task-types", "Clustering", "-m", "bm25"),
+            "none of 3 tasks fits. Remedy: there are tasks of type Multilabel",
+        ),
+        (("-b", "PatentMap", "--eval-splits", "foo", "-m", "bm25"), "none of 3 tasks fits"),
+        (("-b", "PatentMap", "-t", "PatentCitationRetrieval", "-m", "bm25"), "the benchmark has no task 'PatentCitationRetrieval'"),
+        (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25"), "(did you mean 'mteb/baseline-bm25s'"),
+        (("-t", "PatentCitationRetrieval", "-m", "bm25", "--fuse", "bm26"), "does not know the model 'bm26' (did you mean 'bm25'"),
         (("-m", "mteb/baseline-bm25s"), "no task was chosen"),
         (("-t", "PatentCitationRetrieval", "-m", "./nowhere/at/all"), "there is no directory ./nowhere/at/all"),
         (("-t", "PatentCitationRetrieval", "-m", "nobody/nothing"), "mteb does not know the model 'nobody/nothing'"),
@@ -145,9 +160,51 @@ def test_list(capsys):
     assert "datalyes/patembed-base" in capsys.readouterr().out
 
 
-def test_filters_beside_a_benchmark_have_no_effect_and_that_is_said(hand, capsys):
-    assert run("-b", "PatentMap", "--task-types", "Retrieval", "-m", "./nowhere/at/all") == 2
-    assert "--task-types has no effect" in capsys.readouterr().err
+def test_filters_narrow_a_benchmark_down(hand, monkeypatch, capsys):
+    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
+    monkeypatch.delenv(sources.DATA_VARIABLE)
+    chosen = ("-b", "PatentMap", "--task-types", "Retrieval", "MultilabelClassification", "-t", "PatentMapAbsToAbsRetrieval")
+    assert run(*chosen, "-m", "bm25", "--json", "-l", "eng", "--eval-splits", "test") == 0
+    assert [task["task"] for task in json.loads(capsys.readouterr().out)["tasks"]] == ["PatentMapAbsToAbsRetrieval.sample"]
+
+
+def test_what_a_kind_of_model_cannot_do_is_no_failure_and_a_reason_takes_one_line(hand, monkeypatch, capsys):
+    monkeypatch.delenv(sources.DATA_VARIABLE)
+    assert run("-b", "PatentMap.sample", "-m", "bm25") == 0
+    streams = capsys.readouterr()
+    assert "PatentMapIPCClassification.sample: unable: patent-mteb/bm25-bm25s does not embed texts" in streams.err
+    day = dt.datetime.now(dt.UTC).date().isoformat()
+    assert run("-b", "PatentMap.sample", "-m", "bm25", "--json") == 0
+    found = {task["task"]: task for task in json.loads(capsys.readouterr().out)["tasks"]}
+    assert found["PatentMapAbsToAbsRetrieval.sample"]["cached"] == day and found["PatentMapIPCClassification.sample"]["cached"] is None
+    assert run("-b", "PatentMap.sample", "-m", "bm25") == 0
+    printed = capsys.readouterr().out
+    assert printed.count(f"of {day}") == 2 and "2 of 2 were there already" in printed
+    assert run("-b", "WIPO-AT.sample", "--task-types", "Clustering", "-m", "bm25") == 1, "nothing was scored"
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "unable" in line]
+    assert line.count(".sample") == 3 and "and 12 more: unable: " in line
+
+
+def test_words_that_are_near_are_named(capsys):
+    for words, near in ((["rnu"], "'run'"), (["run", "-m", "x", "--pasages", "4"], "'--passages'"), (["list", "task"], "'tasks'")):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(words)
+        assert stopped.value.code == 2
+        assert f"(did you mean {near}" in capsys.readouterr().err
+
+
+def test_lists_for_programs(capsys):
+    assert cli.main(["list", "-b", "PatentMap.sample", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["task"] for row in rows] == [
+        f"PatentMap{name}.sample" for name in ("AbsToAbsRetrieval", "ClmToAllRetrieval", "IPCClassification")
+    ]
+    assert {row["benchmark"] for row in rows} == {"PatentMap"} and all(row["queries"] and row["texts"] for row in rows[:2])
+    for what, name in (("benchmarks", "benchmark"), ("models", "model")):
+        assert cli.main(["list", what, "--json"]) == 0
+        assert len({row[name] for row in json.loads(capsys.readouterr().out)}) > 5
+    assert cli.main(["list", "-b", "PatentMop"]) == 2
+    assert "(did you mean 'PatentMap'" in capsys.readouterr().err
 
 
 def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
@@ -263,7 +320,7 @@ def test_geometry(hand, capsys, monkeypatch):
     assert cli.main([*arguments, "PatenTEBBloom"]) == 2
     assert "is no retrieval task of the suite" in capsys.readouterr().err
     assert cli.main([*arguments, "SophiaAbRetrival"]) == 2
-    assert "Did you mean: 'SophiaAbRetrieval'" in capsys.readouterr().err
+    assert "(did you mean 'SophiaAbRetrieval'" in capsys.readouterr().err
     assert cli.main(["geometry", "-m", "bm25", "-t", "SophiaAbRetrieval"]) == 2
     assert "does not embed texts" in capsys.readouterr().err
 

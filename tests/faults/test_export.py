@@ -9,7 +9,8 @@ import pytest
 from report_folders import add, model_folder, write_queries
 
 from patent_mteb.cli import main
-from patent_mteb.report.export import leaderboard, prepare
+from patent_mteb.report.export import prepare
+from patent_mteb.report.leaderboard import leaderboard
 from patent_mteb.report.suite import suite_tasks
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"

@@ -2,7 +2,7 @@
 
 import mteb
 
-from patent_mteb import published
+from patent_mteb import cli, published
 from patent_mteb.models.listing import models
 from patent_mteb.models.registry import METAS
 
@@ -22,7 +22,18 @@ def test_what_is_said_of_a_model():
     assert (base.printed, base.category, base.dims, base.max_tokens, base.runs) == ("patembed-base", "patent", 768, 512, "yes")
     large = rows["datalyes/patembed-large"]
     assert (large.printed, large.category, large.dims, large.max_tokens, large.runs) == ("", "", 1024, 512, "yes")
-    assert rows["mteb/baseline-bm25s"].dims is None
+    assert rows["mteb/baseline-bm25s"].dims is None and rows["mteb/baseline-bm25s"].max_tokens is None
+    assert "patent-mteb/bm25-dapfam" in rows
+
+
+def test_figures_are_those_of_mtebs_registry_and_the_papers_stand_beside_them(capsys):
+    """WIPO-AT's Table 3 prints 3,584 dimensions for Qwen3-Embedding-8B; mteb's registry has 4,096."""
+    row = next(row for row in models() if row.model == "Qwen/Qwen3-Embedding-8B")
+    meta = mteb.get_model_meta("Qwen/Qwen3-Embedding-8B")
+    assert (row.dims, row.max_tokens) == (meta.embed_dim, meta.max_tokens)
+    assert row.paper_dims == 3584 != row.dims
+    assert cli.main(["list", "models"]) == 0
+    assert "4096 (3584)" in capsys.readouterr().out
 
 
 def test_yes_means_that_mteb_knows_the_model():

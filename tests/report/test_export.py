@@ -6,8 +6,10 @@ import pytest
 from report_folders import HEADLINE, add, commit, model_folder
 
 from patent_mteb.errors import DataError
+from patent_mteb.models.suite import suite_metas
 from patent_mteb.report.collect import ReportError
-from patent_mteb.report.export import leaderboard, prepare
+from patent_mteb.report.export import prepare
+from patent_mteb.report.leaderboard import leaderboard
 from patent_mteb.report.suite import suite_tasks
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -198,3 +200,99 @@ def test_a_damaged_summary_is_named(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "summary.json").write_text('{"model": 1}')
     assert "Left out: a/summary.json is no summary of an export" in leaderboard(tmp_path).replace("\\", "")
+
+
+def upstream_problems(root):
+    """What the results repository's own tests look for, by their rules: structure, names, descriptions, settings, models that mteb has."""
+    from mteb.models.model_implementations import MODEL_REGISTRY
+    from mteb.results import TaskResult
+
+    ours = {meta.name for meta in suite_metas()}
+    problems = []
+    for meta_path in root.rglob("model_meta.json"):
+        meta = json.loads(meta_path.read_text())
+        if meta_path.parent != root / meta["name"].replace(" ", "_").replace("/", "__") / meta["revision"]:
+            problems.append(f"{meta_path}: place")
+        if meta["name"] not in MODEL_REGISTRY or meta["name"] in ours:
+            problems.append(f"{meta_path}: mteb has no {meta['name']}")
+    for path in root.rglob("*.json"):
+        if path.name == "model_meta.json":
+            continue
+        result = TaskResult.from_disk(path)
+        if path.stem != result.task_name or not (path.parent / "model_meta.json").is_file() or result.mteb_version < "2":
+            problems.append(f"{path}: name, description or version")
+        lines = [json.loads(line) for line in (path.parent / "run_settings.jsonl").read_text().splitlines()]
+        covered = {(line["task"], split, subset) for line in lines for split in line["splits"] for subset in line["subsets"]}
+        scored = {(result.task_name, split, entry["hf_subset"]) for split, entries in result.scores.items() for entry in entries}
+        if not scored <= covered:
+            problems.append(f"{path}: no settings of {scored - covered}")
+    folders = {path.parent for path in root.rglob("*") if path.is_file()}
+    return problems + [
+        f"{folder}: more than results" for folder in folders for path in folder.iterdir() if path.suffix not in (".json", ".jsonl")
+    ]
+
+
+def test_an_exported_folder_passes_the_rules_of_the_results_repository(tmp_path):
+    folder, tasks = complete(tmp_path / "in")
+    add(folder, HEADLINE, 0.5)  # the sample: its settings are not for others either
+    add(model_folder(tmp_path / "in", "intfloat/multilingual-e5-large", "abc"), DAPFAM, 0.4, kind="real")
+    add(model_folder(tmp_path / "in", "datalyes/patembed-base", "abc"), DAPFAM, 0.4, kind="real")
+    outcome = prepare(tmp_path / "in", tmp_path / "out")
+    assert outcome.exported == 16
+    assert [refusal.task for refusal in outcome.refused] == [DAPFAM, "PatentCitationRetrieval.sample"]
+    assert "mteb does not know the model" in outcome.refused[0].reason, "it does with this suite only"
+    assert upstream_problems(tmp_path / "out" / "results") == []
+    lines = (tmp_path / "out" / "results" / MINILM.replace("/", "__") / REVISION / "run_settings.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["task"] for line in lines) == sorted(tasks)
+    (tmp_path / "out" / "results" / MINILM.replace("/", "__") / REVISION / "run_settings.jsonl").unlink()
+    with pytest.raises(FileNotFoundError):
+        upstream_problems(tmp_path / "out" / "results")
+
+
+def test_a_result_without_the_settings_of_its_run_is_refused(tmp_path):
+    folder = model_folder(tmp_path / "in", MINILM, REVISION)
+    add(folder, DAPFAM, 0.4, kind="real")
+    add(folder, "PatenTEBTitle2Full", 0.5, kind="real")
+    lines = (folder / "run_settings.jsonl").read_text().splitlines()
+    (folder / "run_settings.jsonl").write_text("\n".join(line for line in lines if DAPFAM not in line))
+    (refused,) = refusals(tmp_path, expected=1)
+    assert f"there are no settings of the run of {DAPFAM} on train/default" in refused
+    (folder / "run_settings.jsonl").write_text("no JSON")
+    assert all("run_settings.jsonl, row 1: no line of run settings" in reason for reason in refusals_only(tmp_path))
+
+
+def refusals_only(tmp_path):
+    return [refusal.reason for refusal in prepare(tmp_path / "in", tmp_path / "elsewhere").refused]
+
+
+def own_result(folder, value, content):
+    """A result on own data with a name, as a task of these files it."""
+    path = add(folder, HEADLINE, value, kind="local", revision=f"local-{content}")
+    whose = {"name": "Acme", "version": "1", "owner": "", "licence": "", "benchmark": "WIPO-AT", "task": HEADLINE}
+    text = path.read_text().replace(HEADLINE, "AcmeCitationRetrieval")
+    result = json.loads(text)
+    result["scores"]["test"][0]["data_set"] = whose
+    path.unlink()
+    path.with_name(path.name.replace(HEADLINE, "AcmeCitationRetrieval")).write_text(json.dumps(result))
+    (folder / "run_settings.jsonl").write_text(
+        (folder / "run_settings.jsonl").read_text().replace(f'"{HEADLINE}.local', '"AcmeCitationRetrieval.local')
+    )
+
+
+def test_a_leaderboard_of_ones_own_takes_named_data_and_models_of_the_suite(tmp_path):
+    own_result(model_folder(tmp_path / "in", MINILM, REVISION), 0.5, "a" * 12)
+    own_result(model_folder(tmp_path / "in", "datalyes/patembed-base", "abc"), 0.6, "b" * 12)
+    add(model_folder(tmp_path / "in", "datalyes/patembed-large", "abc"), DAPFAM, 0.4, kind="real")
+    add(model_folder(tmp_path / "in", MINILM, REVISION), HEADLINE, 0.9)
+    assert prepare(tmp_path / "in", tmp_path / "up").exported == 0
+    outcome = prepare(tmp_path / "in", tmp_path / "out", upstream=False)
+    assert outcome.exported == 3 and [refusal.task for refusal in outcome.refused] == [f"{HEADLINE}.sample"]
+    assert not (tmp_path / "out" / "results").exists()
+    board = leaderboard(tmp_path / "out" / "summaries")
+    titles = [line for line in board.splitlines() if line.startswith("## ")]
+    assert titles == ["## Patent embedding leaderboard", "## DAPFAM", *(f"## Acme (own data, content {one * 12})" for one in "ab")]
+    first, second = board.split("## Acme")[1:]
+    assert "0.5000" in first and "0.6000" not in first and "0.6000" in second and "0.5000" not in second
+    assert "say nothing about the published benchmark" in first
+    assert "0.9000" not in board
+    assert "patembed-base" not in board.split("## DAPFAM")[0], "it has no result on published data"

@@ -9,7 +9,8 @@ from report_folders import HEADLINE, add, built_tables, model_folder
 from patent_mteb.data.sources import DataSet
 from patent_mteb.models import prompts
 from patent_mteb.report.collect import collect
-from patent_mteb.report.export import leaderboard, prepare
+from patent_mteb.report.export import prepare
+from patent_mteb.report.leaderboard import leaderboard
 from patent_mteb.report.page import payload
 from patent_mteb.report.statistics import statistics
 from patent_mteb.report.tables import build

@@ -2,19 +2,32 @@
 
 import mteb
 import pytest
+from mteb.cache import ResultCache
+from report_folders import add, model_folder
 
 from patent_mteb.data import sources
+from patent_mteb.errors import NotThereError
 from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
-from patent_mteb.tasks.benchmark import group_means, summary
-from patent_mteb.tasks.catalogue import benchmarks, mteb_benchmarks, tasks
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, group_means, summary
+from patent_mteb.tasks.catalogue import benchmarks, get_tasks, mteb_benchmarks, tasks
 
 MODULES = (wipo_at, dapfam, patenteb, sophia, patentmap)
+MODEL = "sentence-transformers/all-MiniLM-L6-v2"  # one that mteb knows: its tables show no other
 
 
 def test_every_paper_has_a_benchmark_of_its_tasks():
     papers = benchmarks()[:5]  # whoever registers a benchmark comes behind them
     assert [benchmark.name for benchmark in papers] == ["WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap"]
-    assert [benchmark.name for benchmark in mteb_benchmarks()] == [*(benchmark.name for benchmark in benchmarks()), "PatentMTEB"]
+    names = [benchmark.name for benchmark in mteb_benchmarks()]
+    assert names[: len(benchmarks()) + 1] == [*(benchmark.name for benchmark in benchmarks()), "PatentMTEB"]
+    assert {name for name in names if "(retrieval)" in name and "sample" not in name} >= {
+        "WIPO-AT(retrieval)",
+        "PatenTEB(retrieval)",
+        "PatentMap(retrieval)",
+        "PatentMTEB(retrieval)",
+    }
+    assert "DAPFAM(retrieval)" not in names, "all of its tasks are"
+    assert all(f"{name}.sample" in names for name in names if not name.endswith(".sample"))
     for module, benchmark in zip(MODULES, papers, strict=True):
         assert benchmark is module.BENCHMARK
         assert benchmark.facts is module.FACTS
@@ -34,7 +47,7 @@ def test_tasks_follow_the_data_variables(monkeypatch):
     monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
     assert benchmark.tasks[0].metadata.name == "PatentDAPFAMTAToFullTextRetrieval.sample"
     (_, grouping) = benchmark.aggregations
-    assert grouping.task_to_label["PatentDAPFAMTAToFullTextOutRetrieval.sample"] == "OUT"
+    assert grouping.task_to_label["PatentDAPFAMTAToFullTextOutRetrieval.sample"] == "OUT (sample)"
 
 
 def test_the_macro_average_counts_every_benchmark_once():
@@ -51,3 +64,90 @@ def test_sophia_reports_its_spread():
     scores = {f"{task.metadata.name}.sample": 0.1 * place for place, tasks in enumerate(sophia.groups.values()) for task in tasks}
     assert summary(sophia, scores)["Spread"] == pytest.approx(0.1)
     assert set(group_means(sophia, scores)) == {"Structured fields", "Machine summaries"}
+
+
+@pytest.mark.parametrize("sample", ["", "1"])
+def test_patentmteb_stands_on_published_data_only(monkeypatch, sample):
+    monkeypatch.setenv(sources.SAMPLE_VARIABLE, sample)
+    total = mteb.get_benchmark("PatentMTEB")
+    assert [task.metadata.name for task in total.tasks] == [task.metadata.name for task in total.task_classes]
+    assert {task.source.kind for task in total.tasks if task.data.released} == {"hub"}
+    assert [task.metadata.name for task in get_tasks("PatentMTEB")] == [task.metadata.name for task in total.tasks]
+    (headline,) = [task for task in total.tasks if task.metadata.name == "PatentCitationRetrieval"]
+    with pytest.raises(NotThereError, match="WIPO-AT is released nowhere"):
+        headline.load_data()
+    trial = mteb.get_benchmark("PatentMTEB.sample")
+    assert [task.metadata.name for task in trial.tasks] == [f"{task.metadata.name}.sample" for task in total.tasks]
+
+
+def test_a_copy_counts_as_published_by_its_registered_content_only(monkeypatch, tmp_path):
+    folder = tmp_path / "WIPO-AT"
+    folder.mkdir()
+    (folder / "corpus.jsonl").write_text("{}")
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+    revision = sources.resolve(wipo_at.DATA).revision
+    (kind,) = [kind for kind in wipo_at.RETRIEVAL_TASKS if kind.metadata.name == "PatentCitationRetrieval"]
+    with pytest.raises(NotThereError, match=f"not the published data .{revision}.*Remedy: unset"):
+        kind(published=True).settle()
+    monkeypatch.setitem(sources.REGISTERED, "WIPO-AT", frozenset({revision.removeprefix("local-")}))
+    task = kind(published=True)
+    task.settle()
+    assert (task.metadata.name, task.source.folder) == ("PatentCitationRetrieval", folder)
+
+
+def test_retrieval_only_benchmarks_hold_every_retrieval_task():
+    searched = mteb.get_benchmark("PatentMTEB(retrieval)")
+    assert set(searched.task_classes) == {
+        task for task in tasks() if task.metadata.type == "Retrieval" and task in mteb.get_benchmark("PatentMTEB").task_classes
+    }
+    scores = dict.fromkeys((task.metadata.name for task in searched.task_classes), 0.25)
+    assert summary(searched, scores) == {"Overall": 0.25}
+    assert summary(mteb.get_benchmark("PatentMTEB"), scores) == {"Overall": None}
+
+
+def _results(root, names):
+    """A results folder of one model, and what mteb reads of it."""
+    folder = model_folder(root, MODEL, "r1")
+    for name, value in names.items():
+        kind = "sample" if name.endswith(".sample") else "real"
+        add(folder, name, value, kind=kind)
+    return ResultCache(root)
+
+
+def _read(cache, benchmark):
+    return cache.load_results(models=[MODEL], tasks=benchmark, require_model_meta=False)
+
+
+def test_no_mean_over_two_worlds_in_mtebs_own_tools(tmp_path, monkeypatch):
+    """The review's case: high scores on samples, low ones on real data, all of them filed under one model."""
+    monkeypatch.setattr(sources, "REGISTERED", {})
+    released = {task.metadata.name: 0.1 for task in tasks() if task.data.released}
+    samples = {f"{task.metadata.name}.sample": 0.9 for task in tasks()}
+    cache = _results(tmp_path, released | samples)
+    total, trial = mteb.get_benchmark("PatentMTEB"), mteb.get_benchmark("PatentMTEB.sample")
+    assert total.get_score(_read(cache, total))[MODEL]["Overall"] is None
+    scores = trial.get_score(_read(cache, trial))[MODEL]
+    assert scores["Overall (sample)"] == pytest.approx(0.9) and "Overall" not in scores
+
+    mixed = PatentBenchmark(
+        Facts("Mixed", "Two worlds.", None, "", None, ("2000-01-01", "2020-12-31")),
+        {"All": (wipo_at.RETRIEVAL_TASKS[0], dapfam.BENCHMARK.task_classes[0])},
+    )
+    assert {task.metadata.name.partition(".")[2] for task in mixed.tasks} == {"", "sample"}, "unreleased data are the sample here"
+    scores = mixed.get_score(_read(cache, mixed))[MODEL]
+    assert scores["Overall"] is None and scores["Group::All"] is None
+    assert (scores["Group::All (sample)"], "Mean(Task)" in scores) == (pytest.approx(0.9), False)
+    (row,) = _read(cache, mixed).get_benchmark_result().to_dict("records")
+    means = {name: value for name, value in row.items() if "All" in name}
+    assert sorted(means.values()) == [0.1, 0.9] and len(means) == 2, row
+    assert not [name for name, value in row.items() if isinstance(value, float) and round(value, 3) == 0.5]
+
+
+def test_results_on_the_commit_of_a_branch_have_a_score_in_mtebs_tools(tmp_path):
+    """Where the hub was never asked, a set that is pinned to a branch does not say its commit; the results do."""
+    cache = _results(tmp_path, {})
+    folder = model_folder(tmp_path, MODEL, "r1")
+    for place, task in enumerate(patentmap.BENCHMARK.task_classes):
+        add(folder, task.metadata.name, 0.2 * place, kind="real", revision="d" * 40)
+    benchmark = mteb.get_benchmark("PatentMap")
+    assert benchmark.get_score(_read(cache, benchmark))[MODEL]["Overall"] == pytest.approx(0.2)

@@ -1,0 +1,94 @@
+"""What the documentation takes from the code: the tables of tasks, benchmarks and models, the help of every command, and a report page."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from patent_mteb import cli
+from patent_mteb.tasks.sizes import sizes
+
+REPORTED = ("PatentMap.sample", ("patent-mteb/bm25-dapfam", "patent-mteb/bm25-bm25s"))
+"""What the report page of the documentation is made of."""
+
+
+def everything(folder: Path) -> None:
+    """Write all generated files anew."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "extra").mkdir(parents=True)
+    for name, text in (("tasks.md", tasks()), ("benchmarks.md", benchmarks()), ("models.md", models()), ("commands.md", commands())):
+        (folder / name).write_text(text, "utf-8")
+    report(folder / "extra" / "report")
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in markdown."""
+    cells = [titles, ["---"] * len(titles), *(["" if cell is None else str(cell).replace("|", "\\|") for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in cells)
+
+
+def tasks() -> str:
+    """Every task with what it measures and how large it is, published and on the sample."""
+    from patent_mteb.tasks import catalogue
+
+    parts = []
+    for benchmark in catalogue.benchmarks():
+        rows = []
+        for task in benchmark.task_classes:
+            real, sample = sizes(task), sizes(task, sample=True)
+            meta = task.metadata
+            rows.append(
+                (
+                    f"`{meta.name}`",
+                    meta.type,
+                    f"`{meta.main_score}`",
+                    real.queries,
+                    real.texts,
+                    sample.queries,
+                    sample.texts,
+                    meta.description,
+                )
+            )
+        titles = ("task", "type", "main score", "queries", "texts", "queries of the sample", "texts of the sample", "what it asks for")
+        reference = f" [Paper]({benchmark.facts.reference})." if benchmark.facts.reference else ""
+        parts.append(f"## {benchmark.name}\n\n{benchmark.facts.description}{reference}\n\n{table(titles, rows)}")
+    return "\n".join(parts)
+
+
+def benchmarks() -> str:
+    """Every benchmark that mteb gets to know."""
+    from patent_mteb.tasks import catalogue
+
+    rows = [(f"`{one.name}`", len(one.task_classes), ", ".join(one.groups), one.facts.description) for one in catalogue.mteb_benchmarks()]
+    return table(("benchmark", "tasks", "columns", "description"), rows)
+
+
+def models() -> str:
+    """The models of the papers and of the suite."""
+    from patent_mteb.models.listing import models as listed
+
+    rows = [(row.model and f"`{row.model}`", row.printed, row.dims, row.max_tokens, row.runs) for row in listed()]
+    return table(("model", "name in WIPO-AT", "dimensions", "max tokens", "runs with -m"), rows)
+
+
+def commands() -> str:
+    """The help of every command."""
+    columns = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "110"
+    try:
+        helps = [(name, cli.command_parser(name).format_help()) for name in cli.COMMANDS]
+    finally:
+        os.environ.pop("COLUMNS") if columns is None else os.environ.update(COLUMNS=columns)
+    return "\n".join(f"## {name}\n\n```text\n{text.rstrip()}\n```\n" for name, text in helps)
+
+
+def report(folder: Path) -> None:
+    """The page of 'patent-mteb report' on two runs over the sample."""
+    name, models_run = REPORTED
+    with tempfile.TemporaryDirectory() as results:
+        for model in models_run:
+            cli.main(["run", "-q", "-b", name, "-m", model, "--out", results, "--json"])
+        cli.main(["report", results, "-q", "--html", str(folder)])

@@ -1,0 +1,168 @@
+"""A leaderboard for a repository of one's own: one small file a model, and a page of tables that is made from all of them.
+
+It needs no server and grows model by model. Beside published data it takes own data that have a declared name: their tables are named
+after the data set and its content, so that results on two states of it never stand in one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.data.sources import plain_name
+from patent_mteb.errors import DataError
+from patent_mteb.report.cells import slug
+from patent_mteb.report.folders import read_document
+from patent_mteb.report.forms import as_markdown
+from patent_mteb.report.suite import OwnTasks
+from patent_mteb.report.tables import ranking
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.benchmark import PatentBenchmark
+
+__all__ = ["Entry", "boards", "entries", "leaderboard", "summary"]
+
+
+def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] = ()) -> dict[str, Any]:
+    """The main scores of one model, by benchmark and task.
+
+    Args:
+        rows: of :attr:`patent_mteb.report.collect.Collected.results`.
+        own: what results on own data say of these (:meth:`patent_mteb.tasks.base.PatentTask.whose`).
+
+    Example:
+        >>> from patent_mteb.report.leaderboard import summary
+        >>> row = {"model": "org/name", "revision": "abc", "settings": "{}", "data": "WIPO-AT", "data_revision": "local-0123456789ab"}
+        >>> score = {"benchmark": "WIPO-AT", "task": "PatentCitationRetrieval", "main_score": "ndcg_at_10", "value": 0.5}
+        >>> summary([row | score])["scores"]
+        {'WIPO-AT': {'PatentCitationRetrieval': {'ndcg_at_10': 0.5}}}
+    """
+    first = rows[0]
+    scores: dict[str, dict[str, dict[str, float]]] = {}
+    for row in rows:
+        scores.setdefault(row["benchmark"], {})[row["task"]] = {row["main_score"]: row["value"]}
+    return {
+        "model": first["model"],
+        "revision": first["revision"],
+        "settings": json.loads(first["settings"]),
+        "data_revisions": dict(sorted({row["data"]: row["data_revision"] for row in rows}.items())),
+        "scores": scores,
+        **({"own": [dict(record) for record in own]} if own else {}),
+    }
+
+
+def leaderboard(summaries: Path) -> str:
+    """A markdown leaderboard from all summaries below a folder: one table over the benchmarks and one a benchmark.
+
+    A damaged summary is left out, and a note of the first table says so.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.export import prepare
+        >>> from patent_mteb.report.leaderboard import leaderboard
+        >>> done = prepare(Path("results"), Path("out"))  # results of 'patent-mteb run'
+        >>> leaderboard(Path("out/summaries")).splitlines()[0]
+        '## Patent embedding leaderboard'
+    """
+    return boards(*entries(summaries))
+
+
+def entries(summaries: Path) -> tuple[list[Entry], list[str]]:
+    """The summaries below a folder, and one clause for each that cannot be read.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.leaderboard import entries
+        >>> entries(Path("nowhere"))
+        ([], [])
+    """
+    found: list[Entry] = []
+    damaged: list[str] = []
+    for path in sorted(summaries.rglob("summary.json")):
+        try:
+            found.append(_read(path))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError) as error:
+            why = "a symbolic link" if path.is_symlink() else f"no summary of an export ({error!r:.200})"
+            damaged.append(f"{path.relative_to(summaries)} is {why}")
+    return found, damaged
+
+
+def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
+    """The tables of some summaries, in markdown.
+
+    Example:
+        >>> from patent_mteb.report.leaderboard import boards
+        >>> boards([]).splitlines()[0]
+        '## Patent embedding leaderboard'
+    """
+    total = catalogue.total()
+    measured = [benchmark for benchmark in catalogue.benchmarks() if any(benchmark.name in entry.benchmarks for entry in known)]
+    further = [benchmark for benchmark in measured if benchmark.name not in total.groups]
+    left_out = [f"Left out: {what}." for what in damaged]
+    public = {benchmark.name for benchmark in catalogue.benchmarks()}
+    tables = [_board(total, [entry for entry in known if entry.benchmarks & public], "Patent embedding leaderboard", further, left_out)]
+    tables += [_board(one, [entry for entry in known if one.name in entry.benchmarks], one.name) for one in measured]
+    return "\n".join([*tables, *_own_boards(known)])
+
+
+def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
+    """One table for each state of each own data set."""
+    tasks = OwnTasks()
+    for entry in known:
+        for record in entry.own:
+            tasks.task(record)
+    for benchmark in tasks.benchmarks:
+        names = {task.metadata.name for task in benchmark.task_classes}
+        states = {task.removeprefix(plain_name(task)) for entry in known for task in entry.scores if plain_name(task) in names}
+        for state in sorted(states):
+            mine = [
+                Entry(entry.label, entry.benchmarks, scores)
+                for entry in known
+                if (
+                    scores := {
+                        plain_name(name): value
+                        for name, value in entry.scores.items()
+                        if plain_name(name) in names and name.endswith(state)
+                    }
+                )
+            ]
+            note = "Own data: these scores say nothing about the published benchmark whose rules they follow."
+            yield _board(benchmark, mine, f"{benchmark.name} (own data, content {state.removeprefix('.local-')})", more=(note,))
+
+
+def _board(
+    benchmark: PatentBenchmark, known: Iterable[Entry], title: str, further: Sequence[PatentBenchmark] = (), more: Sequence[str] = ()
+) -> str:
+    scores = [(entry.label, entry.scores) for entry in known]
+    notes = ("A dash is a mean over tasks of which one or more were not measured.", *more)
+    return as_markdown(ranking(benchmark, scores, name=slug(title), title=title, further=further, notes=notes).marked())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A summary: the label of its model, the benchmarks that it has scores of, the main score of each task, and whose own data it is on."""
+
+    label: str
+    benchmarks: frozenset[str]
+    scores: dict[str, float]
+    own: tuple[Mapping[str, str], ...] = ()
+
+
+def _read(path: Path) -> Entry:
+    if path.is_symlink():
+        raise ValueError("a symbolic link")
+    found = read_document(path)
+    settings = ", ".join(f"{key}={value}" for key, value in found["settings"].items() if key not in ("kind", "parts"))
+    label = f"{found['model']} @{found['revision'][:12]}" + (f" ({settings})" if settings else "")
+    scores: dict[str, float] = {}
+    for tasks in found["scores"].values():
+        for task, measures in tasks.items():
+            (value,) = measures.values()
+            if not isinstance(value, float | int) or not math.isfinite(value):
+                raise ValueError(f"the score of {task} is {value!r}")
+            scores[task] = float(value)
+    own = tuple({str(key): str(value) for key, value in record.items()} for record in found.get("own", ()))
+    return Entry(label, frozenset(found["scores"]), scores, own)

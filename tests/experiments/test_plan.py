@@ -1,0 +1,43 @@
+"""What a plan says of a run is what the run then does."""
+
+import mteb
+import numpy as np
+from small_world import Words
+
+from patent_mteb.experiments.canaries import TEXTS
+from patent_mteb.experiments.plan import plan
+from patent_mteb.experiments.run import run
+from patent_mteb.store import EmbeddingStore, stored
+from patent_mteb.tasks.choosing import choose
+
+TASKS = ["PatentMapAbsToAbsRetrieval.sample", "PatenTEBBloom.sample", "PatentMapClmToAllRetrieval.sample"]
+
+
+def tasks():
+    return choose(names=TASKS)
+
+
+def test_the_plan_is_what_the_run_does(tmp_path):
+    model = stored(Words(), EmbeddingStore(tmp_path / "store"))
+    before = plan(model, tasks(), tmp_path / "results")
+    assert model.stats.encoded == 0 and not (tmp_path / "results").exists()
+    assert [row.status for row in before.tasks] == ["to do"] * 3
+    assert before.stored == 0 and before.distinct == sum(row.new for row in before.tasks)
+    assert before.seconds > 0 and before.disk_free > before.disk
+    first = run(model, tasks()[:1], tmp_path / "results", show_progress=False)
+    assert first.exit_status == 0 and model.stats.encoded == before.tasks[0].new + len(TEXTS), "a run encodes the canary texts too"
+    after = plan(model, tasks(), tmp_path / "results")
+    assert [row.status for row in after.tasks] == ["done", "to do", "to do"]
+    encoded = model.stats.encoded
+    assert run(model, tasks(), tmp_path / "results", show_progress=False).exit_status == 0
+    assert model.stats.encoded - encoded == after.distinct - after.stored
+    width = len(np.asarray(Words().vector("a pump")))
+    assert after.disk == 4 * width * (after.distinct - after.stored)
+
+
+def test_what_is_missing_is_said(tmp_path, monkeypatch):
+    monkeypatch.delenv("PATENT_MTEB_DATA", raising=False)
+    wanted = [mteb.get_task("PatenTEBTitle2Full"), *tasks()[:1]]
+    found = plan(mteb.get_model("mteb/baseline-bm25s"), wanted, tmp_path)
+    assert [row.status for row in found.tasks] == ["missing", "to do"]
+    assert "datalyes/title2full" in found.tasks[0].reason and found.seconds is None and found.stored == 0
