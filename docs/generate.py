@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import shutil
 import tempfile
@@ -88,7 +90,7 @@ def commands() -> str:
 def report(folder: Path) -> None:
     """The page of 'patent-mteb report' on two runs over the sample."""
     name, models_run = REPORTED
-    with tempfile.TemporaryDirectory() as results:
+    with tempfile.TemporaryDirectory() as results, contextlib.redirect_stdout(io.StringIO()):
         for model in models_run:
             cli.main(["run", "-q", "-b", name, "-m", model, "--out", results, "--json"])
         cli.main(["report", results, "-q", "--html", str(folder)])

@@ -21,7 +21,10 @@ from patent_mteb.patents.records import read_patents
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 CODE = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
-COMMANDS = [line.strip() for line in README.splitlines() if re.match(r" {4}patent-mteb \w", line)]
+DOCS = "\n".join(path.read_text("utf-8") for path in sorted((Path(__file__).parents[1] / "docs").glob("*.md")))
+_COMMAND = re.compile(rf"(?: {{4}})?patent-mteb (?:{'|'.join(cli.COMMANDS)})\b")
+COMMANDS = list(dict.fromkeys(line.strip() for line in f"{README}\n{DOCS}".splitlines() if _COMMAND.match(line)))
+EXAMPLES = [line for command in cli.COMMANDS.values() for line in command.EXAMPLES]
 
 
 def test_import_paths_of_the_readme_work():
@@ -44,8 +47,8 @@ def test_the_records_of_the_first_version_are_still_found_under_their_old_path()
     assert patent_mteb.records.PATENT_SCHEMA is records.PATENT_SCHEMA
 
 
-@pytest.mark.parametrize("line", COMMANDS)
-def test_commands_of_the_readme_are_understood(line):
+@pytest.mark.parametrize("line", [*COMMANDS, *EXAMPLES])
+def test_commands_of_readme_docs_and_help_are_understood(line):
     """Parsed, not run: ``[a|b]`` and ``a|b`` are choices, of which each is tried."""
     command = line.partition("   #")[0].partition(" # ")[0]
     forms = [command]
@@ -163,3 +166,13 @@ def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
         == links
     )
     assert 0 < _score(tmp_path / "results") < 1
+
+
+def test_the_first_command_prints_what_the_readme_shows(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shown = README.partition("It prints\n\n```text\n")[2].partition("```")[0].splitlines()
+    command = re.search(r"&& (patent-mteb .*)", README)[1]
+    assert cli.main(shlex.split(command)[1:]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    seconds = re.compile(r"\s+[\d.]+$")
+    assert [seconds.sub("", line) for line in printed[: len(shown)]] == [seconds.sub("", line) for line in shown]

@@ -37,6 +37,7 @@ from patent_mteb.cli import (
     score,
     store,
     sweep,
+    upstream,
     validate,
 )
 from patent_mteb.errors import PatentMTEBError
@@ -69,6 +70,7 @@ COMMANDS: Mapping[str, Command] = {
     "report": report,
     "export": export,
     "leaderboard": leaderboard,
+    "upstream": upstream,
     "reproduce": reproduce,
     "geometry": geometry,
     "store": store,

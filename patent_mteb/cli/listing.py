@@ -90,6 +90,8 @@ def _benchmarks(args: argparse.Namespace) -> _Listed:
             "tasks": len(benchmark.task_classes),
             "columns": ", ".join(benchmark.groups),
             "description": benchmark.facts.description,
+            "reference": benchmark.facts.reference,
+            "citation": benchmark.facts.bibtex,
         }
         for benchmark in (*catalogue.own_benchmarks(), *catalogue.mteb_benchmarks())
     ]

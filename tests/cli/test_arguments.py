@@ -62,6 +62,7 @@ REQUIRED = {
     "report": ["r"],
     "export": ["r", "o"],
     "leaderboard": ["r", "o"],
+    "upstream": ["d"],
     "reproduce": ["--results", "r"],
     "geometry": ["-m", "x", "-t", "y"],
     "store": ["info"],
