@@ -15,6 +15,7 @@ from patent_mteb.errors import ModelError, did_you_mean
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.adjusted import AUTOCAST, adjusted
 from patent_mteb.models.checkpoints import CHECKPOINTS
+from patent_mteb.models.folder_facts import folder_facts
 from patent_mteb.models.multi_vector import exact
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 from patent_mteb.models.registry import without_prompts
@@ -108,7 +109,7 @@ def local_meta(folder: Path) -> ModelMeta:
 
         return ModelMeta.create_empty({**common, "loader": loader, "model_type": ["cross-encoder"]})
     loader = functools.partial(_load_encoder, folder=str(folder))
-    return ModelMeta.create_empty({**common, "loader": loader, "framework": ["Sentence Transformers"]})
+    return ModelMeta.create_empty({**common, **folder_facts(folder), "loader": loader, "framework": ["Sentence Transformers"]})
 
 
 def find_meta(name: str, revision: str | None = None) -> ModelMeta:

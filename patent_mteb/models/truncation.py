@@ -19,6 +19,17 @@ __all__ = ["Truncated"]
 _ROWS = 65_536
 
 
+def _width(model: Any) -> int | None:
+    """The width of a loaded sentence-transformers model inside an encoder; None where it is not known without encoding."""
+    inner = model
+    while inner is not None and getattr(inner, "loaded", True):
+        if hasattr(inner, "get_sentence_embedding_dimension"):
+            width: int | None = inner.get_sentence_embedding_dimension()
+            return width
+        inner = getattr(inner, "model", None)
+    return None
+
+
 class Truncated(LiveIdentity):
     """An encoder whose vectors are the first ``dims`` dimensions of another's, brought back to length 1 (L2, in fp32).
 
@@ -30,7 +41,7 @@ class Truncated(LiveIdentity):
         dims: dimensions to keep.
 
     Raises:
-        ModelError: ``model`` is no encoder, or ``dims`` is not positive; on encoding, if the vectors have fewer dimensions.
+        ModelError: ``model`` is no encoder, or ``dims`` is not positive or more than there are; on encoding, where that shows only then.
 
     Example:
         >>> import mteb
@@ -44,6 +55,9 @@ class Truncated(LiveIdentity):
             raise ModelError(f"{type(model).__name__} is no encoder. Remedy: give an encoder, and put search models around it.")
         if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
             raise ModelError(f"cannot keep {dims!r} dimensions. Remedy: give a positive whole number.")
+        width = _width(model)
+        if width is not None and dims > width:
+            raise ModelError(f"cannot keep {dims} of {width} dimensions. Remedy: ask for no more than there are.")
         self.model = model
         self.dims = dims
         meta = model.mteb_model_meta

@@ -335,6 +335,10 @@ def _meta(name: str, settings: BM25Settings) -> ModelMeta:
             "experiment_kwargs": {"method": "lucene", **asdict(settings)},
             "model_type": ["sparse"],
             "n_parameters": 0,
+            "n_embedding_parameters": 0,
+            "memory_usage_mb": 0,
+            "languages": ["eng-Latn"],  # of the stemmer and the stop words
+            "license": "apache-2.0",
             "training_datasets": set(),
             "use_instructions": False,
             "open_weights": True,

@@ -1,0 +1,74 @@
+"""What the files of a checkpoint directory say of the model, without loading it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.files import read_json
+
+__all__ = ["folder_facts"]
+
+_BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+_EMBEDDINGS = ("word_embeddings.weight", "embed_tokens.weight", "wte.weight", "tok_embeddings.weight", "shared.weight", "embedding.weight")
+
+
+def folder_facts(folder: Path) -> dict[str, Any]:
+    """Fields of mteb's ``ModelMeta`` that can be read: dimensions, tokens, parameters, memory, similarity; what cannot is left out.
+
+    Args:
+        folder: a checkpoint, of sentence-transformers or of transformers.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_json
+        >>> from patent_mteb.models.folder_facts import folder_facts
+        >>> write_json(Path("model/config.json"), {"hidden_size": 384, "max_position_embeddings": 512})
+        >>> folder_facts(Path("model"))
+        {'embed_dim': 384, 'max_tokens': 512}
+    """
+    modules = read_json(folder / "modules.json") or []
+    inner = folder / next((str(one.get("path", "")) for one in modules if one.get("type", "").endswith("Transformer")), "")
+    config = _first(inner / "config.json", folder / "config.json")
+    read = _first(inner / "sentence_bert_config.json", folder / "sentence_bert_config.json")
+    widths = [_width(folder / str(one.get("path", "")) / "config.json") for one in modules]
+    told = _first(folder / "config_sentence_transformers.json")
+    found = {
+        "embed_dim": next((width for width in reversed(widths) if width), None) or config.get("hidden_size"),
+        "max_tokens": read.get("max_seq_length") or config.get("max_position_embeddings"),
+        "similarity_fn_name": told.get("similarity_fn_name"),
+        **_weights(folder),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _first(*paths: Path) -> dict[str, Any]:
+    """The first of some files that holds a JSON object."""
+    return next((found for path in paths if isinstance(found := read_json(path), dict)), {})
+
+
+def _width(path: Path) -> int | None:
+    """Width of what a module gives: a projection's, or that of the pooled vectors."""
+    config = _first(path)
+    return config.get("out_features") or config.get("word_embedding_dimension") or config.get("embedding_dimension")
+
+
+def _weights(folder: Path) -> dict[str, Any]:
+    """Numbers of parameters and the memory that they take, by the headers of the files of weights."""
+    from safetensors import SafetensorError, safe_open
+
+    total, embedded, size = 0, 0, 0
+    try:
+        for path in sorted(folder.rglob("*.safetensors")):
+            with safe_open(path, "np") as weights:
+                for name in weights.keys():  # noqa: SIM118  (no mapping)
+                    part = weights.get_slice(name)
+                    count = math.prod(part.get_shape())
+                    total += count
+                    size += count * _BYTES.get(part.get_dtype(), 4)
+                    embedded += count if name.endswith(_EMBEDDINGS) else 0
+    except (SafetensorError, OSError):
+        return {}
+    known = {"n_parameters": total, "memory_usage_mb": round(size / 2**20, 1)} if total else {}
+    return {**known, "n_embedding_parameters": embedded} if embedded else known

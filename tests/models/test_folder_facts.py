@@ -1,0 +1,43 @@
+"""What the files of a checkpoint say is what the loaded model has."""
+
+import json
+
+import pytest
+from standins import checkpoint
+
+from patent_mteb.errors import ModelError
+from patent_mteb.models import Truncated, load
+from patent_mteb.models.folder_facts import folder_facts
+from patent_mteb.store import stored
+
+
+def told(folder):
+    meta = load(str(folder)).mteb_model_meta
+    return {name: getattr(meta, name) for name in ("embed_dim", "max_tokens", "n_parameters", "n_embedding_parameters", "memory_usage_mb")}
+
+
+def test_a_real_checkpoint(minilm_dir):
+    model = load(str(minilm_dir)).model
+    assert told(minilm_dir) == {
+        "embed_dim": model.get_sentence_embedding_dimension(),
+        "max_tokens": model.max_seq_length,
+        "n_parameters": sum(weight.numel() for weight in model.parameters()),
+        "n_embedding_parameters": model[0].auto_model.embeddings.word_embeddings.weight.numel(),
+        "memory_usage_mb": pytest.approx(sum(weight.numel() * 4 for weight in model.parameters()) / 2**20, abs=0.1),
+    }
+
+
+def test_what_is_not_said_is_left_out(tmp_path):
+    assert folder_facts(tmp_path) == {}
+    (tmp_path / "model.safetensors").write_bytes(b"torn")
+    (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 8}))
+    assert folder_facts(tmp_path) == {"embed_dim": 8}
+
+
+def test_more_dimensions_than_there_are_stop_at_the_start(tmp_path):
+    checkpoint(tmp_path / "model", 8, "mean")
+    model = load(str(tmp_path / "model"))
+    for encoder in (model, stored(model, tmp_path / "store")):
+        assert Truncated(encoder, 8).dims == 8
+        with pytest.raises(ModelError, match="cannot keep 9 of 8 dimensions"):
+            Truncated(encoder, 9)
