@@ -2,7 +2,7 @@
 
     pip install wordllama
     python examples/static_model.py DIRECTORY
-    patent-mteb run -m DIRECTORY -b PatentMTEB
+    patent-mteb run -m DIRECTORY -b PatentMTEB.sample
 
 A cheap real model (256 dimensions, about 2,000 texts a second) for trying everything on a laptop.
 """

@@ -23,8 +23,9 @@ def _width(model: Any) -> int | None:
     """The width of a loaded sentence-transformers model inside an encoder; None where it is not known without encoding."""
     inner = model
     while inner is not None and getattr(inner, "loaded", True):
-        if hasattr(inner, "get_sentence_embedding_dimension"):
-            width: int | None = inner.get_sentence_embedding_dimension()
+        told = getattr(inner, "get_embedding_dimension", None) or getattr(inner, "get_sentence_embedding_dimension", None)  # before 5.4
+        if told is not None:
+            width: int | None = told()
             return width
         inner = getattr(inner, "model", None)
     return None
