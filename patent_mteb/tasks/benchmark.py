@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+import polars as pl
 from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
 
@@ -24,7 +25,7 @@ from patent_mteb.recipes.dataset import FileRecord
 if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
 
-__all__ = ["Facts", "PatentBenchmark", "group_means", "of_type", "summary"]
+__all__ = ["Facts", "PatentBenchmark", "group_means", "of_type", "score_table", "summary"]
 
 _Item = TypeVar("_Item")
 
@@ -212,6 +213,24 @@ class PatentBenchmark(Benchmark):
             means = {f"{self.column}::{label}": mean for label, mean in group_means(self, mains, small).items()}
             found[model.model_name] |= {world.titled(name): value for name, value in (means | summary(self, mains, small)).items()}
         return found
+
+
+def score_table(benchmark: PatentBenchmark, results: Any) -> pl.DataFrame:
+    """The scores of :meth:`PatentBenchmark.get_score`, one row a model: local checkpoints too, which mteb's ``get_benchmark_result`` drops.
+
+    Args:
+        results: mteb's ``BenchmarkResults``.
+
+    Example:
+        >>> from mteb.cache import ResultCache
+        >>> from patent_mteb.tasks.benchmark import score_table
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> benchmark = find("PatentMap.sample")
+        >>> score_table(benchmark, ResultCache("results").load_results(tasks=benchmark, require_model_meta=False)).columns[:1]
+        ['model']
+    """
+    rows = [{"model": model, **scores} for model, scores in benchmark.get_score(results).items()]
+    return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema={"model": pl.String})
 
 
 def of_type(benchmark: PatentBenchmark, kind: str, name: str) -> PatentBenchmark | None:

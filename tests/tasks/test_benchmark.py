@@ -8,7 +8,7 @@ from report_folders import add, model_folder
 from patent_mteb.data import sources
 from patent_mteb.errors import NotThereError
 from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
-from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, group_means, summary
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, group_means, score_table, summary
 from patent_mteb.tasks.catalogue import benchmarks, get_tasks, mteb_benchmarks, tasks
 
 MODULES = (wipo_at, dapfam, patenteb, sophia, patentmap)
@@ -141,6 +141,19 @@ def test_no_mean_over_two_worlds_in_mtebs_own_tools(tmp_path, monkeypatch):
     means = {name: value for name, value in row.items() if "All" in name}
     assert sorted(means.values()) == [0.1, 0.9] and len(means) == 2, row
     assert not [name for name, value in row.items() if isinstance(value, float) and round(value, 3) == 0.5]
+
+
+def test_local_checkpoints_have_a_row(tmp_path):
+    """mteb's own table drops them."""
+    for model, value in (("local/mine", 0.3), (MODEL, 0.4)):
+        folder = model_folder(tmp_path, model, "r1")
+        for task in patentmap.BENCHMARK.task_classes:
+            add(folder, task.metadata.name, value)
+    benchmark = mteb.get_benchmark("PatentMap.sample")
+    results = ResultCache(tmp_path).load_results(tasks=benchmark, require_model_meta=False)
+    table = score_table(benchmark, results)
+    assert dict(table.select("model", "Overall (sample)").iter_rows()) == {"local/mine": pytest.approx(0.3), MODEL: pytest.approx(0.4)}
+    assert "local/mine" not in str(results.get_benchmark_result())
 
 
 def test_results_on_the_commit_of_a_branch_have_a_score_in_mtebs_tools(tmp_path):
