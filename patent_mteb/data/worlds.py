@@ -1,10 +1,10 @@
 """Worlds: which results may stand in one table, one plot, one mean. Results of different worlds never do.
 
-``real``    the published data: the pinned revision, any commit of it where the pin is a branch; for a data set that nobody has released a
-            local directory of registered content
-``own``     any other local directory for a data set that nobody has released: the data of whoever ran it
-``local``   a local copy of a released data set that does not carry the pinned revision
-``sample``  the built-in sample
+* ``real``: the published data: the pinned revision, any commit of it where the pin is a branch; for a data set that nobody has released
+  a local directory of registered content
+* ``own``: any other local directory for a data set that nobody has released: the data of whoever ran it
+* ``local``: a local copy of a released data set that does not carry the pinned revision
+* ``sample``: the built-in sample
 
 A world holds one state of a data set. Results on the states before it form worlds of their own, ``own-2`` the one before the newest.
 """

@@ -10,7 +10,9 @@ from patent_mteb.files import read_json
 
 __all__ = ["folder_facts"]
 
-_BYTES = {"F64": 8, "I64": 8, "F32": 4, "I32": 4, "F16": 2, "BF16": 2, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+_BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I16": 2, "I8": 1, "U8": 1}
+_BUFFERS = ("I64", "I32", "BOOL")
+"""Types of what is kept beside weights, such as the numbers of positions."""
 _EMBEDDINGS = ("word_embeddings.weight", "embed_tokens.weight", "wte.weight", "tok_embeddings.weight", "shared.weight", "embedding.weight")
 
 
@@ -62,8 +64,8 @@ def _weights(folder: Path) -> dict[str, Any]:
     try:
         for path in sorted(folder.rglob("*.safetensors")):
             with safe_open(path, "np") as weights:
-                for name in weights.keys():  # noqa: SIM118  (no mapping)
-                    part = weights.get_slice(name)
+                parts = ((name, weights.get_slice(name)) for name in weights.keys())  # noqa: SIM118  (no mapping)
+                for name, part in ((name, part) for name, part in parts if part.get_dtype() not in _BUFFERS):
                     count = math.prod(part.get_shape())
                     total += count
                     size += count * _BYTES.get(part.get_dtype(), 4)
