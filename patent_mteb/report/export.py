@@ -35,7 +35,7 @@ from patent_mteb.report.leaderboard import boards, entries, summary
 from patent_mteb.report.names import visible
 from patent_mteb.report.run_settings import SETTINGS, run_settings
 
-__all__ = ["Export", "Refusal", "model_card", "prepare"]
+__all__ = ["Export", "Refusal", "prepare"]
 
 _NO_REVISION = ("", "None", "no_revision_available")
 

@@ -103,7 +103,7 @@ def task_named(name: str) -> AbsTask:
     Example:
         >>> from patent_mteb.tasks.choosing import task_named
         >>> task_named("PatentMapIPCClassification.sample").metadata.main_score
-        'f1_samples'
+        'knn_precision_at_1'
     """
     known = _mteb.registered("tasks")
     if name not in known:
