@@ -22,6 +22,7 @@ from patent_mteb.cli import (
     build,
     common,
     doctor,
+    encode,
     export,
     fuse,
     geometry,
@@ -58,6 +59,7 @@ class Command(Protocol):
 COMMANDS: Mapping[str, Command] = {
     "list": listing,
     "run": run,
+    "encode": encode,
     "sweep": sweep,
     "score": score,
     "fuse": fuse,
