@@ -24,6 +24,7 @@ from patent_mteb.cli import (
     build,
     common,
     doctor,
+    encode,
     export,
     fuse,
     geometry,
@@ -64,6 +65,7 @@ class Command(Protocol):
 COMMANDS: Mapping[str, Command] = {
     "list": listing,
     "run": run,
+    "encode": encode,
     "sweep": sweep,
     "score": score,
     "fuse": fuse,

@@ -20,6 +20,7 @@ from rich.text import Text
 from rich_argparse import RawDescriptionRichHelpFormatter
 
 from patent_mteb.errors import DataError, ModelError, did_you_mean
+from patent_mteb.parallel import ENGINES
 from patent_mteb.report.names import visible
 
 if TYPE_CHECKING:
@@ -225,6 +226,18 @@ def add_store(parser: argparse.ArgumentParser, *, optional: bool = True) -> None
     group.add_argument("--store", type=Path, metavar="DIR", help="embedding store; without it PATENT_MTEB_STORE or one in the user cache")
     if optional:
         group.add_argument("--no-store", action="store_true", help="encode every text anew and keep no embedding")
+
+
+def add_shard(parser: argparse.ArgumentParser, text: str) -> None:
+    """``--shard``."""
+    parser.add_argument("--shard", metavar="I/N", help=text)
+
+
+def add_engine(parser: argparse.ArgumentParser) -> None:
+    """``--engine``."""
+    parser.add_argument(
+        "--engine", choices=ENGINES, default="local", help="local: this machine; ray: the Ray cluster at hand, or a local one"
+    )
 
 
 def add_out(parser: argparse.ArgumentParser, text: str, *aliases: str, metavar: str = "DIR", default: Path | None = None) -> None:

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,8 @@ from patent_mteb.cli import common
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
-    from patent_mteb.readers.importing import Account, Progress
+    from patent_mteb.readers.accounts import Account
+    from patent_mteb.readers.importing import Progress
 
 _SHOWN = 12
 """Files up to which each has rows of its own in the table."""
@@ -31,7 +33,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", type=Path, metavar="ROOT", help="records directory to write to; what was imported before stays")
     parser.add_argument("--map", type=Path, metavar="FILE.toml", help="column map of a table of your own; also as the first word")
-    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes that read files side by side")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes that read files side by side; without it one a core")
+    common.add_shard(parser, "import only this share of the files; --merge comes after all shares")
+    common.add_engine(parser)
+    parser.add_argument(
+        "--merge",
+        action=common.Instead,
+        of=[files],
+        nargs=0,
+        help="merge the shares in these directories into --out; without any, those in --out",
+    )
     parser.add_argument(
         "--suggest", action=common.Instead, of=[files], type=Path, metavar="FILE", help="only print a first column map for a table"
     )
@@ -39,8 +50,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    from patent_mteb.parallel import cores, share
     from patent_mteb.readers import READERS, tables
-    from patent_mteb.readers.importing import import_files
+    from patent_mteb.readers.importing import Work, import_files, import_share, merge_shares
 
     if args.sources:
         common.show(("source", "what it reads"), [(reader.name, reader.what) for reader in READERS.values()])
@@ -48,14 +60,23 @@ def main(args: argparse.Namespace) -> int:
     if args.suggest:
         print(tables.suggest(args.suggest), end="")
         return 0
-    source, files = _source_and_files(args)
     if args.out is None:
         raise DataError("no directory is named", remedy="name one with --out")
-    done = import_files(files, args.out, source, args.workers, _Bar())
+    if args.merge:
+        _show(merge_shares(args.out, [Path(word) for word in args.files or ()]))
+        common.say(f"records in {args.out}")
+        return 0
+    source, files = _source_and_files(args)
+    work = Work(cores() if args.workers is None else args.workers, args.engine, _Bar())
+    make = partial(import_share, share=share(args.shard)) if args.shard else import_files
+    done = make(files, args.out, source=source, work=work)
     _show(done.accounts)
     for path in done.unknown:
         common.warn(f"{path}: left out, no reader knows this file")
-    common.say(f"records in {args.out}; next: patent-mteb inspect {args.out}, patent-mteb build BENCHMARK {args.out} ROOT")
+    if args.shard:
+        common.say(f"share {args.shard} in {args.out}; after all shares: patent-mteb import --merge --out {args.out}")
+    else:
+        common.say(f"records in {args.out}; next: patent-mteb inspect {args.out}, patent-mteb build BENCHMARK {args.out} ROOT")
     return 0
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patent_mteb.cli import common
@@ -11,15 +13,19 @@ from patent_mteb.errors import DataError
 if TYPE_CHECKING:
     from patent_mteb.store import EmbeddingStore
 
-HELP = "look at the embedding store, check it, or free space"
+HELP = "look at the embedding store, check it, free space, or merge others into it"
 EXAMPLES: tuple[str, ...] = (
     "patent-mteb store info",
+    "patent-mteb store merge other-store --store here",
     "patent-mteb store prune --older-than 90 --dry-run",
 )
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("info", "verify", "prune"), help="list what it holds, read and check everything, or remove")
+    parser.add_argument(
+        "action", choices=("info", "verify", "prune", "merge"), help="list what it holds, read and check everything, remove, or merge"
+    )
+    parser.add_argument("others", nargs="*", type=Path, metavar="OTHER", help="merge: stores whose embeddings are copied to this one")
     common.add_store(parser, optional=False)
     parser.add_argument("-m", "--model", help="prune: remove the embeddings of this model")
     parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune: remove what nobody has used for so many days")
@@ -31,6 +37,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from patent_mteb.store import EmbeddingStore
 
+    if args.action == "merge":
+        return _merge(EmbeddingStore(args.store), args.others)
+    if args.others:
+        raise DataError(f"'{args.others[0]}' is read by merge only", remedy="name the store itself with --store")
     store = EmbeddingStore(args.store, create=False)
     if args.action == "info":
         return _info(store)
@@ -46,6 +56,16 @@ def _info(store: EmbeddingStore) -> int:
     common.show(("model", "revision", "vectors", "texts", "MB"), rows, right=("texts", "MB"))
     for path in store.leftovers():
         common.say(f"note {path}: left by a process that was stopped; prune removes it")
+    return 0
+
+
+def _merge(store: EmbeddingStore, others: Sequence[Path]) -> int:
+    from patent_mteb.store.merging import merge
+
+    if not others:
+        raise DataError("no store to merge is named", remedy="name one or more behind 'merge'")
+    done = merge(store, others)
+    common.say(f"{done.copied} texts copied to {store.path}, {done.known} were there already ({done.spaces} spaces)")
     return 0
 
 

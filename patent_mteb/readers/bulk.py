@@ -7,17 +7,18 @@ from pathlib import Path
 
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers.items import Item, LeftOut, Noted
-from patent_mteb.readers.xml import Document, Element, MalformedError, documents, parse, shown
+from patent_mteb.readers.xml import Document, Element, MalformedError, Split, documents, parse, shown, split_at_declarations
 
 __all__ = ["read_bulk", "same_once"]
 
 
-def read_bulk(path: Path, make: Callable[[Element, str], Iterator[Item]]) -> Iterator[Item]:
+def read_bulk(path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split = split_at_declarations) -> Iterator[Item]:
     """The records of the documents in an XML file or a zip file.
 
     Args:
         make: the items of a document, given its root and its place; raises
             :class:`~patent_mteb.readers.xml.MalformedError` for one that cannot be used.
+        split: cuts a stream of bytes into documents.
 
     Raises:
         DataError: the file as a whole cannot be read.
@@ -34,11 +35,11 @@ def read_bulk(path: Path, make: Callable[[Element, str], Iterator[Item]]) -> Ite
         ('document 2', 'not well-formed XML (ERR_TAG_NOT_FINISHED)')
         US3A
     """
-    return same_once(_items(path, make))
+    return same_once(_items(path, make, split))
 
 
-def _items(path: Path, make: Callable[[Element, str], Iterator[Item]]) -> Iterator[tuple[str, Item]]:
-    for document in documents(path):
+def _items(path: Path, make: Callable[[Element, str], Iterator[Item]], split: Split) -> Iterator[tuple[str, Item]]:
+    for document in documents(path, split):
         if not isinstance(document, Document):
             yield document.place, document
             continue

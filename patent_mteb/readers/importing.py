@@ -3,70 +3,37 @@
 A part is named after its input and after everything that decides on its content (bytes of the input, reader, versions), is written
 beside its place and renamed, and is not made again as long as it is there. ``import.json`` holds for each input what was read, left out
 and why; it is written after every finished input, so that an import that was interrupted goes on where it was.
+
+Shares of an import (:func:`import_share`) are made by several processes or machines, each of every n-th input, in one directory or in
+several; :func:`merge_shares` makes of them what one import would have made, byte for byte.
 """
 
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from patent_mteb.errors import DataError, readable
-from patent_mteb.files import read_json, write_json
 from patent_mteb.identity import __version__
+from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import READERS, LeftOut, Noted, Reader, reader_named, recognise
-from patent_mteb.readers.parts import KINDS, PartWriter, drop_repeats, remove_part
+from patent_mteb.readers.accounts import Account, Tally, read_accounts, save_accounts, settled
+from patent_mteb.readers.guard import guarded
+from patent_mteb.readers.parts import PartWriter, remove_part
+from patent_mteb.readers.repeats import REPEATED, settle
+from patent_mteb.readers.shares import Share, digest_of, merged, read_share, save_share, share_folder
 
-__all__ = ["MANIFEST", "Account", "Imported", "Progress", "Tally", "import_files", "read_accounts"]
+__all__ = ["Imported", "Progress", "Work", "import_files", "import_share", "merge_shares"]
 
-MANIFEST = "import.json"
-REPEATED = "the publication number stands in an input that was imported before"
-_EXAMPLES = 5
 _TELL_EVERY = 50
 """Documents between two reports of progress."""
-
-
-@dataclass
-class Tally:
-    """How often something was so, and its first cases."""
-
-    count: int = 0
-    examples: list[str] = field(default_factory=list)
-
-    def add(self, example: str = "", count: int = 1) -> None:
-        self.count += count
-        if example and len(self.examples) < _EXAMPLES:
-            self.examples.append(example)
-
-
-@dataclass
-class Account:
-    """What became of one input file.
-
-    Attributes:
-        path: the input.
-        source: name of its reader, or the path of the column map.
-        part: name of its parts.
-        size: bytes of the input.
-        done: whether its parts are in place.
-        records: how many of each kind were written.
-        left_out: reason -> what gave no record.
-        notes: what was made of the rest.
-    """
-
-    path: str
-    source: str
-    part: str
-    size: int
-    done: bool = False
-    records: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
-    left_out: dict[str, Tally] = field(default_factory=dict)
-    notes: dict[str, Tally] = field(default_factory=dict)
+_WORTH_A_PROCESS = 2 << 20
+"""Bytes of input for which it is worth while to start another process."""
 
 
 @dataclass(frozen=True)
@@ -88,14 +55,31 @@ class Imported:
     unknown: list[Path]
 
 
-Tell = Callable[[Progress], None]
+def _nobody_looks(progress: Progress) -> None:
+    """Tell nobody."""
 
 
-def _quiet(progress: Progress) -> None:
-    """Nobody looks."""
+@dataclass(frozen=True)
+class Work:
+    """How an import is worked through.
+
+    Attributes:
+        workers: processes of this machine, each with a file at a time.
+        engine: one of :data:`patent_mteb.parallel.ENGINES`.
+        tell: is called with the progress now and then.
+
+    Example:
+        >>> from patent_mteb.readers.importing import Work
+        >>> Work(workers=2).engine
+        'local'
+    """
+
+    workers: int = 1
+    engine: str = "local"
+    tell: Callable[[Progress], None] = _nobody_looks
 
 
-def import_files(files: Sequence[Path], root: Path, source: str = "", workers: int = 1, tell: Tell = _quiet) -> Imported:
+def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work | None = None) -> Imported:
     """Import files, and those in directories, into a records directory.
 
     An input that was imported before is not read again while neither it nor its reader has changed; the part of a changed one is replaced.
@@ -104,11 +88,9 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", workers: i
     Args:
         root: the records directory; what other inputs gave stays in it.
         source: name of a reader or path of a column map; without it each file is recognised by its content.
-        workers: processes, each with a file at a time.
-        tell: is called with the progress now and then.
 
     Raises:
-        DataError: a file that is missing, unknown or broken; what was finished before it stays.
+        DataError: a file that is missing, unknown or broken; what was finished before it stays. Another import writes to the directory.
 
     Example:
         >>> from pathlib import Path
@@ -117,53 +99,107 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", workers: i
         >>> [account.records for account in import_files([Path("mine.csv")], Path("records")).accounts]
         [{'patents': 1, 'citations': 1, 'relations': 0}]
     """
-    planned, unknown = _planned(files, source)
-    accounts = read_accounts(root)
-    todo = _todo(planned, accounts)
-    for part in accounts.keys() - {one.part for one in planned} & _unfit(planned, accounts):
-        remove_part(root, part)
-        del accounts[part]
-    accounts |= {one.part: one for one in todo}
-    _save(root, accounts)
-    for done in _read_all(todo, root, workers, tell):
-        accounts[done.part] = done
-        _save(root, accounts)
-    if todo:
-        for part, numbers in drop_repeats(root, list(accounts)).items():
-            _count_repeats(accounts[part], numbers)
-        _save(root, accounts)
+    found, unknown = _found(files, source)
+    planned = [_account(*one) for one in found]
+    with guarded(root):
+        accounts = read_accounts(root)
+        if not settled(root) and all(account.done for account in accounts.values()):
+            settle(root, accounts)
+        todo = _todo(planned, accounts)
+        for part in _outdated(planned, accounts):
+            remove_part(root, part)
+            del accounts[part]
+        accounts |= {one.part: one for one in todo}
+        save_accounts(root, accounts, settled=not todo)
+        for done in _read_all(todo, root, work or Work()):
+            accounts[done.part] = done
+            save_accounts(root, accounts, settled=False)
+        if todo:
+            settle(root, accounts)
     return Imported([accounts[one.part] for one in planned], unknown)
 
 
-def read_accounts(root: Path) -> dict[str, Account]:
-    """The accounts of a records directory by the names of their parts, in the order of their import; empty for a new directory.
+def import_share(files: Sequence[Path], root: Path, share: tuple[int, int], source: str = "", work: Work | None = None) -> Imported:
+    """Import the i-th of n shares of some files: of all of them in their order, every n-th. :func:`merge_shares` comes after all shares.
+
+    Args:
+        files: those of all shares.
+        root: the records directory, one for all shares or one for each.
+        share: (i, n), i from 1.
+
+    Returns:
+        The accounts of the share's files.
+
+    Raises:
+        DataError: what :func:`import_files` says; a file was imported here before in another state, which only a whole import replaces.
 
     Example:
         >>> from pathlib import Path
-        >>> from patent_mteb.readers.importing import read_accounts
-        >>> read_accounts(Path("nowhere"))
-        {}
+        >>> from patent_mteb.readers.importing import import_share, merge_shares
+        >>> for name in "ab":
+        ...     _ = Path(f"{name}.csv").write_text(f"publication_number,title\\nUS700000{ord(name) % 10}B2,Pump\\n")
+        >>> for number in (1, 2):
+        ...     done = import_share([Path("a.csv"), Path("b.csv")], Path("records"), (number, 2))
+        >>> [account.records["patents"] for account in merge_shares(Path("records"))]
+        [1, 1]
     """
-    document = read_json(root / MANIFEST) or {}
-    accounts = {}
-    for row in document.get("inputs", ()):
-        tallies = {name: {what: Tally(**tally) for what, tally in row[name].items()} for name in ("left_out", "notes")}
-        accounts[row["part"]] = Account(**(row | tallies))
-    return accounts
+    found, unknown = _found(files, source)
+    number, shares = share
+    chosen = range(number - 1, len(found), shares)
+    mine = {place: _account(*found[place]) for place in chosen}
+    plan = digest_of([path.name for path, *_ in found])
+    with guarded(root, shared=True), guarded(share_folder(root, share)):
+        before = read_accounts(root)
+        if outdated := _outdated(list(mine.values()), before):
+            raise DataError(
+                "an import of this directory was interrupted, or its inputs have changed since",
+                path=before[outdated[0]].path,
+                remedy="import without --shard once, or into another directory",
+            )
+        earlier = read_share(root, share, plan)
+        accounts = {place: earlier.get(one.part, one) for place, one in mine.items() if one.part not in before}
+        places = {account.part: place for place, account in accounts.items()}
+        todo = [account for account in accounts.values() if not account.done]
+        save_share(root, Share(share, plan, accounts))
+        for done in _read_all(todo, root, work or Work()):
+            accounts[places[done.part]] = done
+            save_share(root, Share(share, plan, accounts))
+    return Imported([before.get(one.part) or accounts[place] for place, one in mine.items()], unknown)
 
 
-def _save(root: Path, accounts: dict[str, Account]) -> None:
-    document = {"schema": 1, "version": __version__, "inputs": [asdict(account) for account in accounts.values()]}
-    write_json(root / MANIFEST, document)
+def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
+    """Make of all shares of an import what one import would have made.
+
+    Args:
+        root: the records directory to merge into.
+        others: directories of shares that were made elsewhere; their parts are copied.
+
+    Returns:
+        The accounts of the directory.
+
+    Raises:
+        DataError: a share is missing or not finished, or shares are of different imports.
+    """
+    with guarded(root):
+        accounts = read_accounts(root)
+        if not settled(root) and not all(account.done for account in accounts.values()):
+            raise DataError("an import of this directory was interrupted", path=root, remedy="finish it without --shard first")
+        with merged(root, others) as new:
+            added = {part: account for part, account in new.items() if part not in accounts}
+            accounts |= added
+            if added or not settled(root):
+                save_accounts(root, accounts, settled=False)
+                settle(root, accounts)
+    return list(accounts.values())
 
 
-def _planned(files: Sequence[Path], source: str) -> tuple[list[Account], list[Path]]:
-    """An account, still empty, for each file to import, and the files of directories that no reader knows.
+def _found(files: Sequence[Path], source: str) -> tuple[list[tuple[Path, Reader, str]], list[Path]]:
+    """Each file to import with its reader and source, and the files of directories that no reader knows.
 
     Files below a directory count if they are not hidden.
     """
     named = reader_named(source) if source else None
-    planned: dict[str, Account] = {}
+    found: dict[Path, tuple[Path, Reader, str]] = {}
     unknown: list[Path] = []
     for path in files:
         folder = path.is_dir()
@@ -176,10 +212,10 @@ def _planned(files: Sequence[Path], source: str) -> tuple[list[Account], list[Pa
             if reader is None:
                 unknown.append(file)
             else:
-                planned[str(file.resolve())] = _account(file.resolve(), reader, source or reader.name)
-    if not planned:
+                found[file.resolve()] = (file.resolve(), reader, source or reader.name)
+    if not found:
         raise DataError("there is no file that can be imported", path=files[0] if files else None, remedy="name files")
-    return list(planned.values()), unknown
+    return list(found.values()), unknown
 
 
 def _hidden(path: Path) -> bool:
@@ -195,59 +231,45 @@ def _account(path: Path, reader: Reader, source: str) -> Account:
     return Account(str(path), source, part, path.stat().st_size)
 
 
-def _unfit(planned: Sequence[Account], accounts: Mapping[str, Account]) -> set[str]:
-    """Parts that are of another state of a planned input, and those that an interrupted import left."""
-    paths = {one.path for one in planned}
-    return {part for part, account in accounts.items() if account.path in paths or not account.done}
+def _outdated(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[str]:
+    """Parts of another state of a planned input, and those of inputs that an interrupted import left and nobody names any more."""
+    parts, paths = {one.part for one in planned}, {one.path for one in planned}
+    return [
+        part for part, account in accounts.items() if part not in parts and (account.path in paths or not (account.done or account.again))
+    ]
 
 
 def _todo(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[Account]:
     """What is to be read: inputs that are not finished; where a part is replaced, those too that lost records to another part."""
     todo = {one.part: one for one in planned if not (one.part in accounts and accounts[one.part].done)}
+    again = [account for account in accounts.values() if account.again]
     if any(account.path in {one.path for one in todo.values()} for account in accounts.values()):
-        losers = [account for account in accounts.values() if account.done and REPEATED in account.left_out]
-        todo |= {one.part: Account(one.path, one.source, one.part, one.size) for one in losers if one.part not in todo}
+        again += [account for account in accounts.values() if account.done and REPEATED in account.left_out]
+    todo |= {one.part: Account(one.path, one.source, one.part, one.size, again=True) for one in again if one.part not in todo}
     return list(todo.values())
 
 
-def _count_repeats(account: Account, numbers: Sequence[str]) -> None:
-    tally = account.left_out.setdefault(REPEATED, Tally())
-    for number in numbers:
-        tally.add(number)
-    account.records["patents"] -= len(numbers)
-
-
-def _read_all(todo: Sequence[Account], root: Path, workers: int, tell: Tell) -> Iterator[Account]:
-    """The accounts as they are finished."""
+def _read_all(todo: Sequence[Account], root: Path, work: Work) -> Iterator[Account]:
+    """The accounts as they are finished, the largest inputs begun first where several are read side by side."""
     progress = Progress(0, len(todo), 0, sum(one.size for one in todo), 0)
-    pool = min(workers, len(todo))
-    results = _in_turn(todo, root, lambda read: tell(replace(progress, documents=progress.documents + read)))
-    for account in results if pool < 2 else _side_by_side(todo, root, pool):
-        documents = progress.documents + account.records["patents"]
-        progress = replace(progress, files=progress.files + 1, size=progress.size + account.size, documents=documents)
-        tell(progress)
+
+    def tell(documents: int) -> None:
+        nonlocal progress
+        progress = replace(progress, documents=progress.documents + documents)
+        work.tell(progress)
+
+    workers = min(work.workers, 1 + progress.all_size // _WORTH_A_PROCESS)
+    order = todo if workers < 2 else sorted(todo, key=lambda one: -one.size)
+    for one, account in each(partial(_read, root=root), order, workers=workers, engine=work.engine, tell=tell):
+        progress = replace(progress, files=progress.files + 1, size=progress.size + one.size)
+        work.tell(progress)
         yield account
 
 
-def _in_turn(todo: Sequence[Account], root: Path, tell: Callable[[int], None]) -> Iterator[Account]:
-    for one in todo:
-        yield _read(one, root, tell)
-
-
-def _side_by_side(todo: Sequence[Account], root: Path, workers: int) -> Iterator[Account]:
-    """The largest inputs first; new processes, since a fork of one with threads may hang."""
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        running = [pool.submit(_read, one, root) for one in sorted(todo, key=lambda one: -one.size)]
-        try:
-            for future in as_completed(running):
-                yield future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def _read(account: Account, root: Path, tell: Callable[[int], None] | None = None) -> Account:
+def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
     """Write the parts of an input."""
-    done = replace(account, left_out={}, notes={})
+    done = replace(account, again=False, left_out={}, notes={})
+    untold = 0
     with PartWriter(root, account.part) as out:
         for item in reader_named(account.source).read(Path(account.path)):
             if isinstance(item, LeftOut):
@@ -257,6 +279,9 @@ def _read(account: Account, root: Path, tell: Callable[[int], None] | None = Non
                 done.notes.setdefault(item.what, Tally()).add(item.example, item.count)
             else:
                 out.write(item)
-                if tell is not None and isinstance(item, Patent) and out.counts["patents"] % _TELL_EVERY == 0:
-                    tell(out.counts["patents"])
+                untold += isinstance(item, Patent)
+                if untold >= _TELL_EVERY:
+                    tell(untold)
+                    untold = 0
+    tell(untold)
     return replace(done, records=out.counts, done=True)

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from patent_mteb.errors import DataError, readable
+from patent_mteb.readers.zipped import is_zipped, scan_zipped, table_name
 
 __all__ = ["beside", "joined_rows", "table", "with_rows"]
 
@@ -31,7 +32,7 @@ def table(path: Path, columns: Sequence[str], separator: str) -> pl.LazyFrame:
     """
     with readable(path), path.open("rb"):
         pass
-    frame = pl.scan_csv(path, separator=separator, infer_schema=False)
+    frame = scan_zipped(path, separator) if is_zipped(path) else pl.scan_csv(path, separator=separator, infer_schema=False)
     with _reading(path):
         names = frame.collect_schema().names()
     for name in columns:
@@ -90,7 +91,7 @@ def with_rows(frame: pl.LazyFrame, other: pl.LazyFrame | None, keys: Sequence[st
 
 
 def beside(path: Path, pattern: str) -> list[Path]:
-    """The files in the folder of a file that match a pattern, by name.
+    """The tables in the folder of a file that match a pattern, by name; of one that is there zipped and unpacked, the unpacked one.
 
     Example:
         >>> from pathlib import Path
@@ -99,4 +100,10 @@ def beside(path: Path, pattern: str) -> list[Path]:
         >>> [path.name for path in beside(Path("g_patent.tsv"), "g_pat*.tsv")]
         ['g_patent.tsv']
     """
-    return sorted(path.parent.glob(pattern))
+    suffix = Path(pattern).suffix
+    found = {table_name(one, suffix): one for form in (".zip", f"{suffix}.zip", "") for one in _matching(path.parent, pattern, form)}
+    return [found[name] for name in sorted(found)]
+
+
+def _matching(folder: Path, pattern: str, form: str) -> list[Path]:
+    return sorted(folder.glob(pattern if not form else pattern.removesuffix(Path(pattern).suffix) + form))

@@ -15,6 +15,7 @@ from lxml import etree
 
 from patent_mteb.patents.records import Relation
 from patent_mteb.readers.bulk import read_bulk
+from patent_mteb.readers.inner import split_inside
 from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.languages import Texts
 from patent_mteb.readers.notation import application, day, ipc_code, language, publication
@@ -39,6 +40,9 @@ def reader() -> Reader:
 
 
 def _read(path: Path) -> Iterator[Item]:
+    """A DOCDB file is one document with thousands of exchange documents, which are taken one by one."""
+    if first_root(path) == "exchange-documents":
+        return read_bulk(path, _documents, split_inside("exchange-documents", "exchange-document"))
     return read_bulk(path, _documents)
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.files import read_batches, replacing, write_text
+from patent_mteb.files import replacing, write_text
 from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA, RELATION_SCHEMA, Citation, Patent, Relation
 
-__all__ = ["KINDS", "SET_ASIDE", "PartWriter", "drop_repeats", "part_path", "remove_part"]
+__all__ = ["KINDS", "SET_ASIDE", "PartWriter", "part_path", "remove_part"]
 
 _SCHEMAS: dict[type, tuple[str, pa.Schema]] = {
     Patent: ("patents", PATENT_SCHEMA),
@@ -111,45 +109,3 @@ class PartWriter:
         if rows:
             self._writers[kind].write_table(pa.Table.from_pylist(rows, schema=schema))
             rows.clear()
-
-
-def drop_repeats(root: Path, parts: Sequence[str]) -> dict[str, list[str]]:
-    """Take the records of a publication out of all parts but the first that has it.
-
-    Args:
-        parts: names of parts in the order in which they count.
-
-    Returns:
-        part -> publication numbers that were taken out of it.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.readers.parts import PartWriter, drop_repeats
-        >>> for part in ("first", "second"):
-        ...     with PartWriter(Path("records"), part) as out:
-        ...         out.write(Patent("US1A", "F1"))
-        >>> drop_repeats(Path("records"), ["first", "second"])
-        {'second': ['US1A']}
-    """
-    columns = [
-        pl.read_parquet(part_path(root, "patents", part), columns=["publication_number"]).with_columns(part=pl.lit(number, pl.UInt32))
-        for number, part in enumerate(parts)
-    ]
-    if not columns:
-        return {}
-    repeated = pl.concat(columns).filter(~pl.col("publication_number").is_first_distinct())
-    found: dict[str, list[str]] = {}
-    for number, publication in repeated.select("part", "publication_number").iter_rows():
-        found.setdefault(parts[number], []).append(publication)
-    for part, numbers in found.items():
-        _rewrite(part_path(root, "patents", part), frozenset(numbers))
-    return found
-
-
-def _rewrite(path: Path, without: Iterable[str]) -> None:
-    left_out = pa.array(sorted(without), pa.string())
-    with replacing(path) as partial, pq.ParquetWriter(partial, PATENT_SCHEMA) as out:
-        for table in read_batches(path):
-            kept = pa.compute.invert(pa.compute.is_in(table["publication_number"], left_out))
-            out.write_table(table.filter(kept).cast(PATENT_SCHEMA))

@@ -1,4 +1,4 @@
-"""PatentsView, granted patents and pre-grant publications: TSV tables, unpacked, side by side in one folder.
+"""PatentsView, granted patents and pre-grant publications: TSV tables, zipped or unpacked, side by side in one folder.
 
 ======================================================  ==============================================================================
 table that is read                                      together with, where they lie beside it
@@ -30,6 +30,7 @@ from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 from patent_mteb.readers.joins import beside, joined_rows, table, with_rows
 from patent_mteb.readers.notation import application, day, has_digit, ipc_code, publication
 from patent_mteb.readers.published import NUMBERLESS, US_ORIGINS
+from patent_mteb.readers.zipped import table_name
 
 __all__ = ["reader"]
 
@@ -57,13 +58,15 @@ def reader() -> Reader:
 
 
 def _sniff(path: Path) -> bool:
-    return path.suffix == ".tsv" and (path.stem in _TABLES or path.name.startswith((*_READ_WITH, _READ_WITH_PG)))
+    name = table_name(path, ".tsv")
+    return name in _TABLES or name.startswith((*_READ_WITH, _READ_WITH_PG))
 
 
 def _read(path: Path) -> Iterator[Item]:
-    if path.stem in _TABLES:
-        yield from _TABLES[path.stem](path)
-    elif path.name.startswith((*_READ_WITH, _READ_WITH_PG)):
+    name = table_name(path, ".tsv")
+    if name in _TABLES:
+        yield from _TABLES[name](path)
+    elif name.startswith((*_READ_WITH, _READ_WITH_PG)):
         yield Noted("a table that is read together with that of the publications", path.name)
     else:
         raise DataError("no table of PatentsView has this name", path=path, remedy=f"expected {', '.join(_TABLES)} or a table beside them")

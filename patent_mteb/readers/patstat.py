@@ -1,4 +1,4 @@
-"""PATSTAT, raw CSV tables side by side in one folder (``tls201_appln.csv`` or its parts ``tls201_part01.csv`` ...).
+"""PATSTAT, raw CSV tables side by side in one folder (``tls201_appln.csv`` or its parts ``tls201_part01.csv`` ..., zipped or unpacked).
 
 ======================  =====================================================================================================
 table that is read      together with, where they lie beside it
@@ -31,6 +31,7 @@ from patent_mteb.readers.notation import application, day, ipc_code, language, p
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
 from patent_mteb.readers.published import NON_PATENT, UNPUBLISHED
 from patent_mteb.readers.values import claim_numbers
+from patent_mteb.readers.zipped import table_name
 
 __all__ = ["reader"]
 
@@ -53,7 +54,7 @@ def reader() -> Reader:
 
 
 def _sniff(path: Path) -> bool:
-    return path.suffix == ".csv" and path.name[:6] in (*_TABLES, *_READ_WITH)
+    return table_name(path, ".csv")[:6] in (*_TABLES, *_READ_WITH)
 
 
 def _read(path: Path) -> Iterator[Item]:

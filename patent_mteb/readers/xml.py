@@ -16,7 +16,7 @@ import contextlib
 import re
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from html.entities import html5
 from pathlib import Path, PurePosixPath
@@ -34,15 +34,18 @@ __all__ = [
     "Document",
     "Element",
     "MalformedError",
+    "Split",
     "documents",
     "first_root",
     "parse",
     "shown",
+    "split_at_declarations",
     "text_at",
     "text_of",
 ]
 
 Element: TypeAlias = etree._Element
+Split: TypeAlias = Callable[[IO[bytes]], Iterator[bytes]]
 
 LONGEST_DOCUMENT = 1 << 29
 """Bytes of one document; the largest of an office (sequence listings) have about a tenth of it."""
@@ -69,8 +72,15 @@ _START = re.compile(rb"<\?xml[ \t\r\n]")
 _LONGEST_START = len(b"<?xml ")
 
 
-def _split(stream: IO[bytes]) -> Iterator[bytes]:
-    """The documents of a stream, cut before each XML declaration; one that is too long ends early."""
+def split_at_declarations(stream: IO[bytes]) -> Iterator[bytes]:
+    """The documents of a stream, cut before each XML declaration; one that is too long ends early.
+
+    Example:
+        >>> import io
+        >>> from patent_mteb.readers.xml import split_at_declarations
+        >>> list(split_at_declarations(io.BytesIO(b"<?xml ?><a/><?xml ?><b/>")))
+        [b'<?xml ?><a/>', b'<?xml ?><b/>']
+    """
     held = bytearray()
     searched = 1
     while chunk := stream.read(_CHUNK):
@@ -86,14 +96,17 @@ def _split(stream: IO[bytes]) -> Iterator[bytes]:
     yield bytes(held)
 
 
-def _numbered(stream: IO[bytes], place: str) -> Iterator[Document]:
-    found = (content for content in _split(stream) if content.strip())
+def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document]:
+    found = (content for content in split(stream) if content.strip())
     for number, content in enumerate(found, start=1):
         yield Document(f"{place}document {number}", content)
 
 
-def documents(path: Path) -> Iterator[Document | LeftOut]:
+def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Document | LeftOut]:
     """The documents of an XML file, or of the XML files in a zip file, in their order.
+
+    Args:
+        split: cuts a stream of bytes into documents.
 
     Yields:
         each document; a :class:`LeftOut` for whatever in a zip file is none, or cannot be read.
@@ -114,12 +127,12 @@ def documents(path: Path) -> Iterator[Document | LeftOut]:
             raise DataError("the file is empty", path=path, remedy="download it again")
         stream.seek(0)
         if start.startswith(b"PK"):
-            yield from _zipped(stream, path)
+            yield from _zipped(stream, path, split)
         else:
-            yield from _numbered(stream, "")
+            yield from _numbered(stream, "", split)
 
 
-def _zipped(stream: IO[bytes], path: Path) -> Iterator[Document | LeftOut]:
+def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[Document | LeftOut]:
     try:
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError) as error:
@@ -132,7 +145,7 @@ def _zipped(stream: IO[bytes], path: Path) -> Iterator[Document | LeftOut]:
             continue
         try:
             with archive.open(member) as file:
-                yield from _numbered(file, f"{member.filename}, ")
+                yield from _numbered(file, f"{member.filename}, ", split)
         except _BROKEN_ZIP as error:
             yield LeftOut("", member.filename, f"the rest of a file in the zip cannot be read ({type(error).__name__})")
 

@@ -252,6 +252,15 @@ class ArraySearch(ABC):
         whole = self.search_run(queries, top_k + context.most_hidden, replace(context, hidden={}))
         return whole.without(context.hidden).top(top_k), whole.top(top_k)
 
+    def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
+        """Have the model encode all that a search over the indexed corpus would have it encode, in the same calls, and search nothing.
+
+        Raises:
+            ModelError: this system does not search by vectors of whole texts.
+        """
+        name = self.mteb_model_meta.name
+        raise ModelError(f"{name} does not search by one vector a text, so nothing can be encoded ahead. Remedy: run it as it is")
+
     def search(
         self,
         queries: Dataset,

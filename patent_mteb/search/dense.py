@@ -125,6 +125,20 @@ class DenseSearch(ArraySearch):
                 self._rank(best, theirs, vectors, numbers, hidden[:, numbers], None if allowed is None else allowed[:, numbers])
         return best.run()
 
+    def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
+        if not len(queries) or not self.doc_ids:
+            return
+        self._encode(_query_table(queries), PromptType.query, context)
+        for part in self._chunks(0):
+            self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context)
+
+    def _chunks(self, first: int) -> Iterator[range]:
+        """The documents that are encoded in one call each, from one on."""
+        while first < len(self._number):
+            part = range(first, span_end(self._bytes, first, CHUNK_DOCUMENTS, CHUNK_BYTES))
+            yield part
+            first = part.stop
+
     def _phase(self, name: str, context: SearchContext) -> Any:
         return contextlib.nullcontext() if self.timer is None else self.timer(name, split=context.hf_split, subset=context.hf_subset)
 
@@ -136,7 +150,7 @@ class DenseSearch(ArraySearch):
             last = first
             with self._phase("Encoding corpus", context):
                 while last < size and (not chunks or (is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)):
-                    part = range(last, span_end(self._bytes, last, CHUNK_DOCUMENTS, CHUNK_BYTES))
+                    part = next(self._chunks(last))
                     chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
                     last = part.stop
             yield self._number[first:last], chunks

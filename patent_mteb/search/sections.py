@@ -82,6 +82,11 @@ class BestSection(ArraySearch):
         self._system.ensure_indexed(self._sections, rows)
         return self._by_document(self._system.rank(queries, top_k * self._most, rows), top_k)
 
+    def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
+        rows = self._rows_context(context)
+        self._system.ensure_indexed(self._sections, rows)
+        self._system.encode_ahead(queries, rows)
+
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """Both rankings of sections, by document."""
         rows = self._rows_context(context)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mteb.abstasks.task_metadata import TaskMetadata
-from mteb.models import CompressionWrapper, EncoderProtocol, SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 from mteb.types import PromptType
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
+from patent_mteb.store.admission import as_encoder, checked_meta
 from patent_mteb.store.batches import loader_of, rows_of, texts_of
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
@@ -43,12 +43,16 @@ __all__ = ["StoredEncoder", "stored"]
 
 logger = logging.getLogger(__name__)
 
-_UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_available"})
-
 
 @dataclass(frozen=True)
-class _Plan:
-    """Where the vectors of one call belong: first positions of its distinct texts, and which of these the store has."""
+class Plan:
+    """Where the vectors of one call belong: first positions of its distinct texts, and which of these the store has.
+
+    Example:
+        >>> from patent_mteb.store.encoder import Plan
+        >>> [field for field in Plan.__dataclass_fields__ if field != "facts"]
+        ['prompt', 'space', 'keys', 'first', 'stored']
+    """
 
     facts: Facts
     prompt: Prompt
@@ -106,6 +110,8 @@ class StoredEncoder(LiveIdentity):
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
         if (dtype == "int8") != (codec is not None):
             raise ModelError("bytes are kept of quantised vectors only. Remedy: stored(patent_mteb.models.Quantised(model, 'int8'))")
+        if isinstance(model, StoredEncoder):
+            raise ModelError(f"{model.mteb_model_meta.name} has a store already. Remedy: pass the model itself.")
         self.store = store
         self.dtype = dtype
         self._codec = codec
@@ -116,9 +122,9 @@ class StoredEncoder(LiveIdentity):
         if isinstance(model, ModelMeta):
             meta = placed(model)
         else:
-            self._model = _as_encoder(model)
+            self._model = as_encoder(model)
             meta = self._model.mteb_model_meta
-        self._meta = _checked_meta(meta, type(model).__name__)
+        self._meta = checked_meta(meta, type(model).__name__)
         self._doubles: dict[str, Any] = {}
         self.mteb_model_meta = self._meta
         if dtype == "float16":
@@ -133,7 +139,7 @@ class StoredEncoder(LiveIdentity):
             ModelError: what its loader gives is no encoder, or is loaded from other files than its identity says.
         """
         if self._model is None:
-            model = note(_as_encoder(self._meta.load_model()))
+            model = note(as_encoder(self._meta.load_model()))
             if (found := model.mteb_model_meta.revision) != self._meta.revision:
                 raise ModelError(
                     f"{self._meta.name}: its files were changed before they were loaded, they are {found} and not {self._meta.revision}, "
@@ -176,11 +182,12 @@ class StoredEncoder(LiveIdentity):
             self.stats.passed_through += 1
             logger.info("%s on %s bypasses the store", self._meta.name, task_metadata.name)
             return self.model.encode(inputs, **where, **kwargs)
-        plan = self._plan(inputs, texts, where, kwargs)
-        if not plan.stored.all() and not self.loaded:
-            _ = self.model
-            plan = self._plan(inputs, texts, where, kwargs)
-        vectors = plan.space.filled(plan.keys, lambda missing: self._encode_missing(inputs, texts, missing, plan, where, kwargs), "float32")
+        plan = self.plan(inputs, texts, where, kwargs)
+
+        def encode(missing: NDArray[np.int64]) -> None:
+            self.encode_calls(inputs, texts, self.calls(inputs, texts, missing, plan, kwargs), plan, where, kwargs)
+
+        vectors = plan.space.filled(plan.keys, encode, "float32")
         self.stats.texts += len(texts)
         if self._codec is not None:
             return self._codec.value(vectors)
@@ -235,7 +242,15 @@ class StoredEncoder(LiveIdentity):
         declared = [meta.name, meta.revision, plain(meta.loader), plain(meta.loader_kwargs), plain(meta.experiment_kwargs)]
         return self.store.path / "models" / f"{json_digest([declared, _versions()])}.json"
 
-    def _plan(self, inputs: DataLoader[Any], texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> _Plan:
+    def plan(self, inputs: Any, texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> Plan:
+        """Where the vectors of a call belong. The model is loaded if one of them is not there: only then its settings are sure."""
+        plan = self._plan(inputs, texts, where, kwargs)
+        if plan.stored.all() or self.loaded:
+            return plan
+        _ = self.model
+        return self._plan(inputs, texts, where, kwargs)
+
+    def _plan(self, inputs: Any, texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> Plan:
         facts = self.facts()
         resolver = self._model if self.loaded else self._double(facts)
         if resolver is None and facts.kind != "unknown":
@@ -255,57 +270,68 @@ class StoredEncoder(LiveIdentity):
         space = self.store.space(identity, self.dtype)
         keys = hash_texts(rows_of(inputs, texts) if prompt.whole_row else texts, prompt.text, prompt.context)
         first = distinct(keys)
-        return _Plan(facts, prompt, space, keys, first, space.contains(keys[first]))
+        return Plan(facts, prompt, space, keys, first, space.contains(keys[first]))
 
-    def _encode_missing(
-        self,
-        inputs: DataLoader[Any],
-        texts: list[str],
-        missing: NDArray[np.int64],
-        plan: _Plan,
-        where: Mapping[str, Any],
-        kwargs: Mapping[str, Any],
-    ) -> None:
-        """Encode the texts at the positions ``missing`` and write them, ``chunk_texts`` (or one call's) at a time."""
-        task = where["task_metadata"].name
-        batch_size = int(kwargs.get("batch_size") or getattr(inputs, "batch_size", None) or 32)
+    def calls(self, inputs: Any, texts: list[str], chosen: NDArray[np.int64], plan: Plan, kwargs: Mapping[str, Any]) -> list[Any]:
+        """The positions ``chosen``, call by call, as the model is given their texts: a vector depends in its last bits on its batch."""
+        batch_size = _batch_size(inputs, kwargs)
         call_size = max(1, self._chunk_texts // batch_size) * batch_size
         if plan.facts.core is not None:
-            missing = missing[np.argsort([-len(texts[i]) for i in missing])]
+            chosen = chosen[np.argsort([-len(texts[i]) for i in chosen])]
             if kwargs.get("pool") is None and not isinstance(kwargs.get("device"), list):
                 call_size = batch_size
+        return [chosen[start : start + call_size] for start in range(0, len(chosen), call_size)]
+
+    def encode_calls(
+        self,
+        inputs: Any,
+        texts: list[str],
+        calls: list[NDArray[np.int64]],
+        plan: Plan,
+        where: Mapping[str, Any],
+        kwargs: Mapping[str, Any],
+        kept: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Encode texts call by call and write them, ``chunk_texts`` (or one call's) at a time.
+
+        Args:
+            kept: positions whose vectors are not written, since they are there.
+        """
+        task, batch_size = where["task_metadata"].name, _batch_size(inputs, kwargs)
         passed = {**kwargs, "batch_size": batch_size, "show_progress_bar": False}
         passed.pop("precision", None)
-        pending: list[NDArray[Any]] = []
-        begun = 0
-        reused = len(plan.first) - len(missing)
+        pending: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
+        done, size = 0, sum(map(len, calls))
+        reused = len(plan.first) - size
         shown = kwargs.get("show_progress_bar", True)
         with progress_bar(f"{self._meta.name} on {task}", len(plan.first), reused, shown) as progress:
             try:
-                for start in range(0, len(missing), call_size):
-                    chosen = missing[start : start + call_size]
+                for chosen in calls:
                     loader = loader_of(inputs, texts, chosen, batch_size, plan.prompt.whole_row)
-                    vectors = self._checked(self.model.encode(loader, **where, **passed), len(chosen), plan.space, pending, task)
-                    pending.append(vectors)
-                    done = start + len(chosen)
-                    if done - begun >= self._chunk_texts:
-                        self._write(plan, texts, missing[begun:done], pending)
-                        begun = done
-                    progress.set_postfix(encoded=done, reused=reused, to_go=len(missing) - done, refresh=False)
+                    width = pending[0][1].shape[1] if pending else plan.space.width
+                    pending.append(
+                        (chosen, self._checked(self.model.encode(loader, **where, **passed), len(chosen), plan.space, width, task))
+                    )
+                    if sum(len(vectors) for _, vectors in pending) >= self._chunk_texts:
+                        self._write(plan, texts, pending, kept)
+                    done += len(chosen)
+                    progress.set_postfix(encoded=done, reused=reused, to_go=size - done, refresh=False)
                     progress.update(len(chosen))
             finally:
                 if pending:
-                    done = begun + sum(map(len, pending))
-                    self._write(plan, texts, missing[begun:done], pending)
+                    self._write(plan, texts, pending, kept)
 
-    def _write(self, plan: _Plan, texts: list[str], chosen: NDArray[np.int64], pending: list[NDArray[Any]]) -> None:
-        vectors = np.concatenate(pending)
+    def _write(self, plan: Plan, texts: list[str], pending: list[tuple[Any, Any]], kept: NDArray[np.int64] | None) -> None:
+        chosen, vectors = (np.concatenate(parts) for parts in zip(*pending, strict=True))
         pending.clear()
+        if kept is not None:
+            new = ~np.isin(chosen, kept)
+            chosen, vectors = chosen[new], vectors[new]
         plan.space.append(plan.keys[chosen], vectors)
         self.stats.encoded += len(chosen)
         self.stats.characters += sum(len(texts[i]) for i in chosen)
 
-    def _checked(self, vectors: Any, count: int, space: Space, pending: list[NDArray[Any]], task: str) -> NDArray[Any]:
+    def _checked(self, vectors: Any, count: int, space: Space, width: int, task: str) -> NDArray[Any]:
         """What the model gave for ``count`` texts as an array of the store's type.
 
         Raises:
@@ -320,7 +346,6 @@ class StoredEncoder(LiveIdentity):
         vectors = np.asarray(vectors)
         if not np.issubdtype(vectors.dtype, np.floating):
             raise ModelError(f"{blame}: vectors of {vectors.dtype} are not stored. Remedy: run the model without the store.")
-        width = pending[0].shape[1] if pending else space.width
         if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0 or (width and vectors.shape[1] != width):
             raise ModelError(
                 f"{blame}: the model gave an array of shape {vectors.shape} for {count} texts"
@@ -338,51 +363,8 @@ class StoredEncoder(LiveIdentity):
         return kept if self._codec is None else self._codec.code(kept)
 
 
-def _as_encoder(model: Any) -> Any:
-    """The model as an mteb encoder.
-
-    Raises:
-        ModelError: it is none, or one whose vectors cannot be stored one by one.
-    """
-    if not hasattr(model, "mteb_model_meta"):
-        from sentence_transformers import SentenceTransformer
-
-        if isinstance(model, SentenceTransformer):
-            model = SentenceTransformerEncoderWrapper(model)
-    if isinstance(model, StoredEncoder):
-        raise ModelError(f"{model.mteb_model_meta.name} has a store already. Remedy: pass the model itself.")
-    if isinstance(model, CompressionWrapper):
-        raise ModelError(
-            "its quantised vectors depend on all texts of a call and cannot be stored one by one."
-            " Remedy: stored(patent_mteb.models.Quantised(model, 'int8')), which is calibrated once."
-        )
-    if not isinstance(model, EncoderProtocol):
-        raise ModelError(
-            f"{type(model).__name__} is no encoder (it lacks encode, similarity, similarity_pairwise or mteb_model_meta)."
-            " Remedy: pass an mteb encoder, a SentenceTransformer or a ModelMeta; search models and cross-encoders need no store."
-        )
-    return model
-
-
-def _checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
-    """The metadata of a model that can be told from others and has vectors to store.
-
-    Raises:
-        ModelError: it is none.
-    """
-    unnamed = meta is None or meta.name in _UNNAMED
-    if meta is None or unnamed or meta.revision in _UNNAMED:
-        raise ModelError(
-            f"{kind} has no {'name' if unnamed else 'revision'}, so its vectors could be taken for those of another model."
-            " Remedy: load it through a ModelMeta with a name and a revision (for a local checkpoint a hash of its content),"
-            " or set model.mteb_model_meta = model.mteb_model_meta.model_copy(update={'name': 'organisation/model',"
-            " 'revision': '...'}) on its mteb encoder."
-        )
-    if meta.is_cross_encoder:
-        raise ModelError(f"{meta.name} is a cross-encoder, it has no vectors. Remedy: use it without the store.")
-    if "sparse" in meta.model_type:
-        raise ModelError(f"{meta.name} gives sparse vectors, which are not stored. Remedy: use it without the store.")
-    return meta
+def _batch_size(inputs: Any, kwargs: Mapping[str, Any]) -> int:
+    return int(kwargs.get("batch_size") or getattr(inputs, "batch_size", None) or 32)
 
 
 def _versions() -> list[str]:

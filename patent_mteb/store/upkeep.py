@@ -27,7 +27,19 @@ from patent_mteb.store.keys import Keys, distinct
 from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
 from patent_mteb.store.space import Space
 
-__all__ = ["PruneReport", "SpaceInfo", "VerifyReport", "directories", "infos", "leftovers", "prune", "read", "size_of"]
+__all__ = [
+    "PruneReport",
+    "SpaceInfo",
+    "VerifyReport",
+    "directories",
+    "document_of",
+    "examine",
+    "infos",
+    "leftovers",
+    "prune",
+    "read",
+    "size_of",
+]
 
 _PRUNED = ".pruned"
 _DIGEST_LENGTH = 32
@@ -169,11 +181,11 @@ def read(store: Path) -> VerifyReport:
     spaces = directories(store)
     for directory in spaces:
         nbytes += size_of(directory)
-        document = _document(directory)
+        document = document_of(directory)
         if document is None:
             damages.append(Damage(directory / "space.json", "missing or damaged; the space is unknown until it is used again"))
             continue
-        for _, whole, wrong in _examine(directory, document):
+        for _, whole, wrong in examine(directory, document):
             texts += sum(keyed.block.texts for keyed in whole)
             damages += wrong
     return VerifyReport(len(spaces), texts, nbytes, tuple(damages))
@@ -238,14 +250,14 @@ def _remove(path: Path) -> None:
 
 
 def _prune_shards(directory: Path, home: Home, dry_run: bool) -> tuple[list[str], int]:
-    document = _document(directory)
+    document = document_of(directory)
     if document is None:
         return [], 0
     before = size_of(directory)
     removed: list[str] = []
     freed = 0
     space = Space(directory, document, home)
-    for shard, whole, damages in _examine(directory, document):
+    for shard, whole, damages in examine(directory, document):
         fatal = [str(damage) for damage in damages if damage.fatal]
         if not fatal:
             continue
@@ -269,8 +281,15 @@ def _prune_shards(directory: Path, home: Home, dry_run: bool) -> tuple[list[str]
     return removed, freed if dry_run else before - size_of(directory)
 
 
-def _document(directory: Path) -> Any:
-    """The description of a space; None if it is not the one that the directory is named after."""
+def document_of(directory: Path) -> Any:
+    """The description of a space; None if it is not the one that the directory is named after.
+
+    Example:
+        >>> from patent_mteb.store import EmbeddingStore
+        >>> from patent_mteb.store.upkeep import document_of
+        >>> document_of(EmbeddingStore("store").space({"model": "my-encoder", "revision": "1"}).directory)["identity"]["model"]
+        'my-encoder'
+    """
     document = read_json(directory / "space.json")
     try:
         return document if isinstance(document, dict) and json_digest(document) == directory.name else None
@@ -278,8 +297,16 @@ def _document(directory: Path) -> Any:
         return None
 
 
-def _examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shard, list[BlockKeys], list[Damage]]]:
-    """Every shard of a space with its whole blocks, read through, and what is wrong with it."""
+def examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shard, list[BlockKeys], list[Damage]]]:
+    """Every shard of a space with its whole blocks, read through, and what is wrong with it.
+
+    Example:
+        >>> from patent_mteb.store import EmbeddingStore
+        >>> from patent_mteb.store.upkeep import document_of, examine
+        >>> directory = EmbeddingStore("store").space({"model": "my-encoder", "revision": "1"}).directory
+        >>> list(examine(directory, document_of(directory)))
+        []
+    """
     dtype = np.dtype(document["dtype"]).newbyteorder("<")
     for path in sorted({entry.with_suffix(INDEX_SUFFIX) for entry in directory.iterdir() if entry.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)}):
         shard = Shard(path, directory.name, dtype, document["ragged"])

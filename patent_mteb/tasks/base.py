@@ -247,6 +247,23 @@ class PatentTask(TaskHooks, AbsTask):
     def admit(self, model: MTEBModels, **arguments: Any) -> None:
         check_identity(model, arguments.get("encode_kwargs"))
 
+    def encode_ahead(self, model: Any, *, encode_kwargs: Mapping[str, Any] | None = None) -> None:
+        """Have an encoder encode all that a score of it would need, in the same calls, and score nothing.
+
+        Args:
+            model: an encoder that keeps what it encodes (:class:`patent_mteb.store.ahead.Ahead`).
+
+        Raises:
+            DataError: the data cannot be had or cannot be used.
+        """
+        self.load_data()
+        where = {"hf_split": self.split, "hf_subset": self.source.subset, "encode_kwargs": dict(encode_kwargs or {})}
+        self.encode_split(model, (self.dataset or {})[self.source.subset][self.split], **where)
+
+    def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
+        """Have an encoder encode all texts of the split, as :meth:`evaluate_split` would."""
+        raise NotImplementedError
+
     def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
         """The roles that the texts of the split are encoded in."""
         return (None,)

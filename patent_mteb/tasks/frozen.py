@@ -82,26 +82,30 @@ class FrozenTask(PatentTask):
         hf_split, hf_subset, timer = arguments["hf_split"], arguments["hf_subset"], arguments["timer"]
         data_split = self.texts_for(model, data_split)
         texts = self.texts_seen(data_split)
-        parts: dict[str, list[str]] = dict(data_split.texts)
-        roles: dict[str, str] = getattr(data_split, "roles", {})
-        embeddings: dict[str, np.ndarray] = {}
         with timer("Encoding", split=hf_split, subset=hf_subset):
-            for role in dict.fromkeys(roles.get(name) for name in parts):
-                ours = [name for name in parts if roles.get(name) == role]
-                matrix = encode_texts(
-                    model,
-                    [text for name in ours for text in parts[name]],
-                    self.metadata,
-                    hf_split,
-                    hf_subset,
-                    arguments["encode_kwargs"],
-                    None if role is None else PromptType(role),
-                )
-                ends = np.cumsum([len(parts[name]) for name in ours])
-                embeddings |= dict(zip(ours, np.split(matrix, ends[:-1]), strict=True))
+            embeddings = self._embeddings(model, data_split, hf_split, hf_subset, arguments["encode_kwargs"])
         small = sum(matrix.size for matrix in embeddings.values()) < SMALL_EMBEDDINGS
         with timer("Scoring", split=hf_split, subset=hf_subset), one_thread(small):
             return {**self.score(embeddings, data_split), KEY: {"texts": texts, "embeddings": vectors_record(embeddings)}}
+
+    def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
+        self._embeddings(model, self.texts_for(model, data_split), **arguments)
+
+    def _embeddings(
+        self, model: Any, data_split: Any, hf_split: str, hf_subset: str, encode_kwargs: Mapping[str, Any]
+    ) -> dict[str, np.ndarray]:
+        """Embeddings of each part, those of one role in one call."""
+        parts: dict[str, list[str]] = dict(data_split.texts)
+        roles: dict[str, str] = getattr(data_split, "roles", {})
+        embeddings: dict[str, np.ndarray] = {}
+        for role in dict.fromkeys(roles.get(name) for name in parts):
+            ours = [name for name in parts if roles.get(name) == role]
+            texts = [text for name in ours for text in parts[name]]
+            side = None if role is None else PromptType(role)
+            matrix = encode_texts(model, texts, self.metadata, hf_split, hf_subset, encode_kwargs, side)
+            ends = np.cumsum([len(parts[name]) for name in ours])
+            embeddings |= dict(zip(ours, np.split(matrix, ends[:-1]), strict=True))
+        return embeddings
 
     def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
         roles: dict[str, str] = getattr(data_split, "roles", {})

@@ -10,6 +10,7 @@ from patent_mteb._mteb import PairHooks
 from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, predictions_record
+from patent_mteb.tasks.frozen import encode_texts
 
 __all__ = ["PairTask"]
 
@@ -23,6 +24,10 @@ class PairTask(PairHooks, PatentTask):
     def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         scores = super().evaluate_split(Checked(model, single=True), data_split, **arguments)
         return {**scores, KEY: {"texts": self.texts_seen(data_split), **scores[KEY]}}
+
+    def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
+        for name in ("sentence1", "sentence2"):
+            encode_texts(model, data_split[name], self.metadata, **arguments)
 
     def score_pairs(self, scores: Any, labels: list[float]) -> Any:
         return {**super().score_pairs(scores, labels), KEY: {"predictions": predictions_record(scores["cosine_scores"])}}

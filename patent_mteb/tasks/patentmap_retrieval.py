@@ -26,7 +26,7 @@ from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.models.section_tags import reads_section_tags, reads_section_tags_in_paper
 from patent_mteb.recipes.patentmap_content import CITED, GAINS, Content, letter, read_content, read_gold
-from patent_mteb.search.base import ArraySearch
+from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.remembered import remembering
 from patent_mteb.search.run import Run
 from patent_mteb.search.sections import BestSection
@@ -229,10 +229,19 @@ class PatentMapRetrieval(PatentRetrieval):
         scores = super().evaluate_split(model, data_split, **arguments)
         return scores if self.limit or data_split["top_ranked"] is not None else scores | self._paper_scores(model, arguments)
 
-    def _paper_scores(self, model: MTEBModels, arguments: Mapping[str, Any]) -> dict[str, float]:
-        data_split = self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta))
-        context = replace(self._context(arguments), hidden={})
+    def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
+        super().encode_split(model, data_split, **arguments)
+        if data_split["top_ranked"] is None:
+            self._encode_for(*self._paper_search(model, arguments))
+
+    def _paper_search(self, model: MTEBModels, arguments: Mapping[str, Any]) -> tuple[ArraySearch, Any, SearchContext]:
+        """The authors' search: how, in what, and without anything hidden."""
         system = BestSection(model, missing=True) if self._by_section(model) else super().system(model)
+        data_split = self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta))
+        return system, data_split, replace(self._context(arguments), hidden={})
+
+    def _paper_scores(self, model: MTEBModels, arguments: Mapping[str, Any]) -> dict[str, float]:
+        system, data_split, context = self._paper_search(model, arguments)
         system.ensure_indexed(data_split["corpus"], context)
         run = system.rank(data_split["queries"], max(CUTS), context)
         judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)

@@ -203,6 +203,14 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         ranking = ranking_record(evaluation.run, evaluation.ranking)
         return {**scores, **papers, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking}}
 
+    def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
+        candidates, data_split = data_split["top_ranked"], self.texts_for(model, data_split)
+        self._encode_for(self.system(model), data_split, self._context(arguments, candidates))
+
+    def _encode_for(self, system: ArraySearch, data_split: Any, context: SearchContext) -> None:
+        system.ensure_indexed(data_split["corpus"], context)
+        system.encode_ahead(data_split["queries"], context)
+
     def read(self) -> Any:
         split, tables = super().read(), self.tables
         judged = {"": split["relevant_docs"], **tables.slices}

@@ -55,6 +55,7 @@ def test_underscores_do_in_every_option_and_stay_in_values(monkeypatch, command,
 REQUIRED = {
     "list": [],
     "run": ["-m", "x"],
+    "encode": ["-m", "x"],
     "sweep": ["dapfam"],
     "score": ["r", "-t", "x"],
     "fuse": ["r", "s", "-t", "x"],

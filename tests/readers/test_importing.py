@@ -16,7 +16,9 @@ from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import read_citations, read_patents, read_relations
 from patent_mteb.readers import READERS, recognise
-from patent_mteb.readers.importing import REPEATED, import_files, read_accounts
+from patent_mteb.readers.accounts import read_accounts
+from patent_mteb.readers.importing import Work, import_files
+from patent_mteb.readers.repeats import REPEATED
 
 
 def table(path, rows, header=("publication_number", "title", "cites", "family members")):
@@ -81,7 +83,7 @@ def test_a_publication_of_two_inputs_is_kept_once_and_comes_back_with_a_changed_
 def test_workers_give_the_same_records(tmp_path):
     files = [table(tmp_path / f"{name}.csv", rows_of(7000001 + 50 * place, 7000040 + 50 * place)) for place, name in enumerate("ab")]
     import_files(files, tmp_path / "alone")
-    import_files(files, tmp_path / "beside", workers=2)
+    import_files(files, tmp_path / "beside", work=Work(workers=2))
     for kind in ("patents", "citations", "relations"):
         parts = [sorted((tmp_path / root / kind).iterdir()) for root in ("alone", "beside")]
         assert [part.name for part in parts[0]] == [part.name for part in parts[1]]

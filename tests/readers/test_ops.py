@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+import tracemalloc
 
 import pytest
 from bulk_counts import BULK, plain
 
 from patent_mteb.patents.records import Citation, Patent, Relation
-from patent_mteb.readers import ops
+from patent_mteb.readers import inner, ops, xml
 from patent_mteb.readers.items import LeftOut
 
 OPS = BULK / "ops"
@@ -112,5 +113,58 @@ def test_docdb_letters_have_claims_and_passages_of_their_own(tmp_path):
     ]
     assert [(one.place, one.reason) for one in of(items, LeftOut)] == [
         ("document 1, exchange document 1", "a citation of other literature than patents"),
-        ("document 1, exchange document 2", "no publication number"),
+        ("document 2, exchange document 1", "no publication number"),
     ]
+
+
+def exchange(number, *, text="", end="</exch:exchange-document>"):
+    return f"""<exch:exchange-document country="EP" doc-number="{number}" kind="A1" family-id="{number}" date-publ="20081210">
+<exch:bibliographic-data/>{text}{end}
+"""
+
+
+HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<exch:exchange-documents xmlns:exch="http://www.epo.org/exchange">\n'
+TAIL = "</exch:exchange-documents>\n"
+
+
+@pytest.mark.parametrize("chunk", [1 << 20, 61])
+def test_a_docdb_file_is_read_document_by_document_whatever_is_wrong_with_one(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(inner, "_CHUNK", chunk)
+    good = [exchange(2000000 + number) for number in range(3)]
+    torn = exchange(2000100, text="<exch:abstract>torn")
+    endless = exchange(2000200, end="")
+    path = tmp_path / "docdb.xml"
+    path.write_text(HEAD + good[0] + torn + good[1] + endless + "stray" + good[2] + TAIL + HEAD + exchange(3000000) + TAIL, "utf-8")
+    items = list(READER.read(path))
+    assert [one.publication_number for one in of(items, Patent)] == [f"EP{number}A1" for number in (2000000, 2000001, 2000002, 3000000)]
+    assert [(one.place, one.reason.partition(" (")[0]) for one in of(items, LeftOut)] == [
+        ("document 2", "not well-formed XML"),
+        ("document 4", "not well-formed XML"),
+    ]
+    assert "2000100" in of(items, LeftOut)[0].text and "stray" in of(items, LeftOut)[1].text
+    path.write_text(HEAD + good[0] + exchange(2000300)[:150], "utf-8")
+    items = list(READER.read(path))
+    assert [one.publication_number for one in of(items, Patent)] == ["EP2000000A1"]
+    assert [one.place for one in of(items, LeftOut)] == ["document 2"]
+    bomb = HEAD.replace("<exch:", '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">]><exch:', 1)
+    path.write_text(bomb + good[0] + good[1] + TAIL, "utf-8")
+    items = list(READER.read(path))
+    assert {one.reason for one in items} == {"its document type defines entities: an entity bomb?"} and len(items) == 2
+
+
+def test_a_large_docdb_file_needs_no_more_memory_than_a_document(tmp_path, monkeypatch):
+    monkeypatch.setattr(inner, "_CHUNK", 4096)
+    monkeypatch.setattr(xml, "_CHUNK", 4096)
+    path = tmp_path / "docdb.xml"
+    text = f'<exch:abstract lang="en"><exch:p>{"A pump that does not leak. " * 60}</exch:p></exch:abstract>'
+    with path.open("w", encoding="utf-8") as out:
+        out.write(HEAD)
+        out.writelines(exchange(2000000 + number, text=text) for number in range(600))
+        out.write(TAIL)
+    size = path.stat().st_size
+    tracemalloc.start()
+    count = sum(isinstance(item, Patent) for item in READER.read(path))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert (count, size > 1e6) == (600, True)
+    assert most < 0.6e6

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import zipfile
 from collections import Counter
 
 import pytest
 
 from patent_mteb.errors import DataError
-from patent_mteb.patents.records import Citation, Patent, Relation
+from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents, read_relations
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import LeftOut
@@ -130,3 +131,23 @@ def test_a_table_that_cannot_be_used_gives_one_message(tmp_path, content, messag
     with pytest.raises(DataError, match=message) as caught:
         list(recognise(path).read(path))
     assert caught.value.path == path
+
+
+def test_zipped_tables_give_the_records_of_unpacked_ones(folder, tmp_path):
+    import_files([folder], tmp_path / "unpacked")
+    (zips := tmp_path / "zips").mkdir()
+    for path in sorted(folder.glob("*.tsv")):
+        with zipfile.ZipFile(zips / f"{path.name}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.write(path, path.name)
+    done = import_files([zips], tmp_path / "zipped")
+    assert not done.unknown
+    for kind, read_all in (("patents", read_patents), ("citations", read_citations), ("relations", read_relations)):
+        assert list(read_all(tmp_path / "zipped" / kind)) == list(read_all(tmp_path / "unpacked" / kind)) != []
+    whole = (zips / "g_patent.tsv.zip").read_bytes()
+    for content, said in (
+        (whole[: len(whole) // 2], "not a whole zip file"),
+        (whole.replace(b"PK\x03\x04\x14", b"PK\x03\x04\x15", 1)[:40], "not a whole zip file"),
+    ):
+        (zips / "g_patent.tsv.zip").write_bytes(content)
+        with pytest.raises(DataError, match=said):
+            import_files([zips], tmp_path / "broken", "patentsview")

@@ -13,8 +13,8 @@ from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Claim, Label, Patent, Relation, read_patents
 from patent_mteb.readers import READERS, LeftOut, Noted, reader_named, recognise
+from patent_mteb.readers.accounts import read_accounts
 from patent_mteb.readers.columns import parse_map
-from patent_mteb.readers.importing import read_accounts
 from patent_mteb.readers.tables import SHIPPED, read_table
 
 HEADERS = {

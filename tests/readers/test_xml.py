@@ -11,7 +11,8 @@ import pytest
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import READERS, recognise, xml
-from patent_mteb.readers.importing import import_files, read_accounts
+from patent_mteb.readers.accounts import read_accounts
+from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import LeftOut, Noted
 from patent_mteb.readers.parts import SET_ASIDE
 

@@ -1,0 +1,178 @@
+"""Encoding the texts of tasks into a store before any task is run: here, in shares on several machines, or on a Ray cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mteb.abstasks import AbsTask
+
+from patent_mteb.data.sources import DATA_VARIABLE
+from patent_mteb.errors import DataError, ModelError
+from patent_mteb.experiments.canaries import Canaries
+from patent_mteb.experiments.run import unable
+from patent_mteb.models.composition import compose
+from patent_mteb.models.loading import load
+from patent_mteb.parallel import Tell, each, quiet, ray_slots
+from patent_mteb.store.ahead import Ahead, Counts
+from patent_mteb.store.encoder import StoredEncoder
+from patent_mteb.store.settings import settled
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.base import PatentTask
+
+__all__ = ["Encoded", "Job", "encode_on_ray", "encode_share"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be encoded, by names, so that any machine can do a share of it.
+
+    Attributes:
+        model: what :func:`patent_mteb.models.loading.load` accepts.
+        store: directory of the store.
+        data: a built directory, which then counts as ``PATENT_MTEB_DATA``; all its tasks if none is named.
+        tasks, benchmarks: names.
+        loading: further arguments of :func:`~patent_mteb.models.loading.load`.
+        encode_kwargs: as for a run.
+
+    Example:
+        >>> from patent_mteb.experiments.encoding import Job
+        >>> job = Job("mteb/baseline-random-encoder", "store", tasks=("PatentMapAbsToAbsRetrieval.sample",))
+        >>> [task.metadata.name for task in job.chosen()]
+        ['PatentMapAbsToAbsRetrieval.sample']
+    """
+
+    model: str
+    store: Path | str
+    data: Path | str | None = None
+    tasks: Sequence[str] = ()
+    benchmarks: Sequence[str] = ()
+    loading: Mapping[str, Any] = field(default_factory=dict)
+    encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+    def chosen(self) -> list[AbsTask]:
+        """The tasks, in the order of their names in the job.
+
+        Raises:
+            DataError: none is chosen, or a name is unknown.
+        """
+        import mteb
+
+        if self.data is not None:
+            if not Path(self.data).is_dir():
+                raise DataError("there is no such directory", path=self.data, remedy="name one that patent-mteb build made")
+            os.environ[DATA_VARIABLE] = str(self.data)
+        catalogue.enter_own()
+        try:
+            found = (
+                [task for benchmark in mteb.get_benchmarks(list(self.benchmarks)) for task in benchmark.tasks] if self.benchmarks else []
+            )
+            found += list(mteb.get_tasks(tasks=list(self.tasks))) if self.tasks else []
+        except KeyError as error:
+            raise DataError(str(error.args[0]).removeprefix("KeyError: "), remedy="see 'patent-mteb list' for the names") from error
+        if not (self.tasks or self.benchmarks):
+            found = [task() for benchmark in catalogue.own_benchmarks() for task in benchmark.task_classes]
+        if not found:
+            raise DataError(
+                "no task was chosen, and there is no dataset.json that would name some",
+                path=self.data,
+                remedy="name tasks with -t or a benchmark with -b; see 'patent-mteb list'",
+            )
+        return list({task.metadata.name: task for task in found}.values())
+
+    def encoder(self) -> StoredEncoder:
+        """The model in front of the store.
+
+        Raises:
+            ModelError: it cannot be had, or does not keep one vector a text.
+        """
+        made: Any = settled(compose(load(self.model, **self.loading), store=self.store), dict(self.encode_kwargs))
+        if not isinstance(made, StoredEncoder):
+            raise ModelError(f"{self.model} keeps no single vector a text, so nothing can be encoded ahead. Remedy: run it as it is")
+        return made
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """What became of a share: counts by task, and the tasks that could not be encoded with their reasons."""
+
+    share: tuple[int, int]
+    counts: Mapping[str, Counts]
+    skipped: Mapping[str, str]
+
+    @property
+    def total(self) -> Counts:
+        """The counts of all tasks together."""
+        rows = [asdict(one) for one in self.counts.values()]
+        return Counts(**{name: sum(row[name] for row in rows) for name in asdict(Counts())})
+
+
+def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, *, dry: bool = False) -> Encoded:
+    """Encode a share of the texts of a job that the store does not have.
+
+    Args:
+        share: (i, n): every n-th batch from the i-th on.
+        tell: is told the texts that were encoded.
+        dry: only count.
+
+    Raises:
+        DataError, ModelError: no task or no model could be had; the model's vectors are not those of its store.
+
+    Example:
+        >>> from patent_mteb.experiments.encoding import Job, encode_share
+        >>> job = Job("mteb/baseline-random-encoder", "store", tasks=("PatentMapAbsToAbsRetrieval.sample",))
+        >>> first, again = (encode_share(job).total for _ in range(2))
+        >>> first.encoded == first.distinct, again.encoded, again.stored == first.distinct
+        (True, 0, True)
+    """
+    encoder, counts, skipped = job.encoder(), {}, {}
+    options = {"batch_size": 32, **job.encode_kwargs}  # as a run
+    ahead = Ahead(encoder, share, dry=dry, tell=tell)
+    canaries = None if dry else Canaries(encoder, job.encode_kwargs)
+    if canaries is not None:
+        canaries.look()
+    for task in job.chosen():
+        name, ahead.counts = task.metadata.name, Counts()
+        if not isinstance(task, PatentTask) or (reason := unable(encoder, task)):
+            skipped[name] = (
+                reason if isinstance(task, PatentTask) else "it is no task of this suite, whose texts are not known before a run"
+            )
+            continue
+        try:
+            logger.info("%s: %s", name, "counting" if dry else f"share {share[0]} of {share[1]}")
+            task.encode_ahead(ahead, encode_kwargs=options)
+            counts[name] = ahead.counts
+        except DataError as error:
+            skipped[name] = str(error)
+        finally:
+            if task.data_loaded:
+                task.unload_data()
+    if canaries is not None:
+        canaries.look()
+    return Encoded(share, counts, skipped)
+
+
+def encode_on_ray(job: Job, shares: int | None = None, tell: Tell = quiet) -> list[Encoded]:
+    """Encode all texts of a job on the Ray cluster at hand, a share a worker; all of them see the same store and data.
+
+    Args:
+        shares: how many; by default as many as the cluster has GPUs, or CPUs where it has none.
+
+    Raises:
+        PatentMTEBError: there is no Ray, or no cluster; what :func:`encode_share` says.
+    """
+    count = ray_slots() if shares is None else shares
+    every = [(number, count) for number in range(1, count + 1)]
+    done = dict(each(partial(_encode, job), every, engine="ray", gpus=True, tell=tell))
+    return [done[share] for share in every]
+
+
+def _encode(job: Job, share: tuple[int, int], tell: Tell) -> Encoded:
+    return encode_share(job, share, tell)

@@ -1,0 +1,55 @@
+"""Who writes to a records directory: one import, or the shares of one side by side; a lock that goes with the process however it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.errors import DataError
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = ["guarded"]
+
+
+@contextlib.contextmanager
+def guarded(folder: Path, *, shared: bool = False) -> Iterator[None]:
+    """Keep others from writing to a folder, which is made if it is missing, while the block runs. Where the system has no locks of folders
+    (Windows, some network file systems) nobody is kept from it.
+
+    Args:
+        shared: only those are kept from it that do not share it.
+
+    Raises:
+        DataError: another process writes there.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.guard import guarded
+        >>> with guarded(Path("records")), guarded(Path("records")):
+        ...     pass
+        Traceback (most recent call last):
+        patent_mteb.errors.DataError: records: another import writes here. Remedy: wait until it has ended.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise DataError("another import writes here", path=folder, remedy="wait until it has ended") from error
+        except OSError:
+            pass  # a file system without such locks
+        yield
+    finally:
+        os.close(descriptor)

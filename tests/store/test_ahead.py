@@ -1,0 +1,179 @@
+"""Encoding ahead: what a run asks for is there, and shares merged are one encoding bit for bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from small_world import world
+from standins import checkpoint
+from stores import entries, vectors
+from tokenizers import Tokenizer, models, pre_tokenizers
+from worlds import dapfam_tables
+
+from patent_mteb import cli, recipes
+from patent_mteb.errors import DataError
+from patent_mteb.experiments.encoding import Job, encode_share
+from patent_mteb.experiments.run import run
+from patent_mteb.models.loading import load
+from patent_mteb.recipes.dataset import Identity
+from patent_mteb.store import EmbeddingStore, stored
+from patent_mteb.store.merging import merge
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.frozen import FrozenTask
+
+TASKS = ("PatentMapClmToAllRetrieval.sample",)
+SMALL = ("PatentDAPFAMTAToTARetrieval", "PatentDAPFAMTACToTARetrieval", "PatentDAPFAMTAToTACRetrieval")
+"""Tasks that share queries or documents."""
+FOUR = {"batch_size": 4}
+KINDS = (
+    "PatentCitationRetrieval",
+    "WIPOATEmergingClassification",
+    "WIPOATEmergingClustering",
+    "PatentDAPFAMTAToTARetrieval",
+    "SophiaClmsRetrieval",
+    "PatentMapClmToAllRetrieval",
+    "PatentMapIPCClassification",
+)
+
+
+def static(folder: Path) -> Path:
+    """A model of one vector a word."""
+    words = Tokenizer(models.WordLevel({word: number for number, word in enumerate(("[UNK]", "a", "the", "pump", "of", "said"))}, "[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    weights = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32)
+    SentenceTransformer(modules=[StaticEmbedding(words, embedding_weights=weights)], device="cpu").save(str(folder))
+    return folder
+
+
+@pytest.fixture(scope="module", params=["static", "transformer"])
+def model(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param) / "tiny"
+    return str(static(folder) if request.param == "static" else checkpoint(folder, 16, "mean", layers=1))
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    dapfam_tables(tmp_path / "data")
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "data"))
+
+
+def test_shares_merged_have_the_bits_of_a_run_and_a_run_encodes_nothing_more(tmp_path, small, model):
+    def job(store):
+        return Job(model, tmp_path / store, tasks=SMALL, encode_kwargs=FOUR)
+
+    tasks = job("run").chosen()
+    report = run(stored(load(model), tmp_path / "run"), tasks, tmp_path / "results", encode_kwargs=FOUR, show_progress=False)
+    assert [outcome.status for outcome in report.outcomes] == ["scored"] * 3
+    for number in (2, 3, 1):
+        done = encode_share(job(f"share{number}"), (number, 3)).total
+        assert 0 < done.encoded == done.ours < done.distinct < done.asked
+    words = ["store", "merge", *(str(tmp_path / f"share{number}") for number in (1, 2, 3)), "--store", str(tmp_path / "merged")]
+    assert cli.main(words) == 0
+    assert vectors(tmp_path / "merged") == vectors(tmp_path / "run")
+    before = entries(tmp_path / "merged")
+    assert before == len(vectors(tmp_path / "merged")), "no text twice"
+    encoder = stored(load(model), tmp_path / "merged")
+    again = run(encoder, tasks, tmp_path / "again", encode_kwargs=FOUR, show_progress=False)
+    assert entries(tmp_path / "merged") == before and encoder.stats.encoded == 0
+    assert [one.scores["main_score"] for one in again.outcomes] == [one.scores["main_score"] for one in report.outcomes]
+
+
+def test_a_share_that_was_interrupted_goes_on_to_the_same_bits(tmp_path, small, model, monkeypatch):
+    job = Job(model, tmp_path / "store", tasks=SMALL, encode_kwargs=FOUR)
+    encode_share(Job(model, tmp_path / "whole", tasks=SMALL, encode_kwargs=FOUR))
+    for calls in (5, 9):
+        with monkeypatch.context() as patch:
+            patch.setattr(SentenceTransformer, "encode", _ending(SentenceTransformer.encode, calls))
+            with pytest.raises(KeyboardInterrupt):
+                encode_share(job)
+    done = encode_share(job).total
+    assert 0 < done.stored < done.distinct == done.stored + done.encoded
+    assert vectors(tmp_path / "store") == vectors(tmp_path / "whole")
+
+
+def _ending(encode, calls):
+    made = []
+
+    def ended(self, *given, **kwargs):
+        made.append(None)
+        if len(made) > calls:
+            raise KeyboardInterrupt
+        return encode(self, *given, **kwargs)
+
+    return ended
+
+
+def test_a_run_finds_all_texts_of_every_kind_of_task(tmp_path, monkeypatch):
+    names = [f"{name}.sample" for name in KINDS]
+    names += [task.metadata.name + ".sample" for task in _first_of_each_kind(catalogue.find("PatenTEB").task_classes)]
+    job = Job("mteb/baseline-random-encoder", tmp_path / "store", tasks=tuple(names))
+    done = encode_share(job)
+    assert not done.skipped and len(done.counts) == len(names)
+    before = entries(tmp_path / "store")
+    for task in job.chosen():
+        if isinstance(task, FrozenTask):  # its texts count here, not how long a probe takes
+            monkeypatch.setattr(type(task), "score", lambda self, embeddings, data: {self.metadata.main_score: 0.5})
+    encoder = job.encoder()
+    report = run(encoder, job.chosen(), tmp_path / "results", show_progress=False)
+    assert {outcome.status for outcome in report.outcomes} == {"scored"}, report
+    assert (entries(tmp_path / "store"), encoder.stats.encoded) == (before, 0)
+
+
+def _first_of_each_kind(tasks):
+    return {task.metadata.type: task for task in reversed(tasks)}.values()
+
+
+def test_a_dry_run_counts_and_writes_no_vector(tmp_path, capsys):
+    words = ["encode", "-m", "mteb/baseline-random-encoder", "-t", TASKS[0], "--store", str(tmp_path / "store")]
+    assert cli.main([*words, "--dry-run"]) == 0
+    counted = capsys.readouterr().out.split()[-5:]
+    assert entries(tmp_path / "store") == 0
+    assert cli.main(words) == 0
+    encoded = capsys.readouterr().out.split()[-5:]
+    assert counted == [*encoded[:4], "0"] and encoded[3] == encoded[4] != "0"
+    assert cli.main(words) == 0
+    assert capsys.readouterr().out.split()[-5:] == [*encoded[:2], encoded[4], "0", "0"]
+
+
+def test_a_built_directory_is_encoded_by_its_tasks(tmp_path, capsys, monkeypatch):
+    recipes.run("sophia", *world(30), tmp_path / "mine", ["queries=10"], identity=Identity("Acme"))
+    monkeypatch.setenv("PATENT_MTEB_DATA", "")
+    words = ["encode", str(tmp_path / "mine"), "-m", "mteb/baseline-random-encoder", "--store", str(tmp_path / "store")]
+    assert cli.main([*words, "--shard", "1/2"]) == 0
+    shown = capsys.readouterr().out
+    assert "Acme" in shown and " 1/2 " in shown
+    assert cli.main([*words[:1], str(tmp_path / "nowhere"), *words[2:]]) == 2
+    assert "there is no such directory" in capsys.readouterr().err
+
+
+def test_what_keeps_no_single_vectors_is_refused_and_what_is_not_ours_is_skipped(tmp_path, capsys):
+    assert cli.main(["encode", "-m", "bm25", "-t", TASKS[0], "--store", str(tmp_path / "store")]) == 2
+    assert "nothing can be encoded ahead" in capsys.readouterr().err
+    words = ["encode", "-m", "mteb/baseline-random-encoder", "-t", "NFCorpus", "--store", str(tmp_path / "store")]
+    assert cli.main(words) == 1
+    assert "NFCorpus: skipped: it is no task of this suite" in capsys.readouterr().err
+
+
+def test_a_damaged_store_is_not_merged_and_a_merge_goes_on(tmp_path):
+    job = Job("mteb/baseline-random-encoder", tmp_path / "other", tasks=TASKS[:1])
+    encode_share(job)
+    expected = vectors(tmp_path / "other")
+    store = EmbeddingStore(tmp_path / "store")
+    assert merge(store, [tmp_path / "other"]).copied == len(expected)
+    assert vectors(tmp_path / "store") == expected
+    (rows,) = (tmp_path / "other" / "spaces").glob("*/*.rows")
+    content = bytearray(rows.read_bytes())
+    content[100] ^= 1
+    rows.write_bytes(bytes(content))
+    fresh = EmbeddingStore(tmp_path / "fresh")
+    with pytest.raises(DataError, match=r"a damaged store is not merged: wrong checksum .* Remedy: patent-mteb store prune --damaged"):
+        merge(fresh, [tmp_path / "other"])
+    assert not fresh.info()
+    with pytest.raises(DataError, match="into itself"):
+        merge(store, [tmp_path / "store"])
+    with pytest.raises(DataError, match="there is no embedding store"):
+        merge(store, [tmp_path / "nowhere"])
