@@ -24,7 +24,7 @@ CODE = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
 DOCS = "\n".join(path.read_text("utf-8") for path in sorted((Path(__file__).parents[1] / "docs").glob("*.md")))
 _COMMAND = re.compile(rf"(?: {{4}})?patent-mteb (?:{'|'.join(cli.COMMANDS)})\b")
 COMMANDS = list(dict.fromkeys(line.strip() for line in f"{README}\n{DOCS}".splitlines() if _COMMAND.match(line)))
-EXAMPLES = [line for command in cli.COMMANDS.values() for line in command.EXAMPLES]
+EXAMPLES = [line for command in cli.COMMANDS.values() for line in getattr(command, "EXAMPLES", ())]
 
 
 def test_import_paths_of_the_readme_work():

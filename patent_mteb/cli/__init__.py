@@ -49,11 +49,9 @@ __all__ = ["COMMANDS", "Command", "command_parser", "main", "parser"]
 
 
 class Command(Protocol):
-    """What the module of a command offers."""
+    """What the module of a command offers; ``EXAMPLES`` too, if it has lines for the end of its help that can be typed as they stand."""
 
     HELP: str
-    EXAMPLES: tuple[str, ...]
-    """Lines that can be typed as they stand, for the end of its help."""
 
     def arguments(self, parser: argparse.ArgumentParser, /) -> None:
         """Add the options that belong to this command."""
@@ -135,7 +133,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 
 
 def _add(commands: Any, name: str, command: Command) -> argparse.ArgumentParser:
-    examples = "\n".join(("examples:", *(f"  {line}" for line in command.EXAMPLES)))
+    examples = "\n".join(("examples:", *(f"  {line}" for line in getattr(command, "EXAMPLES", ()))))
     single: argparse.ArgumentParser = commands.add_parser(
         name, help=command.HELP, description=command.HELP, epilog=examples, formatter_class=common.Help
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Collection, Sequence
 from typing import get_args
@@ -54,7 +55,7 @@ def choose(
     _refuse_unknown("task type", types, get_args(TaskType))
     _refuse_unknown("category", categories, get_args(TaskCategory))
     _refuse_unknown("language", languages, _known_languages())
-    held = [task for name in benchmarks for task in _benchmark(name).tasks]
+    held = [copy.copy(task) for name in benchmarks for task in _benchmark(name).tasks]  # the benchmark keeps its own as they are
     if not benchmarks:
         held = [task_named(name) for name in names] if names else list(mteb.get_tasks())
     elif names:

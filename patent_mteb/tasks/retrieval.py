@@ -9,6 +9,7 @@ holds both ways to the same results.
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -152,10 +153,11 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         return self.tables.split()
 
     def limit_to(self, queries: int) -> Self:
-        """The task on so many queries only, for trying things out. It is named ``<Task>.limit<N>``, so that its scores are no others'."""
-        self.limit = queries
-        self._stand_on(self.source)
-        return self
+        """A task like this on so many queries only, for trying out. It is named ``<Task>.limit<N>``, so its scores are no others'."""
+        made = copy.copy(self)
+        made.limit, made.data_loaded = queries, False
+        made._stand_on(made.source)
+        return made
 
     def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
         """Where queries have sections like documents: their texts as this model reads them, by section and query."""

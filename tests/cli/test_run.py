@@ -94,3 +94,39 @@ def test_a_task_of_few_queries_is_in_no_mean_and_marked_in_every_form(tmp_path, 
     assert [run[0][0] for run in tab["small"][""]] == ["25 queries", "25 queries"]
     (patenteb,) = [tab for tab in page["tabs"] if tab["label"].startswith("PatenTEB")]
     assert "" not in patenteb["small"]
+
+
+def test_a_limited_run_is_filed_apart_and_in_no_report(tmp_path, capsys):
+    words = ["run", "-b", "PatentMap.sample", "-m", "bm25", "--out", str(tmp_path / "results")]
+    assert cli.main([*words, "--limit", "5", "-v", "1"]) == 0
+    streams = capsys.readouterr()
+    assert "for trying things out only" in streams.out and "1 of 3 tasks are left out" in streams.err
+    names = {path.stem for path in (tmp_path / "results").rglob("PatentMap*.json")}
+    assert names == {"PatentMapAbsToAbsRetrieval.sample.limit5", "PatentMapClmToAllRetrieval.sample.limit5"}
+    scores = [json.loads(path.read_text())["scores"]["test"][0] for path in (tmp_path / "results").rglob("PatentMap*.json")]
+    assert {score["n_queries"] for score in scores} == {5}
+    assert cli.main([*words, "-v", "1", "-t", "PatentMapAbsToAbsRetrieval"]) == 0, "the whole task is not taken for done"
+    assert "were there already" not in capsys.readouterr().out
+    assert cli.main(["report", str(tmp_path / "results"), "--format", "csv", "--out", str(tmp_path / "out")]) == 0
+    assert "PatentMapClmToAllRetrieval.sample.limit5 left out: the suite has no task of this name" in capsys.readouterr().err
+    assert not [path for path in (tmp_path / "out").rglob("*.csv") if "limit5" in path.read_text()]
+    with pytest.raises(SystemExit):
+        cli.main([*words, "--limit", "0"])
+
+
+def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path, monkeypatch, capsys):
+    from standins import checkpoint
+
+    monkeypatch.delenv("PATENT_MTEB_DATA", raising=False)
+    checkpoint(tmp_path / "model", 8, "mean")
+    words = ["run", "-v", "1", "-t", "PatentMapAbsToAbsRetrieval.sample", "PatenTEBTitle2Full", "-m", str(tmp_path / "model"), "--dry-run"]
+    folders = ["--out", str(tmp_path / "results"), "--store", str(tmp_path / "store")]
+    assert cli.main([*words, *folders, "--dims", "4"]) == 1, "data are missing"
+    streams = capsys.readouterr()
+    for part in ("distinct texts, 0 of them in the store", "min of encoding, by a probe", "MB on disk", "MB of memory", "without --dims"):
+        assert part in streams.out, part
+    assert "PatenTEBTitle2Full: " in streams.err
+    assert not (tmp_path / "results").exists()
+    assert cli.main([*words, *folders, "--json", "--task-types", "Retrieval"]) == 1
+    tasks = json.loads(capsys.readouterr().out)["tasks"]
+    assert [(task["status"], task["texts"] > 0) for task in tasks] == [("to do", True), ("missing", False)]

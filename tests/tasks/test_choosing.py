@@ -32,6 +32,7 @@ def test_everything_that_is_said_narrows_down():
 def test_a_limited_task_keeps_what_is_judged_and_is_another_task():
     (task,) = limited(choose(names=["PatentCitationRetrieval.sample"]), 7)
     whole = mteb.get_task("PatentCitationRetrieval.sample")
+    assert limited([whole], 7)[0] is not whole, "the benchmarks' own tasks stay as they are"
     task.load_data(), whole.load_data()
     part, all_of_it = task.tables, whole.tables
     assert task.metadata.name == "PatentCitationRetrieval.sample.limit7" and whole.metadata.name == "PatentCitationRetrieval.sample"
