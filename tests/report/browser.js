@@ -1,0 +1,38 @@
+// What the tests of the page share: finding things in a frame, using them, waiting, and telling what was seen.
+"use strict";
+
+const observed = {};
+const settle = (time = 60) => new Promise((resolve) => setTimeout(resolve, time));
+const all = (frame, selector) => [...frame.contentDocument.querySelectorAll(selector)];
+const one = (frame, selector) => frame.contentDocument.querySelector(selector);
+const overflow = (frame) => frame.contentDocument.documentElement.scrollWidth - frame.contentWindow.innerWidth;
+
+async function click(frame, label, selector) {
+  all(frame, selector).find((node) => node.textContent === label).click();
+  await settle();
+}
+
+// Texts of charts that leave their canvas.
+function cutText(frame) {
+  return all(frame, "main svg").flatMap((svg) => {
+    const room = svg.getBoundingClientRect();
+    return [...svg.querySelectorAll("text")].filter((node) => {
+      const box = node.getBoundingClientRect();
+      return box.left < room.left - 1 || box.right > room.right + 1 || box.top < room.top - 1 || box.bottom > room.bottom + 1;
+    }).map((node) => node.textContent);
+  });
+}
+
+function watch(use) {
+  addEventListener("load", async () => {
+    for (const frame of document.querySelectorAll("iframe")) {
+      try {
+        for (let waited = 0; waited < 300 && !frame.contentDocument.documentElement.dataset.ready; waited += 1) await settle(50);
+        observed[frame.id] = await use(frame);
+      } catch (error) {
+        observed[frame.id] = { failed: `${error}\n${error.stack}`, problems: frame.contentWindow.problems };
+      }
+    }
+    document.getElementById("observed").textContent = JSON.stringify(observed);
+  });
+}
