@@ -59,6 +59,7 @@ def run(
     plots: bool = False,
     published: bool = False,
     baseline: str | None = None,
+    texts: bool = False,
     test: str = "bootstrap",
     as_json: bool = False,
 ) -> ReportOutcome:
@@ -72,6 +73,7 @@ def run(
         html: folder for the page ``index.html``, which draws its own charts. May be the same as ``out``.
         plots: write every plot as PNG and SVG below ``plots/`` in ``out``, without it in ``html``.
         published: set measured rows among the rows of the papers.
+        texts: let the page show texts of real data too, where their licence allows it; the data must be at hand, and is read whole.
         baseline: a model; letters mark what is significantly better.
         test: of :data:`patent_mteb.metrics.paired.TESTS`.
         as_json: print one JSON document instead of tables.
@@ -120,7 +122,7 @@ def run(
         from patent_mteb.files import write_text
         from patent_mteb.report.page import page
 
-        files.append(write_text(html / "index.html", page(collected, compared, measured, printed, messages)))
+        files.append(write_text(html / "index.html", page(collected, compared, measured, printed, messages, texts=texts)))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
 
 

@@ -22,7 +22,7 @@ from patent_mteb.report.statistics import Statistics
 __all__ = ["page", "unpacked"]
 
 _STYLES = ("page.css", "table.css")
-_SCRIPTS = ("base.js", "models.js", "tables.js", "charts.js", "front.js", "benchmark.js", "tabs.js")
+_SCRIPTS = ("base.js", "models.js", "tables.js", "charts.js", "front.js", "benchmark.js", "explorer.js", "tabs.js")
 """In the order in which they run: each uses those before it."""
 
 
@@ -32,6 +32,8 @@ def page(
     tables: Sequence[Table],
     published: Sequence[Table] = (),
     messages: Sequence[str] = (),
+    *,
+    texts: bool = False,
 ) -> str:
     """The page as HTML text.
 
@@ -39,6 +41,7 @@ def page(
         tables: of :func:`patent_mteb.report.tables.build`, with those of geometries.
         published: of :func:`patent_mteb.report.published.beside`.
         messages: shown in a list that can be opened.
+        texts: read the texts of queries and documents of real data too, where their licence allows to show them.
 
     Example:
         >>> from pathlib import Path
@@ -50,7 +53,7 @@ def page(
         >>> page(collected, Statistics(), build(collected, Statistics()))[:15]
         '<!doctype html>'
     """
-    content = json.dumps(payload(collected, statistics, tables, published, messages), ensure_ascii=False, allow_nan=False)
+    content = json.dumps(payload(collected, statistics, tables, published, messages, texts=texts), ensure_ascii=False, allow_nan=False)
     library, style = _library()
     parts = {
         "TITLE": html.escape(TITLE),

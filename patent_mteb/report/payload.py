@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from patent_mteb.data.worlds import World
@@ -18,11 +19,13 @@ from patent_mteb.metrics.sizes import MARK, explained
 from patent_mteb.report.benchmark_tab import Texts, benchmark_tab
 from patent_mteb.report.cells import TIED, Cell, Table, slug
 from patent_mteb.report.collect import Collected
+from patent_mteb.report.explorer import Explorer
 from patent_mteb.report.frames import model_names
 from patent_mteb.report.front import front
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.names import visible
 from patent_mteb.report.statistics import Statistics
+from patent_mteb.report.task_texts import texts_of
 from patent_mteb.report.words import TERMS
 
 __all__ = ["TITLE", "payload"]
@@ -38,6 +41,8 @@ def payload(
     tables: Sequence[Table],
     published: Sequence[Table] = (),
     messages: Sequence[str] = (),
+    *,
+    texts: bool = False,
 ) -> dict[str, Any]:
     """What the page shows; arguments as of :func:`patent_mteb.report.page.page`.
 
@@ -54,7 +59,8 @@ def payload(
     by_name = {table.name: table for table in tables}
     numbers = {run: number for number, run in enumerate(collected.runs)}
     facts, seen = facts_of_runs(collected)
-    texts = Texts()
+    said = Texts()
+    explorer = Explorer(numbers, partial(texts_of, read_all=texts))
     tabs: list[dict[str, Any]] = []
     for name, world in collected.worlds.items():
         overall = by_name[slug(name, "overall")]
@@ -62,9 +68,10 @@ def payload(
         tabs.append(_tab(overall, world.world, "front") | front(world, overall, statistics, numbers) | {"reproduction": paired})
         for view in world.benchmarks:
             summary = by_name[slug(name, view.name)]
-            tab = _tab(summary, world.world, "benchmark") | benchmark_tab(view, summary, statistics, texts, numbers, seen)
+            tab = _tab(summary, world.world, "benchmark") | benchmark_tab(view, summary, statistics, said, numbers, seen)
             joined = [table for table in published if table.benchmark == view.name and name == "real"]
             further = [table for table in tables if table.name.startswith(tuple(slug(name, view.name, kind) for kind in _FURTHER))]
+            tab |= {"explorers": explorer.of(view)}
             tabs.append(tab | {"published": list(map(_table, joined)), "further": list(map(_table, further))})
     dates = sorted(date for date in collected.results["date"] if date)
     many = len(collected.runs) > 1
@@ -76,13 +83,13 @@ def payload(
         "title": TITLE,
         "about": f"{counts}{until}. Made by patent-mteb {__version__}.",
         "small": explained(),
-        "messages": [visible(message) for message in messages],
+        "messages": [visible(message) for message in (*messages, *explorer.messages, *_not_explored(explorer.left_out))],
         "facts": [asdict(fact) for fact in FACTS],
         "runs": [_run(run, names[run], short[names[run]], facts[run]) for run in collected.runs],
         "terms": TERMS,
         "baseline": statistics.baseline,
         "tabs": tabs,
-        "texts": texts.all,
+        "texts": said.all,
     }
 
 
@@ -100,6 +107,10 @@ def _run(run: str, name: str, short: str, facts: Mapping[str, Any]) -> dict[str,
 def _tab(table: Table, world: World, kind: str) -> dict[str, Any]:
     shown = {"kind": kind, "id": table.name, "label": table.title, "world": world.name, "name": table.benchmark}
     return shown | {"banner": world.banner, "notes": _notes(table.notes)}
+
+
+def _not_explored(tasks: int) -> list[str]:
+    return [f"{tasks} tasks are not shown query by query: the page holds the headlines and as many others as fit."] if tasks else []
 
 
 def _notes(notes: Sequence[str]) -> list[str]:

@@ -130,6 +130,16 @@ async function lookBehindNumbers(frame, seen, place) {
   cell.dispatchEvent(new frame.contentWindow.MouseEvent("mouseover", { bubbles: true }));
   await settle();
   seen.tipHover = !tip.hidden;
+  cell.focus();
+  await press(frame, "Enter");
+  await settle(200);
+  const asked = all(frame, "details.part").find((node) => node.textContent.startsWith("Query by query"));
+  seen.explored = {
+    open: asked.open,
+    models: ["#first-model", "#second-model"].map((id) => asked.querySelector(id).selectedOptions[0].textContent),
+    wins: rows(frame, asked.querySelector("table"))[0].innerText.split(/\s+/).filter((word) => /^\d+$/.test(word)).map(Number),
+    queries: asked.querySelectorAll(".query").length,
+  };
 }
 
 function checkSizes(frame, seen) {

@@ -16,6 +16,7 @@ from patent_mteb.report import cells, tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.page import page, unpacked
 from patent_mteb.report.payload import payload
+from patent_mteb.report.queries import read_queries
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.report.suite import suite_tasks
 from patent_mteb.tasks import catalogue
@@ -189,11 +190,11 @@ def observe(browser, text, harness, folder):
         f'<!doctype html><meta charset="utf-8"><title>running</title>{frames}<pre id="observed"></pre><script>{script}</script>'
     )
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={folder / 'profile'}"]
-    command += ["--window-size=1720,1000", "--virtual-time-budget=60000", "--enable-logging=stderr", "--dump-dom", wrapper.as_uri()]
+    command += ["--window-size=1720,1000", "--virtual-time-budget=900000", "--enable-logging=stderr", "--dump-dom", wrapper.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     found = re.search(r'<pre id="observed">(.*?)</pre>', done.stdout, re.S)
     assert found, done.stderr[-2000:]
-    assert found[1], "the page was not ready in time"
+    assert found[1], done.stderr[-2000:]
     seen = json.loads(html.unescape(found[1]))
     seen["console"] = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     return seen
@@ -321,6 +322,19 @@ def test_tasks_of_the_page_are_those_of_the_suite(world, seen):
     measured = set(collect(world).results.filter(benchmark="WIPO-AT")["plain"])
     titles = [cells.short(name, catalogue.find("WIPO-AT").facts) for name in suite_tasks() if name in measured]
     assert [head.removeprefix("Retrieval") for head in seen["heads"] if head.startswith("Retrieval")][-len(titles) :] == titles
+
+
+def test_a_number_opens_its_queries(world, seen):
+    assert seen["explored"]["open"]
+    assert seen["explored"]["queries"] >= 1
+    names = [f"acme/{name}" for name in ("large", "small")]
+    collected = collect(world)
+    assert seen["explored"]["models"][0] == "large"
+    other = next(name for name in (*names, "lex/bm25") if name.endswith(seen["explored"]["models"][1]))
+    paths = [collected.results.filter(task=f"{HEADLINE}.sample", run=name)["queries"].item() for name in (names[0], other)]
+    first, second = (read_queries(Path(path), "ndcg@10").parts[""] for path in paths)
+    won, lost = int((first > second).sum()), int((first < second).sum())
+    assert seen["explored"]["wins"] == [60, won, 60 - won - lost, lost]
 
 
 # --- many models -------------------------------------------------------------------------------------------------------------

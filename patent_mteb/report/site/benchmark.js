@@ -30,7 +30,9 @@ function scoreKnown(tab, slice, place, task) {
   const value = tab.values[slice][place][task];
   const said = tab.found[place][task].map((number) => data.texts[number]);
   const sure = tab.intervals[slice]?.[place]?.[task];
+  const explored = tab.explorers.find((one) => one.task === spec.name && one.runs.includes(run.number));
   return {
+    explore: explored ? { task: spec.name, run: run.number } : null,
     title: `${run.label}: ${spec.short}`,
     lines: () => [
       ["Task", spec.name],
@@ -43,6 +45,7 @@ function scoreKnown(tab, slice, place, task) {
       ["Queries", slice === "gap" ? null : countOf(tab, slice, place, task)],
       ["In training data", tab.trained[place].includes(task) ? "yes, as the model's card states" : null],
       ["Model", said[0]], ["Model revision", said[1]], ["Data", data.texts[spec.data]], ["Prompt", said[2]], ["Versions", said[3]], ["Date", said[4]],
+      ["Queries one by one", explored ? "Enter or two clicks" : null],
     ],
   };
 }
@@ -140,12 +143,16 @@ function termsOf(tab) {
 
 function benchmark(tab) {
   const other = Object.keys(tab.values).some((slice) => !(slice in SLICES));
+  const box = { node: tab.explorers.length ? folded("Query by query", () => explorer(tab)) : null };
+  const scored = make("div", {}, ...scores(tab));
+  if (box.node) explorable(tab, box)(scored);
   return [
     make("p", {}, `${tab.about} `, tab.reference ? make("a", { href: tab.reference, rel: "noreferrer" }, "Paper") : null, make("span", { class: "soft" }, ` Licence of the data: ${tab.licence}.`)),
-    ...scores(tab),
+    scored,
     termsOf(tab),
     ...notes(tab.notes),
     other ? folded("By slice", () => bySlice(tab)) : null,
+    box.node,
     tab.charts.length ? folded("Charts", () => [make("div", { class: "figures" }, ...tab.charts.map(chart))], true) : null,
     ...tab.further.map((spec) => folded(spec.title, () => [plain(spec).holder, ...notes(spec.notes)])),
     ...tab.published.map((spec, place) => folded(spec.title, () => [...searchable(plain(spec), `rows-${place}`, "Filter rows"), ...notes(spec.notes)])),
