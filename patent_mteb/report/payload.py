@@ -22,6 +22,7 @@ from patent_mteb.report.collect import Collected
 from patent_mteb.report.explorer import Explorer
 from patent_mteb.report.frames import model_names
 from patent_mteb.report.front import front
+from patent_mteb.report.measures import measures
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.names import visible
 from patent_mteb.report.statistics import Statistics
@@ -72,7 +73,7 @@ def payload(
             joined = [table for table in published if table.benchmark == view.name and name == "real"]
             further = [table for table in tables if table.name.startswith(tuple(slug(name, view.name, kind) for kind in _FURTHER))]
             tab |= {"explorers": explorer.of(view)}
-            tabs.append(tab | {"published": list(map(_table, joined)), "further": list(map(_table, further))})
+            tabs.append(tab | {"published": list(map(_table, joined)), "further": list(map(_table, [*measures(view), *further]))})
     dates = sorted(date for date in collected.results["date"] if date)
     many = len(collected.runs) > 1
     counts = f"{len(collected.results)} results of {len(collected.runs)} model{'s' * many}{' and settings' * many}"
