@@ -19,6 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", nargs="+", default=["terminal"], metavar="FORMAT", help="of the tables: terminal, markdown, csv, latex")
     common.add_out(parser, "write tables, and plots with --plots, to this folder")
     parser.add_argument("--html", type=Path, metavar="DIR", help="write a self-contained page to this folder")
+    parser.add_argument("--texts", action="store_true", help="let the page show texts of real data, where their licence allows it")
     parser.add_argument("--plots", action="store_true", help="write every plot as PNG and SVG (needs patent-mteb[plots])")
     parser.add_argument("--published", action="store_true", help="set measured rows among the papers' rows")
     parser.add_argument("--baseline", metavar="MODEL", help="letters mark what is significantly better than this model")
@@ -42,6 +43,7 @@ def main(args: argparse.Namespace) -> int:
         plots=args.plots,
         published=args.published,
         baseline=args.baseline,
+        texts=args.texts,
         test=args.test,
         as_json=args.json,
     )

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from patent_mteb.report.cells import Table
-    from patent_mteb.report.collect import Collected
-    from patent_mteb.report.figures import Plot
 
 __all__ = ["FORMATS", "ReportOutcome", "run"]
 
@@ -61,6 +59,7 @@ def run(
     plots: bool = False,
     published: bool = False,
     baseline: str | None = None,
+    texts: bool = False,
     test: str = "bootstrap",
     as_json: bool = False,
 ) -> ReportOutcome:
@@ -71,9 +70,10 @@ def run(
         formats: of :data:`FORMATS`. Without ``out`` all of them are printed; with it, all but ``terminal`` are written there:
             ``report.md``, ``csv/<table>.csv`` (with the files for machines, :mod:`patent_mteb.report.machine`) and ``tables.tex``.
         out: folder for tables and plots.
-        html: folder for the page ``index.html``, which holds the plots if matplotlib is installed. May be the same as ``out``.
+        html: folder for the page ``index.html``, which draws its own charts. May be the same as ``out``.
         plots: write every plot as PNG and SVG below ``plots/`` in ``out``, without it in ``html``.
         published: set measured rows among the rows of the papers.
+        texts: let the page show texts of real data too, where their licence allows it; the data must be at hand, and is read whole.
         baseline: a model; letters mark what is significantly better.
         test: of :data:`patent_mteb.metrics.paired.TESTS`.
         as_json: print one JSON document instead of tables.
@@ -89,7 +89,7 @@ def run(
         >>> [path.name for path in outcome.files]
         ['report.md']
     """
-    from patent_mteb.report import geometry, machine, reproduce, tables
+    from patent_mteb.report import figures, geometry, machine, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
     from patent_mteb.report.published import beside
     from patent_mteb.report.statistics import statistics
@@ -109,7 +109,7 @@ def run(
     measured = [*([paired] if paired else []), *tables.build(collected, compared), *geometry.tables(lying)]
     printed, notes = beside(collected) if published else ([], ())
     messages = [*collected.messages, *compared.messages, *notes, *unread]
-    drawn = _drawn(collected, lying, messages, required=plots) if plots or html else []
+    drawn = [*figures.draw(collected), *geometry.draw(lying)] if plots else []
     frames = machine.tidy(collected, compared)
     shown, files = _tables(frames, (*measured, *printed), formats, out)
     if as_json:
@@ -122,21 +122,8 @@ def run(
         from patent_mteb.files import write_text
         from patent_mteb.report.page import page
 
-        files.append(write_text(html / "index.html", page(collected, compared, measured, printed, drawn, messages)))
+        files.append(write_text(html / "index.html", page(collected, compared, measured, printed, messages, texts=texts)))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
-
-
-def _drawn(collected: Collected, lying: pl.DataFrame, messages: list[str], *, required: bool) -> list[Plot]:
-    from patent_mteb.report import figures, geometry
-    from patent_mteb.report.collect import ReportError
-
-    try:
-        return [*figures.draw(collected), *geometry.draw(lying)]
-    except ReportError as error:
-        if required:
-            raise
-        messages.append(f"The page has no plots: {error}")
-        return []
 
 
 def _tables(

@@ -1,0 +1,217 @@
+"""Query by query: for each two models the queries on which they differ most, and who wins how often in which part of the queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import text_lines
+from patent_mteb.metrics.slices import Qrels
+from patent_mteb.report.names import shortened, visible
+from patent_mteb.report.queries import QueryTable, per_query_measure, read_queries
+from patent_mteb.report.view import BenchmarkView, MeasuredTask
+
+__all__ = ["Explorer", "TaskTexts", "chosen", "outcomes", "top_documents"]
+
+BUDGET = 400_000
+"""Numbers that the explorers of all tabs may hold together."""
+EACH = 5
+"""Queries kept for each two models and each direction, where there are few models; one where there are many."""
+_MANY = 10
+_TOP = 5
+_TENTHS_OF_A_MILLE = 10_000
+_QUERY, _DOCUMENT = 600, 160
+"""Characters of a text that are kept."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TaskTexts:
+    """The texts of a task, by id: of its queries and its documents."""
+
+    queries: Mapping[str, str] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict)
+
+
+def outcomes(first: Floats, second: Floats) -> tuple[int, int]:
+    """How many queries each of two models wins; the others are ties. Queries that are NaN do not count.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.report.explorer import outcomes
+        >>> outcomes(np.array([0.5, 0.25, 1.0, np.nan]), np.array([0.5, 0.75, 0.0, np.nan]))
+        (1, 1)
+    """
+    return int((first > second).sum()), int((second > first).sum())
+
+
+def chosen(values: Floats, each: int) -> list[int]:
+    """The queries on which two models differ most, ``each`` for every two and each direction, in the order of the queries.
+
+    Args:
+        values: [queries, models].
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.report.explorer import chosen
+        >>> chosen(np.array([[0.5, 0.5], [0.0, 1.0], [0.5, 0.25], [0.75, 0.5], [1.0, 0.25]]), 1)
+        [1, 4]
+    """
+    kept: set[int] = set()
+    for first, second in combinations(range(values.shape[1]), 2):
+        difference = values[:, first] - values[:, second]
+        order = np.argsort(difference, kind="stable")
+        kept.update(int(query) for query in order[:each] if difference[query] < 0)
+        kept.update(int(query) for query in order[::-1][:each] if difference[query] > 0)
+    return sorted(kept)
+
+
+def top_documents(path: Path, queries: Sequence[str]) -> dict[str, list[str]]:
+    """The five best documents of some queries in a TREC run, best first.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.explorer import top_documents
+        >>> from patent_mteb.search.trec import write_run
+        >>> write_run(Path("my.run"), {"q": {"d2": 2.5, "d1": 1.0}, "other": {"d1": 1.0}}, tag="my")
+        >>> top_documents(Path("my.run"), ["q"])
+        {'q': ['d2', 'd1']}
+    """
+    wanted = set(queries)
+    found: dict[str, list[tuple[int, str]]] = {}
+    for number, line in text_lines(path):
+        fields = line.split()
+        if len(fields) != 6 or not fields[3].isdecimal():
+            raise DataError("no line of a TREC run", path=path, row=number, remedy="delete it, or save the run again")
+        if fields[0] in wanted and int(fields[3]) <= _TOP:
+            found.setdefault(fields[0], []).append((int(fields[3]), fields[2]))
+    return {query: [document for _, document in sorted(ranked)] for query, ranked in found.items()}
+
+
+def _judged(path: Path, queries: Sequence[str]) -> Qrels:
+    wanted = set(queries)
+    found: dict[str, dict[str, int]] = {}
+    for _, line in text_lines(path):
+        fields = line.split()
+        if len(fields) == 4 and fields[0] in wanted and fields[3].lstrip("-").isdecimal():
+            found.setdefault(fields[0], {})[fields[2]] = int(fields[3])
+    return found
+
+
+class Explorer:
+    """Explorers of tasks, as many as :data:`BUDGET` allows: of a benchmark the headline task first, which alone has texts and documents.
+
+    Args:
+        numbers: number of each run.
+        texts_of: gives the texts of a task that may be shown; empty ones where they may not, or are not at hand.
+    """
+
+    def __init__(self, numbers: Mapping[str, int], texts_of: Callable[[BenchmarkView, MeasuredTask], TaskTexts]) -> None:
+        self.numbers = numbers
+        self.texts_of = texts_of
+        self.left = BUDGET
+        self.left_out = 0
+        self.messages: list[str] = []
+
+    def of(self, view: BenchmarkView) -> list[dict[str, Any]]:
+        """The explorers of a benchmark's tasks with per-query scores of at least two models on the same queries."""
+        head = view.headline.name if view.headline else ""
+        tasks = sorted(view.tasks, key=lambda task: task.name != head)
+        found = []
+        for task in tasks:
+            read = self._read(view, task)
+            if len(read) < 2:
+                continue
+            parts = len(next(iter(read.values())).parts)
+            pairs = len(read) * (len(read) - 1) // 2
+            cost = pairs * (2 * parts + 2 * EACH)
+            if cost > self.left:
+                self.left_out += 1
+                continue
+            self.left -= cost
+            found.append(self._task(view, task, read, documents=task.name == head))
+        return found
+
+    def _read(self, view: BenchmarkView, task: MeasuredTask) -> dict[str, QueryTable]:
+        """The per-query scores of the runs that have those of most."""
+        rows = view.results.filter((pl.col("task") == task.name) & pl.col("queries").is_not_null())
+        read = {
+            run: read_queries(Path(path), per_query_measure(main))
+            for run, path, main in rows.select("run", "queries", "main_score").iter_rows()
+        }
+        parties: dict[tuple[str, ...], list[str]] = {}
+        for run, table in read.items():
+            parties.setdefault(table.queries, []).append(run)
+        agreeing = max(parties.values(), key=len, default=[])
+        return {run: read[run] for run in agreeing}
+
+    def _task(self, view: BenchmarkView, task: MeasuredTask, read: Mapping[str, QueryTable], *, documents: bool) -> dict[str, Any]:
+        """One explorer, with ``documents`` the texts and the first documents too."""
+        runs = list(read)
+        tables = list(read.values())
+        values = np.column_stack([table.parts[""] for table in tables])
+        kept = chosen(values, EACH if len(runs) <= _MANY else 1)
+        queries = [tables[0].queries[place] for place in kept]
+        known = self.texts_of(view, task) if documents else TaskTexts()
+        parts = [part for part in tables[0].parts if all(part in table.parts for table in tables)]
+        groups = {part: [table.parts[part] for table in tables] for part in parts} | _by_length(tables, known.queries)
+        top = self._top(view, task, runs, queries) if documents else []
+        shown = {document for ranked in top for found in ranked for document, _ in found}
+        return {
+            "task": task.name,
+            "runs": [self.numbers[run] for run in runs],
+            "groups": [
+                {
+                    "title": part,
+                    "n": int(np.isfinite(columns).all(axis=0).sum()),
+                    "wins": [outcomes(columns[first], columns[second]) for first, second in combinations(range(len(runs)), 2)],
+                }
+                for part, columns in groups.items()
+            ],
+            "queries": list(map(visible, queries)),
+            "scores": np.rint(values[kept].T * _TENTHS_OF_A_MILLE).astype(int).tolist(),
+            "texts": [_excerpt(known.queries.get(query, ""), _QUERY) for query in queries] if known.queries else [],
+            "documents": {visible(one): _excerpt(known.documents[one], _DOCUMENT) for one in sorted(shown) if one in known.documents},
+            "top": top,
+        }
+
+    def _top(self, view: BenchmarkView, task: MeasuredTask, runs: Sequence[str], queries: Sequence[str]) -> list[Any]:
+        """The first documents of each run and query, with whether they are relevant, where runs were saved beside the results."""
+        paths = dict(view.results.filter(pl.col("task") == task.name).select("run", "path").iter_rows())
+        top: list[list[list[Any]]] = []
+        for run in runs:
+            saved, judged = (Path(paths[run]).with_name(f"{task.name}{suffix}") for suffix in (".run", ".qrels"))
+            try:
+                ranked = top_documents(saved, queries) if saved.is_file() else {}
+                gains = _judged(judged, queries) if ranked and judged.is_file() else {}
+            except DataError as error:
+                self.messages.append(str(error))
+                ranked, gains = {}, {}
+            top.append([[[visible(one), int(gains.get(query, {}).get(one, 0) > 0)] for one in ranked.get(query, [])] for query in queries])
+        return top if any(any(ranked) for ranked in top) else []
+
+
+def _by_length(tables: Sequence[QueryTable], texts: Mapping[str, str]) -> dict[str, list[Floats]]:
+    """The scores of the shorter and of the longer half of the queries, where their texts are known."""
+    queries = tables[0].queries
+    if not all(query in texts for query in queries):
+        return {}
+    words = np.array([len(texts[query].split()) for query in queries])
+    short = words <= np.median(words)
+    if short.all():
+        return {}
+    halves = {"length_short": short, "length_long": ~short}
+    return {name: [np.where(members, table.parts[""], np.nan) for table in tables] for name, members in halves.items()}
+
+
+def _excerpt(text: str, length: int) -> str:
+    return visible(shortened(" ".join(text.split()), length))

@@ -1,0 +1,138 @@
+"""What is known of the models of a report: facts beside their results, as columns to show and to filter by."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from patent_mteb.errors import DataError
+from patent_mteb.report.collect import Collected
+from patent_mteb.report.folders import META, read_meta
+from patent_mteb.report.names import visible
+
+__all__ = ["FACTS", "Fact", "facts_of_runs", "known_of", "seen_in_training"]
+
+_MANY = 2**53
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A column about models: ``kind`` is ``number``, ``text`` or ``date``; ``steps`` are the bounds that a filter offers."""
+
+    key: str
+    title: str
+    kind: str
+    hint: str
+    steps: tuple[float, ...] = ()
+
+
+FACTS = (
+    Fact("parameters", "Parameters", "number", "Parameters of the model in all.", (1e8, 5e8, 1e9, 5e9, 1e10)),
+    Fact("dims", "Dimensions", "number", "Numbers in an embedding.", (256, 512, 1024, 2048, 4096)),
+    Fact("tokens", "Max tokens", "number", "Tokens of a text that the model reads; what is longer is cut.", (512, 2048, 8192, 32768)),
+    Fact("memory", "Memory (MB)", "number", "Memory that the weights take, as the model's card has it."),
+    Fact("type", "Type", "text", "How the model finds documents: by vectors, by words, or by both."),
+    Fact("licence", "Licence", "text", "Licence of the weights."),
+    Fact("date", "Released", "date", "Day on which the weights were published."),
+    Fact("prompt", "Prompt", "text", "Whether anything was put before the texts."),
+    Fact("trained", "Trained on", "text", "Benchmarks of this report whose tasks are in the model's training data, as its card states it."),
+)
+"""The columns, in the order of the page."""
+
+_FIELDS = {"parameters": "n_parameters", "dims": "embed_dim", "tokens": "max_tokens", "memory": "memory_usage_mb"}
+
+
+def known_of(meta: Mapping[str, Any]) -> dict[str, float | str | None]:
+    """The facts that a model's ``model_meta.json`` states; None for what it does not.
+
+    Example:
+        >>> from patent_mteb.report.model_facts import known_of
+        >>> facts = known_of({"n_parameters": 22_000_000, "model_type": ["dense"], "license": "mit"})
+        >>> facts["parameters"], facts["type"], facts["licence"], facts["date"]
+        (22000000.0, 'dense', 'mit', None)
+    """
+    numbers = {key: _number(meta.get(field)) for key, field in _FIELDS.items()}
+    return numbers | {"type": _type(meta), "licence": _text(meta.get("license")), "date": _text(meta.get("release_date"))}
+
+
+def _number(value: Any) -> float | None:
+    usable = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _MANY
+    return float(value) if usable else None
+
+
+def _text(value: Any) -> str | None:
+    return visible(value) if isinstance(value, str) and value else None
+
+
+def _type(meta: Mapping[str, Any]) -> str | None:
+    """The kind of a composed model, else what mteb calls its type."""
+    settings, kinds = meta.get("experiment_kwargs"), meta.get("model_type")
+    if isinstance(settings, dict) and isinstance(settings.get("kind"), str):
+        return visible(settings["kind"])
+    return visible(", ".join(map(str, kinds))) if isinstance(kinds, list) and kinds else None
+
+
+def seen_in_training(meta: Mapping[str, Any], tasks: Collection[str]) -> frozenset[str] | None:
+    """Which of these tasks are in a model's training data, as its ``model_meta.json`` states it; None where it states nothing.
+
+    Example:
+        >>> from patent_mteb.report.model_facts import seen_in_training
+        >>> sorted(seen_in_training({"training_datasets": ["PatenTEB", "MSMARCO"]}, ["PatenTEB"]))
+        ['PatenTEB']
+        >>> seen_in_training({}, ["PatenTEB"]) is None
+        True
+    """
+    stated = meta.get("training_datasets")
+    return frozenset(map(str, stated)) & frozenset(tasks) if isinstance(stated, (list, dict)) else None
+
+
+def _prompt(prompts: Iterable[str]) -> str:
+    kinds = {{"none": "none", "not recorded": "not recorded"}.get(prompt, "prompted") for prompt in prompts}
+    return kinds.pop() if len(kinds) == 1 else "differs by task"
+
+
+def _trained(seen: frozenset[str] | None, benchmarks: Mapping[str, str]) -> str:
+    """Benchmarks with the number of their tasks in the training data."""
+    if seen is None:
+        return "not stated"
+    counts: dict[str, int] = {}
+    for task in sorted(seen):
+        counts[benchmarks[task]] = counts.get(benchmarks[task], 0) + 1
+    return ", ".join(f"{name} ({count})" for name, count in counts.items()) or "none of these"
+
+
+def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict[str, frozenset[str]]]:
+    """The values of :data:`FACTS` by run and key; and by run the tasks that are in its training data.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.model_facts import facts_of_runs
+        >>> facts, seen = facts_of_runs(collect(Path("results")))  # of 'patent-mteb run'
+        >>> facts["mteb/baseline-random-encoder"]["prompt"]
+        'none'
+    """
+    benchmarks = dict(collected.results.select("plain", "benchmark").unique().iter_rows())
+    facts: dict[str, dict[str, Any]] = {}
+    trained: dict[str, frozenset[str]] = {}
+    for (run,), rows in collected.results.group_by("run", maintain_order=True):
+        first = rows.row(0, named=True)
+        meta = _meta(Path(first["path"]).parent, first["model"], first["revision"])
+        seen = seen_in_training(meta, benchmarks)
+        trained[str(run)] = seen or frozenset()
+        facts[str(run)] = known_of(meta) | {"prompt": _prompt(rows["prompt"]), "trained": _trained(seen, benchmarks)}
+        for key, column in (("parameters", "parameters"), ("dims", "dims")):
+            facts[str(run)][key] = facts[str(run)][key] or _number(rows.select(pl.col(column).drop_nulls().first()).item())
+    return facts, trained
+
+
+def _meta(folder: Path, model: str, revision: str) -> dict[str, Any]:
+    """The file as it is; what is wrong with it stands in the messages of the results already."""
+    try:
+        return read_meta(folder / META, model.replace("/", "__").replace(" ", "_"), revision)
+    except DataError:
+        return {}

@@ -1,0 +1,160 @@
+// A benchmark's tab: scores by judgement, slice and group of tasks, its slices, its charts, and what papers print.
+
+const SLICES = { "": "All", in: "IN", out: "OUT", gap: "Gap" };
+const FAMILIES = { jurisdiction: "filing office", ipc: "IPC section", year: "year", category: "citation category", paper: "protocol" };
+
+function familyOf(slice) {
+  const [head, ...rest] = slice.split("_");
+  return rest.length ? head : slice === "paper" ? "paper" : "category";
+}
+function sliceTitle(slice) {
+  if (slice in SLICES) return SLICES[slice];
+  if (slice === "paper") return "paper's protocol";
+  const [, ...rest] = slice.split("_");
+  return rest.length ? rest.join(" ").toUpperCase() : slice.toUpperCase();
+}
+
+function countOf(tab, slice, place, task) {
+  const counts = tab.counts[slice];
+  return counts ? (Array.isArray(counts[0]) ? counts[place][task] : counts[task]) : null;
+}
+
+function smallOf(tab, slice, place, task) {
+  const of = (name) => (tab.small[name] ? tab.small[name][place][task] : null);
+  return slice === "gap" ? of("in") || of("out") : of(slice);
+}
+
+function scoreKnown(tab, slice, place, task) {
+  const run = runs[tab.runs[place]];
+  const spec = tab.tasks[task];
+  const value = tab.values[slice][place][task];
+  const said = tab.found[place][task].map((number) => data.texts[number]);
+  const sure = tab.intervals[slice]?.[place]?.[task];
+  const explored = tab.explorers.find((one) => one.task === spec.name && one.runs.includes(run.number));
+  return {
+    explore: explored ? { task: spec.name, run: run.number } : null,
+    title: `${run.label}: ${spec.short}`,
+    lines: () => [
+      ["Task", spec.name],
+      ["Score", slice === "gap" ? `${value.toFixed(1)}% lost from IN to OUT` : `${fixed(value)} (${spec.measure}${slice ? `, ${sliceTitle(slice)}` : ""})`],
+      ["95% interval", sure ? intervalText(sure) : null],
+      ["Too little", smallOf(tab, slice, place, task)],
+      ["Against the best", sure && isNumber(sure[3]) ? `p = ${fixed(sure[3])} with Holm's correction: ${sure[2] ? "not different" : "different"}` : sure?.[4] && sure[2] ? "the best" : null],
+      ["Tier", sure?.[4]],
+      ["Against baseline", sure && isNumber(sure[6]) ? `p = ${fixed(sure[6])} with Holm's correction (${data.baseline})` : null],
+      ["Queries", slice === "gap" ? null : countOf(tab, slice, place, task)],
+      ["In training data", tab.trained[place].includes(task) ? "yes, as the model's card states" : null],
+      ["Model", said[0]], ["Model revision", said[1]], ["Data", data.texts[spec.data]], ["Prompt", said[2]], ["Versions", said[3]], ["Date", said[4]],
+      ["Queries one by one", explored ? "Enter or two clicks" : null],
+    ],
+  };
+}
+
+function scoreCell(tab, slice, place, task) {
+  const value = tab.values[slice][place][task];
+  if (value === null) return { value };
+  const small = smallOf(tab, slice, place, task);
+  const sure = tab.intervals[slice]?.[place]?.[task];
+  return { value, behind: small ? "†" : "", ranked: !small, tied: Boolean(sure?.[2]), above: sure?.[5] ? "a" : "", below: below(sure, small), known: scoreKnown(tab, slice, place, task) };
+}
+
+function scores(tab) {
+  const state = { slice: "", group: "" };
+  const holder = make("div");
+
+  function paint() {
+    const all = tab.tasks.map((_, task) => task).filter((task) => !state.group || tab.tasks[task].group === state.group);
+    const kept = all.filter((task) => tab.values[state.slice].some((row) => row[task] !== null));
+    const means = state.slice === "" && !state.group ? tab.means : [];
+    const gap = state.slice === "gap";
+    const columns = [
+      { title: "Model" },
+      ...means.map((mean) => ({ title: mean.title, numeric: true, marked: mean.marked, digits: mean.digits })),
+      ...kept.map((task) => ({ title: tab.tasks[task].short, group: tab.tasks[task].group, numeric: true, marked: !gap, digits: gap ? 1 : 4, unit: gap ? "%" : "", hint: `${tab.tasks[task].name} (${tab.tasks[task].measure}): ${data.texts[tab.tasks[task].about]}` })),
+      ...factColumns([]),
+    ];
+    const rows = tab.runs.map((number, place) => {
+      const run = runs[number];
+      const averages = means.map((mean) => ({ value: mean.values[place], behind: mean.without[place] ? "†" : "", known: isNumber(mean.values[place]) ? meanKnown(run, mean, place) : null }));
+      return { run: number, cells: [{ value: run.label, known: modelKnown(run) }, ...averages, ...kept.map((task) => scoreCell(tab, state.slice, place, task)), ...factCells(run)] };
+    });
+    const made = table({ columns, rows, name: `${tab.label}, ${sliceTitle(state.slice)}` });
+    holder.replaceChildren(made.holder);
+    hide();
+  }
+
+  const judged = Object.keys(SLICES).filter((slice) => slice in tab.values);
+  const others = Object.keys(tab.values).filter((slice) => !(slice in SLICES));
+  const groups = [...new Set(tab.tasks.map((task) => task.group))];
+  const slices = others.length ? choice([["", "all judgements"], ...others.map((slice) => [slice, `${FAMILIES[familyOf(slice)] ?? familyOf(slice)}: ${sliceTitle(slice)}`])], "", (value) => { state.slice = value; paint(); }) : null;
+  const controls = make("div", { class: "controls" },
+    judged.length > 1 ? switches("Judgements", judged.map((slice) => [slice, SLICES[slice]]), "", (value) => { state.slice = value; if (slices) slices.value = ""; paint(); }) : null,
+    sureSwitch(paint),
+    slices ? labelled("slice", "Slice", slices) : null,
+    groups.length > 1 ? labelled("group", "Tasks", choice([["", "all"], ...groups.map((group) => [group, group])], "", (value) => { state.group = value; paint(); })) : null,
+  );
+  paint();
+  return [make("div", { class: "bars" }, filterBar, controls), holder];
+}
+
+// --- slices: models by slice for one task, or tasks by slice for one model ---
+
+function bySlice(tab) {
+  const families = Map.groupBy(Object.keys(tab.values).filter((slice) => !(slice in SLICES)), familyOf);
+  const state = { family: [...families.keys()][0], about: "task 0" };
+  const holder = make("div");
+  const measured = tab.tasks.map((_, task) => task).filter((task) => [...families.values()].flat().some((slice) => tab.values[slice].some((row) => row[task] !== null)));
+  state.about = `task ${measured[0]}`;
+
+  function paint() {
+    const [kind, number] = state.about.split(" ");
+    const chosen = Number(number);
+    const slices = ["", ...families.get(state.family)].filter((slice) => kind !== "task" || tab.values[slice].some((row) => row[chosen] !== null));
+    const count = (slice) => (kind === "task" ? countOf(tab, slice, 0, chosen) : null);
+    const columns = [{ title: kind === "task" ? "Model" : "Task" }, ...slices.map((slice) => ({ title: sliceTitle(slice), group: isNumber(count(slice)) ? `n ${count(slice)}` : null, numeric: true, marked: kind === "task" }))];
+    const at = (row, slice) => (kind === "task" ? [slice, row, chosen] : [slice, chosen, row]);
+    const members = kind === "task" ? tab.runs.map((_, place) => place) : measured;
+    const values = members.flatMap((row) => slices.map((slice) => tab.values[slice][at(row, slice)[1]][at(row, slice)[2]])).filter(isNumber);
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    const rows = members.map((row) => ({
+      run: kind === "task" ? tab.runs[row] : undefined,
+      cells: [{ value: kind === "task" ? runs[tab.runs[row]].label : tab.tasks[row].short }, ...slices.map((slice) => {
+        const cell = scoreCell(tab, ...at(row, slice));
+        return { ...cell, above: "", shade: isNumber(cell.value) ? (cell.value - low) / (high - low || 1) : null };
+      })],
+    }));
+    holder.replaceChildren(table({ columns, rows, name: `${tab.label}, by ${FAMILIES[state.family] ?? state.family}`, classes: "heat" }).holder);
+  }
+
+  const about = [...measured.map((task) => [`task ${task}`, `models on ${tab.tasks[task].short}`]), ...tab.runs.map((run, place) => [`model ${place}`, `tasks of ${runs[run].short}`])];
+  const controls = make("div", { class: "controls" },
+    labelled("about", "Show", choice(about, state.about, (value) => { state.about = value; paint(); })),
+    families.size > 1 ? labelled("family", "By", choice([...families.keys()].map((family) => [family, FAMILIES[family] ?? family]), state.family, (value) => { state.family = value; paint(); })) : null);
+  paint();
+  return [controls, holder];
+}
+
+function termsOf(tab) {
+  const words = new Set([...tab.tasks.flatMap((task) => [...task.short.split(/[^\w@]+/), task.measure, ...task.name.split(/(?=DWPI)|\W/).filter((part) => part.startsWith("DWPI"))]), ...Object.keys(tab.values).map(sliceTitle), ...tab.further.flatMap((spec) => spec.columns.map((column) => column.title.split(" ")[0].toUpperCase()))]);
+  const found = Object.entries(data.terms).filter(([term]) => words.has(term));
+  if (!found.length) return null;
+  return make("dl", { class: "terms", "aria-label": "What the words mean" }, ...found.map(([term, meaning]) => make("div", {}, make("dt", {}, term), make("dd", {}, meaning))));
+}
+
+function benchmark(tab) {
+  const other = Object.keys(tab.values).some((slice) => !(slice in SLICES));
+  const box = { node: tab.explorers.length ? folded("Query by query", () => explorer(tab)) : null };
+  const scored = make("div", {}, ...scores(tab));
+  if (box.node) explorable(tab, box)(scored);
+  return [
+    make("p", {}, `${tab.about} `, tab.reference ? make("a", { href: tab.reference, rel: "noreferrer" }, "Paper") : null, make("span", { class: "soft" }, ` Licence of the data: ${tab.licence}.`)),
+    scored,
+    termsOf(tab),
+    ...notes(tab.notes),
+    other ? folded("By slice", () => bySlice(tab)) : null,
+    box.node,
+    tab.charts.length ? folded("Charts", () => [make("div", { class: "figures" }, ...tab.charts.map(chart))], true) : null,
+    ...tab.further.map((spec) => folded(spec.title, () => [plain(spec).holder, ...notes(spec.notes)])),
+    ...tab.published.map((spec, place) => folded(spec.title, () => [...searchable(plain(spec), `rows-${place}`, "Filter rows"), ...notes(spec.notes)])),
+  ];
+}

@@ -1,0 +1,230 @@
+// Charts: small SVGs drawn from rows [series, x, y, facet]; a series or facet that is a number is a run, and follows the filter.
+// kinds: bars, lines, points, heat, and forest with rows [series, value, low, high].
+
+const COLOURS = 8;
+const ruler = document.createElement("canvas").getContext("2d");
+const FONT = 12;
+
+function wide(text, size = FONT) {
+  ruler.font = `${size}px system-ui, sans-serif`;
+  return ruler.measureText(text).width;
+}
+
+function cut(text, room) {
+  if (wide(text) <= room) return text;
+  let kept = text.length;
+  while (kept > 3 && wide(`${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`) > room) kept -= 1;
+  return `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+}
+
+const nameOf = (series) => (isNumber(series) ? runs[series].short : String(series));
+const shownIn = (series) => !isNumber(series) || allowed(series);
+
+function ticksOf(low, high, count = 5) {
+  const raw = (high - low || 1) / count;
+  const size = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * size).find((value) => value >= raw);
+  const ticks = [];
+  for (let tick = Math.ceil(low / step - 1e-9) * step; tick <= high + step * 1e-6; tick += step) ticks.push(Number(tick.toPrecision(12)));
+  return ticks;
+}
+
+function scaleOf(values, room, { log = false, zero = false } = {}) {
+  const change = log ? Math.log10 : (value) => value;
+  let low = Math.min(...values);
+  let high = Math.max(...values);
+  if (zero) low = Math.min(0, low);
+  let [from, to] = [change(low), change(high)];
+  const pad = zero ? 0 : (to - from || Math.abs(to) || 1) * 0.06;
+  from -= pad;
+  to += zero ? (to - from || 1) * 0.04 : pad;
+  const place = (value) => room[0] + ((change(value) - from) / (to - from)) * (room[1] - room[0]);
+  return { place, low: from, high: to };
+}
+
+function axisTicks(values, scale, log, room) {
+  if (!log) return ticksOf(scale.low, scale.high);
+  const own = [...new Set(values)].sort((a, b) => a - b);
+  const chosen = own.length <= 9 ? own : Array.from({ length: Math.ceil(scale.high) - Math.floor(scale.low) + 1 }, (_, at) => 10 ** (Math.floor(scale.low) + at)).filter((tick) => Math.log10(tick) >= scale.low && Math.log10(tick) <= scale.high);
+  let last = -Infinity;
+  return chosen.filter((tick) => {
+    const at = scale.place(tick);
+    if (at - last < wide(brief(tick)) + 8) return false;
+    last = at;
+    return at >= room[0] - 1;
+  });
+}
+
+const text = (x, y, content, attributes = {}) => draw("text", { x, y, "font-size": FONT, ...attributes }, content);
+
+function known(node, title, lines) {
+  node.known = { title, lines: () => lines };
+  return node;
+}
+
+function frameOf(spec, width, height, xs, ys) {
+  const probe = ticksOf(Math.min(...ys), Math.max(...ys)).map((tick) => wide(brief(tick)));
+  const left = Math.max(...probe, 24) + 26;
+  const room = { x: [left, width - 14], y: [height - 46, 12] };
+  const x = scaleOf(xs, room.x, { log: spec.log });
+  const y = scaleOf(ys, room.y);
+  const parts = [];
+  for (const tick of ticksOf(y.low, y.high)) {
+    const at = y.place(tick);
+    parts.push(draw("line", { class: "grid", x1: left, x2: width - 14, y1: at, y2: at }), text(left - 6, at + 4, brief(tick), { "text-anchor": "end" }));
+  }
+  for (const tick of axisTicks(xs, x, spec.log, room.x)) parts.push(text(x.place(tick), height - 28, brief(tick), { "text-anchor": "middle" }));
+  parts.push(text((left + width) / 2, height - 8, cut(spec.x, width - left), { "text-anchor": "middle", class: "axis" }));
+  parts.push(text(12, (height - 34) / 2, cut(spec.y, height - 50), { "text-anchor": "middle", class: "axis", transform: `rotate(-90 12 ${(height - 34) / 2})` }));
+  return { x, y, parts };
+}
+
+function legendOf(series, svg) {
+  return make("ul", { class: "legend" }, ...series.map((one, place) => {
+    const light = (on) => svg.querySelector(`[data-series="${place}"]`)?.classList.toggle("lit", on);
+    return make("li", { onmouseenter: () => light(true), onmouseleave: () => light(false), title: isNumber(one) ? runs[one].label : null }, make("span", { class: "key", style: `background:var(--c${place})` }), nameOf(one));
+  }));
+}
+
+function lines(spec, rows, width) {
+  const height = 300;
+  const { x, y, parts } = frameOf(spec, width, height, rows.map((row) => row[1]), rows.map((row) => row[2]));
+  const bySeries = Map.groupBy(rows, (row) => row[0]);
+  const ordered = [...bySeries.keys()].sort((a, b) => Math.max(...bySeries.get(b).map((row) => row[2])) - Math.max(...bySeries.get(a).map((row) => row[2])));
+  const groups = ordered.map((series, place) => {
+    const points = bySeries.get(series).toSorted((a, b) => a[1] - b[1]);
+    const colour = place < COLOURS ? `var(--c${place})` : "var(--faint)";
+    const path = draw("path", { d: points.map((row, at) => `${at ? "L" : "M"}${x.place(row[1]).toFixed(1)} ${y.place(row[2]).toFixed(1)}`).join(""), fill: "none", stroke: colour, "stroke-width": place < COLOURS ? 2 : 1.2 });
+    const dots = points.map((row) => known(draw("circle", { cx: x.place(row[1]).toFixed(1), cy: y.place(row[2]).toFixed(1), r: place < COLOURS ? 3.5 : 2.5, fill: colour }), isNumber(series) ? runs[series].label : series, [[spec.x, brief(row[1])], [spec.y, fixed(row[2])]]));
+    return draw("g", { class: "series", "data-series": place }, path, ...dots);
+  });
+  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...groups.reverse());
+  const more = ordered.length - COLOURS;
+  return [svg, legendOf(ordered.slice(0, COLOURS), svg), more > 0 ? make("p", { class: "soft" }, `The ${COLOURS} best are coloured; ${more} more in grey say their name under the pointer.`) : null];
+}
+
+function points(spec, rows, width) {
+  const height = 320;
+  const { x, y, parts } = frameOf(spec, width, height, rows.map((row) => row[1]), rows.map((row) => row[2]));
+  const taken = [];
+  const labels = [];
+  const dots = rows.toSorted((a, b) => b[2] - a[2]).map(([series, cost, value]) => {
+    const [cx, cy] = [x.place(cost), y.place(value)];
+    const name = cut(nameOf(series), 170);
+    const size = wide(name);
+    const start = cx + 8 + size < width - 4 ? cx + 8 : cx - 8 - size;
+    const box = [start, cy - 8, start + size, cy + 8];
+    if (start > 40 && taken.every((other) => box[0] > other[2] || box[2] < other[0] || box[1] > other[3] || box[3] < other[1])) {
+      taken.push(box);
+      labels.push(text(start, cy + 4, name));
+    }
+    taken.push([cx - 5, cy - 5, cx + 5, cy + 5]);
+    return known(draw("circle", { class: "dot", cx, cy, r: 5, fill: "var(--c0)" }), isNumber(series) ? runs[series].label : series, [[spec.facetValue ?? spec.x, brief(cost)], [spec.y, fixed(value)]]);
+  });
+  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labels)];
+}
+
+function rowNames(names, width) {
+  const longest = Math.max(...names.map((name) => wide(name)));
+  return Math.min(longest + 10, width * 0.42);
+}
+
+function bars(spec, rows, width) {
+  const bySeries = Map.groupBy(rows, (row) => row[0]);
+  const sides = [...new Set(rows.map((row) => row[1]))];
+  const left = rowNames([...bySeries.keys()].map(nameOf), width);
+  const room = 92;
+  const scale = scaleOf(rows.map((row) => row[2]), [left, width - room], { zero: true });
+  const step = 14 * sides.length + 10;
+  const height = bySeries.size * step + 6;
+  const parts = [...bySeries].flatMap(([series, own], place) => {
+    const top = place * step + 4;
+    const first = own[0][2];
+    const title = isNumber(series) ? runs[series].label : series;
+    const drawn = own.flatMap(([, side, value], at) => {
+      const change = at && first ? ` (${(100 * (value / first - 1)).toFixed(0).replace("-", "−")}%)` : "";
+      const bar = draw("rect", { x: left, y: top + 14 * at, width: Math.max(1, scale.place(value) - left), height: 12, rx: 2, fill: `var(--c${sides.indexOf(side)})` });
+      return [known(bar, title, [[`${spec.y}, ${side}`, fixed(value)]]), text(Math.max(left, scale.place(value)) + 5, top + 14 * at + 10, `${fixed(value, 3)}${change}`)];
+    });
+    return [text(left - 6, top + 7 * sides.length + 3, cut(nameOf(series), left - 10), { "text-anchor": "end" }), ...drawn];
+  });
+  const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts);
+  const keys = make("ul", { class: "legend" }, ...sides.map((side, place) => make("li", {}, make("span", { class: "key", style: `background:var(--c${place})` }), side)));
+  return [svg, keys];
+}
+
+function forest(spec, rows, width) {
+  const left = rowNames(rows.map((row) => nameOf(row[0])), width);
+  const ends = rows.flatMap((row) => [row[1], row[2] ?? row[1], row[3] ?? row[1]]);
+  const scale = scaleOf(ends, [left + 8, width - 56]);
+  const height = rows.length * 22 + 34;
+  const ticks = ticksOf(scale.low, scale.high).filter((tick) => scale.place(tick) >= left && scale.place(tick) < width - 50);
+  const grid = ticks.flatMap((tick) => [draw("line", { class: "grid", x1: scale.place(tick), x2: scale.place(tick), y1: 4, y2: height - 28 }), text(scale.place(tick), height - 12, brief(tick), { "text-anchor": "middle" })]);
+  const parts = rows.flatMap(([series, value, low, high], place) => {
+    const y = place * 22 + 15;
+    const title = isNumber(series) ? runs[series].label : series;
+    const interval = isNumber(low) ? [draw("line", { class: "interval", x1: scale.place(low), x2: scale.place(high), y1: y, y2: y })] : [];
+    const dot = known(draw("circle", { class: "dot", cx: scale.place(value), cy: y, r: 5, fill: "var(--c0)" }), title, [[spec.y, fixed(value)], ["95% interval", isNumber(low) ? `${fixed(low)} to ${fixed(high)}` : "not known"]]);
+    return [text(left - 6, y + 4, cut(nameOf(series), left - 10), { "text-anchor": "end" }), ...interval, dot, text(width - 4, y + 4, fixed(value), { "text-anchor": "end" })];
+  });
+  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...grid, ...parts)];
+}
+
+function heat(spec, rows, width) {
+  const series = [...new Set(rows.map((row) => row[0]))];
+  const columns = [...new Set(rows.map((row) => row[1]))];
+  const cells = new Map(rows.map((row) => [`${series.indexOf(row[0])} ${columns.indexOf(row[1])}`, row[2]]));
+  const [low, high] = [Math.min(...rows.map((row) => row[2])), Math.max(...rows.map((row) => row[2]))];
+  const left = rowNames(series.map(nameOf), width);
+  const size = Math.max(46, (width - left - 4) / columns.length);
+  const across = left + size * columns.length + 4;
+  const top = 24;
+  const height = top + series.length * 24 + 4;
+  const digits = spec.y === "rank" ? 1 : 3;
+  const parts = columns.map((column, at) => known(text(left + size * (at + 0.5), 15, cut(String(column), size - 4), { "text-anchor": "middle" }), String(column), []));
+  series.forEach((one, row) => {
+    parts.push(text(left - 6, top + row * 24 + 16, cut(nameOf(one), left - 10), { "text-anchor": "end" }));
+    columns.forEach((column, at) => {
+      const value = cells.get(`${row} ${at}`);
+      const share = value === undefined ? 0 : (value - low) / (high - low || 1);
+      const strength = spec.y === "rank" ? 1 - share : share;
+      const box = draw("rect", { x: left + size * at + 1, y: top + row * 24 + 1, width: size - 2, height: 22, rx: 3, class: "heat", style: `--shade:${value === undefined ? 0 : Math.round(8 + 82 * strength)}%` });
+      parts.push(value === undefined ? box : known(box, isNumber(one) ? runs[one].label : String(one), [[String(column), fixed(value, digits + 1)]]));
+      parts.push(text(left + size * (at + 0.5), top + row * 24 + 16, value === undefined ? DASH : fixed(value, digits), { "text-anchor": "middle", class: strength > 0.62 && value !== undefined ? "on" : null }));
+    });
+  });
+  return [draw("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height }, ...parts)];
+}
+
+const KINDS = { bars, lines, points, heat, forest };
+
+function chart(spec) {
+  const state = { facet: null };
+  const holder = make("div", { class: "canvas" });
+  const caption = make("figcaption", {}, spec.title);
+  const facets = spec.facet ? [...new Set(spec.rows.map((row) => row[3]))] : [];
+  const control = facets.length > 1 ? make("label", { class: "facet" }, `${spec.facet === "what" ? "Cost" : spec.facet[0].toUpperCase() + spec.facet.slice(1)} `, choice(facets.map((facet, at) => [String(at), nameOf(facet)]), "0", (value) => { state.facet = facets[Number(value)]; paint(); })) : null;
+  state.facet = facets[0] ?? null;
+
+  function paint() {
+    const shown = spec.rows.filter((row) => shownIn(row[0]) && (!facets.length || row[3] === state.facet));
+    const room = Math.max(280, holder.clientWidth || 560);
+    const facetValue = spec.facet === "what" ? String(state.facet) : undefined;
+    const named = facetValue ? { ...spec, x: facetValue, facetValue } : spec;
+    const content = shown.length ? KINDS[spec.kind](named, shown, room).filter(Boolean) : [make("p", { class: "missing" }, "No model fits the filter.")];
+    for (const node of content) if (node instanceof SVGElement) fill(node, { role: "img", "aria-label": spec.title }, []);
+    holder.replaceChildren(...content);
+  }
+  const figure = make("figure", {}, make("div", { class: "caption" }, caption, control), holder, spec.note ? make("p", { class: "soft" }, spec.note) : null);
+  paint();
+  let width = 0;
+  new ResizeObserver((entries) => {
+    const now = Math.round(entries[0].contentRect.width);
+    if (now && now !== width) {
+      width = now;
+      requestAnimationFrame(paint);
+    }
+  }).observe(holder);
+  followFilter(() => { if (figure.isConnected) paint(); });
+  return figure;
+}

@@ -1,0 +1,61 @@
+// The models: their facts, the filter over them, and who is told when it changes.
+
+const runs = data.runs.map((run, number) => ({ ...run, number, search: `${run.label} ${run.run}`.toLowerCase(), of: Object.fromEntries(data.facts.map((fact, place) => [fact.key, run.facts[place]])) }));
+const filter = { words: "", facts: {} };
+let listeners = [];
+
+const NUMBERS = { parameters: brief, dims: String, tokens: brief, memory: brief };
+const factText = (fact, value) => (value === null ? DASH : fact.kind === "number" ? NUMBERS[fact.key](value) : value);
+
+function allowed(number) {
+  const run = runs[number];
+  const words = filter.words.toLowerCase().split(/\s+/).filter(Boolean);
+  if (!words.every((word) => run.search.includes(word))) return false;
+  return Object.entries(filter.facts).every(([key, test]) => test(run.of[key]));
+}
+
+function filterChanged() {
+  hide();
+  for (const listener of listeners) listener();
+}
+
+function factChoice(fact) {
+  const values = [...new Set(runs.map((run) => run.of[fact.key]))].filter((value) => value !== null);
+  if (values.length < 2) return null;
+  let options;
+  if (fact.kind === "number") {
+    const bounds = fact.steps.filter((step) => values.some((value) => value <= step) && values.some((value) => value > step));
+    if (!bounds.length) return null;
+    options = bounds.flatMap((step) => [[`<${step}`, `up to ${NUMBERS[fact.key](step)}`], [`>${step}`, `over ${NUMBERS[fact.key](step)}`]]);
+  } else if (fact.kind === "date") {
+    const years = [...new Set(values.map((value) => value.slice(0, 4)))].sort();
+    if (years.length < 2) return null;
+    options = years.map((year) => [`@${year}`, `from ${year}`]);
+  } else options = values.sort().map((value) => [`=${value}`, value]);
+  const select = choice([["", "any"], ...options], "", (value) => {
+    if (value === "") delete filter.facts[fact.key];
+    else {
+      const wanted = value.slice(1);
+      filter.facts[fact.key] = { "<": (own) => own !== null && own <= Number(wanted), ">": (own) => own !== null && own > Number(wanted), "@": (own) => own !== null && own.slice(0, 4) >= wanted, "=": (own) => own === wanted }[value[0]];
+    }
+    filterChanged();
+  });
+  return labelled(`filter-${fact.key}`, fact.title, select);
+}
+
+const filterInput = make("input", { type: "search", autocomplete: "off", oninput: () => { filter.words = filterInput.value; filterChanged(); } });
+const factChoices = data.facts.map(factChoice).filter(Boolean);
+const filterBar = make("div", { class: "controls filter", role: "search", "aria-label": "Filter models" },
+  labelled("filter", "Filter models", filterInput, true),
+  factChoices.length ? make("details", { class: "more" }, make("summary", {}, "by size, licence and more"), make("div", { class: "controls" }, ...factChoices)) : null,
+);
+const followFilter = (listener) => listeners.push(listener);
+const forgetListeners = () => { listeners = []; };
+
+// --- what is known of a number, for the box ---
+
+function modelLines(run) {
+  return [["Run", run.run === run.label ? null : run.run], ...data.facts.map((fact) => [fact.title, run.of[fact.key] === null ? null : factText(fact, run.of[fact.key])])];
+}
+
+const modelKnown = (run) => ({ title: run.label, lines: () => modelLines(run) });

@@ -1,0 +1,43 @@
+// The tabs, and the address that opens one.
+
+const panel = document.getElementById("panel");
+const tablist = document.querySelector("[role=tablist]");
+const PAGES = { front, benchmark };
+let opened = null;
+
+function open(id, focus) {
+  const tab = data.tabs.find((one) => one.id === id) ?? data.tabs[0];
+  opened = tab.id;
+  for (const button of tablist.children) {
+    const chosen = button.id === `tab-${tab.id}`;
+    button.setAttribute("aria-selected", String(chosen));
+    button.tabIndex = chosen ? 0 : -1;
+    if (chosen && focus) button.focus();
+  }
+  panel.setAttribute("aria-labelledby", `tab-${tab.id}`);
+  forgetListeners();
+  panel.replaceChildren(
+    ...[make("h2", { class: "heading" }, tab.label), tab.banner ? make("p", { class: "banner" }, tab.banner) : null, ...PAGES[tab.kind](tab), ...(tab.kind === "front" ? notes(tab.notes) : [])].filter(Boolean));
+  hide();
+}
+
+const route = () => { if (location.hash.slice(1) !== opened) open(location.hash.slice(1), false); };
+tablist.append(...data.tabs.map((tab) => make("button", { type: "button", role: "tab", id: `tab-${tab.id}`, "aria-controls": "panel", onclick: () => { open(tab.id, true); location.hash = tab.id; } }, tab.label)));
+tablist.addEventListener("keydown", (event) => {
+  const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const place = [...tablist.children].indexOf(document.activeElement);
+  tablist.children[(place + step + tablist.children.length) % tablist.children.length].click();
+});
+document.getElementById("about").textContent = data.about;
+document.getElementById("small").textContent = data.small;
+if (data.messages.length) {
+  const box = document.getElementById("messages");
+  box.hidden = false;
+  box.querySelector("summary").textContent = `${data.messages.length} note${data.messages.length > 1 ? "s" : ""} on what was left out`;
+  box.querySelector("ul").append(...data.messages.map((message) => make("li", {}, message)));
+}
+addEventListener("hashchange", route);
+route();
+document.documentElement.dataset.ready = "yes";

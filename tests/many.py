@@ -1,0 +1,79 @@
+"""A results folder of many models with long names on every task of the suite, for tests of how a report bears it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from report_folders import DATE, HEADLINE, commit, data_revision, model_folder, write_queries
+
+from patent_mteb.data.sources import Source
+from patent_mteb.report.suite import suite_tasks
+
+TAIL = "patent-embedding-model-contrastive-multilingual-instruct-v2.5-mntp-unsup-simcse-preview"
+SLICES = ("in", "out", *(f"jurisdiction_{name}" for name in ("en", "cn", "jp", "de", "fr", "es", "ru")))
+LICENCES = ("apache-2.0", "mit", "cc-by-nc-4.0", None)
+
+
+def names(count):
+    """Names of models: of each three, one is as long as any on the hub."""
+    return [f"organisation-{i % 5}/{TAIL if i % 3 == 0 else 'patent-embedding'}-{i:02}" for i in range(count)]
+
+
+def many_models(root: Path, count: int, *, kind: str = "sample", queries: int = 0) -> Path:
+    """Results of ``count`` models on all tasks, with intervals and, for retrieval, slices; with ``queries`` the headline has per-query
+    scores."""
+    rng = np.random.default_rng(count)
+    tasks = list(suite_tasks().values())
+    states = {task.name: data_revision(task.name, "sample") if kind == "sample" else commit(task.data) for task in tasks}
+    for number, name in enumerate(names(count)):
+        size = int(2e7 * 1.35**number)
+        known = {
+            "max_tokens": 512 * 2 ** (number % 5),
+            "embed_dim": 256 * 2 ** (number % 4),
+            "license": LICENCES[number % 4],
+            "release_date": f"{2019 + number % 7}-05-01",
+            "memory_usage_mb": size * 4 / 2**20,
+            "training_datasets": [None, [], ["PatenTEBClassIPC3"], ["PatentCitationRetrieval", "MSMARCO"]][number % 4],
+            "model_type": ["dense"],
+        }
+        folder = model_folder(root, name, n_parameters=size, **known)
+        for task in tasks:
+            _write(folder, name, task, states[task.name], kind, number, rng, queries)
+    return root
+
+
+def _write(folder, name, task, revision, kind, number, rng, queries):
+    label = f"{task.name}.sample" if kind == "sample" else task.name
+    per_query = np.clip(rng.normal(0.25 + 0.015 * number, 0.2, queries), 0, 1) if queries and task.name == HEADLINE else None
+    value = round(float(rng.normal(0.3 + 0.012 * number, 0.02) if per_query is None else per_query.mean()), 5)
+    main = task.main_score
+    scores = {main: value, "main_score": value, f"{main}_low": round(value - 0.02, 5), f"{main}_high": round(value + 0.02, 5)}
+    if task.kind == "Retrieval":
+        scores["n_queries"] = 1000 if per_query is None else queries
+        for place, part in enumerate(SLICES):
+            part_value = round(value * (1.1 - 0.06 * place), 5)
+            scores |= {f"{part}_{main}": part_value, f"{part}_n_queries": 900 - 90 * place}
+            scores |= {f"{part}_{main}_low": round(part_value - 0.03, 5), f"{part}_{main}_high": round(part_value + 0.03, 5)}
+        scores = {f"recall_at_{k}": min(1.0, value * (0.4 + 0.2 * rank)) for rank, k in enumerate((1, 10, 100))} | scores
+    else:
+        scores |= {"n_test": 20 if number == 0 else 200, "n_classes": 5}
+    subset = Source(task.data, "hub", revision).subset
+    result = {
+        "dataset_revision": revision,
+        "task_name": label,
+        "mteb_version": "2.26.24",
+        "scores": {task.split: [scores | {"hf_subset": subset, "languages": ["eng-Latn"]}]},
+        "evaluation_time": 1.0 + number,
+        "kg_co2_emissions": None,
+        "date": DATE + 86_400 * number,
+    }
+    (folder / f"{label}.json").write_text(json.dumps(result))
+    if per_query is not None:
+        write_queries(folder, label, per_query.tolist(), revision, subset, json.loads((folder / "model_meta.json").read_text()))
+
+
+if __name__ == "__main__":  # python tests/many.py FOLDER COUNT, with PYTHONPATH=tests
+    many_models(Path(sys.argv[1]), int(sys.argv[2]), queries=200)

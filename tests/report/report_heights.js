@@ -1,0 +1,17 @@
+// Opens every tab of a page of many models, and measures it.
+
+watch(async (frame) => {
+  const tabs = [];
+  for (const button of all(frame, "[role=tab]")) {
+    button.click();
+    await settle(300);
+    tabs.push({
+      label: button.textContent,
+      screens: frame.contentDocument.documentElement.scrollHeight / 844,
+      overflow: overflow(frame),
+      cutText: cutText(frame),
+      rows: one(frame, "main table").querySelectorAll("tbody tr").length,
+    });
+  }
+  return { tabs, problems: frame.contentWindow.problems };
+});
