@@ -157,7 +157,9 @@ def _nearest(patents: Iterable[Patent], office: str) -> Patent:
     )
 
 
-def match(citations: Iterable[Citation], collection: Collection, by: str = "number") -> tuple[list[Citation], MatchReport]:
+def match(
+    citations: Iterable[Citation], collection: Collection, by: str = "number", *, joined: bool = True
+) -> tuple[list[Citation], MatchReport]:
     """Citations between records, each pair once, and what became of the others.
 
     Citations within a family are left out. Of several citations of one pair that with the most relevant category stays (the first, if
@@ -165,6 +167,8 @@ def match(citations: Iterable[Citation], collection: Collection, by: str = "numb
 
     Args:
         by: one of :data:`STEPS`; an earlier step goes before a later one for each number.
+        joined: whether a pair is one citation. Else each citation stays that says something of its own, without its passages where
+            another publication than the cited one was found: they point into that one.
 
     Raises:
         DataError: an unknown step.
@@ -180,7 +184,7 @@ def match(citations: Iterable[Citation], collection: Collection, by: str = "numb
     """
     if by not in STEPS:
         raise DataError(f"numbers cannot be matched by '{by}'", remedy=f"choose among {', '.join(STEPS)}")
-    return _match(citations, _Finder(collection), by)
+    return _match(citations, _Finder(collection), by, joined)
 
 
 def match_by_all(citations: Sequence[Citation], collection: Collection) -> dict[str, tuple[list[Citation], MatchReport]]:
@@ -196,11 +200,11 @@ def match_by_all(citations: Sequence[Citation], collection: Collection) -> dict[
     return {step: _match(citations, finder, step) for step in STEPS}
 
 
-def _match(citations: Iterable[Citation], finder: _Finder, by: str) -> tuple[list[Citation], MatchReport]:
+def _match(citations: Iterable[Citation], finder: _Finder, by: str, joined: bool = True) -> tuple[list[Citation], MatchReport]:
     needs = [0] * (_NOWHERE + 1)
     unknown_citing = unknown_cited = own = matched = 0
     examples: dict[str, None] = {}
-    pairs: dict[tuple[str, str], Citation] = {}
+    pairs: dict[object, Citation] = {}
     for citation in citations:
         (citing_rank, citing), (cited_rank, cited) = finder.find(citation.citing), finder.find(citation.cited)
         needs[max(citing_rank, cited_rank)] += 1
@@ -215,8 +219,10 @@ def _match(citations: Iterable[Citation], finder: _Finder, by: str) -> tuple[lis
             if citing.family_id == cited.family_id:
                 own += 1
                 continue
-            pair = (citing.publication_number, cited.publication_number)
-            linked = replace(citation, citing=pair[0], cited=pair[1])
+            linked = replace(citation, citing=citing.publication_number, cited=cited.publication_number)
+            if not joined and cited_rank:
+                linked = replace(linked, passages=())
+            pair = (linked.citing, linked.cited) if joined else linked
             pairs[pair] = _joined([pairs[pair], linked]) if pair in pairs else linked
     report = MatchReport(
         by=by,
