@@ -12,7 +12,7 @@ _SHOWN = 50
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    steps = parser.add_subparsers(required=True, metavar="STEP", dest="step")
+    steps = parser.add_subparsers(required=True, metavar="STEP", dest="step", help="build an edition, or verify a rebuild")
     build = steps.add_parser("build", help="records in, an edition and its manifest out", formatter_class=common.Help)
     build.add_argument("benchmark", help="open-us, or open-us-grants (without office actions)")
     build.add_argument("records", type=Path, help="a records directory, as patent-mteb import writes it")
@@ -30,6 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("--all", action="store_true", help=f"print every difference, not the first {_SHOWN}")
     for step in (build, verify):
         common.add_verbosity(step)
+        step.set_defaults(verbosity=argparse.SUPPRESS)  # of the command, unless it stands behind the step
 
 
 def main(args: argparse.Namespace) -> int:

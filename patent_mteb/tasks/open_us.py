@@ -57,11 +57,11 @@ class Spec:
     query: str
     document: str = "TAC"
 
-    @property
-    def description(self) -> str:
+    def description(self, cited: str) -> str:
+        """What the task is, where relevant documents were ``cited``."""
         asked = "claim that an office action rejected" if self.query == "Claim" else f"US application as filed (text: {self.query})"
-        wanted = "paragraphs that were cited" if self.document == "Passage" else "documents (text: TAC) that were cited"
-        return f"Given a {asked}, retrieve the {wanted} against it, among those public before its priority date."
+        wanted = "paragraphs" if self.document == "Passage" else "documents (text: TAC)"
+        return f"Given a {asked}, retrieve the {wanted} that were {cited}, among those public before its priority date."
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
@@ -220,7 +220,12 @@ def _slices(
     return parts, unformed
 
 
-_BIBTEX = ""
+_BIBTEX = r"""@misc{uspto2026bulk,
+  author = {{United States Patent and Trademark Office}},
+  title = {Open Data Portal: bulk full text of grants and applications, enriched citations of office actions},
+  url = {https://data.uspto.gov},
+  year = {2026},
+}"""
 _REFERENCE = "https://data.uspto.gov"
 
 FACTS = Facts(
@@ -257,7 +262,7 @@ GRANTS_FACTS = Facts(
 )
 
 
-def _tasks(facts: Facts, data: DataSet, specs: Sequence[Spec]) -> tuple[type[OpenRetrieval], ...]:
+def _tasks(facts: Facts, data: DataSet, specs: Sequence[Spec], cited: str = "cited against it") -> tuple[type[OpenRetrieval], ...]:
     return tuple(
         make_task(
             OpenRetrieval,
@@ -267,7 +272,7 @@ def _tasks(facts: Facts, data: DataSet, specs: Sequence[Spec]) -> tuple[type[Ope
                 data,
                 f"{facts.name}{spec.query}To{spec.document}Retrieval",
                 "Retrieval",
-                spec.description,
+                spec.description(cited),
                 "ndcg_at_10",
                 prompt={"query": INSTRUCTIONS.get(spec.query, INSTRUCTIONS[""])},
                 text_parts=spec.parts,
@@ -288,4 +293,4 @@ def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
 
 
 BENCHMARK = PatentBenchmark(FACTS, {group: _tasks(FACTS, DATA, specs) for group, specs in GROUPS.items()}, names_in=_names_in)
-GRANTS = PatentBenchmark(GRANTS_FACTS, {"Documents": _tasks(GRANTS_FACTS, GRANTS_DATA, SPECS[:3])})
+GRANTS = PatentBenchmark(GRANTS_FACTS, {"Documents": _tasks(GRANTS_FACTS, GRANTS_DATA, SPECS[:3], "cited by the examiner of its grant")})
