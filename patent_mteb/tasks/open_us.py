@@ -241,7 +241,7 @@ FACTS = Facts(
     short_names={"PatentOpenUSTACToTACRetrieval": "TAC→TAC"},
     prompt_rows=((r"PatentOpenUS(Grants)?(TAC|Abstract|Claims|Claim)To\w+Retrieval", "retrieval_MIXED"),),
     section_grid={f"PatentOpenUS{spec.query}To{spec.document}Retrieval": (spec.query, spec.document) for spec in SPECS},
-    replaced=("PatentOpenUS",),
+    replaced=("Patent",),
     known_by=("judgements.parquet", "claims", "passages"),
 )
 
@@ -257,7 +257,7 @@ GRANTS_FACTS = Facts(
     headline="PatentOpenUSGrantsTACToTACRetrieval",
     short_names={"PatentOpenUSGrantsTACToTACRetrieval": "TAC→TAC"},
     section_grid={f"PatentOpenUSGrants{spec.query}To{spec.document}Retrieval": (spec.query, spec.document) for spec in SPECS[:3]},
-    replaced=("PatentOpenUSGrants",),
+    replaced=("Patent",),
     known_by=("judgements.parquet",),
 )
 
