@@ -10,6 +10,7 @@ import pytest
 from conftest import SHARED
 from open_world import D1, D2, Q1
 
+import patent_mteb
 from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
@@ -107,6 +108,8 @@ def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
     assert all(title in printed for title in ("Documents", "Claims", "Passages"))
 
     changed = tmp_path / "changed.xml"
+    monkeypatch.delenv("PATENT_MTEB_DATA")
+    patent_mteb.register()  # mteb lets the tasks of the edition go
     text = files[7].read_text("utf-8")
     start = text.index(">", text.index("<invention-title")) + 1
     changed.write_text(f"{text[:start]}Improved {text[start:]}", "utf-8")
