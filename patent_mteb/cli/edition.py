@@ -8,6 +8,10 @@ from pathlib import Path
 from patent_mteb.cli import common
 
 HELP = "build an edition of the open benchmark with its manifest, or compare a rebuild with a published one"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb edition build open-us records edition --window 2023Q1 --set documents=100000",
+    "patent-mteb edition verify manifest edition",
+)
 _SHOWN = 50
 
 
