@@ -375,7 +375,7 @@ def sample_root(recipe: str) -> Path:
     partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=folder.parent))
     try:
         module = recipes.find(recipe)
-        module.build(*sample.generate(), partial, module.SAMPLE)
+        module.build(*getattr(module, "sample_records", sample.generate)(), partial, module.SAMPLE)
         write_text(_digest_of(folder), content_hash(partial, 32))
         partial.chmod(0o755)
         partial.rename(folder)

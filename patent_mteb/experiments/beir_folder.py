@@ -12,12 +12,20 @@ from patent_mteb.files import replacing_folders, write_json, write_lines
 from patent_mteb.identity import __version__
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes.beir import write_beir
+from patent_mteb.search.gate import Gate
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
-__all__ = ["EXCLUDED", "NOTE", "write_task"]
+__all__ = ["DATES", "EXCLUDED", "NOTE", "write_task"]
 
 NOTE = "task.json"
 EXCLUDED = "excluded.tsv"
+DATES = "dates.tsv"
+
+
+def _dates(gate: Gate) -> Iterator[str]:
+    yield "role\tid\tday"
+    for role, days in (("document", gate.documents), ("query", gate.queries)):
+        yield from (f"{role}\t{key}\t{day.isoformat()}" for key, day in days.items())
 
 
 class _Untitled(Mapping[str, tuple[str, str]]):
@@ -41,7 +49,8 @@ def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
 
     BEIR knows no documents that a query must not see (its own patent family). They stand in ``excluded.tsv``, which has the columns of
     qrels: take them out of a ranking before it is evaluated, and ``EvaluateRetrieval`` gives the scores of the task. ``task.json`` says
-    which task, on which data, and how many of everything.
+    which task, on which data, and how many of everything. Of a task behind the priority gate ``dates.tsv`` holds the dates: a document
+    counts if its ``day`` is before that of the query.
 
     Args:
         task: a retrieval task whose documents are one text each, or its name.
@@ -92,6 +101,8 @@ def _write(task: PatentRetrieval, folder: Path) -> dict[str, Any]:
     with replacing_folders(folder.parent, "beir") as building:
         place = building / folder.name
         write_beir(place, _Untitled(corpus), {query: tables.queries[query] for query in qrels}, qrels)
+        if tables.gate:
+            write_lines(place / DATES, _dates(tables.gate))
         write_lines(place / EXCLUDED, ("\t".join(row) for row in [("query-id", "corpus-id"), *excluded]))
         write_json(place / NOTE, note)
     return note

@@ -161,7 +161,9 @@ def _nearest(patents: Iterable[Patent], office: str) -> Patent:
     )
 
 
-def match(citations: Sequence[Citation], collection: Collection, by: str = "number") -> tuple[Sequence[Citation], MatchReport]:
+def match(
+    citations: Sequence[Citation], collection: Collection, by: str = "number", *, joined: bool = True
+) -> tuple[Sequence[Citation], MatchReport]:
     """Citations between records, each pair once, and what became of the others.
 
     Citations within a family are left out. Of several citations of one pair that with the most relevant category stays (the first, if
@@ -169,6 +171,8 @@ def match(citations: Sequence[Citation], collection: Collection, by: str = "numb
 
     Args:
         by: one of :data:`STEPS`; an earlier step goes before a later one for each number.
+        joined: whether a pair is one citation. Else each citation stays that says something of its own, without its passages where
+            another publication than the cited one was found: they point into that one.
 
     Raises:
         DataError: an unknown step.
@@ -184,7 +188,7 @@ def match(citations: Sequence[Citation], collection: Collection, by: str = "numb
     """
     if by not in STEPS:
         raise DataError(f"numbers cannot be matched by '{by}'", remedy=f"choose among {', '.join(STEPS)}")
-    return _matched(citations, _ends(citations, collection), by)
+    return _matched(citations, _ends(citations, collection), by, joined)
 
 
 def match_by_all(citations: Sequence[Citation], collection: Collection) -> dict[str, tuple[Sequence[Citation], MatchReport]]:
@@ -252,7 +256,7 @@ def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
     )
 
 
-def _matched(citations: Sequence[Citation], ends: _Ends, by: str) -> tuple[Sequence[Citation], MatchReport]:
+def _matched(citations: Sequence[Citation], ends: _Ends, by: str, joined: bool = True) -> tuple[Sequence[Citation], MatchReport]:
     reached = np.maximum(*ends.needs)
     without_citing = ends.needs[0] > _RANK[by]
     without_cited = ~without_citing & (ends.needs[1] > _RANK[by])
@@ -260,7 +264,12 @@ def _matched(citations: Sequence[Citation], ends: _Ends, by: str) -> tuple[Seque
     citing, cited = (place[matched] for place in ends.place)
     own = ends.family[citing] == ends.family[cited]
     between, pairs = matched[~own], citing[~own].astype(np.int64) * len(ends.known) + cited[~own]
-    _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
+    if joined:
+        _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
+        leads = between[first[pair]]  # of each citation between families, the first of its pair
+        links = held(_links(citations, ends, between, leads), like=citations)
+    else:
+        links = held(_each(citations, ends, between), like=citations)
     needs = np.bincount(reached, minlength=_NOWHERE + 1)
     report = MatchReport(
         by=by,
@@ -272,13 +281,12 @@ def _matched(citations: Sequence[Citation], ends: _Ends, by: str) -> tuple[Seque
         through_kind=int(needs[1]),
         through_family=int(needs[2]),
         own_family=int(own.sum()),
-        duplicates=len(pairs) - len(first),
-        links=len(first),
+        duplicates=len(between) - len(links),
+        links=len(links),
         unreadable=ends.unreadable,
         examples=_first_unknown(citations, without_cited),
     )
-    leads = between[first[pair]]  # of each citation between families, the first of its pair
-    return held(_links(citations, ends, between, leads), like=citations), report
+    return links, report
 
 
 def _first_unknown(citations: Sequence[Citation], unknown: NDArray[np.bool_]) -> tuple[str, ...]:
@@ -307,6 +315,19 @@ def _links(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64
         citing, cited = (ends.known[place[number]].publication_number for place in ends.place)
         all_of_it = [citation, *(citations[other] for other in later.get(number, ()))]
         yield replace(_joined(all_of_it) if len(all_of_it) > 1 else citation, citing=citing, cited=cited)
+
+
+def _each(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64]) -> Iterator[Citation]:
+    """The distinct citations between two families, without passages where they point into another publication than was found."""
+    seen: set[Citation] = set()
+    for number in between.tolist():
+        citing, cited = (ends.known[place[number]].publication_number for place in ends.place)
+        link = replace(citations[number], citing=citing, cited=cited)
+        if ends.needs[1][number]:
+            link = replace(link, passages=())
+        if link not in seen:
+            seen.add(link)
+            yield link
 
 
 def _joined(citations: Sequence[Citation]) -> Citation:

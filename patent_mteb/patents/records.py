@@ -11,7 +11,7 @@ by :mod:`patent_mteb.patents.ipc`; all texts are plain, UTF-8; languages are ISO
 
 Parquet files say the version of the schema (``SCHEMA_VERSION``). Version 2 added to version 1, and changed nothing in it: what a
 citation was raised against and where (claims, passages, phase, office, date), languages and translations, application numbers, the
-source, and relations.
+source, and relations. Version 3 added, and changed nothing else: the numbers of paragraphs, and the unit that cited.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ __all__ = [
     "write_relations",
 ]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of the schemas; files of a version before are read as they are, of a later one refused."""
 
 
@@ -78,6 +78,11 @@ class Description:
     summary: str = ""
     drawings: str = ""
     detailed: str = ""
+
+    def lines(self) -> list[str]:
+        """The lines of all sections, in their order, without empty ones."""
+        sections = (self.background, self.summary, self.drawings, self.detailed)
+        return [line for section in sections for line in section.split("\n") if line.strip()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +145,8 @@ class Patent:
     ``family_id`` names the simple family (publications that share their priorities). ``filing_jurisdiction`` is the office of
     first filing where it is known and differs from the publishing office; ``jurisdiction`` is read off the publication number
     (WIPO-AT §3.1.2). ``application_number`` is that of its application (``US16123456``), ``source`` what the record was read from
-    (the name of a reader); both may be empty.
+    (the name of a reader); both may be empty. ``paragraphs`` holds the number that each line of the description is printed with
+    (:meth:`Description.lines`), 0 for a heading; it is empty where the source numbers none.
     """
 
     publication_number: str
@@ -166,6 +172,7 @@ class Patent:
     languages: TextLanguages = field(default_factory=TextLanguages)
     translations: tuple[Translation, ...] = ()
     source: str = ""
+    paragraphs: tuple[int, ...] = ()
 
     @property
     def jurisdiction(self) -> str:
@@ -180,7 +187,7 @@ class Citation:
     ``category`` is the search report's letter (``X``, ``Y``, ``A``, ...; empty where none is known), ``origin`` is ``examiner``
     or ``applicant`` (empty where unknown). ``claims`` are the claims of the citing document that it was raised against, ``passages``
     where in the cited document, as the source words it; ``phase`` (``search``, ``examination``, ``opposition``, or the source's code),
-    ``office`` (two letters) and ``date`` say when and by whom.
+    ``office`` (two letters), ``unit`` (of the office, such as the technology centre of the USPTO) and ``date`` say when and by whom.
     """
 
     citing: str
@@ -192,6 +199,7 @@ class Citation:
     phase: str = ""
     office: str = ""
     date: dt.date | None = None
+    unit: str = ""
 
 
 RELATIONS = {

@@ -53,7 +53,7 @@ EMPTY = frozenset({"", "-", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "null", "N
 _PARTS = {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}
 _WHOLE = {"description"}
 """Records within a patent that may be given as one text, too."""
-_NOT_A_COLUMN = {"labels", "languages", "translations", "source", *_PARTS} - _WHOLE
+_NOT_A_COLUMN = {"labels", "languages", "translations", "source", "paragraphs", *_PARTS} - _WHOLE
 _FIELDS = {one.name for one in dataclasses.fields(Patent)} - _NOT_A_COLUMN | {
     f"{name}.{one.name}" for name, part in _PARTS.items() for one in dataclasses.fields(part)
 }

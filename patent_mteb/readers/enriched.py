@@ -2,7 +2,8 @@
 
 JSON lines of the API's records, or its answers with many records each. The key is the application number, so a citation goes out from an
 application (:func:`patent_mteb.patents.applications.citing_application`); with the publications imported beside it, a collection knows
-which publication that is. The records are read by machines out of office actions: those whose quality is not ``AOK`` are left out.
+which publication that is. The records are read by machines out of office actions: those whose quality is not ``AOK`` are left out. The
+phase of a citation is the kind of the office action (``CTNF``, not final; ``CTFR``, final), its unit the technology centre.
 """
 
 from __future__ import annotations
@@ -88,10 +89,17 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
         "examiner" if by_examiner else "applicant" if by_applicant else "",
         claim_numbers(text_in(record, "relatedClaimNumberText")),
         tuple(_passages(record.get("passageLocationText"))),
-        "examination",
+        text_in(record, "officeActionCategory").upper() or "examination",
         "US",
         day(text_in(record, "officeActionDate")),
+        _centre(record),
     )
+
+
+def _centre(record: Mapping[str, Any]) -> str:
+    """The technology centre: as given, else that of the art unit (art unit 2853 belongs to centre 2800)."""
+    unit = text_in(record, "groupArtUnitNumber")
+    return text_in(record, "techCenter") or (f"{unit[:2]}00" if len(unit) == 4 and unit.isdecimal() else "")
 
 
 def _passages(value: Any) -> Iterator[str]:

@@ -11,7 +11,7 @@ from patent_mteb.patents.claims import referred_claims
 from patent_mteb.patents.records import Claim, Description
 from patent_mteb.patents.sections import split_description
 
-__all__ = ["CANCELLED", "UNNUMBERED", "ClaimText", "Paragraph", "read_claim_texts", "read_sections"]
+__all__ = ["CANCELLED", "UNNUMBERED", "ClaimText", "Paragraph", "paragraph_numbers", "read_claim_texts", "read_sections"]
 
 CANCELLED = "a cancelled claim"
 UNNUMBERED = "a claim without a number of its own, numbered by its place"
@@ -77,10 +77,11 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
 
 
 class Paragraph(NamedTuple):
-    """A paragraph or heading, and the section that markup puts it in: one of ``Description``'s, or empty."""
+    """A paragraph or heading, the section that markup puts it in (one of ``Description``'s, or empty), and its number, 0 for none."""
 
     text: str
     section: str = ""
+    number: int = 0
 
 
 def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
@@ -106,6 +107,22 @@ def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
         sections["background"] += filter(None, [background])
         sections[current] += filter(None, [text])
     return Description(**{name: "\n".join(texts) for name, texts in sections.items()})
+
+
+def paragraph_numbers(paragraphs: Iterable[Paragraph], description: Description) -> tuple[int, ...]:
+    """The number of each line of a description that was read from these paragraphs, 0 for a heading; empty where none has a number.
+
+    Example:
+        >>> from patent_mteb.readers.full_text import Paragraph, paragraph_numbers, read_sections
+        >>> texts = [Paragraph("FIG. 1 shows it.", "drawings", 2), Paragraph("SUMMARY", "summary"), Paragraph("It pumps.", "summary", 1)]
+        >>> paragraph_numbers(texts, read_sections(texts))
+        (0, 1, 2)
+    """
+    numbers: dict[str, list[int]] = {}
+    for paragraph in paragraphs:
+        numbers.setdefault(paragraph.text, []).append(paragraph.number)
+    found = tuple(numbers[line].pop(0) if numbers.get(line) else 0 for line in description.lines())
+    return found if any(found) else ()
 
 
 def _background_of(text: str) -> tuple[str, str]:

@@ -74,6 +74,7 @@ class Published:
     cited: Sequence[Cited] = ()
     related: Sequence[Related] = ()
     notes: Sequence[str] = ()
+    paragraphs: Sequence[int] = ()
 
     @property
     def number(self) -> str:
@@ -139,6 +140,7 @@ class Published:
             languages=self.languages,
             translations=tuple(self.translations),
             source=self.source,
+            paragraphs=tuple(self.paragraphs),
         )
 
     def _citations(self, number: str, place: str) -> Iterator[Item]:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.bulk import read_bulk
-from patent_mteb.readers.full_text import ClaimText, Paragraph, read_claim_texts, read_sections
+from patent_mteb.readers.full_text import ClaimText, Paragraph, paragraph_numbers, read_claim_texts, read_sections
 from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.notation import application, day, ipc_code, language, publication
 from patent_mteb.readers.published import US_ORIGINS, Cited, Published, Related
@@ -82,6 +82,8 @@ def _modern(root: Element) -> Published:
     own, filed = "publication-reference/document-id/", "application-reference/document-id/"
     spoken = language(root.get("lang"))
     claims, notes = read_claim_texts(_claim(claim) for claim in root.iterfind("claims/claim"))
+    paragraphs = list(_paragraphs(root.find("description")))
+    description = read_sections(paragraphs)
     return Published(
         source="uspto",
         office=text_at(biblio, own + "country") or "US",
@@ -93,7 +95,8 @@ def _modern(root: Element) -> Published:
         title=text_at(biblio, "invention-title"),
         abstract=text_at(root, "abstract"),
         claims=claims,
-        description=read_sections(list(_paragraphs(root.find("description")))),
+        description=description,
+        paragraphs=paragraph_numbers(paragraphs, description),
         ipc=[*_classes(biblio, "classifications-ipcr/classification-ipcr"), *_old_classes(biblio)],
         cpc=_classes(biblio, "classifications-cpc/*/classification-cpc"),
         inventors=[_name(one) for one in _inventors(biblio)],
@@ -132,9 +135,14 @@ def _paragraphs(description: Element | None) -> Iterator[Paragraph]:
             if target in _MARKS:
                 mark = "" if 'end="tail"' in text else _MARKS[target]
         elif child.tag == "description-of-drawings":
-            yield from (Paragraph(text_of(one), "drawings") for one in child if isinstance(one.tag, str))
+            yield from (Paragraph(text_of(one), "drawings", _number(one)) for one in child if isinstance(one.tag, str))
         else:
-            yield Paragraph(text_of(child), mark)
+            yield Paragraph(text_of(child), mark, _number(child))
+
+
+def _number(paragraph: Element) -> int:
+    number = paragraph.get("num", "") if paragraph.tag == "p" else ""
+    return int(number) if number.isdecimal() else 0
 
 
 def _classes(biblio: Element, path: str) -> list[str]:

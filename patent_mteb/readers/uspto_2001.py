@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from patent_mteb.patents.records import TextLanguages
-from patent_mteb.readers.full_text import ClaimText, Paragraph, read_claim_texts, read_sections
+from patent_mteb.readers.full_text import ClaimText, Paragraph, paragraph_numbers, read_claim_texts, read_sections
 from patent_mteb.readers.notation import application, day, ipc_code, publication
 from patent_mteb.readers.published import Cited, Published, Related
 from patent_mteb.readers.xml import Element, text_at, text_of
@@ -154,6 +154,8 @@ def publication_of_2001(root: Element) -> Published:
         return Published("uspto", "US", "", "")
     filed = "domestic-filing-data/"
     claims, notes = read_claim_texts(_claim(claim) for claim in root.iterfind("subdoc-claims/claim"))
+    paragraphs = list(_paragraphs(root))
+    description = read_sections(paragraphs)
     return Published(
         source="uspto",
         office="US",
@@ -165,7 +167,8 @@ def publication_of_2001(root: Element) -> Published:
         title=text_at(biblio, "technical-information/title-of-invention"),
         abstract=text_of(root.find("subdoc-abstract"), without=("number",)),
         claims=claims,
-        description=read_sections(list(_paragraphs(root))),
+        description=description,
+        paragraphs=paragraph_numbers(paragraphs, description),
         ipc=[ipc_code(text_of(one)) for one in biblio.iterfind("technical-information/classification-ipc/*/ipc")],
         inventors=[_name(one) for one in biblio.iterfind("inventors/*")],
         applicants=[text_at(one, "organization-name") or _name(one) for one in biblio.iterfind("assignee")],
@@ -184,7 +187,9 @@ def _paragraphs(root: Element) -> Iterator[Paragraph]:
     for part in root.iterfind("subdoc-description/*"):
         section = _SECTIONS.get(str(part.tag), "")
         for text in part.iter("heading", "paragraph"):
-            yield Paragraph(text_of(text, without=() if text.tag == "heading" else ("number",)), section)
+            number = text_at(text, "number").strip("[] ") if text.tag == "paragraph" else ""
+            printed = int(number) if number.isdecimal() else 0
+            yield Paragraph(text_of(text, without=() if text.tag == "heading" else ("number",)), section, printed)
 
 
 def _name(party: Element) -> str:

@@ -7,6 +7,7 @@ Every recipe is a module that offers
   ``PATENT_MTEB_DATA`` as it is;
 * ``Params``: a frozen dataclass of its settings, the paper's by default (see :mod:`patent_mteb.recipes.parameters`);
 * ``NEEDS``, optional: what it makes of which field (:mod:`patent_mteb.recipes.needs`);
+* ``EACH_CITATION``, optional: True if it reads every citation of a pair, not the strongest with the claims and passages of all;
 * ``SAMPLE``: the settings for the built-in sample, which is built by the same recipes as a user's own patents.
 
 Records come to it prepared (:mod:`patent_mteb.recipes.preparing`): families as they were asked for, both ends of every citation a record.
@@ -33,19 +34,36 @@ from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
 from patent_mteb.recipes.preparing import Common, prepared
 
-__all__ = ["RECIPES", "BuildLog", "Need", "Setting", "Step", "check_settings", "find", "needs", "run", "run_on", "settings", "source_file"]
+__all__ = [
+    "OPEN_RECIPES",
+    "RECIPES",
+    "BuildLog",
+    "Need",
+    "Setting",
+    "Step",
+    "check_settings",
+    "find",
+    "needs",
+    "run",
+    "run_on",
+    "settings",
+    "source_file",
+]
 
 RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")
-"""Modules of this package that make a benchmark, by name."""
+"""Modules of this package that make a paper's benchmark, by name."""
+
+OPEN_RECIPES = ("open_us", "open_us_grants")
+"""Those that make a benchmark which anyone can rebuild from open data."""
 
 
 def _module_name(recipe: str) -> str:
     short = recipe.lower().replace("-", "_")
-    return f"{__name__}.{short}" if short in RECIPES else recipe
+    return f"{__name__}.{short}" if short in (*RECIPES, *OPEN_RECIPES) else recipe
 
 
 def _unknown(recipe: str) -> DataError:
-    remedy = f"choose one of {', '.join(RECIPES)}, or give the dotted name of a module of your own"
+    remedy = f"choose one of {', '.join((*RECIPES, *OPEN_RECIPES))}, or give the dotted name of a module of your own"
     return DataError(f"there is no recipe '{recipe}'", remedy=remedy)
 
 
@@ -227,7 +245,7 @@ def run_on(
     outdated = dataset.data_sets(before.recipes.get(name, dataset.Built()).files)
     read = dataset.input_hash(collection.patents, collection.citations, collection.relations, collection.families.items())
     preparation = BuildLog(name)
-    ready, report = prepared(collection, common, preparation)
+    ready, report = prepared(collection, common, preparation, not getattr(module, "EACH_CITATION", False))
     with replacing_folders(root, name, outdated) as folder:
         try:
             log: BuildLog = module.build(ready.patents, ready.citations, folder, *params)

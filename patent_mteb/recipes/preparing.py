@@ -34,8 +34,11 @@ class Common:
     twins: Literal["keep", "merge", "drop"] = "keep"
 
 
-def prepared(collection: Collection, common: Common, log: BuildLog) -> tuple[Collection, MatchReport]:
+def prepared(collection: Collection, common: Common, log: BuildLog, joined: bool = True) -> tuple[Collection, MatchReport]:
     """The collection as a recipe reads it, both ends of each citation numbers of its records; every step is logged.
+
+    Args:
+        joined: whether all citations of a pair become one.
 
     Example:
         >>> from patent_mteb.patents.collection import Collection
@@ -62,7 +65,7 @@ def prepared(collection: Collection, common: Common, log: BuildLog) -> tuple[Col
     if common.twins != "keep":
         log.deviate(note)
 
-    citations, report = match(collection.citations, collection, common.match)
+    citations, report = match(collection.citations, collection, common.match, joined=joined)
     found = f"{report}; {', '.join(report.examples)} have no record" if report.examples else str(report)
     found = found if report.citations else "there are no citations"
     log.step(f"citations matched by {common.match}", report.citations, report.links, found)

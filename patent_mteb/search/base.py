@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.patents.corpus import let_go, text_column
+from patent_mteb.search.gate import Gate
 from patent_mteb.search.run import Results, Run, pairs_matrix, ranked_ids
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _ROWS_AT_ONCE = 1000
+_DEEPER = 8
 
 
 def document_text(row: Mapping[str, Any]) -> str:
@@ -149,6 +151,7 @@ class SearchContext:
         task_metadata, hf_split, hf_subset, encode_kwargs, num_proc: as in mteb's search.
         top_ranked: the documents that a reranking task lets each query see; a query without entry sees none.
         hidden: the documents that each query must not see (its own family), which also take no place in its ranking.
+        gate: when documents became public, where a query may see those before its priority date only; the others take no place either.
     """
 
     task_metadata: TaskMetadata
@@ -158,6 +161,7 @@ class SearchContext:
     top_ranked: Mapping[str, Sequence[str]] | None = None
     num_proc: int | None = None
     hidden: Mapping[str, Set[str]] = field(default_factory=dict)
+    gate: Gate | None = None
 
     def as_kwargs(self) -> dict[str, Any]:
         """The arguments of mteb's ``search``, which knows nothing of hidden documents."""
@@ -168,7 +172,7 @@ class SearchContext:
         return {"task_metadata": self.task_metadata, "hf_split": self.hf_split, "hf_subset": self.hf_subset}
 
     def candidates(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
-        """``top_ranked`` as a boolean SciPy matrix [queries, documents] (CSC), None if every query sees the whole corpus.
+        """``top_ranked`` as a boolean SciPy matrix [queries, documents] (CSC), without what the gate keeps out; None if there are none.
 
         Raises:
             DataError: a candidate is not in the corpus.
@@ -180,7 +184,14 @@ class SearchContext:
             for document in self.top_ranked.get(query) or ():
                 if document not in known:
                     raise DataError(f"candidate document {document!r} of a reranking task is not in the corpus")
-        return pairs_matrix(self.top_ranked, query_ids, doc_ids)
+        return pairs_matrix(self.gate.admitted(self.top_ranked) if self.gate else self.top_ranked, query_ids, doc_ids)
+
+    def eligible(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Callable[[slice, Any], NDArray[np.bool_]] | None:
+        """What the gate lets each query see of the corpus, by a slice of the queries and numbers of documents; None without a gate."""
+        if self.gate is None:
+            return None
+        days, limits = self.gate.days(doc_ids), self.gate.limits(query_ids)
+        return lambda rows, numbers: days[numbers] < limits[rows, None]
 
     @property
     def most_hidden(self) -> int:
@@ -191,15 +202,17 @@ class SearchContext:
 class ArraySearch(ABC):
     """A search model of mteb whose ranking is a :class:`Run`; a subclass says how the run comes about.
 
-    :meth:`rank` is what one system calls on another: it leaves hidden documents out. A subclass that hides them itself (because it
-    passes the context on, or never scores them) says so with ``hides``; of any other more documents are asked for, and filtered.
-    One that divides documents itself says so with ``cuts_documents``.
+    :meth:`rank` is what one system calls on another: it leaves hidden documents out, and those that the gate keeps out. A subclass that
+    hides them itself (because it passes the context on, or never scores them) says so with ``hides``; of any other more documents are
+    asked for, and filtered. One that honours the gate itself says so with ``gates``; any other is asked ever deeper, until every query
+    has as many documents as it may see. One that divides documents itself says so with ``cuts_documents``.
     """
 
     mteb_model_meta: ModelMeta
     corpus: Any = None
     doc_ids: list[str]
     hides = False
+    gates = False
     cuts_documents = False
 
     def index(
@@ -238,8 +251,8 @@ class ArraySearch(ABC):
     def rank(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         """The best ``top_k`` documents of every query that it may see."""
         if self.hides or not context.hidden:
-            return self.search_run(queries, top_k, context).top(top_k)
-        return self.search_run(queries, top_k + context.most_hidden, context).without(context.hidden).top(top_k)
+            return self._public(queries, top_k, context).top(top_k)
+        return self._public(queries, top_k + context.most_hidden, context).without(context.hidden).top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """The ranking of the documents that every query may see, as :meth:`rank` gives it, and the one with nothing hidden.
@@ -250,7 +263,7 @@ class ArraySearch(ABC):
         if not context.hidden:
             run = self.rank(queries, top_k, context)
             return run, run
-        whole = self.search_run(queries, top_k + context.most_hidden, replace(context, hidden={}))
+        whole = self._public(queries, top_k + context.most_hidden, replace(context, hidden={}))
         return whole.without(context.hidden).top(top_k), whole.top(top_k)
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
@@ -261,6 +274,28 @@ class ArraySearch(ABC):
         """
         name = self.mteb_model_meta.name
         raise ModelError(f"{name} does not search by one vector a text, so nothing can be encoded ahead. Remedy: run it as it is")
+
+    def _public(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        """:meth:`search_run` behind the gate: a system that does not honour it is asked ever deeper where documents lack."""
+        if (gate := context.gate) is None or self.gates:
+            return self.search_run(queries, top_k, context)
+        allowed = None if context.top_ranked is None else gate.admitted(context.top_ranked)
+        blind = replace(context, gate=None, top_ranked=allowed)
+        query_ids = list(queries["id"])
+        open_rows, depth, done = np.arange(len(query_ids)), top_k, list[tuple[Any, Run]]()
+        while len(open_rows):
+            depth = min(depth, len(self.doc_ids))
+            if done:
+                self.ensure_indexed(self.corpus, blind)
+            found = self.search_run(queries.select(open_rows.tolist()) if done else queries, depth, blind)
+            seen = gate.kept(found).top(top_k)
+            enough = ((seen.docs >= 0).sum(axis=1) >= top_k) | ((found.docs >= 0).sum(axis=1) < depth) | (depth == len(self.doc_ids))
+            done.append((open_rows[enough], seen if enough.all() else seen.rows(np.flatnonzero(enough))))
+            open_rows, depth = open_rows[~enough], depth * _DEEPER
+        if not done:
+            return self.search_run(queries, top_k, blind)
+        run, order = Run.stacked([part for _, part in done]), np.concatenate([rows for rows, _ in done])
+        return run if len(done) == 1 else run.rows(np.argsort(order))
 
     def search(
         self,

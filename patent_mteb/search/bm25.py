@@ -267,6 +267,7 @@ class BM25(LiveIdentity, ArraySearch):
         ('my/bm25', 0.9)
     """
 
+    gates = True
     usual_settings: ClassVar[Mapping[str, Any]] = {"token_pattern": TOKEN_PATTERN}
     _corpus: weakref.ref[Any] | None = None
 
@@ -300,12 +301,14 @@ class BM25(LiveIdentity, ArraySearch):
         texts, query_ids = query_texts(queries), list(queries["id"])
         if context.top_ranked is not None:
             return self._search(texts, query_ids, top_k, context)
-        return self._runs.run(self._content, query_ids, texts, top_k, lambda: self._search(texts, query_ids, top_k, context))
+        place = (*self._content, context.gate.identity if context.gate else "")
+        return self._runs.run(place, query_ids, texts, top_k, lambda: self._search(texts, query_ids, top_k, context))
 
     def _search(self, texts: list[str], query_ids: list[str], top_k: int, context: SearchContext) -> Run:
         best = TopK(query_ids, self.doc_ids, top_k)
         candidates = context.candidates(query_ids, self.doc_ids)
         allowed = None if candidates is None else candidates.tocsr()
+        eligible = context.eligible(query_ids, self.doc_ids)
 
         def search(start: int) -> None:
             found = self._index.scores(texts[start : start + _QUERIES_AT_ONCE])
@@ -315,7 +318,8 @@ class BM25(LiveIdentity, ArraySearch):
                 if allowed is not None:
                     seen = np.isin(docs, allowed[start + row].indices)
                     docs, scores = docs[seen], scores[seen]
-                best.add(slice(start + row, start + row + 1), scores[None], docs)
+                place = slice(start + row, start + row + 1)
+                best.add(place, scores[None], docs, eligible(place, docs) if eligible else None)
 
         with ThreadPoolExecutor(self.threads) as pool:
             for _ in pool.map(search, range(0, len(texts), _QUERIES_AT_ONCE)):

@@ -246,7 +246,7 @@ def _listed(pairs: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]] |
 
 def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: SearchContext) -> str:
     """What makes two searches the same: model, task, split, subset, every row of corpus and queries, candidates, hidden documents,
-    and the encoding arguments other than batch size and progress bar.
+    the dates of the gate, and the encoding arguments other than batch size and progress bar.
 
     Example:
         >>> import mteb
@@ -262,7 +262,8 @@ def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: 
     encoding = {name: value for name, value in context.encode_kwargs.items() if name not in _NO_EFFECT}
     pairs = [_listed(context.top_ranked), _listed(context.hidden)]
     task = [context.task_metadata.name, context.hf_split, context.hf_subset]
-    return digest([identity_of(meta), task, corpus_content, content_of(queries), pairs, encoding], 32)
+    gate = [context.gate.identity] if context.gate else []  # a search without one keeps the key that it had before there were gates
+    return digest([identity_of(meta), task, corpus_content, content_of(queries), pairs, encoding, *gate], 32)
 
 
 class Cached(ArraySearch):
@@ -285,6 +286,7 @@ class Cached(ArraySearch):
     """
 
     hides = True
+    gates = True
 
     def __init__(self, model: MTEBModels, cache: RunCache | None = None) -> None:
         self.model = model

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -87,6 +88,7 @@ class DenseSearch(ArraySearch):
     """
 
     hides = True
+    gates = True
 
     def __init__(
         self,
@@ -118,11 +120,19 @@ class DenseSearch(ArraySearch):
             return best.run()
         hidden = pairs_matrix(context.hidden, query_ids, self.doc_ids)
         allowed = context.candidates(query_ids, self.doc_ids)
+        gate = context.gate
+        dates = None if gate is None else (gate.days(self.doc_ids), gate.limits(query_ids))
         with self._phase("Encoding queries", context):
             theirs = self._encode(_query_table(queries), PromptType.query, context)
         for numbers, vectors in self._held(context):
             with self._phase("Computing similarity", context):
-                self._rank(best, theirs, vectors, numbers, hidden[:, numbers], None if allowed is None else allowed[:, numbers])
+                held = _Held(
+                    numbers,
+                    hidden[:, numbers],
+                    None if allowed is None else allowed[:, numbers],
+                    None if dates is None else (dates[0][numbers], dates[1]),
+                )
+                self._rank(best, theirs, vectors, held)
         return best.run()
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
@@ -166,19 +176,24 @@ class DenseSearch(ArraySearch):
         vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
         return checked_vectors(vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}")
 
-    def _rank(self, best: TopK, queries: Any, chunks: list[Any], numbers: NDArray[np.int64], hidden: Any, allowed: Any) -> None:
+    def _rank(self, best: TopK, queries: Any, chunks: list[Any], held: _Held) -> None:
         if all(is_plain(vectors) for vectors in (queries, *chunks)) and (kind := self._kind(queries, chunks)) is not None:
-            theirs, ours = _joined([queries], kind), _joined(chunks, kind)
-            if allowed is None:
-                add_nearest(best, theirs, ours, numbers, hidden, self.half)
+            theirs = _joined([queries], kind)
+            if held.allowed is not None:
+                add_pairs(best, theirs, _joined(chunks, kind), held.numbers, held.allowed > held.hidden)
+            elif held.dates is None:
+                add_nearest(best, theirs, _joined(chunks, kind), held.numbers, held.hidden, self.half)
             else:
-                add_pairs(best, theirs, ours, numbers, allowed > hidden)
+                days, limits = held.dates
+                by_day = np.argsort(days, kind="stable")
+                seen = np.searchsorted(days[by_day], limits, side="left")
+                ours = _joined(chunks, kind, np.argsort(by_day))
+                add_nearest(best, theirs, ours, held.numbers[by_day], held.hidden[:, by_day], self.half, seen)
             return
         start = 0
         for vectors in chunks:
             count = vectors.shape[0] if hasattr(vectors, "shape") else len(vectors)
-            part = slice(start, start + count)
-            self._rank_by_model(best, queries, vectors, numbers[part], hidden[:, part], None if allowed is None else allowed[:, part])
+            self._rank_by_model(best, queries, vectors, held.part(slice(start, start + count)))
             start += count
 
     def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
@@ -202,9 +217,9 @@ class DenseSearch(ArraySearch):
                 distances[kind] = float(difference.max())
         return min(distances, key=distances.__getitem__, default=None)
 
-    def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, numbers: NDArray[np.int64], hidden: Any, allowed: Any) -> None:
+    def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, held: _Held) -> None:
         """Rank by the model's own similarity; vectors that are no plain matrix are given to it as a whole."""
-        size = len(best.query_ids)
+        size, numbers = len(best.query_ids), held.numbers
         step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
         for start in range(0, size, step):
             rows = slice(start, min(start + step, size))
@@ -214,25 +229,62 @@ class DenseSearch(ArraySearch):
                 raise ModelError(f"model {self.mteb_model_meta.name} gave similarities of shape {scores.shape} instead of {expected}")
             if not np.isfinite(scores).all():
                 raise ModelError(f"model {self.mteb_model_meta.name} gave a similarity that is not a finite number")
-            visible = ~hidden[rows].toarray()
-            best.add(rows, scores, numbers, visible if allowed is None else visible & allowed[rows].toarray())
+            best.add(rows, scores, numbers, held.visible(rows))
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Documents whose vectors are held, and which of them each query may see.
+
+    Attributes:
+        numbers: [documents] their numbers in the ranking.
+        hidden: sparse [queries, documents] pairs that must not be found.
+        allowed: sparse [queries, documents] the only pairs that may be; None for all.
+        dates: [documents] days and [queries] the days that they must be before; None without a gate.
+    """
+
+    numbers: NDArray[np.int64]
+    hidden: Any
+    allowed: Any
+    dates: tuple[NDArray[np.int32], NDArray[np.int32]] | None
+
+    def part(self, documents: slice) -> _Held:
+        """Some of the documents."""
+        allowed = None if self.allowed is None else self.allowed[:, documents]
+        dates = None if self.dates is None else (self.dates[0][documents], self.dates[1])
+        return _Held(self.numbers[documents], self.hidden[:, documents], allowed, dates)
+
+    def visible(self, rows: slice) -> NDArray[np.bool_]:
+        """[queries of rows, documents] what may be found."""
+        visible: NDArray[np.bool_] = ~self.hidden[rows].toarray()
+        if self.allowed is not None:
+            visible &= self.allowed[rows].toarray()
+        if self.dates is not None:
+            visible &= self.dates[0] < self.dates[1][rows, None]
+        return visible
 
 
 def _megabytes(vectors: Any) -> float:
     return float(vectors.nbytes / 1e6)
 
 
-def _joined(chunks: list[Any], kind: str) -> Tensor:
-    """The rows of all chunks as one float32 tensor, of unit length if ``kind`` is ``cosine``; the list is emptied, to save memory."""
+def _joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None) -> Tensor:
+    """The rows of all chunks as one float32 tensor, of unit length if ``kind`` is ``cosine``; the list is emptied, to save memory.
+
+    Args:
+        places: where each row goes; in their order by default.
+    """
     import torch
 
-    if kind == "dot" and len(chunks) == 1:
+    if kind == "dot" and len(chunks) == 1 and places is None:
         return as_tensor(chunks.pop())
     joined = torch.empty(sum(map(len, chunks)), chunks[0].shape[1])
     start = 0
     while chunks:
         for block in map(as_tensor, parts(chunks.pop(0))):
-            joined[start : start + len(block)] = torch.nn.functional.normalize(block, dim=1) if kind == "cosine" else block
+            part = slice(start, start + len(block))
+            where = part if places is None else torch.as_tensor(places[part])
+            joined[where] = torch.nn.functional.normalize(block, dim=1) if kind == "cosine" else block
             start += len(block)
     return joined
 

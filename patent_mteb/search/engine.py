@@ -11,6 +11,7 @@ from mteb.models import CrossEncoderProtocol, SearchCrossEncoderWrapper, SearchE
 
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.dense import DenseSearch, is_encoder
+from patent_mteb.search.gate import Gate
 from patent_mteb.search.run import Results, Run
 from patent_mteb.search.vectors import Checked
 
@@ -93,7 +94,7 @@ class Foreign(ArraySearch):
 
 
 class AsMteb:
-    """A search on arrays for mteb's own evaluation, which knows nothing of hidden documents.
+    """A search on arrays for mteb's own evaluation, which knows nothing of hidden documents and of the gate.
 
     Attributes:
         run: the last ranking, None before the first search.
@@ -109,9 +110,10 @@ class AsMteb:
         'PatentMapAbsToAbsRetrieval.sample'
     """
 
-    def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]]) -> None:
+    def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]], gate: Gate | None = None) -> None:
         self.system = system
         self.hidden = hidden
+        self.gate = gate
         self.run: Run | None = None
         self.whole: Run | None = None
         self.mteb_model_meta = system.mteb_model_meta
@@ -133,6 +135,6 @@ class AsMteb:
         **kwargs: Any,
     ) -> Results:
         context = SearchContext(task_metadata, hf_split, hf_subset, dict(encode_kwargs or {}), top_ranked, num_proc)
-        run, self.whole = self.system.rank_both(queries, top_k, replace(context, hidden=self.hidden))
+        run, self.whole = self.system.rank_both(queries, top_k, replace(context, hidden=self.hidden, gate=self.gate))
         self.run = replace(run, task=task_metadata.name)
         return self.run.to_dict()

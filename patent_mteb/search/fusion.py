@@ -290,6 +290,7 @@ class Hybrid(ArraySearch):
     """
 
     hides = True
+    gates = True
 
     def __init__(
         self,

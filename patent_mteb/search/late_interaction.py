@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
@@ -33,7 +33,7 @@ from patent_mteb.search.colbert import (
     load_encoder,
 )
 from patent_mteb.search.maxsim import MEMORY_BUDGET, ScoreDtype, Scorer, check_tokens
-from patent_mteb.search.run import Run, TopK
+from patent_mteb.search.run import Run, TopK, columns_by_row
 from patent_mteb.search.token_store import TokenStore
 from patent_mteb.store.settings import LiveIdentity, note
 
@@ -84,6 +84,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
     Raises:
         ModelError: no late-interaction checkpoint, no backend, unknown markers, or prompts that mteb cannot resolve.
     """
+
+    gates = True
 
     def __init__(
         self,
@@ -245,6 +247,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         wanted, positions = context.candidates(best.query_ids, corpus_ids), np.arange(len(corpus_ids))
         if wanted is not None:
             positions = np.flatnonzero(np.diff(wanted.indptr))
+        eligible = context.eligible(best.query_ids, self.doc_ids)
         scorer = Scorer(self.dtype, self.device, self.memory_budget)
         bags = scorer.query_bags(tokens) if wanted is None else []
         step = self._documents_per_chunk(max((len(bag.positions) for bag in bags), default=1))
@@ -261,9 +264,9 @@ class LateInteraction(LiveIdentity, ArraySearch):
                 packed = scorer.document_bags(found)
                 for bag in bags:
                     rows = slice(int(bag.positions[0]), int(bag.positions[-1]) + 1)
-                    best.add(rows, scorer(bag, packed, len(found)), documents[chunk])
+                    best.add(rows, scorer(bag, packed, len(found)), documents[chunk], eligible and eligible(rows, documents[chunk]))
             else:
-                for query, own in _by_query(wanted[:, chunk]):
+                for query, own in columns_by_row(wanted[:, chunk]):
                     packed = scorer.document_bags([found[column] for column in own])
                     (bag,) = scorer.query_bags([tokens[query]])
                     best.add(slice(query, query + 1), scorer(bag, packed, len(own)), documents[chunk[own]])
@@ -276,13 +279,6 @@ class LateInteraction(LiveIdentity, ArraySearch):
         quarter the scores of the largest query bag and their ranking (48 bytes a pair)."""
         vectors = 2 * 4 * (self._encoder.document_length or 512) * self._encoder.dimension
         return max(1, min(self.memory_budget // 2 // vectors, self.memory_budget // 4 // (48 * n_queries)))
-
-
-def _by_query(wanted: Any) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """The queries that see any document of a boolean matrix [queries, documents], with the columns they see."""
-    rows = wanted.tocsr()
-    for query in np.flatnonzero(np.diff(rows.indptr)):
-        yield int(query), np.sort(rows.indices[rows.indptr[query] : rows.indptr[query + 1]])
 
 
 def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:

@@ -20,17 +20,16 @@ in single precision.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
+from patent_mteb.search.scorers import DOCUMENTS_AT_ONCE, Found, Half, Keys, Scorer, Single, dots
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["add_nearest", "add_pairs", "has_fast_bfloat16"]
 
 _QUERIES_AT_ONCE = 2048
-_DOCUMENTS_AT_ONCE = 4096
 _FULL_ROWS_MB = 64
 _FEW_DOCUMENTS = 8192
 _SAMPLED = 32
@@ -49,13 +47,7 @@ _TOO_MANY = 4
 _MOST_WITHOUT_FLOOR = 1 / 8
 _RANKED_AT_ONCE = 256
 _LEAST_SPAN = 256
-_HALF_STEP = 2.0**-8
-_SINGLE_STEP = 2.0**-24
 _LARGEST = 1e38
-_SHORTEST = 1e-15
-
-Keys = NDArray[Any]
-"""Scores in a form that orders like them: float32, or the bits of bfloat16 as int16 where only positive ones count."""
 
 
 def has_fast_bfloat16() -> bool:
@@ -64,136 +56,6 @@ def has_fast_bfloat16() -> bool:
 
     capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
     return any("bf16" in name and bool(there) for name, there in capabilities.items())
-
-
-class _Scorer(Protocol):
-    """Scores of queries over documents at one precision, and what they leave as candidates."""
-
-    lowest: Any
-    highest: Any
-    final: bool
-    """Whether the keys are the scores that rankings are made of."""
-
-    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
-        """[documents, queries of rows], valid until the next call."""
-        ...
-
-    def floor(self, rows: slice, reached: Keys) -> Keys:
-        """[queries] the keys that candidates must reach if at least k documents reach ``reached`` [queries]; ``highest`` if none can."""
-        ...
-
-    def scores(self, rows: slice, found: _Found) -> NDArray[np.float32]:
-        """[pairs] in single precision; ``found`` counts its queries from the first of ``rows``."""
-        ...
-
-
-class _Product:
-    """Inner products of the rows of two matrices, always written to the same memory: fresh pages cost a tenth of the time."""
-
-    def __init__(self) -> None:
-        self._memory: Tensor | None = None
-
-    def __call__(self, first: Tensor, second: Tensor) -> Tensor:
-        import torch
-
-        size = len(first) * len(second)
-        if self._memory is None or len(self._memory) < size:
-            self._memory = torch.empty(size, dtype=first.dtype)
-        return torch.mm(first, second.T, out=self._memory[:size].view(len(first), len(second)))
-
-
-class _Single:
-    """Single precision: the scores are the final ones."""
-
-    lowest, highest, final = np.float32(-np.inf), np.float32(np.inf), True
-
-    def __init__(self, queries: Tensor, documents: Tensor) -> None:
-        self.queries, self.documents = queries, documents
-        self._product = _Product()
-
-    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
-        keys: Keys = self._product(self.documents[documents], self.queries[rows]).numpy()
-        return keys
-
-    def floor(self, rows: slice, reached: Keys) -> Keys:
-        return reached
-
-    def scores(self, rows: slice, found: _Found) -> NDArray[np.float32]:
-        return found.key
-
-
-class _Half:
-    """bfloat16, of unit queries and of documents less their mean, scaled so that the longest has length 1."""
-
-    lowest, highest, final = np.int16(-32768), np.int16(32767), False
-
-    def __init__(self, queries: Tensor, documents: Tensor) -> None:
-        import torch
-
-        self._exact = queries, documents
-        self._product = _Product()
-        width = queries.shape[1]
-        self._mean = documents.mean(dim=0)
-        span = max(float((block - self._mean).norm(dim=1).max()) for _, block in _blocks(documents)) or 1.0
-        self.documents = torch.empty(documents.shape, dtype=torch.bfloat16)
-        lost = [_round(self.documents, part, (block - self._mean) / span).max().item() for part, block in _blocks(documents)]
-        self.queries = torch.empty(queries.shape, dtype=torch.bfloat16)
-        units = ((part, torch.nn.functional.normalize(block, dim=1)) for part, block in _blocks(queries))
-        lost_of_queries = torch.cat([_round(self.queries, part, unit) for part, unit in units]).numpy().astype(np.float64)
-        longest = span + float(self._mean.norm())
-        summing = 2 * (width + 8) * _SINGLE_STEP * (1 + longest / span) if span > _SHORTEST else np.inf
-        self._error = lost_of_queries * (1 + max(lost)) + max(lost) + summing
-
-    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
-        import torch
-
-        keys: Keys = self._product(self.documents[documents], self.queries[rows]).view(torch.int16).numpy()
-        return keys
-
-    def floor(self, rows: slice, reached: Keys) -> Keys:
-        error = self._error[rows]
-        sure = _value(reached) * (1 - _HALF_STEP) - error
-        needed = (sure - error) / (1 + _HALF_STEP)
-        keys = (needed.astype(np.float32).view(np.int32) >> 16).astype(np.int16)
-        return np.where((reached > 0) & (needed > 0), keys, self.highest)
-
-    def scores(self, rows: slice, found: _Found) -> NDArray[np.float32]:
-        queries, documents = self._exact
-        starts = np.searchsorted(found.document, np.arange(len(documents) + 1))
-        return _dots(documents, queries[rows], starts, found.query)
-
-
-def _value(keys: Keys) -> NDArray[np.float64]:
-    """The numbers behind the bits of bfloat16."""
-    return (keys.astype(np.int32) << 16).view(np.float32).astype(np.float64)
-
-
-def _blocks(vectors: Tensor) -> Iterator[tuple[slice, Tensor]]:
-    for start in range(0, len(vectors), _DOCUMENTS_AT_ONCE):
-        part = slice(start, min(start + _DOCUMENTS_AT_ONCE, len(vectors)))
-        yield part, vectors[part]
-
-
-def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
-    """Write rounded vectors, and return the length of what each lost."""
-    import torch
-
-    rounded = exact.to(torch.bfloat16)
-    into[part] = rounded
-    lost: Tensor = (exact - rounded.float()).norm(dim=1)
-    return lost
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Pairs of a document and a query of the block, in the order of the documents, with their keys."""
-
-    document: NDArray[np.int32]
-    query: NDArray[np.int16]
-    key: Keys
-
-    def at(self, chosen: NDArray[np.int64]) -> _Found:
-        return _Found(self.document[chosen], self.query[chosen], self.key[chosen])
 
 
 def _table(query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
@@ -217,35 +79,31 @@ def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
         keys[documents, hidden.indices[ends[0] : ends[-1]]] = lowest
 
 
-def _reaching(keys: Keys, floor: Keys, start: int) -> _Found:
+def _hide_later(keys: Keys, seen: NDArray[np.int64], lowest: Any) -> None:
+    """Give pairs behind the first ``seen`` [queries] documents the lowest key, where a query sees some of them and not all."""
+    for query in np.flatnonzero((seen > 0) & (seen < len(keys))):
+        keys[seen[query] :, query] = lowest
+
+
+def _reaching(keys: Keys, floor: Keys, start: int) -> Found:
     """The pairs whose key reaches the floor of the query; ``start`` is the number of the first document."""
     flat = np.flatnonzero(keys >= floor)
     document = flat // keys.shape[1]
     query = (flat - document * keys.shape[1]).astype(np.int16)
-    return _Found((document + start).astype(np.int32), query, keys.reshape(-1)[flat])
-
-
-def _dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
-    """Inner products of chosen pairs: row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of ``second``."""
-    import torch
-
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
-        index = torch.as_tensor(starts.astype(np.int64)), torch.as_tensor(columns.astype(np.int64))
-        chosen = torch.sparse_csr_tensor(*index, torch.zeros(len(columns)), size=(len(first), len(second)), check_invariants=False)
-        products: NDArray[np.float32] = torch.sparse.sampled_addmm(chosen, first, second.T, beta=0.0).values().numpy()
-    return products
+    return Found((document + start).astype(np.int32), query, keys.reshape(-1)[flat])
 
 
 class _Search:
     """The queries and documents of one call, prepared."""
 
-    def __init__(self, best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], hidden: Any, half: bool) -> None:
+    def __init__(
+        self, best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], hidden: Any, half: bool, seen: NDArray[np.int64]
+    ) -> None:
         import torch
 
-        self.best, self.numbers = best, numbers
+        self.best, self.numbers, self.seen = best, numbers, seen
         self.hidden = None if hidden is None or hidden.nnz == 0 else hidden.tocsr()
-        self.single = _Single(queries, documents)
+        self.single = Single(queries, documents)
         self.threads = torch.get_num_threads()
         self.span = max(_LEAST_SPAN, _QUERIES_AT_ONCE // self.threads)
         self.sample: NDArray[np.int64] | None = None
@@ -256,9 +114,9 @@ class _Search:
             self.rank = int(np.ceil(expected + 3 * np.sqrt(expected) + 3))
             if self.rank * _TOO_MANY < size:
                 self.sample = np.sort(np.random.default_rng(0).choice(n, size, replace=False))
-        self.scorers: list[_Scorer] = []
+        self.scorers: list[Scorer] = []
         if self.sample is not None:
-            self.scorers = [*([_Half(queries, documents)] if half else []), self.single]
+            self.scorers = [*([Half(queries, documents)] if half else []), self.single]
 
     def add(self, pool: ThreadPoolExecutor, rows: slice) -> None:
         """Rank the documents for a block of queries."""
@@ -270,11 +128,12 @@ class _Search:
                 break
         self._rank_all(pool, rows.start + np.flatnonzero(~done))
 
-    def _floor(self, scorer: _Scorer, rows: slice, hidden: Any) -> Keys | None:
+    def _floor(self, scorer: Scorer, rows: slice, hidden: Any) -> Keys | None:
         """What candidates of each query must reach, ``highest`` for queries where that cannot be said; None if these are too many."""
         assert self.sample is not None
         keys = scorer.keys(rows, self.sample)
         _hide(keys, hidden if hidden is None else hidden[:, self.sample], 0, scorer.lowest)
+        _hide_later(keys, np.searchsorted(self.sample, self.seen[rows]), scorer.lowest)
         by_query = np.ascontiguousarray(keys.T)
         place = by_query.shape[1] - self.rank
         floor = scorer.floor(rows, np.partition(by_query, place, axis=1)[:, place])
@@ -282,26 +141,29 @@ class _Search:
         floor[useless] = scorer.highest
         return None if (floor == scorer.highest).mean() > _MOST_WITHOUT_FLOOR else floor
 
-    def _rank_few(self, pool: ThreadPoolExecutor, scorer: _Scorer, rows: slice, floor: Keys, hidden: Any) -> NDArray[np.bool_]:
+    def _rank_few(self, pool: ThreadPoolExecutor, scorer: Scorer, rows: slice, floor: Keys, hidden: Any) -> NDArray[np.bool_]:
         """Rank what reaches the floor; returns for which queries that is enough."""
         spans = [slice(first, first + self.span) for first in range(rows.start, rows.stop, self.span)]
         spans[-1] = slice(spans[-1].start, rows.stop)
         local = [slice(span.start - rows.start, span.stop - rows.start) for span in spans]
         floors = [floor[span] for span in local]
-        parts: list[tuple[_Found, ...]] = []
-        for start in range(0, len(self.numbers), _DOCUMENTS_AT_ONCE):
-            keys = scorer.keys(rows, slice(start, start + _DOCUMENTS_AT_ONCE))
+        parts: list[tuple[Found, ...]] = []
+        for start in range(0, max(int(self.seen[rows].max()), 1), DOCUMENTS_AT_ONCE):
+            keys = scorer.keys(rows, slice(start, start + DOCUMENTS_AT_ONCE))
             _hide(keys, hidden, start, scorer.lowest)
-            parts.append(tuple(pool.map(_reaching, [keys[:, span] for span in local], floors, repeat(start))))
+            left = self.seen[rows] - start
+            _hide_later(keys, left, scorer.lowest)
+            here = np.where(left > 0, floor, scorer.highest)
+            parts.append(tuple(pool.map(_reaching, [keys[:, span] for span in local], [here[span] for span in local], repeat(start))))
         settled = list(pool.map(self._settled, repeat(scorer), spans, floors, zip(*parts, strict=True)))
         scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, settled, strict=True)]
         for _ in pool.map(self._rank, spans, [found for _, found in settled], scores):
             pass
         return np.concatenate([done for done, _ in settled])
 
-    def _settled(self, scorer: _Scorer, rows: slice, floor: Keys, parts: Sequence[_Found]) -> tuple[NDArray[np.bool_], _Found]:
+    def _settled(self, scorer: Scorer, rows: slice, floor: Keys, parts: Sequence[Found]) -> tuple[NDArray[np.bool_], Found]:
         """Which queries have their k best among what reached the floor, and what can be one of these."""
-        found = _Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key")))
+        found = Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key")))
         k, size = self.best.k, rows.stop - rows.start
         if scorer.final:
             done = np.bincount(found.query, minlength=size) >= k
@@ -315,7 +177,7 @@ class _Search:
         needed[~done] = scorer.highest
         return done, found.at(np.flatnonzero(found.key >= needed[found.query]))
 
-    def _rank(self, rows: slice, found: _Found, scores: NDArray[np.float32]) -> None:
+    def _rank(self, rows: slice, found: Found, scores: NDArray[np.float32]) -> None:
         filled, (documents, values) = _table(found.query, rows.stop - rows.start, found.document, scores)
         for first in range(0, len(filled), _RANKED_AT_ONCE):
             part = slice(first, min(first + _RANKED_AT_ONCE, len(filled)))
@@ -331,9 +193,8 @@ class _Search:
             hidden = None if self.hidden is None else self.hidden[batch]
 
             def add(place: int, batch: Any = batch, scores: Any = scores, hidden: Any = hidden) -> None:
-                allowed = None
+                allowed = (np.arange(len(self.numbers)) < self.seen[batch[place]])[None]
                 if hidden is not None:
-                    allowed = np.ones((1, len(self.numbers)), np.bool_)
                     allowed[0, hidden.indices[hidden.indptr[place] : hidden.indptr[place + 1]]] = False
                 self.best.add(slice(batch[place], batch[place] + 1), scores[place : place + 1], self.numbers, allowed)
 
@@ -349,7 +210,13 @@ def _check(queries: Tensor, documents: Tensor) -> None:
 
 
 def add_nearest(
-    best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], hidden: Any = None, half: bool | None = None
+    best: TopK,
+    queries: Tensor,
+    documents: Tensor,
+    numbers: NDArray[np.int64],
+    hidden: Any = None,
+    half: bool | None = None,
+    seen: NDArray[np.int64] | None = None,
 ) -> None:
     """Offer the documents of largest inner product with each query to ``best``, which may hold others already.
 
@@ -362,6 +229,7 @@ def add_nearest(
         numbers: [documents] their numbers in ``best``.
         hidden: pairs that must not be found, a SciPy sparse matrix [queries, documents].
         half: look for candidates in bfloat16; by default where the processor has it. The documents found are the same.
+        seen: [queries] how many of the documents each query may see: the first so many; by default all.
 
     Raises:
         ModelError: the vectors are so long that products overflow.
@@ -369,7 +237,8 @@ def add_nearest(
     if not len(queries) or not len(documents):
         return
     _check(queries, documents)
-    search = _Search(best, queries, documents, numbers, hidden, has_fast_bfloat16() if half is None else half)
+    seen = np.full(len(queries), len(documents)) if seen is None else seen
+    search = _Search(best, queries, documents, numbers, hidden, has_fast_bfloat16() if half is None else half, seen)
     with ThreadPoolExecutor(search.threads) as pool:
         for start in range(0, len(queries), _QUERIES_AT_ONCE):
             search.add(pool, slice(start, min(start + _QUERIES_AT_ONCE, len(queries))))
@@ -389,7 +258,7 @@ def add_pairs(best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[n
         return
     _check(queries, documents)
     rows = pairs.tocsr()
-    scores = _dots(queries, documents, rows.indptr, rows.indices)
+    scores = dots(queries, documents, rows.indptr, rows.indices)
     for query in np.flatnonzero(np.diff(rows.indptr)):
         part = slice(rows.indptr[query], rows.indptr[query + 1])
         best.add(slice(query, query + 1), scores[None, part], numbers[rows.indices[part]])

@@ -154,6 +154,7 @@ class _Task:
         self.texts, query_ids = query_texts(queries), list(queries["id"])
         self._best = {name: TopK(query_ids, doc_ids, top_k) for name in names}
         self._allowed = context.candidates(query_ids, doc_ids)
+        self._eligible = context.eligible(query_ids, doc_ids)
 
     def wanted(self) -> NDArray[np.int64] | None:
         """Numbers of the documents that some query may see; None for all."""
@@ -162,6 +163,8 @@ class _Task:
     def take(self, rows: slice, scores: NDArray[np.float32], chunk: _Chunk, positive_only: bool = False) -> None:
         """Aggregate scores [queries of rows, passages of the chunk] and keep the best documents."""
         visible = None if self._allowed is None else self._allowed[:, chunk.docs][rows].toarray()
+        if visible is None and self._eligible is not None:
+            visible = self._eligible(rows, chunk.docs)
         for name, best in self._best.items():
             documents = aggregate(name, scores, chunk.starts)
             allowed = visible
@@ -200,6 +203,7 @@ class Passages(ArraySearch):
     """
 
     cuts_documents = True
+    gates = True
 
     def __init__(
         self,

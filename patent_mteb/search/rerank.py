@@ -138,6 +138,7 @@ class Reranked(ArraySearch):
     """
 
     hides = True
+    gates = True
 
     def __init__(
         self,
@@ -182,5 +183,5 @@ class Reranked(ArraySearch):
         pairs = {query: list(documents) for query, documents in candidates.items()}
         second = Foreign(SearchCrossEncoderWrapper(_OneScore(self._cross_encoder)))
         second.ensure_indexed(self.corpus, context)
-        run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}))
+        run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
         return replace(run, first_stage=FirstStage(first, self.k))

@@ -6,7 +6,7 @@ and trec_eval. Every run is in this order, whatever made it, so that a run file,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.search import trec
 
-__all__ = ["FirstStage", "Results", "Run", "TopK", "pairs_matrix", "ranked_ids"]
+__all__ = ["FirstStage", "Results", "Run", "TopK", "columns_by_row", "pairs_matrix", "ranked_ids"]
 
 Results = dict[str, dict[str, float]]
 """mteb's form of a ranking: ``{query id: {document id: score}}``."""
@@ -175,6 +175,38 @@ class Run:
                     values[row, left:] = empty
         return replace(self, docs=docs, scores=scores, parts=parts)
 
+    def only(self, kept: NDArray[np.bool_]) -> Run:
+        """The run with the places where ``kept`` [queries, depth] is True; those behind them move up."""
+        kept = kept & (self.docs >= 0)
+        order = np.argsort(~kept, axis=1, kind="stable")
+        left = np.arange(self.depth) < kept.sum(axis=1)[:, None]
+
+        def moved(values: NDArray[Any], empty: int) -> Any:
+            return np.where(left, np.take_along_axis(values, order, axis=1), values.dtype.type(empty))
+
+        parts = None if self.parts is None else moved(self.parts, -1)
+        return replace(self, docs=moved(self.docs, -1), scores=moved(self.scores, 0), parts=parts)
+
+    @classmethod
+    def stacked(cls, runs: Sequence[Run]) -> Run:
+        """The rankings of several runs over one corpus as one run; what was found on the way stays if there is one run only."""
+        if len(runs) == 1:
+            return runs[0]
+        depth = max(run.depth for run in runs)
+
+        def column(name: str, empty: int) -> Any:
+            blocks = (getattr(run, name) for run in runs)
+            return np.concatenate([np.pad(block, ((0, 0), (0, depth - block.shape[1])), constant_values=empty) for block in blocks])
+
+        query_ids = [query for run in runs for query in run.query_ids]
+        parts = column("parts", -1) if all(run.parts is not None for run in runs) else None
+        return cls(query_ids, runs[0].doc_ids, column("docs", -1), column("scores", 0), parts, None, runs[0].task)
+
+    def rows(self, rows: NDArray[np.integer[Any]]) -> Run:
+        """Some of the rankings, in the order given."""
+        parts = None if self.parts is None else self.parts[rows]
+        return replace(self, query_ids=[self.query_ids[row] for row in rows], docs=self.docs[rows], scores=self.scores[rows], parts=parts)
+
     def to_dict(self) -> Results:
         """mteb's form, best document first; a query without documents has an empty entry."""
         results: Results = {}
@@ -285,3 +317,17 @@ def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], d
     rows = np.repeat(np.arange(len(query_ids)), [len(own) for own in listed])
     shape = (len(query_ids), len(doc_ids))
     return scipy.sparse.csc_matrix((np.ones(len(columns), np.bool_), (rows, columns)), shape=shape, dtype=np.bool_)
+
+
+def columns_by_row(matrix: Any) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """The rows of a boolean sparse matrix that hold anything, with their columns in order.
+
+    Example:
+        >>> import scipy.sparse
+        >>> from patent_mteb.search.run import columns_by_row
+        >>> [(row, columns.tolist()) for row, columns in columns_by_row(scipy.sparse.csc_matrix([[False, False], [True, True]]))]
+        [(1, [0, 1])]
+    """
+    rows = matrix.tocsr()
+    for row in np.flatnonzero(np.diff(rows.indptr)):
+        yield int(row), np.sort(rows.indices[rows.indptr[row] : rows.indptr[row + 1]])

@@ -49,6 +49,7 @@ class BestSection(ArraySearch):
     """
 
     hides = True
+    gates = True
 
     def __init__(self, model: MTEBModels, *, missing: bool = False) -> None:
         self.model = model
@@ -73,6 +74,7 @@ class BestSection(ArraySearch):
         self._most = max(map(len, self._rows.values()), default=1)
         self._sections = text_dataset({"id": list(owner), "text": column})
         number = {document: position for position, document in enumerate(self.doc_ids)}
+        self._owners = {row: document for row, (document, _) in owner.items()}
         found = [owner[row] for row in ranked_ids(owner)]
         self._document = np.array([number[document] for document, _ in found] + [-1], np.int32)
         self._section = np.array([section for _, section in found] + [-1], np.int32)
@@ -101,6 +103,7 @@ class BestSection(ArraySearch):
             context,
             top_ranked=None if allowed is None else {query: self._rows_of(documents) for query, documents in allowed.items()},
             hidden={query: frozenset(self._rows_of(documents)) for query, documents in context.hidden.items()},
+            gate=context.gate.of_parts(self._owners) if context.gate else None,
         )
 
     def _by_document(self, found: Run, top_k: int) -> Run:

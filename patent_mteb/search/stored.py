@@ -128,6 +128,7 @@ class StoredRun(ArraySearch):
     """
 
     hides = True
+    gates = True
     cuts_documents = True
 
     def __init__(self, path: Path, name: str = "", *, allow_missing: bool = False, drop_unknown: bool = False) -> None:
@@ -152,13 +153,18 @@ class StoredRun(ArraySearch):
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         query_ids = list(queries["id"])
-        asked = query_ids, self.doc_ids, context.hidden
+        asked = query_ids, self.doc_ids, context.hidden, context.gate
         if self._found is None or self._found[0] != asked:
             self._check(query_ids)
             found = Run.from_dict(self._known(query_ids), query_ids, self.doc_ids)
             seen = found.without(context.hidden)
             if hidden := int((found.docs >= 0).sum() - (seen.docs >= 0).sum()):
                 logger.warning("%s: %d documents that their query must not see (its own family) are taken out", self.path, hidden)
+            if context.gate is not None:
+                seen, known = context.gate.kept(seen), seen
+                if later := int((known.docs >= 0).sum() - (seen.docs >= 0).sum()):
+                    told = "%s: %d documents that were not public before the priority date of their query are taken out"
+                    logger.warning(told, self.path, later)
             self._found = asked, seen
         return self._found[1].top(top_k)
 
@@ -222,6 +228,7 @@ class FusedRuns(ArraySearch):
     """
 
     hides = True
+    gates = True
     cuts_documents = True
 
     def __init__(self, runs: Sequence[StoredRun], setting: AnyFusion, depth: int = 1000) -> None:

@@ -11,7 +11,7 @@ from patent_mteb import _mteb
 from patent_mteb.data.roots import KEYS, Root
 from patent_mteb.errors import DataError, RegistrationError, did_you_mean
 from patent_mteb.models import prompts
-from patent_mteb.tasks import dapfam, own, patenteb, patentmap, sophia, wipo_at
+from patent_mteb.tasks import dapfam, open_us, own, patenteb, patentmap, sophia, wipo_at
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, of_type
 
@@ -211,6 +211,8 @@ for _module in (wipo_at, dapfam, patenteb, sophia, patentmap):
 _make_twins(dapfam.MTEB_TASKS)
 
 _PAPERS = benchmarks()
+for _benchmark in (open_us.BENCHMARK, open_us.GRANTS):
+    add(_benchmark)
 _TOTAL = PatentBenchmark(
     Facts(
         name="PatentMTEB",

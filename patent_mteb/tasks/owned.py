@@ -32,15 +32,19 @@ _OWNED: dict[tuple[type, Own, Path | None], type] = {}
 
 
 def own_name(facts: Facts, task: str, name: str) -> str:
-    """What a task, or a benchmark's prefix, is called on the data set of this name.
+    """What a task, or a benchmark's prefix, is called on the data set of this name; one that is called after the benchmark (an edition of
+    it) stands in place of the benchmark's whole name.
 
     Example:
         >>> from patent_mteb.tasks.catalogue import find
         >>> from patent_mteb.tasks.owned import own_name
         >>> own_name(find("WIPO-AT").facts, "WIPOATTAToTARetrieval", "Acme"), own_name(find("Sophia").facts, "SophiaTacdRetrieval", "Acme")
         ('AcmeTAToTARetrieval', 'AcmeSophiaTacdRetrieval')
+        >>> [own_name(find("PatentOpenUS").facts, "PatentOpenUSTACToTACRetrieval", name) for name in ("Acme", "PatentOpenUS2026")]
+        ['AcmeOpenUSTACToTACRetrieval', 'PatentOpenUS2026TACToTACRetrieval']
     """
-    outer = next((word for word in facts.replaced if task.startswith(word)), "")
+    words = (facts.name, *facts.replaced) if name.startswith(facts.name) else facts.replaced
+    outer = next((word for word in words if task.startswith(word)), "")
     return name + task.removeprefix(outer)
 
 

@@ -24,13 +24,14 @@ from patent_mteb.metrics.inscope import inscope_scores
 from patent_mteb.metrics.measures import MEASURES, Judged, QueryScores, retrieval_scores
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.metrics.sizes import too_small
-from patent_mteb.metrics.slices import Qrels
+from patent_mteb.metrics.slices import Qrels, positive
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents.corpus import Texts, text_column
 from patent_mteb.protocols.intervals import limits
 from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, text_dataset
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
+from patent_mteb.search.gate import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask, asked
 from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["INSCOPE_VARIABLE", "PatentRetrieval", "RetrievalTables"]
+__all__ = ["INSCOPE_VARIABLE", "PatentRetrieval", "RetrievalTables", "gated"]
 
 INSCOPE_VARIABLE = "PATENT_MTEB_INSCOPE"
 DEPTHS = (100, 500, 1000)
@@ -58,7 +59,8 @@ class RetrievalTables:
 
     ``hidden`` holds the documents that a query must not retrieve (its own family), ``slices`` the judgements of each named slice,
     ``unformed`` the slices that the data cannot form, with the reason, ``codes`` the IPC codes of documents and queries where they
-    are known, and ``categories`` the citation category of judged pairs where it is known. ``paper_qrels`` and ``paper_slices`` are
+    are known, and ``categories`` the citation category of judged pairs where it is known. ``gate`` holds the dates of documents and
+    queries where a query may see only what was public before its priority date. ``paper_qrels`` and ``paper_slices`` are
     the judgements that the paper's evaluator takes, where it takes others (those of a query on itself). The texts of the corpus are
     held once (:class:`~patent_mteb.patents.corpus.Texts`), here and in what mteb gets.
     """
@@ -75,6 +77,7 @@ class RetrievalTables:
     categories: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     paper_qrels: Qrels = field(default_factory=dict)
     paper_slices: Mapping[str, Qrels] = field(default_factory=dict)
+    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "corpus", Texts.of(self.corpus))
@@ -120,6 +123,31 @@ def _spread(items: Sequence[str], number: int) -> list[str]:
     return [items[place * len(items) // number] for place in range(number)] if number < len(items) else list(items)
 
 
+def gated(tables: RetrievalTables) -> tuple[RetrievalTables, int]:
+    """The tables without judgements of documents that their query may not see, and how many judgements went.
+
+    Example:
+        >>> import datetime as dt
+        >>> from patent_mteb.search.gate import Gate
+        >>> from patent_mteb.tasks.retrieval import RetrievalTables, gated
+        >>> gate = Gate({"old": dt.date(2010, 1, 1), "new": dt.date(2020, 1, 1)}, {"q": dt.date(2015, 1, 1)})
+        >>> tables, gone = gated(RetrievalTables({"old": "", "new": ""}, {"q": ""}, {"q": {"old": 1, "new": 1}}, gate=gate))
+        >>> tables.qrels, gone
+        ({'q': {'old': 1}}, 1)
+    """
+    gate = tables.gate
+    if gate is None:
+        return tables, 0
+
+    def kept(qrels: Qrels) -> Qrels:
+        return {query: {key: gain for key, gain in judged.items() if gate.admits(query, key)} for query, judged in qrels.items()}
+
+    qrels = kept(tables.qrels)
+    gone = sum(map(len, tables.qrels.values())) - sum(map(len, qrels.values()))
+    parts = {name: positive(kept(part)) for name, part in tables.slices.items()}
+    return replace(tables, qrels=qrels, slices={name: part for name, part in parts.items() if part}), gone
+
+
 class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     """Retrieval scored as mteb scores it, with slices.
 
@@ -129,6 +157,10 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     Where there are too few queries for a score (:mod:`patent_mteb.metrics.sizes`), it brings the 95% interval of the main score, by
     bootstrap over the queries: ``<measure>_low``, ``<measure>_high``, and the same of a slice.
 
+    Where the tables have a gate, a document counts only if it was public before the query's priority date, in both protocols: no ranking
+    shows a later one, no judgement of one counts. The result then has ``gated_documents``, the mean number of documents that a query may
+    not see, and ``n_gated_judgements``.
+
     Where documents are several texts, ``document_sections`` names them and ``query_section`` the one that a query is.
     """
 
@@ -136,13 +168,17 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     query_section: ClassVar[str] = ""
     document_sections: ClassVar[tuple[str, ...]] = ()
     tables: RetrievalTables
+    n_gated_judgements: int = 0
 
     def load_tables(self) -> RetrievalTables:
         """Read the benchmark's tables and compose the texts of this task."""
         raise NotImplementedError
 
     def load_split(self) -> RetrievalSplitData:
-        self.tables = self.load_tables()
+        self.tables, self.n_gated_judgements = gated(self.load_tables())
+        if self.n_gated_judgements:
+            told = "%s: %d judgements are of documents that were not public before the priority date of their query; they do not count"
+            logger.warning(told, self.metadata.name, self.n_gated_judgements)
         if self.limit:
             self.tables = self.tables.limited(self.limit)
         for name, reason in self.tables.unformed.items():
@@ -195,7 +231,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         if candidates is None and self._on_arrays(arguments.get("prediction_folder")):
             run, judged, scores, papers = self._evaluate(system, data_split, self._context(arguments), arguments["timer"])
         else:
-            listening = AsMteb(system, self.tables.hidden)
+            listening = AsMteb(system, self.tables.hidden, self.tables.gate)
             scores = super().evaluate_split(listening, data_split, **arguments)
             run = listening.run or Run.from_dict({})
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
@@ -216,7 +252,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def read(self) -> Any:
         split, tables = super().read(), self.tables
         judged = {"": split["relevant_docs"], **tables.slices}
-        return {
+        gate = {"gate": tables.gate.identity} if tables.gate else {}
+        return gate | {
             "corpus": split["corpus"],
             "queries": split["queries"],
             "judged": {name: [[query, sorted(part[query].items())] for query in sorted(part)] for name, part in judged.items()},
@@ -251,6 +288,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             top_ranked,
             arguments.get("num_proc"),
             self.tables.hidden,
+            self.tables.gate,
         )
 
     def _evaluate(
@@ -299,6 +337,9 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         judged = judged or Judged(run.docs, qrels, run.query_ids, run.doc_ids)
         overlap = sum(query in self.tables.corpus for query in qrels)
         scores: dict[str, float] = {"n_queries": len(qrels), "n_queries_in_corpus": overlap}
+        if (gate := self.tables.gate) is not None:
+            scores["gated_documents"] = float(gate.kept_out(run.query_ids, run.doc_ids).mean()) if run.query_ids else 0.0
+            scores["n_gated_judgements"] = self.n_gated_judgements
         by_slice: dict[str, QueryScores] = {}
         for name, part in self.tables.slices.items():
             found = by_slice[name] = judged.scores((*self.slice_measures, "pres@100"), part)

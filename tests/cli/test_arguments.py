@@ -70,6 +70,7 @@ REQUIRED = {
     "import": ["f"],
     "inspect": ["r"],
     "build": ["WIPO-AT", "p", "c", "r"],
+    "edition": ["verify", "m", "d"],
     "validate": ["d"],
     "doctor": [],
 }

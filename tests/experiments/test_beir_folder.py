@@ -107,3 +107,13 @@ def test_documents_of_several_texts_and_other_tasks_are_refused(tmp_path):
     with pytest.raises(DataError, match="no retrieval task"):
         write_task("PatenTEBBloom.sample", tmp_path / "beir")
     assert not (tmp_path / "beir").exists()
+
+
+def test_dates_of_a_gated_task_are_written(tmp_path):
+    write_task("PatentOpenUSClaimToPassageRetrieval.sample", tmp_path / "beir")
+    header, *rows = [line.split("\t") for line in (tmp_path / "beir" / "dates.tsv").read_text().splitlines()]
+    assert header == ["role", "id", "day"]
+    days = {(role, key): day for role, key, day in rows}
+    judged = [line.split("\t") for line in (tmp_path / "beir" / "qrels" / "test.tsv").read_text().splitlines()[1:]]
+    assert len(judged) > 200
+    assert all(days["document", document] < days["query", query] for query, document, _ in judged)

@@ -99,7 +99,7 @@ def test_files_of_the_first_version_are_read_and_of_a_later_one_refused(tmp_path
     first = pa.Table.from_pylist([{"citing": "A", "cited": "B", "category": "X", "origin": None}])
     pq.write_table(first, path)
     assert records.read_citations(path) == [Citation("A", "B", "X")]
-    for version in ("3", "next"):
+    for version in (str(records.SCHEMA_VERSION + 1), "next"):
         pq.write_table(first.replace_schema_metadata({"patent_mteb.records": version}), path)
         with pytest.raises(DataError, match=f"c.parquet: the file has version {version} of the records.*Remedy: install a newer"):
             records.read_citations(path)

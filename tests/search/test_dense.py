@@ -13,7 +13,7 @@ from mteb.timing import TimingStack
 from searching import context_of, corpus_of, failures, left_out, ranking, run_of
 
 from patent_mteb.errors import ModelError
-from patent_mteb.search import dense, nearest
+from patent_mteb.search import dense, nearest, scorers
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import Foreign
@@ -281,7 +281,7 @@ def test_half_precision_does_what_it_claims(monkeypatch):
     docs = torch.cat([docs, torch.nn.functional.normalize(torch.as_tensor(vectors_of(2000, WIDTH, 9)))])
     numbers, ids = np.arange(len(docs)), ranked_ids(f"d{i:05}" for i in range(len(docs)))
     rescored = []
-    scores = nearest._Half.scores
+    scores = scorers.Half.scores
 
     def spy(self, rows, found):
         rescored.append(np.bincount(found.query, minlength=rows.stop - rows.start))
@@ -292,7 +292,7 @@ def test_half_precision_does_what_it_claims(monkeypatch):
         assert all((query, document) in pairs for query in done for document in np.flatnonzero(exact[query] > kth[query] + 1e-6))
         return scores(self, rows, found)
 
-    monkeypatch.setattr(nearest._Half, "scores", spy)
+    monkeypatch.setattr(scorers.Half, "scores", spy)
     best = TopK([str(i) for i in range(len(queries))], ids, 50)
     nearest.add_nearest(best, queries, docs, numbers, None, half=True)
     counts = np.concatenate(rescored)
@@ -303,29 +303,29 @@ def test_half_precision_does_what_it_claims(monkeypatch):
 def test_the_bound_of_half_precision_holds_and_is_needed():
     """A product in bfloat16 is within the bound of the true one, and often off by more than the documents' distance."""
     queries, docs, _ = big()
-    half = nearest._Half(queries, docs)
+    half = scorers.Half(queries, docs)
     keys = half.keys(slice(8, 108), slice(0, 4000))
-    computed = nearest._value(keys)
+    computed = scorers._value(keys)
     centred = docs.double() - half._mean.double()
     exact = (centred / centred.norm(dim=1).max()) @ torch.nn.functional.normalize(queries.double()[8:108], dim=1).T
     error = np.abs(computed - exact[:4000].numpy())
-    bound = half._error[None, 8:108] + np.abs(computed) * nearest._HALF_STEP
+    bound = half._error[None, 8:108] + np.abs(computed) * scorers._HALF_STEP
     assert (error <= bound).all()
     assert error.max() > 0.05 * bound.max()
 
 
 def test_what_half_precision_leaves_out_cannot_be_among_the_best():
     queries, docs, _ = big()
-    half, step = nearest._Half(queries, docs), nearest._HALF_STEP
+    half, step = scorers.Half(queries, docs), scorers._HALF_STEP
     reached = np.random.default_rng(0).integers(0x3A00, 0x3F80, N_QUERIES).astype(np.int16)  # 0.0005 to 1
     floor = half.floor(slice(0, N_QUERIES), reached)
     known = floor < half.highest
     assert 50 < known.sum() < N_QUERIES
-    least = nearest._value(reached) * (1 - step) - half._error
-    most = nearest._value(floor - 1) * (1 + step) + half._error
+    least = scorers._value(reached) * (1 - step) - half._error
+    most = scorers._value(floor - 1) * (1 + step) + half._error
     assert (most < least)[known].all()
-    assert (nearest._value(floor + 1) * (1 + step) + half._error >= least)[known].all()
-    assert (nearest._value(reached) < 4 * half._error)[~known].all()
+    assert (scorers._value(floor + 1) * (1 + step) + half._error >= least)[known].all()
+    assert (scorers._value(reached) < 4 * half._error)[~known].all()
 
 
 @pytest.mark.parametrize(("half", "raised"), [(False, np.float32(0.5)), (True, np.int16(16)), (False, np.float32(0))])

@@ -91,6 +91,7 @@ class Timed(ArraySearch):
     """
 
     hides = True
+    gates = True
 
     def __init__(self, model: MTEBModels, corpora: Corpora) -> None:
         self.mteb_model_meta = model.mteb_model_meta

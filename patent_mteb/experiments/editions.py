@@ -1,0 +1,269 @@
+"""Editions of the open benchmark: built from records, described by a manifest without text, and compared with a rebuild.
+
+An edition is a data set of its own (``dataset.json``) that is named after its benchmark and window, so that its tasks carry it:
+``PatentOpenUS2026Q3TACToTACRetrieval``; the revision of its data is a hash of all its tables. The manifest, which may be published, lies
+beside the tables:
+
+========================  ==============================================================================================================
+``manifest/edition.json``  name, recipe, window; rules (every setting of the recipe); versions; counts of each step; hashes of the files
+``manifest/texts.tsv``     part, id, hash of the texts, and of documents and applications: first public day, priority date, family
+``manifest/judgements.tsv``  part, query, document, grade
+========================  ==============================================================================================================
+
+Whoever has the same source files builds the same manifest, whatever the order of the files, and :func:`verify` names what differs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from patent_mteb import recipes
+from patent_mteb.errors import DataError
+from patent_mteb.files import load_json, read_jsonl, text_lines, write_json, write_lines
+from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.records import SCHEMA_VERSION
+from patent_mteb.recipes import beir, dataset
+from patent_mteb.recipes import open_layout as layout
+from patent_mteb.recipes.log import BuildLog
+
+__all__ = ["MANIFEST", "build", "in_one_order", "verify", "window_of"]
+
+MANIFEST = "manifest"
+_TEXTS = ("part", "id", "texts", "public", "priority", "family")
+_JUDGEMENTS = ("part", "query", "document", "grade")
+_SCHEMA = 1
+_PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES}
+"""Parts of an edition and their folders."""
+
+
+def window_of(text: str) -> tuple[dt.date, dt.date]:
+    """First and last day of a window: a year, a quarter, a month, or two days.
+
+    Raises:
+        DataError: it is none of these.
+
+    Example:
+        >>> from patent_mteb.experiments.editions import window_of
+        >>> [day.isoformat() for day in window_of("2026Q3")], [day.isoformat() for day in window_of("2024-02")]
+        (['2026-07-01', '2026-09-30'], ['2024-02-01', '2024-02-29'])
+    """
+    remedy = "write a year (2026), a quarter (2026Q3), a month (2026-07) or two days (2026-07-01:2026-09-30)"
+    found = re.fullmatch(r"(\d{4})(?:Q([1-4])|-(\d\d))?", text)
+    try:
+        if found is None:
+            first, last = (dt.date.fromisoformat(day) for day in text.split(":"))
+            if last < first:
+                raise ValueError("it ends before it begins")
+            return first, last
+        year, quarter, month = int(found[1]), found[2], found[3]
+        start, months = (int(month), 1) if month else (3 * int(quarter) - 2, 3) if quarter else (1, 12)
+        end = start + months
+        return dt.date(year, start, 1), dt.date(year + (end > 12), (end - 1) % 12 + 1, 1) - dt.timedelta(days=1)
+    except ValueError as error:
+        raise DataError(f"'{text}' is no window", remedy=remedy) from error
+
+
+def in_one_order(collection: Collection) -> Collection:
+    """The collection in an order that depends on its records only, each record once.
+
+    Example:
+        >>> from patent_mteb.experiments.editions import in_one_order
+        >>> from patent_mteb.patents.collection import Collection
+        >>> from patent_mteb.patents.records import Patent
+        >>> [patent.publication_number for patent in in_one_order(Collection([Patent("US2A1", "F"), Patent("US1A1", "F")])).patents]
+        ['US1A1', 'US2A1']
+    """
+    return replace(
+        collection,
+        patents=sorted(collection.patents, key=lambda patent: patent.publication_number),
+        citations=sorted(set(collection.citations), key=repr),
+        relations=sorted(set(collection.relations), key=repr),
+        families=dict(sorted(collection.families.items())),
+    )
+
+
+def build(
+    collection: Collection, root: Path, window: str, recipe: str = "open_us", settings: Iterable[str] = (), licence: str = ""
+) -> tuple[BuildLog, str]:
+    """Build an edition into ``root``, with its manifest; returns the log of the recipe and the name of the edition.
+
+    Args:
+        collection: the records, in any order.
+        root: the directory, for ``PATENT_MTEB_DATA``; it must be new or hold this edition.
+        window: of office actions (:func:`window_of`).
+        recipe: ``open_us`` or ``open_us_grants``.
+        settings: as of :func:`patent_mteb.recipes.run_on`; cited numbers are matched by family unless they say otherwise.
+
+    Raises:
+        DataError: no window, an unknown recipe or setting, another data set in ``root``, or input that the recipe cannot use.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.experiments import editions
+        >>> from patent_mteb.patents.collection import Collection
+        >>> from patent_mteb.recipes import open_us
+        >>> log, name = editions.build(Collection(*open_us.sample_records()), Path("edition"), "2020", settings=["documents=100"])
+        >>> name, editions.verify(Path("edition/manifest"), Path("edition"))
+        ('PatentOpenUS2020', [])
+    """
+    module = recipes.find(recipe)
+    first, last = window_of(window)
+    name = module.NAME + re.sub(r"[^A-Za-z0-9]", "", window)
+    rules = [f"first={first}", f"last={last}", "match=family", *settings]
+    identity = dataset.Identity(name, window, "", licence)
+    log = recipes.run_on(recipe, in_one_order(collection), root, rules, identity)
+    manifest = _described(root)
+    write_lines(root / MANIFEST / "texts.tsv", _table(_TEXTS, manifest.texts))
+    write_lines(root / MANIFEST / "judgements.tsv", _table(_JUDGEMENTS, manifest.judgements))
+    write_json(root / MANIFEST / "edition.json", manifest.head)
+    return log, name
+
+
+@dataclass(frozen=True)
+class _Manifest:
+    """A manifest: its head, and the rows of its tables by what they are of."""
+
+    head: dict[str, Any]
+    texts: dict[tuple[str, str], tuple[str, ...]]
+    judgements: dict[tuple[str, str, str], tuple[str, ...]]
+
+
+def _table(columns: tuple[str, ...], rows: Mapping[Any, tuple[str, ...]]) -> Iterator[str]:
+    yield "\t".join(columns)
+    yield from ("\t".join((*key, *values)) for key, values in sorted(rows.items()))
+
+
+def _hash(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _described(root: Path) -> _Manifest:
+    """The manifest of the tables that a root holds, read from them."""
+    record = dataset.read(root)
+    known = {name: built for name, built in (record.recipes if record else {}).items() if name in recipes.OPEN_RECIPES}
+    if record is None or len(known) != 1:
+        raise DataError(
+            "no edition was built here", path=root, remedy="build one: patent-mteb edition build open-us RECORDS ROOT --window 2026Q3"
+        )
+    ((recipe, built),) = known.items()
+    folder = root / str(recipes.find(recipe).NAME)
+    texts = _texts(folder)
+    judgements: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    for part, place in _PARTS.items():
+        if (path := folder / place / "qrels" / "test.tsv").exists():
+            qrels, _ = beir.read_qrels(path)
+            judgements |= {(part, query, key): (str(gain),) for query, judged in qrels.items() for key, gain in judged.items()}
+    head = {
+        "schema": _SCHEMA,
+        "edition": record.name,
+        "recipe": recipe,
+        "window": record.version,
+        "licence": record.licence,
+        "rules": dict(sorted(built.settings.items())),
+        "versions": {"patent_mteb": built.built_with, "records": str(SCHEMA_VERSION)},
+        "counts": dict(built.counts),
+        "files": {path: dataset.file_hash(root / path) for path in sorted(built.files)},
+    }
+    return _Manifest(head, texts, judgements)
+
+
+def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Hash of the texts of each document, application, claim and paragraph, with the dates and families of the first two."""
+    rows = layout.read_dates(folder).rows
+    views = {name: dict(beir.view_rows(folder, name)) for name in layout.VIEWS}
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for part, file in (("documents", "corpus.jsonl"), ("applications", "queries.jsonl")):
+        for _, row in read_jsonl(folder / file, ("_id", "text"), ("title",)):
+            key = row["_id"]
+            known = rows.get(key, {})
+            said = (str(known.get(name) or "") for name in ("public", "priority", "family_id"))
+            content = (row.get("title") or "", row["text"], *(views[name].get(key, "") for name in views))
+            codes = (" ".join(map(str, known.get(name) or ())) for name in ("ipc", "cpc"))  # type: ignore[call-overload]
+            found[part, key] = (_hash(*content, *codes), *said)
+    for part, file in (("claims", f"{layout.CLAIMS}/queries.jsonl"), ("passages", f"{layout.PASSAGES}/corpus.jsonl")):
+        if (folder / file).exists():
+            for _, row in read_jsonl(folder / file, ("_id", "text"), ("title",)):
+                found[part, row["_id"]] = (_hash(row["text"]), "", "", "")
+    return found
+
+
+def _read(folder: Path) -> _Manifest:
+    path = folder / "edition.json"
+    head = load_json(path)
+    if not isinstance(head, dict) or head.get("schema") != _SCHEMA:
+        remedy = "name the folder 'manifest' of an edition; of a newer version: upgrade patent-mteb"
+        raise DataError("this is no manifest of an edition", path=path, remedy=remedy)
+    return _Manifest(
+        head,
+        {(part, key): tuple(rest) for part, key, *rest in _rows(folder / "texts.tsv", _TEXTS)},
+        {(part, query, key): tuple(rest) for part, query, key, *rest in _rows(folder / "judgements.tsv", _JUDGEMENTS)},
+    )
+
+
+def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
+    for number, line in text_lines(path):
+        cells = line.split("\t")
+        if len(cells) != len(columns) or (number == 1 and tuple(cells) != columns):
+            raise DataError(f"the columns are not {', '.join(columns)}", path=path, row=number, remedy="fetch the manifest again")
+        if number > 1:
+            yield cells
+
+
+def verify(manifest: Path, root: Path) -> list[str]:
+    """What differs between a published manifest and the tables of a rebuild, one sentence each; empty if nothing does.
+
+    Args:
+        manifest: the folder ``manifest`` of an edition.
+        root: the directory of the rebuild; its tables are read, not its own manifest.
+
+    Raises:
+        DataError: no manifest, or no edition.
+    """
+    theirs, ours = _read(manifest), _described(root)
+    differences = [*_head_differences(theirs.head, ours.head)]
+    differences += _row_differences("", theirs.texts, ours.texts, _TEXTS[2:])
+    differences += _row_differences("judgement of ", theirs.judgements, ours.judgements, _JUDGEMENTS[3:])
+    files, now = theirs.head["files"], ours.head["files"]
+    if not differences:
+        differences = [f"file {path}: other bytes" for path in sorted({*files, *now}) if files.get(path) != now.get(path)]
+    return differences
+
+
+def _head_differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Iterator[str]:
+    for name in ("edition", "recipe", "window", "licence"):
+        if theirs.get(name) != ours[name]:
+            yield f"{name}: '{theirs.get(name)}' in the manifest, '{ours[name]}' here"
+    for group, what in (("rules", "rule"), ("versions", "version of"), ("counts", "count of")):
+        for name in sorted({*theirs.get(group, {}), *ours[group]}):
+            first, second = theirs.get(group, {}).get(name, "nothing"), ours[group].get(name, "nothing")
+            if first != second:
+                yield f"{what} {name}: {first} in the manifest, {second} here"
+
+
+_SINGULAR = {"documents": "document", "applications": "application", "claims": "claim", "passages": "passage"}
+
+
+def _row_differences(
+    what: str, theirs: Mapping[Any, tuple[str, ...]], ours: Mapping[Any, tuple[str, ...]], columns: tuple[str, ...]
+) -> Iterator[str]:
+    for key in sorted({*theirs, *ours}):
+        part, *ids = key
+        name = f"{what}{_SINGULAR[part]} {' for '.join(reversed(ids))}"
+        if key not in ours:
+            yield f"{name}: missing here"
+        elif key not in theirs:
+            yield f"{name}: not in the manifest"
+        else:
+            changed = [
+                f"{column} {first or 'none'} in the manifest, {second or 'none'} here" if column != "texts" else "other text or classes"
+                for column, first, second in zip(columns, theirs[key], ours[key], strict=True)
+                if first != second
+            ]
+            if changed:
+                yield f"{name}: {'; '.join(changed)}"

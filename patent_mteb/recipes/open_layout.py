@@ -1,0 +1,343 @@
+"""The directory of the open benchmark: three BEIR folders in one, two of which share a corpus and two the queries.
+
+===============================  =====================================================================================================
+file                             content
+===============================  =====================================================================================================
+``corpus.jsonl``                 documents: ``_id`` (publication number), ``title``, ``text`` (abstract and claims)
+``queries.jsonl``                applications as filed: ``_id`` (publication number), ``text`` (title, abstract and claims)
+``qrels/test.tsv``               grades of documents for applications
+``metadata.parquet``             of documents and queries: ``_id``, ``family_id``, ``public`` (day of publication), ``priority``,
+                                 ``jurisdiction``, ``publication_year``, ``ipc``, ``cpc``
+``views.parquet``                of documents and queries: ``_id``, ``Abstract``, ``Claims``
+``judgements.parquet``           one row a judged pair: ``query``, ``document``, ``letter``, ``origins``, ``phases``, ``units``
+``claims/queries.jsonl``         rejected claims: ``_id`` (``<application>#<claim>``), ``text``; ``claims/qrels/test.tsv``,
+                                 ``claims/judgements.parquet``: as above, over the same corpus
+``passages/corpus.jsonl``        numbered paragraphs: ``_id`` (``<document>#<paragraph>``), ``text``; ``passages/qrels/test.tsv``:
+                                 grades of paragraphs for rejected claims
+===============================  =====================================================================================================
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import read_jsonl, read_keyed, read_parquet, table_rows, write_jsonl, write_lines, write_parquet
+from patent_mteb.patents import views
+from patent_mteb.patents.corpus import Texts
+from patent_mteb.patents.records import Patent
+from patent_mteb.patents.text import clean
+from patent_mteb.recipes import beir
+from patent_mteb.recipes.open_citations import Judgement
+
+__all__ = [
+    "CLAIMS",
+    "PASSAGES",
+    "VIEWS",
+    "Dates",
+    "Part",
+    "document_of",
+    "numbered",
+    "part_id",
+    "read_dates",
+    "read_judgements",
+    "read_part",
+    "write_claims",
+    "write_documents",
+    "write_passages",
+]
+
+CLAIMS, PASSAGES = "claims", "passages"
+VIEWS = ("Abstract", "Claims")
+
+Qrels = dict[str, dict[str, int]]
+_STRINGS = pa.list_(pa.string())
+_METADATA = {"family_id": pa.string(), "public": pa.date32(), "priority": pa.date32(), "ipc": _STRINGS, "cpc": _STRINGS}
+_JUDGEMENTS = {
+    "query": pa.string(),
+    "document": pa.string(),
+    "letter": pa.string(),
+    "origins": _STRINGS,
+    "phases": _STRINGS,
+    "units": _STRINGS,
+}
+
+
+def part_id(number: str, part: int) -> str:
+    """The id of a claim of an application, or of a paragraph of a document.
+
+    Example:
+        >>> from patent_mteb.recipes.open_layout import document_of, part_id
+        >>> part_id("US2020000001A1", 7), document_of("US2020000001A1#7")
+        ('US2020000001A1#7', 'US2020000001A1')
+    """
+    return f"{number}#{part}"
+
+
+def document_of(part: str) -> str:
+    """The publication that a claim or paragraph is of; any other id is its own.
+
+    Example:
+        >>> from patent_mteb.recipes.open_layout import document_of
+        >>> document_of("US2020000001A1#7")
+        'US2020000001A1'
+    """
+    return part.partition("#")[0]
+
+
+def numbered(patent: Patent) -> dict[int, str]:
+    """The numbered paragraphs of a description, cleaned, without empty ones; of a number that occurs twice the first.
+
+    Example:
+        >>> from patent_mteb.patents.records import Description, Patent
+        >>> from patent_mteb.recipes.open_layout import numbered
+        >>> numbered(Patent("US1A1", "F1", description=Description("BACKGROUND\\nPumps leak."), paragraphs=(0, 1)))
+        {1: 'Pumps leak.'}
+    """
+    lines = patent.description.lines()
+    if len(patent.paragraphs) != len(lines):
+        return {}
+    found: dict[int, str] = {}
+    for number, line in sorted(zip(patent.paragraphs, lines, strict=True), key=lambda pair: pair[0]):
+        if number and (text := clean(line, boilerplate=False)):
+            found.setdefault(number, text)
+    return found
+
+
+def write_documents(
+    folder: Path, texts: Mapping[str, Patent], corpus: Sequence[str], queries: Sequence[str], judgements: Iterable[Judgement]
+) -> list[Path]:
+    """Write documents, applications and their judgements; return the files.
+
+    Args:
+        texts: the records of both, cleaned, by number.
+        corpus, queries: numbers.
+
+    Example:
+        >>> import datetime as dt
+        >>> from pathlib import Path
+        >>> from patent_mteb.patents.records import Citation, Patent
+        >>> from patent_mteb.recipes.open_citations import Judgement
+        >>> from patent_mteb.recipes.open_layout import read_dates, write_documents
+        >>> patents = {key: Patent(key, key, "Pump", "A pump.", publication_date=dt.date(2001, 1, 1)) for key in "dq"}
+        >>> files = write_documents(Path("open"), patents, ["d"], ["q"], [Judgement("q", "d", "X", Citation("q", "d"))])
+        >>> read_dates(Path("open")).public["d"]
+        datetime.date(2001, 1, 1)
+    """
+    by_pair = _pairs(judgements, lambda one: one.query)
+    qrels = {query: {document: max(one.grade for one in own) for document, own in sorted(by_pair[query].items())} for query in queries}
+    rows = [texts[number] for number in sorted({*corpus, *queries})]
+    texts_of = {patent.publication_number: views.join_sections(views.VIEWS[name](patent) for name in VIEWS) for patent in rows}
+    files = beir.write_beir(
+        folder,
+        {number: (texts[number].title, texts_of[number]) for number in corpus},
+        {number: views.VIEWS["TAC"](texts[number]) for number in queries},
+        qrels,
+        _metadata(rows),
+        pa.table({"_id": [one.publication_number for one in rows], **{name: [views.VIEWS[name](one) for one in rows] for name in VIEWS}}),
+    )
+    return [*files, _write_judgements(folder, by_pair)]
+
+
+def write_claims(
+    folder: Path, texts: Mapping[str, Patent], asking: Mapping[str, Sequence[Judgement]], judgements: Iterable[Judgement]
+) -> list[Path]:
+    """Write rejected claims as queries, each behind the claims that it depends on, with what was cited against them and against others.
+
+    Args:
+        texts: the records of the applications.
+        asking: by id of the claim, what was cited against it.
+        judgements: all of the applications: what was cited against other claims only is judged 0.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.patents.records import Citation, Claim, Patent
+        >>> from patent_mteb.recipes.open_citations import Judgement
+        >>> from patent_mteb.recipes.open_layout import read_part, write_claims
+        >>> patent = Patent("q", "F", claims=(Claim(1, "A pump."), Claim(2, "The pump of claim 1, in red.", (1,))))
+        >>> found = [Judgement("q", "d", "X", Citation("q", "d", claims=(2,))), Judgement("q", "e", "X", Citation("q", "e", claims=(1,)))]
+        >>> files = write_claims(Path("open"), {"q": patent}, {"q#2": found[:1]}, found)
+        >>> part = read_part(Path("open/claims"))
+        >>> dict(part.queries), part.qrels
+        ({'q#2': 'A pump. The pump of claim 1, in red.'}, {'q#2': {'d': 3, 'e': 0}})
+    """
+    place = folder / CLAIMS
+    cited: dict[str, set[str]] = {}
+    for one in judgements:
+        cited.setdefault(one.query, set()).add(one.document)
+    pairs = {claim: _pairs(own, lambda one: "")[""] for claim, own in asking.items()}
+    qrels: Qrels = {}
+    for claim, documents in pairs.items():
+        grades = {document: max(one.grade for one in own) for document, own in documents.items()}
+        qrels[claim] = {document: grades.get(document, 0) for document in sorted(cited[document_of(claim)])}
+    files = [place / "queries.jsonl", place / "qrels" / "test.tsv"]
+    write_jsonl(files[0], ({"_id": claim, "text": _claim_text(texts[document_of(claim)], int(claim.partition("#")[2]))} for claim in qrels))
+    _write_qrels(files[1], qrels)
+    return [*files, _write_judgements(place, pairs)]
+
+
+def write_passages(folder: Path, paragraphs: Mapping[str, Mapping[int, str]], qrels: Mapping[str, Mapping[str, int]]) -> list[Path]:
+    """Write paragraphs as documents, with those that were cited against claims.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.recipes.open_layout import write_passages
+        >>> [path.name for path in write_passages(Path("open"), {"d": {1: "Pumps leak."}}, {"q#1": {"d#1": 3}})]
+        ['corpus.jsonl', 'test.tsv']
+    """
+    place = folder / PASSAGES
+    files = [place / "corpus.jsonl", place / "qrels" / "test.tsv"]
+    rows = ((part_id(document, number), text) for document, own in sorted(paragraphs.items()) for number, text in sorted(own.items()))
+    write_jsonl(files[0], ({"_id": key, "title": "", "text": text} for key, text in rows))
+    _write_qrels(files[1], {query: dict(sorted(judged.items())) for query, judged in sorted(qrels.items())})
+    return files
+
+
+def _claim_text(patent: Patent, number: int) -> str:
+    """A claim behind the claims that it depends on, whose features it has."""
+    claims = {claim.number: claim for claim in patent.claims}
+    chain: dict[int, None] = {}
+
+    def add(one: int) -> None:
+        if one in claims and one not in chain:
+            chain[one] = None
+            for parent in claims[one].depends_on[:1]:  # of a multiple dependence the first
+                add(parent)
+
+    add(number)
+    return " ".join(claims[one].text for one in reversed(chain))
+
+
+def _pairs(judgements: Iterable[Judgement], key: Callable[[Judgement], str]) -> dict[str, dict[str, list[Judgement]]]:
+    """What was said of each pair of a query and a document."""
+    found: dict[str, dict[str, list[Judgement]]] = {}
+    for one in judgements:
+        found.setdefault(key(one), {}).setdefault(one.document, []).append(one)
+    return found
+
+
+def _write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
+    rows = (f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items())
+    write_lines(path, ["query-id\tcorpus-id\tscore", *rows])
+
+
+def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Judgement]]]) -> Path:
+    rows = [(query, document, own) for query, documents in sorted(pairs.items()) for document, own in sorted(documents.items())]
+
+    def said(name: str) -> list[list[str]]:
+        return [sorted({getattr(one.citation, name) for one in own} - {""}) for _, _, own in rows]
+
+    columns = {
+        "query": [query for query, _, _ in rows],
+        "document": [document for _, document, _ in rows],
+        "letter": [max(own, key=lambda one: one.grade).letter for _, _, own in rows],
+        "origins": said("origin"),
+        "phases": said("phase"),
+        "units": said("unit"),
+    }
+    path = folder / "judgements.parquet"
+    write_parquet(path, pa.table(columns, schema=pa.schema(list(_JUDGEMENTS.items()))))
+    return path
+
+
+def _metadata(patents: Sequence[Patent]) -> pa.Table:
+    columns = {
+        "_id": [one.publication_number for one in patents],
+        "family_id": [one.family_id for one in patents],
+        "public": [one.publication_date for one in patents],
+        "priority": [one.priority_date or one.application_date for one in patents],
+        "jurisdiction": [one.jurisdiction for one in patents],
+        "publication_year": [one.publication_date.year if one.publication_date else None for one in patents],
+        "ipc": [list(one.ipc) for one in patents],
+        "cpc": [list(one.cpc) for one in patents],
+    }
+    names = {"_id": pa.string(), **_METADATA, "jurisdiction": pa.string(), "publication_year": pa.int64()}
+    return pa.table(columns, schema=pa.schema([(name, names[name]) for name in columns]))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Queries and judgements of a part; its own documents where it has some."""
+
+    queries: Texts
+    qrels: Qrels
+    documents: Texts | None = None
+
+
+def read_part(folder: Path, queries: Path | None = None) -> Part:
+    """Read claims or passages.
+
+    Args:
+        folder: ``claims`` or ``passages`` of the directory.
+        queries: the folder whose queries are asked; its own by default.
+
+    Raises:
+        DataError: a file is missing or malformed, or a judgement is of an unknown query or document.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.data.sources import sample_root
+        >>> from patent_mteb.recipes.open_layout import read_part
+        >>> place = sample_root("open_us") / "PatentOpenUS"
+        >>> read_part(place / "passages", place / "claims").documents is None
+        False
+    """
+    path, asked = folder / "qrels" / "test.tsv", (queries or folder) / "queries.jsonl"
+    qrels, rows = beir.read_qrels(path)
+    known = Texts.collected((row["_id"], row["text"]) for _, row in read_jsonl(asked, ("_id", "text")))
+    held = folder / "corpus.jsonl"
+    documents = (
+        Texts.collected((row["_id"], row["text"]) for _, row in read_jsonl(held, ("_id", "text"), ("title",))) if held.exists() else None
+    )
+    for (query, document), row in rows.items():
+        strange = query if query not in known else document if documents is not None and document not in documents else ""
+        if strange:
+            raise DataError(f"judgement of the unknown '{strange}'", path=path, row=row, remedy="build the directory again")
+    return Part(known, qrels, documents)
+
+
+@dataclass(frozen=True)
+class Dates:
+    """``metadata.parquet`` by id: first public day, priority date, and the rows."""
+
+    public: Mapping[str, dt.date]
+    priority: Mapping[str, dt.date]
+    rows: Mapping[str, Mapping[str, object]]
+
+
+def read_dates(folder: Path) -> Dates:
+    """Read ``metadata.parquet``.
+
+    Raises:
+        DataError: it is missing, or a column is missing or of another type.
+
+    Example:
+        >>> from patent_mteb.data.sources import sample_root
+        >>> from patent_mteb.recipes.open_layout import read_dates
+        >>> len(read_dates(sample_root("open_us") / "PatentOpenUS").public) > 500
+        True
+    """
+    rows = table_rows(read_keyed(folder / "metadata.parquet", _METADATA))
+    public, priority = ({key: row[name] for key, row in rows.items() if row.get(name)} for name in ("public", "priority"))
+    return Dates(public, priority, rows)
+
+
+def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, str], Mapping[str, object]]:
+    """The rows of ``judgements.parquet`` by query and document, for these queries.
+
+    Raises:
+        DataError: it is missing, or a column is missing or of another type.
+
+    Example:
+        >>> from patent_mteb.data.sources import sample_root
+        >>> from patent_mteb.recipes.open_layout import read_judgements
+        >>> sorted(next(iter(read_judgements(sample_root("open_us") / "PatentOpenUS", {"US2005000104A1"}).values()), {}))[:2]
+        []
+    """
+    table = read_parquet(folder / "judgements.parquet", _JUDGEMENTS)
+    return {(row["query"], row["document"]): row for row in table.to_pylist() if row["query"] in queries}

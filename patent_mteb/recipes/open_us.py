@@ -1,0 +1,256 @@
+"""Recipe of PatentOpenUS: a citation benchmark that anyone can rebuild from open bulk data of the USPTO.
+
+Queries are applications as filed, the text that the examiner searched, with at least one usable X or Y citation in an office action of the
+window. Documents are patent families in the words of their earliest publication (:mod:`patent_mteb.recipes.open_citations`). The
+directory is ours (:mod:`patent_mteb.recipes.open_layout`), in BEIR's form: documents and queries, the claims that were rejected as
+queries of their own, and the numbered paragraphs of cited documents as documents of their own.
+
+* **Grades**: X 3, Y 2, A 1, the strongest of all citations of a pair. All usable citations of a query count that were raised until the
+  end of the window, whenever they were raised.
+* **Claims**: one query a rejected claim of the application as filed, with the claims that it depends on; relevant is what was cited
+  against it, not relevant (grade 0) what was cited against other claims of the application only. Claims are as filed, while a later office
+  action may be on amended ones: the slices by kind of office action tell them apart.
+* **Passages**: relevant to a claim are the paragraphs that were cited against it, where the cited publication is the document itself and
+  numbers its paragraphs. Citations of columns and lines, of figures or of whole pages name no paragraph.
+* **Sampling** to a stated size is by hash of the number: neither the order of files nor what else is there matters.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from patent_mteb.errors import DataError
+from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.text import clean_patent
+from patent_mteb.recipes import open_layout as layout
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.needs import Need, deviations
+from patent_mteb.recipes.open_citations import GRADES, Judgement, Rules, documents_of, paragraphs_in, usable
+from patent_mteb.recipes.parameters import Positive
+from patent_mteb.recipes.sampling import random_key, some_queries, stratum
+from patent_mteb.sample.office_actions import examined
+
+__all__ = ["EACH_CITATION", "NAME", "NEEDS", "SAMPLE", "Params", "build", "build_as", "sample_records"]
+
+NAME = "PatentOpenUS"
+EACH_CITATION = True
+"""An office action cites a document against some claims as X and against others as A: no citation of a pair is like another."""
+
+NEEDS = (
+    Need("title", "TAC"),
+    Need("abstract", "TAC, Abstract"),
+    Need("claims", "TAC, Claims, Claim"),
+    Need("description", "Passage"),
+    Need("ipc", "IN and OUT, sampling"),
+    Need("citations", "every table", drops="queries", fixed=True),
+    Need("category", "every table", drops="queries", fixed=True),
+)
+
+_ADD = "import enriched citations beside the publications of both sides, or widen the window (first, last)"
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of the recipe.
+
+    Attributes:
+        first: first day of the window of office actions; None: no limit.
+        last: last day of the window; None: no limit.
+        offices: offices whose applications are queries.
+        queries: most queries, stratified by year and IPC section; None: all.
+        documents: size of the corpus: all that is judged, and others by hash of their number; None: all.
+        passages: whose paragraphs are documents: those of the documents that are judged for a claim, or of the whole corpus.
+        seed: of every draw.
+
+    Raises:
+        ValueError: the window ends before it begins.
+    """
+
+    first: dt.date | None = None
+    last: dt.date | None = None
+    offices: tuple[str, ...] = ("US",)
+    queries: Positive | None = None
+    documents: Positive | None = None
+    passages: Literal["judged", "all"] = "judged"
+    seed: int = 42
+
+    def __post_init__(self) -> None:
+        if self.first and self.last and self.last < self.first:
+            raise ValueError(f"the window ends on {self.last}, before it begins on {self.first}")
+
+
+SAMPLE = Params()
+
+
+def sample_records() -> tuple[list[Patent], list[Citation]]:
+    """The records of the built-in sample, with what office actions say.
+
+    Example:
+        >>> from patent_mteb.recipes.open_us import sample_records
+        >>> len(sample_records()[0])
+        1560
+    """
+    return examined()
+
+
+def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
+    """Write ``root/PatentOpenUS``.
+
+    Raises:
+        DataError: no application has a usable X or Y citation in the window.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.recipes import open_us
+        >>> log = open_us.build(*open_us.sample_records(), Path("tables"), open_us.Params(queries=20, documents=200))
+        >>> log.files[0]
+        'PatentOpenUS/claims/judgements.parquet'
+    """
+    return build_as(NAME, patents, citations, root, params, graded=True)
+
+
+def build_as(name: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params, *, graded: bool) -> BuildLog:
+    """Write ``root/<name>``: from office actions with letters, or (``graded`` False) from what examiners cited on grants, in one grade.
+
+    Raises:
+        DataError: as :func:`build`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.recipes import open_us
+        >>> log = open_us.build_as("Mine", *open_us.sample_records(), Path("tables"), open_us.Params(queries=20), graded=False)
+        >>> [step.name for step in log.steps][-1]
+        'corpus'
+    """
+    log = BuildLog(name, deviations=deviations(params, NEEDS))
+    documents = documents_of(patents)
+    families = len({patent.family_id for patent in patents})
+    log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
+    judgements, reasons = usable(citations, patents, documents, Rules(params.offices, graded, params.last))
+    judgements.sort(key=_order)
+    log.step("citations", len(citations), len(judgements), "; ".join(f"{number} {reason}" for reason, number in sorted(reasons.items())))
+    known = {patent.publication_number: patent for patent in patents}
+    queries = _queries(judgements, known, params, graded, log)
+    judgements = [one for one in judgements if one.query in queries]
+    corpus = _corpus(judgements, documents.values(), [known[query] for query in queries], params, log)
+    texts = {number: clean_patent(known[number]) for number in sorted({*corpus, *queries})}
+    folder = root / name
+    files = layout.write_documents(folder, texts, corpus, queries, judgements)
+    if graded:
+        files += _write_claims(folder, [known[number] for number in corpus], known, texts, judgements, params, log)
+    log.files = sorted(path.relative_to(root).as_posix() for path in files)
+    return log
+
+
+def _order(one: Judgement) -> tuple[str, ...]:
+    """Not the order of the input."""
+    return one.query, one.document, one.letter, repr(one.citation)
+
+
+def _queries(judgements: Sequence[Judgement], known: Mapping[str, Patent], params: Params, graded: bool, log: BuildLog) -> list[str]:
+    """The applications with a citation that makes a query, by number."""
+
+    def asks(one: Judgement) -> bool:
+        day = one.citation.date or (None if graded else known[one.citation.citing].publication_date)
+        inside = (params.first is None or (day is not None and day >= params.first)) and (
+            params.last is None or (day is not None and day <= params.last)
+        )
+        return inside and (not graded or GRADES[one.letter] > GRADES["A"])
+
+    cited = sorted({one.query for one in judgements})
+    asking = {one.query: stratum(known[one.query]) for one in judgements if asks(one)}
+    what = "an X or Y citation in an office action" if graded else "a citation by the examiner"
+    log.step("queries", len(cited), len(asking), f"applications with {what} of the window {params.first or ''} to {params.last or ''}")
+    if not asking:
+        raise DataError(f"no application has {what} of the window ({len(judgements)} usable citations in all)", remedy=_ADD)
+    return some_queries(asking, params.queries, params.seed, log)
+
+
+def _corpus(
+    judgements: Sequence[Judgement],
+    documents: Collection[Patent],
+    queries: Sequence[Patent],
+    params: Params,
+    log: BuildLog,
+) -> list[str]:
+    """The numbers of the documents that some query may see: those that are judged, and of the others as many as are asked for."""
+    latest = max(patent.priority_date or patent.application_date or dt.date.min for patent in queries)
+    judged = {one.document for one in judgements}
+    public = [one for one in documents if one.publication_date and one.publication_date < latest]
+    others = sorted(
+        (one.publication_number for one in public if one.publication_number not in judged),
+        key=lambda number: (random_key(params.seed, "documents", number), number),
+    )
+    if params.documents is not None:
+        others = others[: max(params.documents - len(judged), 0)]
+    note = f"{len(judged)} judged; {len(documents) - len(public)} were not public before the latest priority date of a query"
+    log.step("corpus", len(documents), len(judged) + len(others), note)
+    return sorted([*judged, *others])
+
+
+def _write_claims(
+    folder: Path,
+    corpus: Sequence[Patent],
+    known: Mapping[str, Patent],
+    texts: Mapping[str, Patent],
+    judgements: Sequence[Judgement],
+    params: Params,
+    log: BuildLog,
+) -> list[Path]:
+    """Write the claims as queries, and the paragraphs as documents."""
+    counts: Counter[str] = Counter()
+    against: dict[str, list[Judgement]] = {}
+    for one in judgements:
+        claims = {claim.number for claim in texts[one.query].claims}
+        if not one.citation.claims:
+            counts["citations without a claim"] += 1
+        for claim in one.citation.claims:
+            if claim in claims:
+                against.setdefault(layout.part_id(one.query, claim), []).append(one)
+            else:
+                counts["rejected claims that the application did not have as filed"] += 1
+    asking = {claim: own for claim, own in sorted(against.items()) if any(GRADES[one.letter] > GRADES["A"] for one in own)}
+    counts["claims with A citations only"] = len(against) - len(asking)
+    log.step("claims", len(judgements), len(asking), "; ".join(f"{number} {what}" for what, number in counts.items() if number))
+    if not asking:
+        return []
+    files = layout.write_claims(folder, texts, asking, judgements)
+
+    judged = {one.document for own in asking.values() for one in own}
+    paragraphs = {
+        patent.publication_number: layout.numbered(patent)
+        for patent in corpus
+        if params.passages == "all" or patent.publication_number in judged
+    }
+    cited, unnamed = _cited_paragraphs(asking, known, paragraphs)
+    n_paragraphs = sum(map(len, paragraphs.values()))
+    note = (
+        f"of {n_paragraphs} numbered paragraphs of {sum(map(bool, paragraphs.values()))} documents; {unnamed} citations name none of them"
+    )
+    log.step("passages", len(asking), len(cited), f"claims with a cited paragraph; {note}")
+    return files + (layout.write_passages(folder, paragraphs, cited) if cited else [])
+
+
+def _cited_paragraphs(
+    asking: Mapping[str, Sequence[Judgement]], known: Mapping[str, Patent], paragraphs: Mapping[str, Mapping[int, str]]
+) -> tuple[dict[str, dict[str, int]], int]:
+    """Grade of each paragraph that was cited against a claim, by claim, and the number of citations that name none."""
+    found: dict[str, dict[str, int]] = {}
+    unnamed: set[Judgement] = set()
+    for claim, own in asking.items():
+        for one in own:
+            same = one.citation.cited == one.document
+            numbers = [number for number in paragraphs_in(one.citation.passages) if same and number in paragraphs.get(one.document, {})]
+            if not numbers:
+                unnamed.add(one)
+            for number in numbers:
+                key = layout.part_id(one.document, number)
+                held = found.setdefault(claim, {})
+                held[key] = max(one.grade, held.get(key, 0))
+    strong = {claim: judged for claim, judged in found.items() if max(judged.values()) > GRADES["A"]}
+    return strong, len(unnamed)

@@ -1,0 +1,57 @@
+"""The sample's US applications as examined: citations with rejected claims, cited paragraphs, kind and date of the office action."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import re
+from collections.abc import Sequence
+
+from patent_mteb.patents.records import Citation, Claim, Patent
+from patent_mteb.sample import generate
+from patent_mteb.sample.dice import Dice
+
+__all__ = ["examined"]
+
+_CENTRES = {"A": "3700", "B": "3600", "C": "1700", "D": "1700", "E": "3600", "F": "3700", "G": "2800", "H": "2800"}
+"""Technology centre by section of the IPC."""
+_SEED = "sample-1/office actions"
+
+
+def examined() -> tuple[list[Patent], list[Citation]]:
+    """The records of :func:`patent_mteb.sample.generate` with numbered paragraphs, and with more on what US applications have against them.
+
+    Example:
+        >>> from patent_mteb.sample.office_actions import examined
+        >>> patents, citations = examined()
+        >>> next(citation for citation in citations if citation.passages).phase
+        'CTNF'
+    """
+    patents, citations = generate()
+    numbered = [dataclasses.replace(one, paragraphs=tuple(range(1, len(one.description.lines()) + 1))) for one in patents]
+    known = {patent.publication_number: patent for patent in numbered}
+    return numbered, [_raised(citation, known[citation.citing], known[citation.cited]) for citation in citations]
+
+
+def _raised(citation: Citation, citing: Patent, cited: Patent) -> Citation:
+    if citing.jurisdiction != "US" or citing.kind != "A1" or citing.publication_date is None or not citing.claims:
+        return citation
+    dice = Dice(f"{_SEED}/{citation.citing}/{citation.cited}")
+    claims = dice.distinct(citing.claims, [1] * len(citing.claims), dice.number(1, 3))
+    paragraphs = sorted({_nearest(claim, cited.description.lines()) for claim in claims} - {0})
+    return dataclasses.replace(
+        citation,
+        claims=tuple(sorted(claim.number for claim in claims)),
+        passages=tuple(f"paragraph [{number:04}]" for number in paragraphs),
+        phase="CTNF" if dice.chance(0.7) else "CTFR",
+        office="US",
+        date=citing.publication_date + dt.timedelta(days=dice.number(100, 700)),
+        unit=_CENTRES.get(citing.ipc[0][:1], "3600") if citing.ipc else "3600",
+    )
+
+
+def _nearest(claim: Claim, paragraphs: Sequence[str]) -> int:
+    """The number of the paragraph that has most words of a claim, the first of equals; 0 where there is none."""
+    words = set(re.findall(r"\w{4,}", claim.text.lower()))
+    shared = [len(words & set(re.findall(r"\w{4,}", paragraph.lower()))) for paragraph in paragraphs]
+    return shared.index(max(shared)) + 1 if shared else 0

@@ -1,0 +1,297 @@
+"""PatentOpenUS: citation retrieval from open bulk data of the USPTO, by application, by rejected claim and down to the cited paragraph.
+
+The tables are built, not downloaded: by ``patent-mteb edition build`` from files that anyone can have
+(:mod:`patent_mteb.recipes.open_us`), or from the built-in sample. All tasks are behind the priority gate
+(:mod:`patent_mteb.search.gate`), own families are hidden, gains are graded (X 3, Y 2, A 1). Beside the scores of every retrieval task
+there are those for collections that are judged in part (:mod:`patent_mteb.metrics.incomplete`): ``judged_at_10``, ``judged_at_100``,
+``bpref``, and ``xy_bpref``, for which A citations are judged and not relevant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from patent_mteb.data.sources import DataSet
+from patent_mteb.errors import DataError, NotThereError
+from patent_mteb.metrics import slices
+from patent_mteb.metrics.incomplete import bpref, judged_share
+from patent_mteb.metrics.measures import Judged
+from patent_mteb.patents.corpus import Texts
+from patent_mteb.recipes import beir
+from patent_mteb.recipes import open_layout as layout
+from patent_mteb.recipes.dataset import FileRecord
+from patent_mteb.recipes.metadata import metadata_rows
+from patent_mteb.recipes.open_citations import GRADES
+from patent_mteb.search.gate import Gate
+from patent_mteb.search.run import Run
+from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.checks import say
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
+
+__all__ = ["BENCHMARK", "GRANTS", "OpenRetrieval", "Spec"]
+
+DATA = DataSet("PatentOpenUS", "open_us")
+GRANTS_DATA = DataSet("PatentOpenUSGrants", "open_us_grants")
+INSTRUCTIONS = {
+    "Claim": "Given a claim of a patent application, retrieve prior art that anticipates it or makes it obvious",
+    "": "Given a patent application, retrieve prior art that anticipates it or makes it obvious",
+}
+PARTS = {"Abstract": ("abstract",), "Claims": ("claim",), "Claim": ("claim",)}
+"""Views that are one section."""
+JUDGED_AT = (10, 100)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One task: the text of its queries and of its documents.
+
+    Attributes:
+        query: ``TAC``, ``Abstract`` or ``Claims`` of an application, or a rejected ``Claim``.
+        document: ``TAC`` of a document, or one numbered ``Passage``.
+    """
+
+    query: str
+    document: str = "TAC"
+
+    def description(self, cited: str) -> str:
+        """What the task is, where relevant documents were ``cited``."""
+        asked = "claim that an office action rejected" if self.query == "Claim" else f"US application as filed (text: {self.query})"
+        wanted = "paragraphs" if self.document == "Passage" else "documents (text: TAC)"
+        return f"Given a {asked}, retrieve the {wanted} that were {cited}, among those public before its priority date."
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        return {"query": PARTS[self.query]} if self.query in PARTS else {}
+
+
+SPECS = (Spec("TAC"), Spec("Abstract"), Spec("Claims"), Spec("Claim"), Spec("Claim", "Passage"))
+GROUPS = {"Documents": SPECS[:3], "Claims": SPECS[3:4], "Passages": SPECS[4:]}
+
+
+@dataclass(frozen=True)
+class Folder:
+    """The directory of an edition: its documents and applications, and who was when and what."""
+
+    tables: beir.BeirFolder
+    documents: Texts
+    dates: layout.Dates
+
+
+@lru_cache(maxsize=1)
+def read_folder(place: Path, revision: str) -> Folder:
+    """Read the directory; ``revision`` keeps two states of one directory apart.
+
+    Raises:
+        DataError: a file is missing or cannot be used, or a document or application is without a date.
+
+    Example:
+        >>> from patent_mteb.data.sources import sample_root
+        >>> from patent_mteb.tasks.open_us import read_folder
+        >>> len(read_folder(sample_root("open_us") / "PatentOpenUS", "sample").documents) > 500
+        True
+    """
+    tables = beir.read_beir(place)
+    dates = layout.read_dates(place)
+    rows, counts = metadata_rows(place, tables)
+    say(place, counts)
+    for what, keys, known in (("first public day", tables.corpus, dates.public), ("priority date", tables.queries, dates.priority)):
+        if undated := [key for key in keys if key not in known]:
+            problem = f"{len(undated)} have no {what}, first '{undated[0]}': the priority gate needs it"
+            raise DataError(problem, path=place / "metadata.parquet", remedy="fill it, or build the directory again")
+    return Folder(tables, tables.corpus.joined(), layout.Dates(dates.public, dates.priority, rows))
+
+
+class OpenRetrieval(PatentRetrieval):
+    """One task of the open benchmark; see the module."""
+
+    spec: Spec
+
+    def load_tables(self) -> RetrievalTables:
+        place = self.source.path()
+        folder = read_folder(place, self.source.revision)
+        queries, corpus, qrels = _texts(self.spec, folder, place)
+        said = layout.read_judgements(place / layout.CLAIMS if self.spec.query == "Claim" else place, set(qrels))
+        parts, unformed = _slices(qrels, said, folder.dates.rows)
+        family = {key: str(row.get("family_id") or "") for key, row in folder.dates.rows.items()}
+        families = {key: family.get(layout.document_of(key), "") for key in (*queries, *corpus)}
+        codes = {key: _codes(folder.dates.rows, key, "ipc") for key in (*queries, *corpus)}
+        return RetrievalTables(
+            corpus=corpus,
+            queries=queries,
+            qrels=qrels,
+            slices=parts,
+            hidden=slices.own_family(families, queries, corpus),
+            unformed=unformed,
+            document_codes=codes,
+            query_codes=codes,
+            categories={query: {key: _letter(said, query, key) for key in judged} for query, judged in qrels.items()},
+            gate=Gate(
+                {key: folder.dates.public[layout.document_of(key)] for key in corpus},
+                {key: folder.dates.priority[layout.document_of(key)] for key in queries},
+            ),
+        )
+
+    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        """How much of the rankings is judged, and bpref over all grades and over X and Y."""
+        found, ids = super().own_scores(run, judged), (run.query_ids, run.doc_ids)
+        known = self.tables.qrels
+        found |= {f"judged_at_{k}": float(judged_share(run.docs, known, *ids, k).mean()) for k in JUDGED_AT if run.query_ids}
+        for name, least in (("bpref", 1), ("xy_bpref", GRADES["Y"])):
+            rows = [row for row, query in enumerate(run.query_ids) if max(known[query].values()) >= least]
+            if rows and (name == "bpref" or "xy" in self.tables.slices):
+                found[name] = float(bpref(run.docs, known, *ids, least)[rows].mean())
+        return found
+
+
+def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
+    """Queries, documents and judgements of a task."""
+    if spec.query == "Claim":
+        claims = _part(place, layout.CLAIMS)
+        if spec.document != "Passage":
+            return claims.queries, folder.documents, claims.qrels
+        passages = layout.read_part(_there(place, layout.PASSAGES), place / layout.CLAIMS)
+        if passages.documents is None:
+            raise NotThereError("there is no corpus.jsonl", path=place / layout.PASSAGES, remedy="build the directory again")
+        return passages.queries, passages.documents, passages.qrels
+    queries = folder.tables.queries
+    if spec.query != "TAC":
+        texts = {key: text for key, text in beir.view_rows(place, spec.query) if key in queries and text.strip()}
+        say(place, {f"applications without {spec.query}, which do not ask": len(queries) - len(texts)})
+        queries = Texts.collected(texts.items())
+    return queries, folder.documents, {query: judged for query, judged in folder.tables.qrels.items() if query in queries}
+
+
+def _part(place: Path, name: str) -> layout.Part:
+    return layout.read_part(_there(place, name))
+
+
+def _there(place: Path, name: str) -> Path:
+    if not (place / name).is_dir():
+        problem = f"the data have no {name}: no citation of an office action names one"
+        raise NotThereError(problem, path=place / name, remedy="build it from enriched citations, or leave out this task")
+    return place / name
+
+
+def _said(said: Mapping[tuple[str, str], Mapping[str, Any]], query: str, document: str) -> Mapping[str, Any]:
+    return said.get((query, layout.document_of(document)), {})
+
+
+def _letter(said: Mapping[tuple[str, str], Mapping[str, Any]], query: str, document: str) -> str:
+    return str(_said(said, query, document).get("letter", ""))
+
+
+def _codes(rows: Mapping[str, Mapping[str, Any]], key: str, scheme: str) -> list[str]:
+    return list(rows.get(layout.document_of(key), {}).get(scheme) or ())
+
+
+def _slices(
+    qrels: slices.Qrels, said: Mapping[tuple[str, str], Mapping[str, Any]], rows: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
+    """The slices by letter, origin, kind of office action, technology centre, year and domain, and those that cannot be formed."""
+    positive = slices.positive(qrels)
+
+    def names(query: str, document: str) -> Iterator[str]:
+        row = _said(said, query, document)
+        letter = str(row.get("letter", ""))
+        if letter in GRADES:
+            yield letter.lower()
+            if letter != "A":
+                yield "xy"
+        yield from row.get("origins") or ()
+        yield from (f"phase_{phase.lower()}" for phase in row.get("phases") or ())
+        yield from (f"tc_{unit.lower()}" for unit in row.get("units") or ())
+
+    parts = dict(sorted(slices.by_judgement(positive, names).items()))
+    years = {query: rows.get(layout.document_of(query), {}).get("publication_year") for query in positive}
+    parts |= dict(sorted(slices.by_query(positive, lambda query: f"year_{years[query]}" if years[query] else None).items()))
+    expected = (*map(str.lower, GRADES), "examiner", "applicant") if any(row.get("letter") in GRADES for row in said.values()) else ()
+    unformed = {name: "no citation says it" for name in expected if name not in parts}
+    for start, scheme in (("", "ipc"), ("cpc_", "cpc")):
+        ids = {*positive, *(document for judged in positive.values() for document in judged)}
+        domains = {key: slices.domain([], _codes(rows, key, scheme)) for key in ids}
+        split, dropped = slices.in_and_out(positive, domains, domains)
+        parts |= {start + name: part for name, part in split.items()}
+        if dropped:
+            unformed[f"{start}in, {start}out for part of the judgements"] = f"{dropped} pairs have a side without {scheme.upper()} code"
+    return parts, unformed
+
+
+_BIBTEX = r"""@misc{uspto2026bulk,
+  author = {{United States Patent and Trademark Office}},
+  title = {Open Data Portal: bulk full text of grants and applications, enriched citations of office actions},
+  url = {https://data.uspto.gov},
+  year = {2026},
+}"""
+_REFERENCE = "https://data.uspto.gov"
+
+FACTS = Facts(
+    name="PatentOpenUS",
+    description="Citation retrieval by application, rejected claim and paragraph, from open data of the USPTO, behind the priority gate.",
+    reference=_REFERENCE,
+    bibtex=_BIBTEX,
+    license="not specified",
+    date=("1976-01-01", "2026-12-31"),
+    annotations="expert-annotated",
+    prefix="PatentOpenUS",
+    headline="PatentOpenUSTACToTACRetrieval",
+    short_names={"PatentOpenUSTACToTACRetrieval": "TAC→TAC"},
+    prompt_rows=((r"PatentOpenUS(Grants)?(TAC|Abstract|Claims|Claim)To\w+Retrieval", "retrieval_MIXED"),),
+    section_grid={f"PatentOpenUS{spec.query}To{spec.document}Retrieval": (spec.query, spec.document) for spec in SPECS},
+    replaced=("Patent",),
+    known_by=("judgements.parquet", "claims", "passages"),
+)
+
+GRANTS_FACTS = Facts(
+    name="PatentOpenUSGrants",
+    description="Citation retrieval by application from what examiners cited on US grants, in one grade, behind the priority gate.",
+    reference=_REFERENCE,
+    bibtex=_BIBTEX,
+    license="not specified",
+    date=FACTS.date,
+    annotations="expert-annotated",
+    prefix="PatentOpenUSGrants",
+    headline="PatentOpenUSGrantsTACToTACRetrieval",
+    short_names={"PatentOpenUSGrantsTACToTACRetrieval": "TAC→TAC"},
+    section_grid={f"PatentOpenUSGrants{spec.query}To{spec.document}Retrieval": (spec.query, spec.document) for spec in SPECS[:3]},
+    replaced=("Patent",),
+    known_by=("judgements.parquet",),
+)
+
+
+def _tasks(facts: Facts, data: DataSet, specs: Sequence[Spec], cited: str = "cited against it") -> tuple[type[OpenRetrieval], ...]:
+    return tuple(
+        make_task(
+            OpenRetrieval,
+            __name__,
+            task_metadata(
+                facts,
+                data,
+                f"{facts.name}{spec.query}To{spec.document}Retrieval",
+                "Retrieval",
+                spec.description(cited),
+                "ndcg_at_10",
+                prompt={"query": INSTRUCTIONS.get(spec.query, INSTRUCTIONS[""])},
+                text_parts=spec.parts,
+            ),
+            data=data,
+            facts=facts,
+            spec=spec,
+        )
+        for spec in specs
+    )
+
+
+def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
+    """The tasks whose files are there."""
+    needed = {"Claims": "claims/qrels/test.tsv", "Passages": "passages/qrels/test.tsv"}
+    held = [spec for group, specs in GROUPS.items() for spec in specs if group not in needed or needed[group] in files]
+    return [f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in held]
+
+
+BENCHMARK = PatentBenchmark(FACTS, {group: _tasks(FACTS, DATA, specs) for group, specs in GROUPS.items()}, names_in=_names_in)
+GRANTS = PatentBenchmark(GRANTS_FACTS, {"Documents": _tasks(GRANTS_FACTS, GRANTS_DATA, SPECS[:3], "cited by the examiner of its grant")})

@@ -1,0 +1,197 @@
+"""Editions: from real USPTO files and office actions to a report, rebuilt in another order, and every change named."""
+
+import dataclasses
+import datetime as dt
+import json
+import shutil
+
+import open_world as world
+import pytest
+from conftest import SHARED
+from open_world import D1, D2, Q1
+
+import patent_mteb
+from patent_mteb import cli
+from patent_mteb.errors import DataError
+from patent_mteb.experiments import editions
+from patent_mteb.recipes.beir import read_qrels
+
+BULK = SHARED / "bulk" / "uspto"
+FILES = (
+    *("go_application_v4-5-A1.xml", "go_application_v4-4-A1.xml", "go_application_v4-4-A2.xml", "go_application_v1-5-A1_2.xml"),
+    *("go_grant_v4-5-B1.xml", "go_grant_v4-5-B2.xml", "pap_US20010009014A1.xml", "xmlApp2004_US20050004437A1.xml"),
+    *("xmlApp2004_US20050004974A1.xml", "xml2014_US08930553.xml", "go_grant_v4-0-B2.xml", "xml2006_US07272630B2.xml"),
+)
+TASKS = ("TACToTAC", "AbstractToTAC", "ClaimsToTAC", "ClaimToTAC", "ClaimToPassage")
+
+
+def action(application, cited, kind, letter, claims, passages, day="2023-02-01T00:00:00", **more):
+    """A row of the enriched citations, with the names of the published fields."""
+    return {
+        "patentApplicationNumber": application,
+        "citedDocumentIdentifier": cited,
+        "countryCode": "US",
+        "kindCode": kind,
+        "citationCategoryCode": letter,
+        "relatedClaimNumberText": claims,
+        "passageLocationText": passages,
+        "officeActionDate": day,
+        "officeActionCategory": "CTNF",
+        "examinerCitedReferenceIndicator": True,
+        "applicantCitedExaminerReferenceIndicator": False,
+        "nplIndicator": False,
+        "qualitySummaryText": "AOK",
+        "techCenter": "3600",
+        "groupArtUnitNumber": "3671",
+    } | more
+
+
+ACTIONS = [
+    action("17437086", "US 2005/0004437  A1", "A1", "X", "1-3", ["page 2 paragraphs [0010]-[0012] | claim 1"]),
+    action("17437086", "US 2001/0009014  A1", "A1", "A", "4", ["[0030]"], officeActionCategory="CTFR"),
+    action("17437086", "US 9358892  B1", "B1", "Y", "5", ["column 3, lines 1-20"]),
+    action("17437086", "US 11147202  B2", "B2", "X", "1", None),  # granted after the priority date
+    action("17173265", "US 2005/0004974  A1", "A1", "Y", "1,2", ["[0020]"], techCenter="2400"),
+    action("17173265", "US 2015/0075015  A2", "A2", "X", "3", ["[0005]-[0006]"]),
+    action(
+        "17173265",
+        "US 6857133  B2",
+        "B2",
+        "A",
+        "1",
+        None,
+        examinerCitedReferenceIndicator=False,
+        applicantCitedExaminerReferenceIndicator=True,
+    ),
+    action("10830857", "US 2001/0009014  A1", "A1", "X", "1", ["paragraphs [0031], [0033]"]),
+    action("10830857", "US 7272630  B2", "B2", "X", "1", None, qualitySummaryText="FAIL"),
+]
+
+
+def edition(folder, files, actions):
+    """The whole way of the command line, up to the edition."""
+    rows = folder / "office-actions.jsonl"
+    rows.parent.mkdir(parents=True)
+    rows.write_text("".join(json.dumps(row) + "\n" for row in actions))
+    for path in (*files, rows):
+        assert cli.main(["import", "-v", "0", str(path), "--out", str(folder / "records")]) == 0
+    words = ["edition", "build", "open-us", str(folder / "records"), str(folder / "edition"), "--window", "2023"]
+    assert cli.main(words) == 0
+    return folder / "edition"
+
+
+@pytest.mark.skipif(not BULK.is_dir(), reason="shared/data/bulk is not here")
+def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
+    files = [BULK / name for name in FILES]
+    first = edition(tmp_path / "one", files, ACTIONS)
+    second = edition(tmp_path / "two", files[::-1], ACTIONS[::-1])
+    for name in ("edition.json", "texts.tsv", "judgements.tsv"):
+        assert (first / "manifest" / name).read_bytes() == (second / "manifest" / name).read_bytes()
+    assert cli.main(["edition", "verify", str(first / "manifest"), str(second)]) == 0
+    assert "the same edition" in capsys.readouterr().out
+    manifest = "".join(path.read_text() for path in (first / "manifest").iterdir())
+    assert "apparatus" not in manifest.lower()  # no text
+
+    qrels, _ = read_qrels(first / "PatentOpenUS" / "qrels" / "test.tsv")
+    assert qrels["US2022159901A1"] == {"US2005004437A1": 3, "US2001009014A1": 1, "US9358892B1": 2}
+    passages, _ = read_qrels(first / "PatentOpenUS" / "passages" / "qrels" / "test.tsv")
+    assert passages["US2022159901A1#1"] == dict.fromkeys(("US2005004437A1#10", "US2005004437A1#11", "US2005004437A1#12"), 3)
+
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(first))
+    names = [f"PatentOpenUS2023{name}Retrieval" for name in TASKS]
+    assert cli.main(["run", "-v", "0", "-m", "bm25", "--out", str(tmp_path / "results"), "-t", *names]) == 0
+    found = {path.name.partition(".")[0] for path in (tmp_path / "results").rglob("PatentOpenUS2023*.json")}
+    assert found == set(names)
+    assert cli.main(["report", "-v", "0", str(tmp_path / "results"), "--out", str(tmp_path / "report")]) == 0
+    printed = capsys.readouterr().out
+    assert "PatentOpenUS2023" in printed
+    assert all(title in printed for title in ("Documents", "Claims", "Passages"))
+
+    changed = tmp_path / "changed.xml"
+    monkeypatch.delenv("PATENT_MTEB_DATA")
+    patent_mteb.register()  # mteb lets the tasks of the edition go
+    text = files[7].read_text("utf-8")
+    start = text.index(">", text.index("<invention-title")) + 1
+    changed.write_text(f"{text[:start]}Improved {text[start:]}", "utf-8")
+    third = edition(tmp_path / "three", [changed if path is files[7] else path for path in files], ACTIONS)
+    assert cli.main(["edition", "verify", str(first / "manifest"), str(third)]) == 1
+    assert "document US2005004437A1: other text or classes" in capsys.readouterr().out
+
+
+def made(folder, settings=(), patents=world.PATENTS, citations=world.CITATIONS):
+    editions.build(world.collection(patents, citations), folder, world.WINDOW, settings=settings)
+    return folder
+
+
+@pytest.fixture
+def published(tmp_path):
+    return made(tmp_path / "published") / "manifest"
+
+
+def test_a_changed_source_document_is_named(published, tmp_path):
+    patents = [dataclasses.replace(one, abstract="Another one.") if one.publication_number == D2 else one for one in world.PATENTS]
+    assert editions.verify(published, made(tmp_path / "again", patents=patents)) == [f"document {D2}: other text or classes"]
+    later = [
+        dataclasses.replace(one, publication_date=dt.date(2015, 5, 8)) if one.publication_number == D2 else one for one in world.PATENTS
+    ]
+    (found,) = editions.verify(published, made(tmp_path / "later", patents=later))
+    assert found == f"document {D2}: public 2015-05-07 in the manifest, 2015-05-08 here"
+    fewer = [one for one in world.PATENTS if one.publication_number != "US2005000006A1"]
+    assert "document US2005000006A1: missing here" in editions.verify(published, made(tmp_path / "fewer", patents=fewer))
+
+
+def test_a_changed_citation_is_named(published, tmp_path):
+    letter = [
+        dataclasses.replace(one, category="A") if one.cited == D1 and one.category == "X" and one.claims == (1, 2) else one
+        for one in world.CITATIONS
+    ]
+    found = editions.verify(published, made(tmp_path / "letter", citations=letter))
+    assert f"judgement of document {D1} for {Q1}: grade 3 in the manifest, 2 here" in found
+    assert f"judgement of claim {D1} for {Q1}#2: missing here" in found
+    gone = editions.verify(published, made(tmp_path / "gone", citations=[one for one in world.CITATIONS if one.cited != D2]))
+    assert f"judgement of document {D2} for {Q1}: missing here" in gone
+
+
+def test_a_changed_rule_is_named(published, tmp_path):
+    found = editions.verify(published, made(tmp_path / "rule", ["documents=5"]))
+    assert "rule documents: None in the manifest, 5 here" in found
+    seed = editions.verify(published, made(tmp_path / "seed", ["seed=7"]))
+    assert seed == ["rule seed: 42 in the manifest, 7 here"]
+
+
+def test_a_changed_table_is_found_whatever_its_manifest_says(published, tmp_path):
+    again = made(tmp_path / "again")
+    assert editions.verify(published, again) == []
+    path = again / "PatentOpenUS" / "qrels" / "test.tsv"
+    path.write_text(path.read_text().replace(f"{Q1}\t{D2}\t2", f"{Q1}\t{D2}\t3"))
+    assert editions.verify(published, again) == [f"judgement of document {D2} for {Q1}: grade 2 in the manifest, 3 here"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("2026", "2026-01-01", "2026-12-31"),
+        ("2026Q4", "2026-10-01", "2026-12-31"),
+        ("2024-02", "2024-02-01", "2024-02-29"),
+        ("2026-07-03:2026-07-04", "2026-07-03", "2026-07-04"),
+    ],
+)
+def test_windows(text, first, last):
+    assert tuple(day.isoformat() for day in editions.window_of(text)) == (first, last)
+
+
+@pytest.mark.parametrize("text", ["", "26Q3", "2026Q5", "2026-13", "2026-07-04:2026-07-03", "summer"])
+def test_what_is_no_window_is_said(text):
+    with pytest.raises(DataError, match=r"is no window.*Remedy: write a year"):
+        editions.window_of(text)
+
+
+def test_folders_that_hold_no_edition_are_said(published, tmp_path):
+    with pytest.raises(DataError, match="no edition was built here"):
+        editions.verify(published, tmp_path / "nothing")
+    with pytest.raises(DataError, match=r"edition\.json"):
+        editions.verify(tmp_path, published.parent)
+    shutil.copytree(published, tmp_path / "torn")
+    (tmp_path / "torn" / "texts.tsv").write_text("part\tid\n")
+    with pytest.raises(DataError, match=r"texts.tsv.*the columns are not part, id"):
+        editions.verify(tmp_path / "torn", published.parent)

@@ -1,0 +1,120 @@
+"""The open benchmark's tables, worked out by hand on twelve publications."""
+
+import datetime as dt
+from dataclasses import replace
+
+import open_world as world
+import pytest
+from open_world import D1, D2, D3, D4, D5, D6, D7, Q1, Q2
+
+from patent_mteb import recipes
+from patent_mteb.errors import DataError
+from patent_mteb.recipes import open_layout as layout
+from patent_mteb.recipes.beir import read_beir
+from patent_mteb.recipes.open_citations import as_filed, paragraphs_in, strongest
+
+RULES = ("first=2021-01-01", "last=2023-12-31", "match=family")
+
+
+def built(folder, settings=RULES, recipe="open_us", **records):
+    log = recipes.run_on(recipe, world.collection(**records), folder, settings)
+    return log, folder / recipes.find(recipe).NAME
+
+
+def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
+    log, place = built(tmp_path)
+    tables = read_beir(place)
+    assert tables.qrels == world.QRELS
+    assert set(tables.corpus) == {D1, D2, D3, D4, D5, D6, D7}  # in the words of the first publication of each family
+    assert tables.corpus[D1] == (
+        "Rotor blade",
+        "A rotor blade is shown. 1. A rotor blade. 2. The rotor blade of claim 1, painted. 3. A method of making a rotor blade.",
+    )
+    claims = layout.read_part(place / "claims")
+    assert claims.qrels == world.CLAIMS
+    assert claims.queries[f"{Q1}#2"] == "A rotor. The rotor of claim 1, painted."
+    passages = layout.read_part(place / "passages", place / "claims")
+    assert passages.qrels == world.PASSAGES
+    assert {layout.document_of(key) for key in passages.documents} == {D1, D2, D4}  # judged for a claim, with numbered paragraphs
+    assert passages.documents[f"{D1}#3"] == "Paragraph 3 of the rotor blade."
+    dates = layout.read_dates(place)
+    assert (dates.public[D4], dates.priority[Q1]) == (dt.date(2019, 7, 1), dt.date(2019, 7, 1))
+    notes = {step.name: step.note for step in log.steps}
+    for reason in (
+        "2 citations of documents that were not public before the query's priority date",
+        "1 citations of applications without a publication before grant",
+        "1 citations without a letter X, Y or A",
+        "1 citations after the window",
+    ):
+        assert reason in notes["citations"]
+    assert "1 rejected claims that the application did not have as filed" in notes["claims"]
+    assert "9 numbered paragraphs of 3 documents; 3 citations name none of them" in notes["passages"]
+
+
+def test_what_is_known_of_each_judgement(tmp_path):
+    _, place = built(tmp_path)
+    said = layout.read_judgements(place, set(world.QRELS))
+    row = said[Q1, D1]
+    assert (row["letter"], row["origins"], row["phases"], row["units"]) == ("X", ["examiner"], ["CTFR", "CTNF"], ["2800"])
+    assert (said[Q1, D3]["letter"], said[Q1, D3]["origins"]) == ("A", ["applicant"])
+    assert said[Q2, D7]["units"] == ["3700"]
+    of_claims = layout.read_judgements(place / "claims", {f"{Q1}#3"})
+    assert {document: row["letter"] for (_, document), row in of_claims.items()} == {D1: "Y", D3: "A"}
+
+
+def test_queries_need_an_office_action_in_the_window(tmp_path):
+    _, place = built(tmp_path / "early", ("first=2021-01-01", "last=2021-12-31", "match=family"))
+    assert set(read_beir(place).qrels) == {Q1}
+    with pytest.raises(DataError, match="no application has an X or Y citation in an office action of the window"):
+        built(tmp_path / "none", ("first=2030-01-01", "match=family"))
+    with pytest.raises(DataError, match="the window ends on 2020-01-01, before it begins on 2021-01-01"):
+        built(tmp_path / "wrong", ("first=2021-01-01", "last=2020-01-01"))
+
+
+def test_without_letters_what_examiners_cited_on_grants_counts_in_one_grade(tmp_path):
+    cited = [replace(one, citing="US11500001B2", category="", claims=(), passages=(), date=None) for one in world.CITATIONS[:6]]
+    _, place = built(tmp_path, ("first=2022-01-01", "last=2022-12-31"), "open_us_grants", citations=cited)
+    assert read_beir(place).qrels == {Q1: {D1: 1, D2: 1}}  # D3 was cited by the applicant, D4 and D5 came too late
+    assert not (place / "claims").exists()
+
+
+def test_samples_depend_on_numbers_only(tmp_path):
+    rules = (*RULES, "documents=5", "queries=1")
+    _, place = built(tmp_path / "one", rules)
+    _, again = built(tmp_path / "two", rules, patents=world.PATENTS[::-1], citations=world.CITATIONS[::-1])
+    files = {path.relative_to(place): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    assert files == {path.relative_to(again): path.read_bytes() for path in again.rglob("*") if path.is_file()}
+    tables = read_beir(place)
+    assert len(tables.queries) == 1
+    assert len(tables.corpus) == 5
+    assert set(next(iter(tables.qrels.values()))) <= set(tables.corpus)
+
+
+def test_the_application_as_filed_is_the_first_publication_before_grant():
+    found = as_filed(world.PATENTS)
+    assert found["US11500001B2"].publication_number == found[Q1].publication_number == Q1
+    assert "US11500003B2" not in found
+    alone = [replace(one, application_number="", family_id="F") for one in world.PATENTS[:2]]
+    assert as_filed(alone)["US11500001B2"].publication_number == Q1
+
+
+@pytest.mark.parametrize(
+    ("passages", "numbers"),
+    [
+        ((), ()),
+        (("paragraphs [0036]-[0038] and [41]",), (36, 37, 38, 41)),
+        (("[0009] to [0011]", "[0010]"), (9, 10, 11)),
+        (("[0005]-[0001]",), (5,)),  # turned round: only what is sure
+        (("[0001]-[9999]",), (1,)),
+        (("column 3, line 36", "figure 2", "claim 3"), ()),
+    ],
+)
+def test_paragraphs_are_read_from_square_brackets(passages, numbers):
+    assert paragraphs_in(passages) == numbers
+
+
+@pytest.mark.parametrize(
+    ("category", "letter"), [("X", "X"), ("YX", "X"), ("I", "X"), ("Y,A", "Y"), ("AP", "A"), ("D", ""), ("?", ""), ("", "")]
+)
+def test_the_strongest_letter_counts(category, letter):
+    assert strongest(category) == letter
