@@ -224,6 +224,16 @@ def verify(manifest: Path, root: Path) -> list[str]:
 
     Raises:
         DataError: no manifest, or no edition.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.experiments import editions
+        >>> from patent_mteb.patents.collection import Collection
+        >>> from patent_mteb.recipes import open_us
+        >>> for name, seed in (("one", 1), ("two", 2)):
+        ...     built = editions.build(Collection(*open_us.sample_records()), Path(name), "2020", settings=[f"seed={seed}"])
+        >>> editions.verify(Path("one/manifest"), Path("two"))
+        ['rule seed: 1 in the manifest, 2 here']
     """
     theirs, ours = _read(manifest), _described(root)
     differences = [*_head_differences(theirs.head, ours.head)]

@@ -61,7 +61,14 @@ class _Product:
 
 
 class Single:
-    """Single precision: the scores are the final ones."""
+    """Single precision: the scores are the final ones.
+
+    Example:
+        >>> import torch
+        >>> from patent_mteb.search.scorers import Single
+        >>> Single(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.5, 0.5], [0.25, 1.0]])).keys(slice(0, 1), slice(0, 2)).tolist()
+        [[0.5], [0.25]]
+    """
 
     lowest, highest, final = np.float32(-np.inf), np.float32(np.inf), True
 
@@ -81,7 +88,14 @@ class Single:
 
 
 class Half:
-    """bfloat16, of unit queries and of documents less their mean, scaled so that the longest has length 1."""
+    """bfloat16, of unit queries and of documents less their mean, scaled so that the longest has length 1.
+
+    Example:
+        >>> import torch
+        >>> from patent_mteb.search.scorers import Half
+        >>> Half(torch.eye(2), torch.eye(2)).keys(slice(0, 2), slice(0, 2)).dtype
+        dtype('int16')
+    """
 
     lowest, highest, final = np.int16(-32768), np.int16(32767), False
 
@@ -155,7 +169,15 @@ class Found:
 
 
 def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
-    """Inner products of chosen pairs: row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of ``second``."""
+    """Inner products of chosen pairs: row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of ``second``.
+
+    Example:
+        >>> import numpy as np
+        >>> import torch
+        >>> from patent_mteb.search.scorers import dots
+        >>> dots(torch.eye(2), 2 * torch.eye(2), np.array([0, 1, 2]), np.array([0, 1])).tolist()
+        [2.0, 2.0]
+    """
     import torch
 
     with warnings.catch_warnings():

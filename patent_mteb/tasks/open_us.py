@@ -107,7 +107,13 @@ def read_folder(place: Path, revision: str) -> Folder:
 
 
 class OpenRetrieval(PatentRetrieval):
-    """One task of the open benchmark; see the module."""
+    """One task of the open benchmark; see the module.
+
+    Example:
+        >>> import mteb
+        >>> mteb.get_task("PatentOpenUSClaimToPassageRetrieval.sample").spec
+        Spec(query='Claim', document='Passage')
+    """
 
     spec: Spec
 
