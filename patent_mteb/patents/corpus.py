@@ -7,14 +7,16 @@ here a text becomes a Python string only while somebody looks at it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from patent_mteb.patents.views import join_sections
 
-__all__ = ["Texts", "TitledTexts", "changed", "text_column"]
+__all__ = ["Composed", "Texts", "TitledTexts", "changed", "text_column"]
 
+_Source = TypeVar("_Source")
+_Value = TypeVar("_Value")
 _ROWS_AT_ONCE = 10_000
 _CHARACTERS_AT_ONCE = 1 << 24
 
@@ -156,3 +158,29 @@ class TitledTexts(Mapping[str, tuple[str, str]]):
         """The view of title and text (:func:`~patent_mteb.patents.views.join_sections`); what is so already is not copied."""
         titles = iter(self._titles)
         return Texts(self, changed(self._texts.column, lambda text: join_sections(self._parts(next(titles), text))))
+
+
+class Composed(Mapping[str, _Value]):
+    """Values by id, each composed when it is asked for and not kept.
+
+    Args:
+        sources: what each is composed of, in order.
+        compose: makes a value.
+
+    Example:
+        >>> from patent_mteb.patents.corpus import Composed
+        >>> list(Composed({"d1": 2, "d2": 3}, lambda length: "a" * length).items())
+        [('d1', 'aa'), ('d2', 'aaa')]
+    """
+
+    def __init__(self, sources: Mapping[str, _Source], compose: Callable[[_Source], _Value]) -> None:
+        self._sources, self._compose = sources, compose
+
+    def __getitem__(self, key: str) -> _Value:
+        return self._compose(self._sources[key])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)

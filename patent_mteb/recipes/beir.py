@@ -299,7 +299,7 @@ def write_beir(
         >>> [path.name for path in files]
         ['corpus.jsonl', 'queries.jsonl', 'test.tsv']
     """
-    for name in chain(corpus, queries, qrels, *qrels.values()):
+    for name in chain(corpus, queries, qrels, chain.from_iterable(qrels.values())):
         if any(character in name for character in "\t\r\n"):
             raise DataError(f"the id {name!r} holds a tab or a line break", path=folder, remedy="choose ids without them")
     files = [folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"]
