@@ -1,24 +1,34 @@
 """Texts of a corpus, each held once: as columns of Arrow with 64-bit offsets, in chunks, whatever their size.
 
 A corpus of full texts is several GiB. As Python strings it takes once or twice that again, and Arrow's plain strings end at 2 GiB;
-here a text becomes a Python string only while somebody looks at it.
+here a text becomes a Python string only while somebody looks at it. A column of more than 256 MiB lies in a temporary file that is mapped
+into memory: its pages come when they are read, and go when :func:`let_go` is called, or when the system needs the room.
 """
 
 from __future__ import annotations
 
+import mmap
+import tempfile
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from patent_mteb.patents.views import join_sections
 
-__all__ = ["Composed", "Texts", "TitledTexts", "changed", "text_column"]
+__all__ = ["Composed", "Texts", "TitledTexts", "changed", "let_go", "text_column"]
 
 _Source = TypeVar("_Source")
 _Value = TypeVar("_Value")
 _ROWS_AT_ONCE = 10_000
 _CHARACTERS_AT_ONCE = 1 << 24
+_BYTES_IN_MEMORY = 1 << 28
+_LOOKS = 1 << 16
+"""Texts that are looked at one by one before their pages go."""
+
+_MAPPED: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
 
 def _blocks(texts: Iterable[str | None]) -> Iterator[list[str | None]]:
@@ -36,14 +46,48 @@ def _blocks(texts: Iterable[str | None]) -> Iterator[list[str | None]]:
 
 
 def text_column(texts: Iterable[str | None]) -> pa.ChunkedArray:
-    """Texts as a column, made a few at a time as they come.
+    """Texts as a column, made a few at a time as they come; in memory as long as they are small.
 
     Example:
         >>> from patent_mteb.patents.corpus import text_column
         >>> text_column(f"text {number}" for number in range(3)).to_pylist()
         ['text 0', 'text 1', 'text 2']
     """
-    return pa.chunked_array((pa.array(block, pa.large_string()) for block in _blocks(texts)), pa.large_string())
+    chunks = (pa.array(block, pa.large_string()) for block in _blocks(texts))
+    held: list[pa.Array] = []
+    size = 0
+    for chunk in chunks:
+        held.append(chunk)
+        size += chunk.nbytes
+        if size > _BYTES_IN_MEMORY:
+            return _in_a_file(chain(held, chunks))
+    return pa.chunked_array(held, pa.large_string())
+
+
+def _in_a_file(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
+    """A column whose chunks lie in a file without a name, mapped into memory."""
+    schema = pa.schema([("text", pa.large_string())])
+    with tempfile.TemporaryFile() as file:
+        with pa.ipc.new_file(file, schema) as out:
+            for chunk in chunks:
+                out.write_batch(pa.record_batch([chunk], schema))
+        file.flush()
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _MAPPED.add(mapped)
+    batches = pa.ipc.open_file(pa.py_buffer(mapped))
+    return pa.chunked_array([batches.get_batch(number).column(0) for number in range(batches.num_record_batches)], pa.large_string())
+
+
+def let_go() -> None:
+    """Take the pages of texts in files out of memory; they come again when they are read. Called now and then by who reads them all.
+
+    Example:
+        >>> from patent_mteb.patents.corpus import let_go
+        >>> let_go()
+    """
+    if hasattr(mmap, "MADV_DONTNEED"):
+        for mapped in list(_MAPPED):
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.ChunkedArray:
@@ -61,6 +105,7 @@ def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.Chunked
         texts = chunk.to_pylist()
         after = [change(text) for text in texts]
         chunks += [chunk] if after == texts else text_column(after).chunks
+        let_go()
     return pa.chunked_array(chunks, pa.large_string())
 
 
@@ -81,6 +126,7 @@ class Texts(Mapping[str, str]):
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
         self._position = {key: position for position, key in enumerate(ids)}
         self.column = column
+        self._looks = 0
 
     @classmethod
     def collected(cls, rows: Iterable[tuple[str, str]]) -> Texts:
@@ -109,6 +155,9 @@ class Texts(Mapping[str, str]):
         return self._position[key]
 
     def __getitem__(self, key: str) -> str:
+        self._looks += 1
+        if self._looks % _LOOKS == 0:
+            let_go()
         return str(self.column[self._position[key]].as_py())
 
     def __iter__(self) -> Iterator[str]:
