@@ -1,7 +1,7 @@
 """Texts of a corpus, each held once: as columns of Arrow with 64-bit offsets, in chunks, whatever their size.
 
 A corpus of full texts is several GiB. As Python strings it takes once or twice that again, and Arrow's plain strings end at 2 GiB;
-here a text becomes a Python string only while somebody looks at it. A column of more than 256 MiB lies in a temporary file that is mapped
+here a text becomes a Python string only while somebody looks at it. A column of more than 64 MiB lies in a temporary file that is mapped
 into memory: its pages come when they are read, and go when :func:`let_go` is called, or when the system needs the room.
 """
 
@@ -24,8 +24,8 @@ _Source = TypeVar("_Source")
 _Value = TypeVar("_Value")
 _ROWS_AT_ONCE = 10_000
 _CHARACTERS_AT_ONCE = 1 << 24
-_BYTES_IN_MEMORY = 1 << 28
-_LOOKS = 1 << 16
+_BYTES_IN_MEMORY = 1 << 26
+_LOOKS = 1 << 13
 """Texts that are looked at one by one before their pages go."""
 
 _MAPPED: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
