@@ -160,6 +160,9 @@ class Texts(Mapping[str, str]):
             let_go()
         return str(self.column[self._position[key]].as_py())
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._position
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._position)
 
@@ -197,6 +200,9 @@ class TitledTexts(Mapping[str, tuple[str, str]]):
     def _parts(title: str, joined: str) -> tuple[str, str]:
         return title, joined[len(title) + 1 :] if title else joined
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._texts
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
 
@@ -227,6 +233,9 @@ class Composed(Mapping[str, _Value]):
 
     def __getitem__(self, key: str) -> _Value:
         return self._compose(self._sources[key])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._sources
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._sources)

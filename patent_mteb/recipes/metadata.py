@@ -50,6 +50,9 @@ class MetadataRows(Mapping[str, Mapping[str, Any]]):
         place = self._place[key]
         return {name: _without_nulls(column[place].as_py()) for name, column in self._columns.items()}
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._place
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._place)
 
