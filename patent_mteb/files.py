@@ -363,7 +363,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield from json_lines(path)
         return
     before = 0
-    for table in read_batches(path, rows=_AT_ONCE):
+    for table in read_batches(path):
         with _reading(path):
             yield from enumerate(table.to_pylist(), start=before + 1)
         before += table.num_rows

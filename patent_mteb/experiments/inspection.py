@@ -10,10 +10,10 @@ from typing import Any
 from patent_mteb.experiments.dry_builds import Plan, connected_part, plans
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import twin_groups
 from patent_mteb.patents.matching import STEPS, MatchReport, match_by_all
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.twins import twin_groups
 from patent_mteb.recipes.needs import FIELDS
 
 __all__ = ["EXACT_UP_TO", "Has", "Inspection", "Landscape", "Twins", "best_step", "inspect", "letters", "summary"]
@@ -183,7 +183,7 @@ def summary(collection: Collection) -> Inspection:
     return _summary(collection)[0]
 
 
-def _summary(collection: Collection) -> tuple[Inspection, list[Citation]]:
+def _summary(collection: Collection) -> tuple[Inspection, Sequence[Citation]]:
     """What is in the records, and their citations as the best step matches them."""
     patents = collection.patents
     matched = match_by_all(collection.citations, collection)

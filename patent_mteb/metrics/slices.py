@@ -101,12 +101,17 @@ def own_family(family: Mapping[str, str], queries: Iterable[str], documents: Ite
         >>> own_family({"q": "F1", "d1": "F1", "d2": "F2"}, ["q"], ["d1", "d2"])
         {'q': frozenset({'d1'})}
     """
-    known = set(documents)
+    asking = list(queries)
+    families = {family.get(query, "") for query in asking} - {""}
     members: dict[str, set[str]] = {}
-    for document in known:
-        if family.get(document):
-            members.setdefault(family[document], set()).add(document)
-    return {query: frozenset(members.get(family.get(query, ""), set()) | ({query} & known)) for query in queries}
+    themselves = set()
+    alone = set(asking)
+    for document in documents:
+        if (its := family.get(document, "")) in families:
+            members.setdefault(its, set()).add(document)
+        if document in alone:
+            themselves.add(document)
+    return {query: frozenset(members.get(family.get(query, ""), set()) | ({query} & themselves)) for query in asking}
 
 
 def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str | None]) -> dict[str, Qrels]:

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from patent_mteb.patents.records import Citation, Patent, Relation
+from patent_mteb.patents.spool import held
 
 __all__ = ["citing_application", "of_publications"]
 
@@ -49,7 +50,8 @@ def of_publications(citations: Sequence[Citation], patents: Iterable[Patent], re
         if relation.kind == "application":
             published.setdefault(citing_application(relation.related), []).append(relation.number)
     first = {application: min(numbers, key=_before_grant) for application, numbers in published.items()}
-    return [dataclasses.replace(one, citing=first[one.citing]) if one.citing in first else one for one in citations]
+    named = (dataclasses.replace(one, citing=first[one.citing]) if one.citing in first else one for one in citations)
+    return held(named, like=citations)
 
 
 def _before_grant(number: str) -> tuple[bool, str]:

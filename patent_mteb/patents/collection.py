@@ -17,7 +17,9 @@ from pathlib import Path
 from patent_mteb.errors import DataError
 from patent_mteb.patents.applications import of_publications
 from patent_mteb.patents.families import read_families, with_families
-from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents, read_relations
+from patent_mteb.patents.records import Citation, Patent, Relation, records_in
+from patent_mteb.patents.spool import Spool
+from patent_mteb.patents.stored import stored
 
 __all__ = ["Collection", "read_collection", "table_of"]
 
@@ -58,7 +60,8 @@ def table_of(root: Path, name: str) -> Path | None:
 def read_collection(records: Path | str, citations: Path | str | None = None, definition: str = "given") -> Collection:
     """Read a records directory, or a table of patents and one of citations.
 
-    A citation that goes out from an application is put on its publication (:mod:`patent_mteb.patents.applications`).
+    A citation that goes out from an application is put on its publication (:mod:`patent_mteb.patents.applications`). Of the records
+    only names stay in memory (:mod:`patent_mteb.patents.stored`).
 
     Args:
         records: the directory, or ``patents.parquet`` and the like.
@@ -89,10 +92,11 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
         beside = place
         edges = table_of(place, "citations")
     relations, families = table_of(beside, "relations"), beside / "families.parquet"
-    published, related = read_patents(patents), read_relations(relations) if relations else []
+    published = stored(records_in(patents, Patent))
+    related = Spool(records_in(relations, Relation)) if relations else []
     collection = Collection(
         published,
-        of_publications(read_citations(edges), published, related) if edges else [],
+        of_publications(Spool(records_in(edges, Citation)), published.publications, related) if edges else [],
         related,
         read_families(families) if families.exists() else {},
     )

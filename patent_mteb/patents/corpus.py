@@ -1,22 +1,34 @@
 """Texts of a corpus, each held once: as columns of Arrow with 64-bit offsets, in chunks, whatever their size.
 
 A corpus of full texts is several GiB. As Python strings it takes once or twice that again, and Arrow's plain strings end at 2 GiB;
-here a text becomes a Python string only while somebody looks at it.
+here a text becomes a Python string only while somebody looks at it. A column of more than 64 MiB lies in a temporary file that is mapped
+into memory: its pages come when they are read, and go when :func:`let_go` is called, or when the system needs the room.
 """
 
 from __future__ import annotations
 
+import mmap
+import tempfile
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from patent_mteb.patents.views import join_sections
 
-__all__ = ["Texts", "TitledTexts", "changed", "text_column"]
+__all__ = ["Composed", "Texts", "TitledTexts", "changed", "let_go", "text_column"]
 
+_Source = TypeVar("_Source")
+_Value = TypeVar("_Value")
 _ROWS_AT_ONCE = 10_000
 _CHARACTERS_AT_ONCE = 1 << 24
+_BYTES_IN_MEMORY = 1 << 26
+_LOOKS = 1 << 13
+"""Texts that are looked at one by one before their pages go."""
+
+_MAPPED: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
 
 def _blocks(texts: Iterable[str | None]) -> Iterator[list[str | None]]:
@@ -34,14 +46,48 @@ def _blocks(texts: Iterable[str | None]) -> Iterator[list[str | None]]:
 
 
 def text_column(texts: Iterable[str | None]) -> pa.ChunkedArray:
-    """Texts as a column, made a few at a time as they come.
+    """Texts as a column, made a few at a time as they come; in memory as long as they are small.
 
     Example:
         >>> from patent_mteb.patents.corpus import text_column
         >>> text_column(f"text {number}" for number in range(3)).to_pylist()
         ['text 0', 'text 1', 'text 2']
     """
-    return pa.chunked_array((pa.array(block, pa.large_string()) for block in _blocks(texts)), pa.large_string())
+    chunks = (pa.array(block, pa.large_string()) for block in _blocks(texts))
+    held: list[pa.Array] = []
+    size = 0
+    for chunk in chunks:
+        held.append(chunk)
+        size += chunk.nbytes
+        if size > _BYTES_IN_MEMORY:
+            return _in_a_file(chain(held, chunks))
+    return pa.chunked_array(held, pa.large_string())
+
+
+def _in_a_file(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
+    """A column whose chunks lie in a file without a name, mapped into memory."""
+    schema = pa.schema([("text", pa.large_string())])
+    with tempfile.TemporaryFile() as file:
+        with pa.ipc.new_file(file, schema) as out:
+            for chunk in chunks:
+                out.write_batch(pa.record_batch([chunk], schema))
+        file.flush()
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    _MAPPED.add(mapped)
+    batches = pa.ipc.open_file(pa.py_buffer(mapped))
+    return pa.chunked_array([batches.get_batch(number).column(0) for number in range(batches.num_record_batches)], pa.large_string())
+
+
+def let_go() -> None:
+    """Take the pages of texts in files out of memory; they come again when they are read. Called now and then by who reads them all.
+
+    Example:
+        >>> from patent_mteb.patents.corpus import let_go
+        >>> let_go()
+    """
+    if hasattr(mmap, "MADV_DONTNEED"):
+        for mapped in list(_MAPPED):
+            mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.ChunkedArray:
@@ -59,6 +105,7 @@ def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.Chunked
         texts = chunk.to_pylist()
         after = [change(text) for text in texts]
         chunks += [chunk] if after == texts else text_column(after).chunks
+        let_go()
     return pa.chunked_array(chunks, pa.large_string())
 
 
@@ -79,6 +126,7 @@ class Texts(Mapping[str, str]):
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
         self._position = {key: position for position, key in enumerate(ids)}
         self.column = column
+        self._looks = 0
 
     @classmethod
     def collected(cls, rows: Iterable[tuple[str, str]]) -> Texts:
@@ -107,7 +155,13 @@ class Texts(Mapping[str, str]):
         return self._position[key]
 
     def __getitem__(self, key: str) -> str:
+        self._looks += 1
+        if self._looks % _LOOKS == 0:
+            let_go()
         return str(self.column[self._position[key]].as_py())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._position
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._position)
@@ -146,6 +200,9 @@ class TitledTexts(Mapping[str, tuple[str, str]]):
     def _parts(title: str, joined: str) -> tuple[str, str]:
         return title, joined[len(title) + 1 :] if title else joined
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._texts
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._texts)
 
@@ -156,3 +213,32 @@ class TitledTexts(Mapping[str, tuple[str, str]]):
         """The view of title and text (:func:`~patent_mteb.patents.views.join_sections`); what is so already is not copied."""
         titles = iter(self._titles)
         return Texts(self, changed(self._texts.column, lambda text: join_sections(self._parts(next(titles), text))))
+
+
+class Composed(Mapping[str, _Value]):
+    """Values by id, each composed when it is asked for and not kept.
+
+    Args:
+        sources: what each is composed of, in order.
+        compose: makes a value.
+
+    Example:
+        >>> from patent_mteb.patents.corpus import Composed
+        >>> list(Composed({"d1": 2, "d2": 3}, lambda length: "a" * length).items())
+        [('d1', 'aa'), ('d2', 'aaa')]
+    """
+
+    def __init__(self, sources: Mapping[str, _Source], compose: Callable[[_Source], _Value]) -> None:
+        self._sources, self._compose = sources, compose
+
+    def __getitem__(self, key: str) -> _Value:
+        return self._compose(self._sources[key])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._sources
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)

@@ -1,4 +1,4 @@
-"""Patent families by four definitions, and texts that stand in several of them.
+"""Patent families by four definitions.
 
 Data disagree on what a patent family is, so the definition is chosen, and recorded with what is built (:data:`DEFINITIONS`).
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,24 +21,19 @@ from patent_mteb.files import read_keyed, write_parquet
 from patent_mteb.patents.groups import Groups
 from patent_mteb.patents.numbers import read_application, read_number
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
+from patent_mteb.patents.stored import publications, with_family
 
 if TYPE_CHECKING:
     from patent_mteb.patents.collection import Collection
 
 __all__ = [
     "DEFINITIONS",
-    "TWINS",
     "age",
     "application_groups",
-    "drop_twins",
     "family_ids",
-    "leaking_twins",
-    "merge_twins",
     "publication_names",
     "read_families",
-    "twin_groups",
     "with_families",
-    "with_twins",
     "write_families",
 ]
 
@@ -50,10 +45,10 @@ DEFINITIONS = {
 }
 """What a patent family is, by the name of the definition."""
 
-TWINS = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
-"""What becomes of publications of different families with one text, by the name of the setting."""
-
 _Name = Callable[[str], str]
+_SEVERAL = ""
+_REMEMBERED = 1 << 18
+"""Numbers whose name is not worked out again: citations and relations name the same ones."""
 _PRIORITIES = frozenset({"priority", "provisional"})
 
 
@@ -103,18 +98,18 @@ def publication_names(numbers: Iterable[str]) -> _Name:
         >>> name("US 2013/0014305 A1"), name("US20130014305"), name("case 17")
         ('US2013014305A1', 'US2013014305A1', 'case 17')
     """
-    known: dict[str, set[str]] = {}
+    known: dict[str, str] = {}
     for number in numbers:
-        if read := read_number(number):
-            known.setdefault(read.key, set()).add(read.docdb)
+        if (read := read_number(number)) and known.setdefault(read.key, read.docdb) != read.docdb:
+            known[read.key] = _SEVERAL
 
-    @cache
+    @lru_cache(maxsize=_REMEMBERED)
     def name(text: str) -> str:
         number = read_number(text)
         if number is None:
             return text.strip()
-        candidates = known.get(number.key, set())
-        return next(iter(candidates)) if not number.kind and len(candidates) == 1 else number.docdb
+        only_one = known.get(number.key, _SEVERAL)
+        return only_one if not number.kind and only_one != _SEVERAL else number.docdb
 
     return name
 
@@ -255,76 +250,9 @@ def with_families(collection: Collection, definition: str) -> Collection:
         >>> [patent.family_id for patent in with_families(Collection(patents), "application").patents]
         ['EP1000000A1', 'EP1000000A1']
     """
-    families = family_ids(collection.patents, collection.relations, collection.families, definition)
-    patents = [_of_family(patent, families[patent.publication_number]) for patent in collection.patents]
+    families = family_ids(publications(collection.patents), collection.relations, collection.families, definition)
+    patents = with_family(collection.patents, lambda patent: families[patent.publication_number])
     return replace(collection, patents=patents, families=families, family_definition=definition)
-
-
-def _of_family(patent: Patent, family: str) -> Patent:
-    return patent if patent.family_id == family else replace(patent, family_id=family)
-
-
-def twin_groups(patents: Iterable[Patent]) -> list[list[Patent]]:
-    """Publications of different families with one title and abstract, case and white space apart; records without abstract have none.
-
-    Example:
-        >>> from patent_mteb.patents.families import twin_groups
-        >>> from patent_mteb.patents.records import Patent
-        >>> patents = [Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "PUMP", "A  pump."), Patent("US3A1", "F3", "Pump")]
-        >>> [[patent.publication_number for patent in group] for group in twin_groups(patents)]
-        [['US1A1', 'US2A1']]
-    """
-    alike: dict[tuple[str, str], list[Patent]] = {}
-    for patent in patents:
-        title, abstract = (" ".join(text.casefold().split()) for text in (patent.title, patent.abstract))
-        if abstract:
-            alike.setdefault((title, abstract), []).append(patent)
-    return [group for group in alike.values() if len({patent.family_id for patent in group}) > 1]
-
-
-def merge_twins(collection: Collection) -> Collection:
-    """The collection with families that share a text made one, under the name of the first.
-
-    Example:
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.families import merge_twins
-        >>> from patent_mteb.patents.records import Patent
-        >>> merged = merge_twins(Collection([Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]))
-        >>> [patent.family_id for patent in merged.patents], merged.family_definition
-        (['F1', 'F1'], 'given, twins merged')
-    """
-    groups = Groups()
-    for first, *others in twin_groups(collection.patents):
-        for other in others:
-            groups.connect(first.family_id, other.family_id)
-    return replace(
-        collection,
-        patents=[_of_family(patent, groups.of(patent.family_id)) for patent in collection.patents],
-        families={number: groups.of(family) for number, family in collection.families.items()},
-        family_definition=f"{collection.family_definition}, twins merged",
-    )
-
-
-def drop_twins(collection: Collection) -> Collection:
-    """The collection without publications whose text a publication of another family had before (by date, then by number).
-
-    Example:
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.families import drop_twins
-        >>> from patent_mteb.patents.records import Patent
-        >>> left = drop_twins(Collection([Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]))
-        >>> [patent.publication_number for patent in left.patents], left.family_definition
-        (['US1A1'], 'given, twins left out')
-    """
-    dropped: set[str] = set()
-    for group in twin_groups(collection.patents):
-        earliest = min(group, key=age)
-        dropped |= {patent.publication_number for patent in group if patent.family_id != earliest.family_id}
-    return replace(
-        collection,
-        patents=[patent for patent in collection.patents if patent.publication_number not in dropped],
-        family_definition=f"{collection.family_definition}, twins left out",
-    )
 
 
 def age(patent: Patent) -> tuple[str, str]:
@@ -338,43 +266,3 @@ def age(patent: Patent) -> tuple[str, str]:
         True
     """
     return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)
-
-
-def with_twins(collection: Collection, twins: str) -> Collection:
-    """The collection after a setting of :data:`TWINS`.
-
-    Raises:
-        DataError: an unknown setting.
-
-    Example:
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.families import with_twins
-        >>> with_twins(Collection([]), "keep") == Collection([])
-        True
-    """
-    if twins not in TWINS:
-        raise DataError(f"twins cannot be '{twins}'", remedy=f"choose among {', '.join(TWINS)}")
-    return collection if twins == "keep" else merge_twins(collection) if twins == "merge" else drop_twins(collection)
-
-
-def leaking_twins(patents: Iterable[Patent], split: Mapping[str, str]) -> dict[str, int]:
-    """Documents of each other split whose text stands in ``train`` under another family: their labels can be looked up there.
-
-    Args:
-        split: split by publication number; documents that are in none do not count.
-
-    Example:
-        >>> from patent_mteb.patents.families import leaking_twins
-        >>> from patent_mteb.patents.records import Patent
-        >>> patents = [Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]
-        >>> leaking_twins(patents, {"US1A1": "train", "US2A1": "test"})
-        {'test': 1}
-    """
-    counts: dict[str, int] = {}
-    for group in twin_groups(patent for patent in patents if patent.publication_number in split):
-        trained = {patent.family_id for patent in group if split[patent.publication_number] == "train"}
-        for patent in group:
-            part = split[patent.publication_number]
-            if part != "train" and trained - {patent.family_id}:
-                counts[part] = counts.get(part, 0) + 1
-    return counts

@@ -8,8 +8,13 @@ application (an A1 is cited, its B2 is there), or only another member of its fam
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, compress
+
+import numpy as np
+from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.categories import degree
@@ -17,6 +22,8 @@ from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import application_groups, publication_names
 from patent_mteb.patents.numbers import Number, read_number
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.spool import held
+from patent_mteb.patents.stored import publications
 
 __all__ = ["STEPS", "MatchReport", "match", "match_by_all"]
 
@@ -100,41 +107,37 @@ class _Finder:
     """Finds the record of a number, and the first step that does."""
 
     def __init__(self, collection: Collection) -> None:
-        self._name = publication_names([*(patent.publication_number for patent in collection.patents), *collection.families])
+        patents = publications(collection.patents)
+        self._name = publication_names(chain((patent.publication_number for patent in patents), collection.families))
         self._exact: dict[str, Patent] = {}
-        self._by_key: dict[str, list[tuple[Number, Patent]]] = {}
+        self._by_key: dict[str, list[Patent]] = {}
         self._members: dict[str, list[Patent]] = {}
         self._of_application: dict[str, list[Patent]] = {}
-        self._application = application_groups(collection.patents, collection.relations)
+        self._application = application_groups(patents, collection.relations)
         self._family = {self._name(number): family for number, family in collection.families.items()}
-        for patent in collection.patents:
+        for patent in patents:
             self._exact[patent.publication_number] = patent
-        for patent in collection.patents:
+        for patent in patents:
             name, number = self._name(patent.publication_number), read_number(patent.publication_number)
             self._exact.setdefault(number.docdb if number else name, patent)
             if number:
-                self._by_key.setdefault(number.key, []).append((number, patent))
+                self._by_key.setdefault(number.key, []).append(patent)
             self._members.setdefault(patent.family_id, []).append(patent)
             self._family[name] = patent.family_id
             if name in self._application:
                 self._of_application.setdefault(self._application[name], []).append(patent)
-        self._found: dict[str, tuple[int, Patent | None]] = {}
-        self.unreadable = 0
 
-    def find(self, text: str) -> tuple[int, Patent | None]:
-        """Rank of the step, and the record; past the last step there is none."""
-        if text not in self._found:
-            number = read_number(text)
-            self.unreadable += number is None
-            self._found[text] = self._search(text, number)
-        return self._found[text]
+    def find(self, text: str) -> tuple[int, Patent | None, bool]:
+        """Rank of the step, the record, and whether the number can be read; past the last step there is no record."""
+        number = read_number(text)
+        return (*self._search(text, number), number is not None)
 
     def _search(self, text: str, number: Number | None) -> tuple[int, Patent | None]:
         if same := self._exact.get(text) or self._exact.get(number.docdb if number else text.strip()):
             return _RANK["number"], same
         name = self._name(text)
         office = number.office if number else ""
-        alike = [patent for other, patent in self._by_key.get(number.key, ()) if _one_series(number, other)] if number else []
+        alike = [patent for patent in self._by_key.get(number.key, ()) if _one_series(number, patent)] if number else []
         if alike := alike or self._of_application.get(self._application.get(name, ""), []):
             return _RANK["kind"], _nearest(alike, office)
         if members := self._members.get(self._family.get(name, ""), []):
@@ -142,9 +145,10 @@ class _Finder:
         return _NOWHERE, None
 
 
-def _one_series(number: Number, other: Number) -> bool:
+def _one_series(number: Number, patent: Patent) -> bool:
     """Whether equal serials with other kinds mean one document: Japan numbered A and B documents apart by imperial years."""
-    if number.office != "JP" or not number.serial[0].isalpha() or not number.kind or not other.kind:
+    other = read_number(patent.publication_number)
+    if number.office != "JP" or not number.serial[0].isalpha() or not number.kind or other is None or not other.kind:
         return True
     return number.kind[0] == other.kind[0]
 
@@ -157,11 +161,11 @@ def _nearest(patents: Iterable[Patent], office: str) -> Patent:
     )
 
 
-def match(citations: Iterable[Citation], collection: Collection, by: str = "number") -> tuple[list[Citation], MatchReport]:
+def match(citations: Sequence[Citation], collection: Collection, by: str = "number") -> tuple[Sequence[Citation], MatchReport]:
     """Citations between records, each pair once, and what became of the others.
 
     Citations within a family are left out. Of several citations of one pair that with the most relevant category stays (the first, if
-    equal), with the claims and passages of all.
+    equal), with the claims and passages of all. The links are held as the citations are: in memory, or in a temporary file.
 
     Args:
         by: one of :data:`STEPS`; an earlier step goes before a later one for each number.
@@ -180,10 +184,10 @@ def match(citations: Iterable[Citation], collection: Collection, by: str = "numb
     """
     if by not in STEPS:
         raise DataError(f"numbers cannot be matched by '{by}'", remedy=f"choose among {', '.join(STEPS)}")
-    return _match(citations, _Finder(collection), by)
+    return _matched(citations, _ends(citations, collection), by)
 
 
-def match_by_all(citations: Sequence[Citation], collection: Collection) -> dict[str, tuple[list[Citation], MatchReport]]:
+def match_by_all(citations: Sequence[Citation], collection: Collection) -> dict[str, tuple[Sequence[Citation], MatchReport]]:
     """What :func:`match` gives by each of :data:`STEPS`.
 
     Example:
@@ -192,48 +196,117 @@ def match_by_all(citations: Sequence[Citation], collection: Collection) -> dict[
         >>> list(match_by_all([], Collection([])))
         ['number', 'kind', 'family']
     """
-    finder = _Finder(collection)
-    return {step: _match(citations, finder, step) for step in STEPS}
+    ends = _ends(citations, collection)
+    return {step: _matched(citations, ends, step) for step in STEPS}
 
 
-def _match(citations: Iterable[Citation], finder: _Finder, by: str) -> tuple[list[Citation], MatchReport]:
-    needs = [0] * (_NOWHERE + 1)
-    unknown_citing = unknown_cited = own = matched = 0
-    examples: dict[str, None] = {}
-    pairs: dict[tuple[str, str], Citation] = {}
+_Array = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class _Ends:
+    """The two ends of each citation in numbers.
+
+    Attributes:
+        needs: the rank of the step that finds its record, by citation.
+        place: the place of the record in ``known``, -1 for none, by citation.
+        known: the records that were found.
+        family: a number of the family of each of them.
+        unreadable: distinct numbers that cannot be read.
+    """
+
+    needs: tuple[_Array, _Array]
+    place: tuple[_Array, _Array]
+    known: list[Patent]
+    family: _Array
+    unreadable: int
+
+
+def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
+    """Each distinct number is looked up once; the numbers themselves and what finds them are not kept."""
+    written: dict[str, int] = {}
+    citing, cited = array("i"), array("i")
     for citation in citations:
-        (citing_rank, citing), (cited_rank, cited) = finder.find(citation.citing), finder.find(citation.cited)
-        needs[max(citing_rank, cited_rank)] += 1
-        if citing is None or citing_rank > _RANK[by]:
-            unknown_citing += 1
-        elif cited is None or cited_rank > _RANK[by]:
-            unknown_cited += 1
-            if len(examples) < _EXAMPLES:
-                examples[citation.cited] = None
-        else:
-            matched += 1
-            if citing.family_id == cited.family_id:
-                own += 1
-                continue
-            pair = (citing.publication_number, cited.publication_number)
-            linked = replace(citation, citing=pair[0], cited=pair[1])
-            pairs[pair] = _joined([pairs[pair], linked]) if pair in pairs else linked
+        citing.append(written.setdefault(citation.citing, len(written)))
+        cited.append(written.setdefault(citation.cited, len(written)))
+    finder = _Finder(collection)
+    needs, place, unreadable = array("i"), array("i"), 0
+    places: dict[str, int] = {}
+    known: list[Patent] = []
+    for text in written:
+        rank, patent, readable = finder.find(text)
+        needs.append(rank)
+        unreadable += not readable
+        if patent is None:
+            place.append(-1)
+            continue
+        place.append(places.setdefault(patent.publication_number, len(known)))
+        if place[-1] == len(known):
+            known.append(patent)
+    families: dict[str, int] = {}
+    family = [families.setdefault(patent.family_id, len(families)) for patent in known]
+    ends = [np.asarray(end, np.int32) for end in (citing, cited)]
+    rank_of, place_of = np.asarray(needs, np.int32), np.asarray(place, np.int32)
+    return _Ends(
+        (rank_of[ends[0]], rank_of[ends[1]]), (place_of[ends[0]], place_of[ends[1]]), known, np.asarray(family, np.int32), unreadable
+    )
+
+
+def _matched(citations: Sequence[Citation], ends: _Ends, by: str) -> tuple[Sequence[Citation], MatchReport]:
+    reached = np.maximum(*ends.needs)
+    without_citing = ends.needs[0] > _RANK[by]
+    without_cited = ~without_citing & (ends.needs[1] > _RANK[by])
+    matched = np.flatnonzero(reached <= _RANK[by])
+    citing, cited = (place[matched] for place in ends.place)
+    own = ends.family[citing] == ends.family[cited]
+    between, pairs = matched[~own], citing[~own].astype(np.int64) * len(ends.known) + cited[~own]
+    _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
+    needs = np.bincount(reached, minlength=_NOWHERE + 1)
     report = MatchReport(
         by=by,
-        citations=sum(needs),
-        matched=matched,
-        unknown_citing=unknown_citing,
-        unknown_cited=unknown_cited,
-        exact=needs[0],
-        through_kind=needs[1],
-        through_family=needs[2],
-        own_family=own,
-        duplicates=matched - own - len(pairs),
-        links=len(pairs),
-        unreadable=finder.unreadable,
-        examples=tuple(examples),
+        citations=len(citations),
+        matched=len(matched),
+        unknown_citing=int(without_citing.sum()),
+        unknown_cited=int(without_cited.sum()),
+        exact=int(needs[0]),
+        through_kind=int(needs[1]),
+        through_family=int(needs[2]),
+        own_family=int(own.sum()),
+        duplicates=len(pairs) - len(first),
+        links=len(first),
+        unreadable=ends.unreadable,
+        examples=_first_unknown(citations, without_cited),
     )
-    return list(pairs.values()), report
+    leads = between[first[pair]]  # of each citation between families, the first of its pair
+    return held(_links(citations, ends, between, leads), like=citations), report
+
+
+def _first_unknown(citations: Sequence[Citation], unknown: NDArray[np.bool_]) -> tuple[str, ...]:
+    """The first cited numbers that have no record."""
+    examples: dict[str, None] = {}
+    for number in np.flatnonzero(unknown):
+        examples[citations[int(number)].cited] = None
+        if len(examples) == _EXAMPLES:
+            break
+    return tuple(examples)
+
+
+def _links(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64], leads: NDArray[np.int64]) -> Iterator[Citation]:
+    """A citation for each pair, in the order of the first of each.
+
+    Args:
+        between: the numbers of the citations between two families.
+        leads: for each of them the number of the first of its pair.
+    """
+    later: dict[int, list[int]] = {}
+    for number, lead in zip(between[between != leads].tolist(), leads[between != leads].tolist(), strict=True):
+        later.setdefault(lead, []).append(number)
+    is_lead = np.zeros(len(citations), bool)
+    is_lead[leads] = True
+    for number, citation in compress(enumerate(citations), is_lead):
+        citing, cited = (ends.known[place[number]].publication_number for place in ends.place)
+        all_of_it = [citation, *(citations[other] for other in later.get(number, ()))]
+        yield replace(_joined(all_of_it) if len(all_of_it) > 1 else citation, citing=citing, cited=cited)
 
 
 def _joined(citations: Sequence[Citation]) -> Citation:

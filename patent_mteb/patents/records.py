@@ -47,6 +47,7 @@ __all__ = [
     "read_citations",
     "read_patents",
     "read_relations",
+    "records_in",
     "write_citations",
     "write_patents",
     "write_relations",
@@ -270,6 +271,36 @@ def _read(path: Path | str, kind: type[_Record]) -> Iterator[tuple[Path, int, _R
             yield part, number, record
 
 
+_REQUIRED = {Patent: ("publication_number", "family_id"), Citation: ("citing", "cited"), Relation: ("number", "related")}
+"""Fields that may not be empty."""
+
+
+def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
+    """The records of one kind in a file, or in a folder of such parts, as they are read; what is checked is said at :func:`read_patents`,
+    :func:`read_citations` and :func:`read_relations`.
+
+    Example:
+        >>> from patent_mteb.patents.records import Citation, records_in, write_citations
+        >>> write_citations("citations.parquet", [Citation("US1A", "EP2B"), Citation("US1A", "EP3B")])
+        >>> next(records_in("citations.parquet", Citation)).cited
+        'EP2B'
+    """
+    required = _REQUIRED[kind]
+    places: dict[str, tuple[Path, int]] = {}
+    for part, row, record in _read(path, kind):
+        if not all(getattr(record, name) for name in required):
+            raise DataError(f"{' or '.join(required)} is empty", path=part, row=row, remedy="fill both")
+        if isinstance(record, Patent):
+            first, its = places.setdefault(record.publication_number, (part, row))
+            if (first, its) != (part, row):
+                where = f"row {its}" if first == part else f"row {its} of {first.name}"
+                problem = f"publication number '{record.publication_number}' occurs twice (first in {where})"
+                raise DataError(problem, path=part, row=row, remedy="keep one record a publication")
+        if isinstance(record, Relation) and record.kind not in RELATIONS:
+            raise DataError(f"there is no relation '{record.kind}'", path=part, row=row, remedy=f"choose among {', '.join(RELATIONS)}")
+        yield record
+
+
 def read_patents(path: Path | str) -> list[Patent]:
     """Read ``patents.parquet`` or ``patents.jsonl``, or a folder of such parts.
 
@@ -282,19 +313,7 @@ def read_patents(path: Path | str) -> list[Patent]:
         >>> [patent.title for patent in read_patents("patents.parquet")]
         ['Pump']
     """
-    patents: dict[str, Patent] = {}
-    places: dict[str, tuple[Path, int]] = {}
-    for part, row, patent in _read(path, Patent):
-        number = patent.publication_number
-        if not number or not patent.family_id:
-            raise DataError("publication_number or family_id is empty", path=part, row=row, remedy="fill both")
-        if number in patents:
-            first, its = places[number]
-            where = f"row {its}" if first == part else f"row {its} of {first.name}"
-            problem = f"publication number '{number}' occurs twice (first in {where})"
-            raise DataError(problem, path=part, row=row, remedy="keep one record a publication")
-        patents[number], places[number] = patent, (part, row)
-    return list(patents.values())
+    return list(records_in(path, Patent))
 
 
 def read_citations(path: Path | str) -> list[Citation]:
@@ -309,12 +328,7 @@ def read_citations(path: Path | str) -> list[Citation]:
         >>> [(citation.cited, citation.category, citation.claims) for citation in read_citations("citations.jsonl")]
         [('EP2B', 'X', (1, 2))]
     """
-    citations = []
-    for part, row, citation in _read(path, Citation):
-        if not citation.citing or not citation.cited:
-            raise DataError("citing or cited is empty", path=part, row=row, remedy="fill both")
-        citations.append(citation)
-    return citations
+    return list(records_in(path, Citation))
 
 
 def read_relations(path: Path | str) -> list[Relation]:
@@ -329,14 +343,7 @@ def read_relations(path: Path | str) -> list[Relation]:
         >>> read_relations("relations.jsonl")
         [Relation(number='US9000001B2', related='US2013000001A1', kind='pre-grant')]
     """
-    relations = []
-    for part, row, relation in _read(path, Relation):
-        if not relation.number or not relation.related:
-            raise DataError("number or related is empty", path=part, row=row, remedy="fill both")
-        if relation.kind not in RELATIONS:
-            raise DataError(f"there is no relation '{relation.kind}'", path=part, row=row, remedy=f"choose among {', '.join(RELATIONS)}")
-        relations.append(relation)
-    return relations
+    return list(records_in(path, Relation))
 
 
 def write_patents(path: Path | str, patents: Iterable[Patent]) -> None:

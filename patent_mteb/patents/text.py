@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
+from hashlib import blake2b
 from html.entities import html5
 from itertools import pairwise
 from typing import TypeVar
 
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent
 
-__all__ = ["clean", "clean_patent", "cleaned_once", "heading_kind", "lines_at_headings", "plain_lines"]
+__all__ = ["clean", "clean_patent", "cleaned_once", "heading_kind", "lines_at_headings", "plain_lines", "text_key"]
+
 _TAG_NAMES = (
     r"html|head|body|title|div|span|p|br|hr|h[1-6]|ul|ol|li|dl|dt|dd|table|thead|tbody|tfoot|tr|th|td|caption|colgroup"
     r"|col|tgroup|colspec|row|entry|a|b|i|o|u|em|strong|sub|sup|sub2|sup2|small|big|tt|pre|font|center|img|smallcaps"
@@ -254,6 +256,18 @@ def clean(text: str, *, boilerplate: bool = True) -> str:
     """
     lines = plain_lines(text)
     return " ".join(_without_boilerplate(lines) if boilerplate else lines)
+
+
+def text_key(*texts: str) -> bytes:
+    """What equal texts share and others do not, in 16 bytes: for texts that are compared and need not be kept.
+
+    Example:
+        >>> from patent_mteb.patents.text import text_key
+        >>> text_key("a", "b") == text_key("a", "b"), text_key("a", "b") == text_key("ab", "")
+        (True, False)
+    """
+    sizes = ",".join(str(len(text)) for text in texts)
+    return blake2b("\0".join((sizes, *texts)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 _Record = TypeVar("_Record", Description, ExpertSummary, MachineSummaries)

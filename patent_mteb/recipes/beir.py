@@ -25,7 +25,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -35,7 +34,6 @@ from patent_mteb.files import (
     read_batches,
     read_jsonl,
     read_keyed,
-    table_rows,
     text_lines,
     unique,
     write_jsonl,
@@ -45,22 +43,12 @@ from patent_mteb.files import (
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.patents.corpus import Texts, TitledTexts
 
-__all__ = ["BeirFolder", "metadata_rows", "read_beir", "read_qrels", "view_rows", "write_beir"]
+__all__ = ["BeirFolder", "read_beir", "read_qrels", "view_rows", "write_beir"]
 
 logger = logging.getLogger(__name__)
 
 _HEADER = ["query-id", "corpus-id", "score"]
 _GREATEST_GAIN = 100
-
-_METADATA = {
-    "family_id": pa.string(),
-    "jurisdiction": pa.string(),
-    "publication_year": pa.int64(),
-    "ipc": pa.list_(pa.string()),
-    "coarse": pa.list_(pa.string()),
-    "split": pa.string(),
-}
-"""Columns of ``metadata.parquet`` that mean something to the suite, each optional."""
 
 
 @dataclass(frozen=True)
@@ -132,11 +120,18 @@ def _texts(path: Path, what: str, optional: tuple[str, ...] = ()) -> Iterator[tu
     return unique(rows, itemgetter("_id"), path=path, what=f"{what} id", remedy="keep one of the two rows")
 
 
-def _documents(path: Path) -> Iterator[tuple[str, tuple[str, str]]]:
+def _documents(path: Path, empty: Counter[str]) -> Iterator[tuple[str, tuple[str, str]]]:
     for number, row in _texts(path, "document", ("title",)):
         if not row["_id"]:
             raise DataError("the document id is empty", path=path, row=number, remedy="give the document an id")
+        empty["document"] += not (row["title"] + row["text"]).strip()
         yield row["_id"], (row["title"], row["text"])
+
+
+def _queries(path: Path, empty: Counter[str]) -> Iterator[tuple[str, str]]:
+    for _, row in _texts(path, "query"):
+        empty["query"] += not row["text"].strip()
+        yield row["_id"], row["text"]
 
 
 def _in_another_form(key: str, known: Iterable[str]) -> str:
@@ -197,10 +192,11 @@ def read_beir(folder: Path) -> BeirFolder:
     """
     corpus_path, queries_path, qrels_path = folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"
     counts: dict[str, int] = {}
-    corpus = TitledTexts(_documents(corpus_path))
+    empty: Counter[str] = Counter()
+    corpus = TitledTexts(_documents(corpus_path, empty))
     if not corpus:
         raise DataError("the corpus is empty", path=corpus_path, remedy="write at least one document")
-    queries = Texts.collected((row["_id"], row["text"]) for _, row in _texts(queries_path, "query"))
+    queries = Texts.collected(_queries(queries_path, empty))
     if not queries:
         raise DataError("there are no queries", path=queries_path, remedy="write at least one query")
     qrels, rows = read_qrels(qrels_path)
@@ -229,8 +225,8 @@ def read_beir(folder: Path) -> BeirFolder:
         gain > 1 for judged in qrels.values() for gain in judged.values()
     )
     counts["judgements of a document for itself (ignored)"] = len(self_judged)
-    counts["documents with an empty text"] = sum(not (title + text).strip() for title, text in corpus.values())
-    counts["queries with an empty text"] = sum(not text.strip() for text in queries.values())
+    counts["documents with an empty text"] = empty["document"]
+    counts["queries with an empty text"] = empty["query"]
     counts["queries without a positive judgement (not scored)"] = sum(
         not any(gain > 0 for gain in qrels.get(query, {}).values()) for query in queries
     )
@@ -241,39 +237,6 @@ def read_beir(folder: Path) -> BeirFolder:
     for what, number in counts.items():
         logger.warning("%s: %d %s", folder, number, what)
     return BeirFolder(corpus, queries, qrels, metadata, views, counts)
-
-
-def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[dict[str, dict[str, Any]], dict[str, int]]:
-    """The rows of ``metadata.parquet`` by id, checked against its columns, and what was found odd in them, with counts.
-
-    Raises:
-        DataError: a column of another type: a word where a list is expected would be read letter by letter.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import pyarrow as pa
-        >>> from patent_mteb.recipes.beir import metadata_rows, read_beir, write_beir
-        >>> metadata = pa.table({"_id": ["d1", "q1"], "family_id": ["F1", "F2"], "ipc": [["A61H 3/00", None], []]})
-        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}}, metadata)
-        >>> rows, counts = metadata_rows(Path("mine"), read_beir(Path("mine")))
-        >>> rows["d1"], counts
-        ({'family_id': 'F1', 'ipc': ['A61H 3/00']}, {'null items in lists of metadata.parquet (left out)': 1})
-    """
-    counts: Counter[str] = Counter()
-    table = tables.metadata
-    if table is not None:
-        check_columns(table, {name: kind for name, kind in _METADATA.items() if name in table.column_names}, folder / "metadata.parquet")
-    rows = table_rows(table)
-    for row in rows.values():
-        for name, value in row.items():
-            if isinstance(value, list) and None in value:
-                row[name] = [item for item in value if item is not None]
-                counts["null items in lists of metadata.parquet (left out)"] += len(value) - len(row[name])
-    if table is None or "family_id" not in table.column_names:
-        counts[f"queries whose own family is not removed: no family_id in {folder.name}/metadata.parquet"] = len(tables.queries)
-    elif without := sum(not rows.get(key, {}).get("family_id") for key in tables.corpus.keys() | tables.queries.keys()):
-        counts["documents and queries without family_id (their own family is not removed)"] = without
-    return rows, dict(counts)
 
 
 def write_beir(
@@ -299,7 +262,7 @@ def write_beir(
         >>> [path.name for path in files]
         ['corpus.jsonl', 'queries.jsonl', 'test.tsv']
     """
-    for name in chain(corpus, queries, qrels, *qrels.values()):
+    for name in chain(corpus, queries, qrels, chain.from_iterable(qrels.values())):
         if any(character in name for character in "\t\r\n"):
             raise DataError(f"the id {name!r} holds a tab or a line break", path=folder, remedy="choose ids without them")
     files = [folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"]

@@ -19,19 +19,22 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from patent_mteb.files import write_parquet
+from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.spool import Spool
+from patent_mteb.patents.stored import publications
 from patent_mteb.patents.text import clean_patent
+from patent_mteb.recipes.dapfam_keywords import keywords_of
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations, filters_of
 from patent_mteb.recipes.parameters import Count, Positive
-from patent_mteb.recipes.sampling import some_queries
+from patent_mteb.recipes.sampling import AllBut, some_queries
 
 __all__ = ["DATA_SET", "NEEDS", "SAMPLE", "FamilyRecord", "Params", "build", "consolidate"]
 
@@ -149,6 +152,48 @@ def _text(patent: Patent, view: str) -> str:
     return views.VIEWS[view](patent)
 
 
+@dataclass(frozen=True, slots=True)
+class _Outline:
+    """What is in memory of a family: what the filters and draws decide by, and which of its texts are there."""
+
+    id: str
+    earliest_claim: dt.date | None
+    ipc3: tuple[str, ...]
+    texts: frozenset[str]
+
+
+_TEXTS = ("title", "abstract", "claims", "description")
+_HAS: Mapping[str, Callable[[_Outline], bool]] = {
+    **{name: lambda family, name=name: name in family.texts for name in _TEXTS},  # type: ignore[misc]
+    "ipc": lambda family: bool(family.ipc3),
+}
+
+
+class _Families:
+    """The families of some publications; their records are in a temporary file and consolidated when they are asked for."""
+
+    def __init__(self, patents: Sequence[Patent]) -> None:
+        self._texts: Spool[Patent] = Spool()
+        self._members: dict[str, list[int]] = {}
+        for place, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
+            self._texts.append(clean_patent(patent))
+            self._members.setdefault(known.family_id, []).append(place)
+
+    def record(self, family: str) -> FamilyRecord:
+        return consolidate([self._texts[place] for place in self._members[family]])
+
+    def outlines(self) -> dict[str, _Outline]:
+        """Of each family, by its id."""
+        shared: dict[object, Any] = {}
+        found = {}
+        for key in sorted(self._members):
+            record = self.record(key)
+            texts = frozenset(name for name in _TEXTS if getattr(record, name))
+            its = shared.setdefault(record.ipc3, record.ipc3), shared.setdefault(texts, texts)
+            found[key] = _Outline(key, record.earliest_claim, *its)
+        return found
+
+
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
     """Write the three tables below ``root/datalyes/DAPFAM_patent``.
 
@@ -165,37 +210,34 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         'datalyes/DAPFAM_patent/corpus.parquet'
     """
     log = BuildLog("DAPFAM", deviations=deviations(params, NEEDS))
-    members: dict[str, list[Patent]] = {}
-    for patent in patents:
-        members.setdefault(patent.family_id, []).append(clean_patent(patent))
-    log.step("bronze: publications", len(patents), sum(map(len, members.values())))
+    families = _Families(patents)
+    log.step("bronze: publications", len(patents), len(patents))
 
-    families = {key: consolidate(group) for key, group in sorted(members.items())}
-    log.step("silver: families", len(patents), len(families))
+    outlines = families.outlines()
+    log.step("silver: families", len(patents), len(outlines))
     funnel = Funnel(log, "families", params.require, "silver: ")
-    complete = funnel(families, filters_of(NEEDS, params.require, _HAS))
+    complete = funnel(outlines, filters_of(NEEDS, params.require, _HAS))
 
-    graph = family_graph(citations, {patent.publication_number: patent.family_id for patent in patents})
+    graph = family_graph(citations, {patent.publication_number: patent.family_id for patent in publications(patents)})
     log.step("silver: citation links", len(citations), graph.n_pairs, f"pairs of families, either direction; {graph.left_out}")
 
     candidates = list(funnel(complete, _query_filters(complete, graph, params)))
     draw = random.Random(params.seed)
     queries = _queries(candidates, complete, params, draw, log)
-    relations = [relation for query in queries for relation in _relations(query, complete, graph, params, draw)]
+    keys = list(complete)
+    place_of = {key: place for place, key in enumerate(keys)}
+    relations = [relation for query in queries for relation in _relations(query, complete, keys, place_of, graph, params, draw)]
     targets = sorted({key for _, key, _, _ in relations})
     n_positive = sum(score > 0 for _, _, score, _ in relations)
     log.step("gold: relations", len(queries), len(relations), f"{n_positive} positive, {len(relations) - n_positive} negative")
     log.step("gold: targets", len(complete), len(targets))
 
     folder = root / DATA_SET
-    words = _keywords({key: complete[key] for key in queries}, complete, params.keywords)
-    write_parquet(folder / "corpus.parquet", _table("relevant_id", [complete[key] for key in targets]))
-    write_parquet(
-        folder / "queries.parquet",
-        _table("query_id", [complete[key] for key in queries]).append_column(
-            "abstract_keywords", pa.array([words[key] for key in queries])
-        ),
-    )
+    asking = {key: families.record(key) for key in queries}
+    words = keywords_of(asking, lambda: (families.record(key).abstract for key in complete), params.keywords)
+    write_rows(folder / "corpus.parquet", (_row("relevant_id", families.record(key)) for key in targets), _schema("relevant_id"))
+    rows = ({**_row("query_id", record), "abstract_keywords": words[key]} for key, record in asking.items())
+    write_rows(folder / "queries.parquet", rows, _schema("query_id").append(pa.field("abstract_keywords", pa.string())))
     columns = list(zip(*relations, strict=True))
     names = ("query_id", "relevant_id", "relevance_score", "domain_rel")
     write_parquet(folder / "qrels_all.parquet", pa.table(dict(zip(names, map(list, columns), strict=True))))
@@ -203,22 +245,13 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     return log
 
 
-_HAS: Mapping[str, Callable[[FamilyRecord], bool]] = {
-    "title": lambda family: bool(family.title),
-    "abstract": lambda family: bool(family.abstract),
-    "claims": lambda family: bool(family.claims),
-    "description": lambda family: bool(family.description),
-    "ipc": lambda family: bool(family.ipc3),
-}
-
-
-def _query_filters(complete: Mapping[str, FamilyRecord], graph: FamilyGraph, params: Params) -> list[Filter[FamilyRecord]]:
+def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params: Params) -> list[Filter[_Outline]]:
     """What makes a family a query (§3.3, §4.2)."""
 
-    def recent(family: FamilyRecord) -> bool:
+    def recent(family: _Outline) -> bool:
         return family.earliest_claim is None or family.earliest_claim >= params.earliest_claim
 
-    def cited(family: FamilyRecord) -> bool:
+    def cited(family: _Outline) -> bool:
         linked = graph.linked(family.id)
         return len(linked) >= params.min_citations and not linked.isdisjoint(complete)
 
@@ -232,9 +265,7 @@ def _query_filters(complete: Mapping[str, FamilyRecord], graph: FamilyGraph, par
     ]
 
 
-def _queries(
-    candidates: Sequence[str], complete: Mapping[str, FamilyRecord], params: Params, draw: random.Random, log: BuildLog
-) -> list[str]:
+def _queries(candidates: Sequence[str], complete: Mapping[str, _Outline], params: Params, draw: random.Random, log: BuildLog) -> list[str]:
     """Some candidates of each IPC3 domain."""
     domains: dict[str, list[str]] = {}
     for key in candidates:
@@ -244,21 +275,26 @@ def _queries(
     return some_queries({key: _stratum(complete[key]) for key in queries}, params.queries, params.seed, log)
 
 
-def _stratum(family: FamilyRecord) -> tuple[str, str]:
+def _stratum(family: _Outline) -> tuple[str, str]:
     """Year of the earliest claim and IPC section."""
     return str(family.earliest_claim.year) if family.earliest_claim else "", family.ipc3[0][0]
 
 
 def _relations(
-    query: str, complete: Mapping[str, FamilyRecord], graph: FamilyGraph, params: Params, draw: random.Random
+    query: str,
+    complete: Mapping[str, _Outline],
+    keys: Sequence[str],
+    place_of: Mapping[str, int],
+    graph: FamilyGraph,
+    params: Params,
+    draw: random.Random,
 ) -> list[tuple[str, str, float, str]]:
     """(query, target, score, domain relation) of one query: cited or citing families, and others that are neither."""
     linked = graph.linked(query)
     cited = sorted(linked & complete.keys())
     positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
-    unlinked = [key for key in complete if key != query and key not in linked]
-    if len(complete) > len(linked) + 1 + params.negatives:
-        unlinked = sorted(draw.sample(unlinked, params.negatives))
+    others = AllBut(keys, sorted(place_of[key] for key in {query, *cited}))
+    unlinked = list(others) if len(complete) <= len(linked) + 1 + params.negatives else sorted(draw.sample(others, params.negatives))
     query_domains = set(complete[query].ipc3)
     return [
         *((query, key, 1.0, "IN" if query_domains & set(complete[key].ipc3) else "OUT") for key in positives),
@@ -266,38 +302,37 @@ def _relations(
     ]
 
 
-def _keywords(queries: Mapping[str, FamilyRecord], families: Mapping[str, FamilyRecord], number: int) -> dict[str, str]:
-    missing = [key for key, family in queries.items() if not family.keywords]
-    words = {key: ", ".join(family.keywords) for key, family in queries.items()}
-    if missing:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        abstracts = [family.abstract for family in families.values() if family.abstract]
-        if not abstracts:
-            return words
-        vectorizer = TfidfVectorizer(stop_words="english").fit(abstracts)
-        terms = vectorizer.get_feature_names_out()
-        for key, row in zip(missing, vectorizer.transform(queries[key].abstract for key in missing), strict=True):
-            best = sorted(zip(row.data, terms[row.indices], strict=True), key=lambda item: (-item[0], item[1]))
-            words[key] = ", ".join(term for _, term in best[:number])
-    return words
-
-
-def _table(key: str, families: Sequence[FamilyRecord]) -> pa.Table:
+def _schema(key: str) -> pa.Schema:
     strings = pa.list_(pa.string())
-    dates = [family.earliest_claim for family in families]
-    return pa.table(
-        {
-            key: [family.id for family in families],
-            "earliest_claim_jurisdiction": [family.primary_jurisdiction for family in families],
-            "jurisdiction": pa.array([list(family.jurisdictions) for family in families], strings),
-            "ipcr_codes_str": ["; ".join(family.ipcr_codes) for family in families],
-            "earliest_claim_date": pa.array([date.isoformat() if date else None for date in dates], pa.string()),
-            "earliest_claim_year": pa.array([date.year if date else None for date in dates], pa.int64()),
-            "classifications_ipcr_list_first_three_chars_list": pa.array([list(family.ipc3) for family in families], strings),
-            "title_en": [family.title for family in families],
-            "abstract_en": [family.abstract for family in families],
-            "claims_text": [family.claims for family in families],
-            "description_en": [family.description for family in families],
-        }
+    return pa.schema(
+        [
+            (key, pa.string()),
+            ("earliest_claim_jurisdiction", pa.string()),
+            ("jurisdiction", strings),
+            ("ipcr_codes_str", pa.string()),
+            ("earliest_claim_date", pa.string()),
+            ("earliest_claim_year", pa.int64()),
+            ("classifications_ipcr_list_first_three_chars_list", strings),
+            ("title_en", pa.string()),
+            ("abstract_en", pa.string()),
+            ("claims_text", pa.string()),
+            ("description_en", pa.string()),
+        ]
     )
+
+
+def _row(key: str, family: FamilyRecord) -> dict[str, Any]:
+    date = family.earliest_claim
+    return {
+        key: family.id,
+        "earliest_claim_jurisdiction": family.primary_jurisdiction,
+        "jurisdiction": list(family.jurisdictions),
+        "ipcr_codes_str": "; ".join(family.ipcr_codes),
+        "earliest_claim_date": date.isoformat() if date else None,
+        "earliest_claim_year": date.year if date else None,
+        "classifications_ipcr_list_first_three_chars_list": list(family.ipc3),
+        "title_en": family.title,
+        "abstract_en": family.abstract,
+        "claims_text": family.claims,
+        "description_en": family.description,
+    }

@@ -9,14 +9,42 @@ publications themselves; they read the citations on their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from patent_mteb.patents.records import Citation
 
 __all__ = ["FamilyGraph", "family_graph"]
 
 _NONE: frozenset[str] = frozenset()
+_Numbers = NDArray[np.int64]
+
+
+class _Neighbours(Mapping[str, frozenset[str]]):
+    """The families at the other ends of a family's edges, held as numbers; families without an edge are not in it."""
+
+    def __init__(self, numbers: Mapping[str, int], names: list[str], ones: _Numbers, others: _Numbers) -> None:
+        order = np.argsort(ones, kind="stable")
+        self._numbers, self._names = numbers, names
+        self._others = others[order].astype(np.int32)
+        self._ends = np.concatenate([[0], np.cumsum(np.bincount(ones, minlength=len(names)))])
+
+    def __getitem__(self, family: str) -> frozenset[str]:
+        number = self._numbers[family]
+        others = self._others[self._ends[number] : self._ends[number + 1]].tolist()
+        if not others:
+            raise KeyError(family)
+        return frozenset([self._names[other] for other in others])
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._names[number] for number in np.flatnonzero(np.diff(self._ends)).tolist())
+
+    def __len__(self) -> int:
+        return int(np.count_nonzero(np.diff(self._ends)))
 
 
 @dataclass(frozen=True)
@@ -27,6 +55,7 @@ class FamilyGraph:
         cites: families that a family cites.
         cited_by: families that cite it.
         n_edges: directed edges.
+        n_pairs: pairs of families with an edge in either direction.
         n_unknown: citations of or by a publication that is not among the patents.
         n_self: families with citations within.
     """
@@ -34,6 +63,7 @@ class FamilyGraph:
     cites: Mapping[str, frozenset[str]]
     cited_by: Mapping[str, frozenset[str]]
     n_edges: int
+    n_pairs: int
     n_unknown: int
     n_self: int
 
@@ -45,11 +75,6 @@ class FamilyGraph:
     def left_out(self) -> str:
         """What became no edge, in words."""
         return f"{self.n_unknown} name an unknown publication, {self.n_self} families cite themselves"
-
-    @property
-    def n_pairs(self) -> int:
-        """Pairs of families with an edge in either direction."""
-        return self.n_edges - sum(citing in self.cites.get(family, _NONE) for citing, cited in self.cites.items() for family in cited) // 2
 
 
 def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) -> FamilyGraph:
@@ -65,23 +90,28 @@ def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) ->
         >>> graph.linked("F2"), graph.n_edges
         (frozenset({'F1'}), 1)
     """
-    cites: dict[str, set[str]] = {}
-    cited_by: dict[str, set[str]] = {}
-    citing_themselves: set[str] = set()
+    numbers: dict[str, int] = {}
+    ends = array("q"), array("q")
     n_unknown = 0
     for citation in citations:
         citing, cited = family_of.get(citation.citing), family_of.get(citation.cited)
         if citing is None or cited is None:
             n_unknown += 1
-        elif citing == cited:
-            citing_themselves.add(citing)
-        else:
-            cites.setdefault(citing, set()).add(cited)
-            cited_by.setdefault(cited, set()).add(citing)
+            continue
+        for end, family in zip(ends, (citing, cited), strict=True):
+            end.append(numbers.setdefault(family, len(numbers)))
+    size = max(len(numbers), 1)
+    all_citing, all_cited = (np.asarray(end, np.int64) for end in ends)
+    within = all_citing == all_cited
+    edges = np.unique(all_citing[~within] * size + all_cited[~within])
+    citing_families, cited_families = np.divmod(edges, size)
+    both_ways = int(np.isin(cited_families * size + citing_families, edges).sum())
+    names = list(numbers)
     return FamilyGraph(
-        {family: frozenset(others) for family, others in cites.items()},
-        {family: frozenset(others) for family, others in cited_by.items()},
-        sum(map(len, cites.values())),
+        _Neighbours(numbers, names, citing_families, cited_families),
+        _Neighbours(numbers, names, cited_families, citing_families),
+        len(edges),
+        len(edges) - both_ways // 2,
         n_unknown,
-        len(citing_themselves),
+        len(np.unique(all_citing[within])),
     )

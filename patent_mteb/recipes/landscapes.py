@@ -9,11 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from patent_mteb.patents.records import Patent
+from patent_mteb.patents.records import Label
 from patent_mteb.recipes.log import BuildLog
 
-__all__ = ["LABEL_SETS", "LabelSet", "camel_case", "label_sets"]
+__all__ = ["LABEL_SETS", "HasLabels", "LabelSet", "camel_case", "label_sets"]
+
+
+class HasLabels(Protocol):
+    """A patent, or what is held of one."""
+
+    @property
+    def labels(self) -> tuple[Label, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ class LabelSet:
     landscape: str
     coarse: str = ""
 
-    def labels(self, patent: Patent) -> list[str]:
+    def labels(self, patent: HasLabels) -> list[str]:
         """The set's labels of a patent, distinct and sorted; empty if the patent is not in the set."""
         rows = [label for label in patent.labels if label.landscape == self.landscape]
         if self.coarse:
@@ -59,7 +67,7 @@ def camel_case(words: str) -> str:
     return "".join(word[0].upper() + word[1:] for word in re.findall(r"[^\W_]+", words))
 
 
-def label_sets(patents: Sequence[Patent], fine_documents: int, log: BuildLog) -> list[LabelSet]:
+def label_sets(patents: Sequence[HasLabels], fine_documents: int, log: BuildLog) -> list[LabelSet]:
     """The label sets of some patents; what becomes no set is counted in the log.
 
     Args:
@@ -83,7 +91,7 @@ def label_sets(patents: Sequence[Patent], fine_documents: int, log: BuildLog) ->
     return found
 
 
-def _coarse(patents: Sequence[Patent]) -> dict[str, set[str]]:
+def _coarse(patents: Sequence[HasLabels]) -> dict[str, set[str]]:
     """The coarse labels of each landscape."""
     coarse: dict[str, set[str]] = {}
     for patent in patents:
@@ -94,7 +102,7 @@ def _coarse(patents: Sequence[Patent]) -> dict[str, set[str]]:
 
 
 def _own_sets(
-    landscape: str, categories: Sequence[str], patents: Sequence[Patent], least: int, taken: set[str], log: BuildLog
+    landscape: str, categories: Sequence[str], patents: Sequence[HasLabels], least: int, taken: set[str], log: BuildLog
 ) -> list[LabelSet]:
     """The sets of a landscape that is not the paper's; one of a single label is none."""
     stem = camel_case(landscape) or _UNNAMED

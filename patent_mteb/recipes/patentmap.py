@@ -46,6 +46,7 @@ from patent_mteb.recipes.needs import (
 from patent_mteb.recipes.parameters import Count, Positive, Share
 from patent_mteb.recipes.patentmap_content import CITED, letter
 from patent_mteb.recipes.patentmap_ipc import FILES, write_labelled
+from patent_mteb.recipes.patentmap_pool import BySubclass, MoreLikeThis
 
 __all__ = ["DATA_SET", "NEEDS", "SAMPLE", "Params", "build"]
 
@@ -154,10 +155,12 @@ def _retrieval(known: Mapping[str, Patent], citations: Sequence[Citation], root:
     cited = _cited(citations, known, "category" in params.require, log)
     chosen = _queries(known, cited, params, log)
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
-    similar = _MoreLikeThis(known)
+    keys = sorted(known)
+    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known[key]) for key in keys))
+    alike = BySubclass(keys, (_subclasses(known[key]) for key in keys))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
-        pool = _pool(queries, known, cited, similar, params, log, name)
+        pool = _pool(queries, known, cited, similar, alike, params, log, name)
         folder = root / DATA_SET / name
         write_jsonl(folder / "content" / "queries.json", (_content(known[key]) for key in sorted(queries)))
         write_jsonl(folder / "content" / "documents.json", (_content(known[key]) for key in sorted(pool)))
@@ -263,43 +266,25 @@ def _queries(known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]]
     return drawn
 
 
-class _MoreLikeThis:
-    """Publications in order of tf-idf cosine to a query."""
-
-    def __init__(self, known: Mapping[str, Patent]) -> None:
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        self.keys = sorted(known)
-        self.row = {key: row for row, key in enumerate(self.keys)}
-        self.vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
-            [views.VIEWS["TAC"](known[key]) or "empty" for key in self.keys]
-        )
-
-    def __call__(self, query: str, forbidden: set[str], number: int) -> list[str]:
-        likeness = (self.vectors @ self.vectors[self.row[query]].T).toarray().ravel()
-        order = sorted(range(len(self.keys)), key=lambda row: (-likeness[row], row))
-        return [key for row in order if (key := self.keys[row]) not in forbidden][:number]
-
-
 def _pool(
     queries: Sequence[str],
     known: Mapping[str, Patent],
     cited: Mapping[str, Mapping[str, str]],
-    similar: _MoreLikeThis,
+    similar: MoreLikeThis,
+    alike: BySubclass,
     params: Params,
     log: BuildLog,
     name: str,
 ) -> set[str]:
     families = {known[query].family_id for query in queries}
     query_families = {key for key, patent in known.items() if patent.family_id in families}
-    subclasses = {key: set(_subclasses(patent)) for key, patent in known.items()}
     positives = {key for query in queries for key in cited[query]}
     negatives: dict[str, set[str]] = {"more like this": set(), "same subclass": set(), "cited of cited": set()}
     draw = random.Random(f"{params.seed}/{name}")
     for query in queries:
         forbidden = query_families | set(cited[query])
         negatives["more like this"].update(similar(query, forbidden, params.mlt))
-        same = [key for key in similar.keys if key not in forbidden and subclasses[key] & subclasses[query]]
+        same = alike(query, forbidden)
         negatives["same subclass"].update(draw.sample(same, min(params.same_subclass, len(same))))
         further = {key for direct in cited[query] for key in cited.get(direct, ())}
         negatives["cited of cited"].update(further - forbidden)

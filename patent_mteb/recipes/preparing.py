@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.families import DEFINITIONS, TWINS, twin_groups, with_families, with_twins
+from patent_mteb.patents.families import DEFINITIONS, with_families
 from patent_mteb.patents.matching import STEPS, MatchReport, match
+from patent_mteb.patents.stored import publications
+from patent_mteb.patents.twins import TWINS, twin_groups, with_twins
 from patent_mteb.recipes.log import BuildLog
 
 __all__ = ["Common", "prepared"]
@@ -46,11 +48,11 @@ def prepared(collection: Collection, common: Common, log: BuildLog) -> tuple[Col
         >>> found.citations[0].cited, log.steps[-1].name, log.deviations
         ('US8930553B2', 'citations matched by kind', ['citations find also another publication of the same application: ...'])
     """
-    n_families = len({patent.family_id for patent in collection.patents})
+    n_families = _n_families(collection)
     if common.families != collection.family_definition:
         collection = with_families(collection, common.families)
         log.deviate(f"patent families are {DEFINITIONS[common.families]}")
-    log.step(f"families: {common.families}", n_families, len({one.family_id for one in collection.patents}), DEFINITIONS[common.families])
+    log.step(f"families: {common.families}", n_families, _n_families(collection), DEFINITIONS[common.families])
 
     alike = sum(map(len, twin_groups(collection.patents)))
     before = len(collection.patents)
@@ -67,3 +69,7 @@ def prepared(collection: Collection, common: Common, log: BuildLog) -> tuple[Col
     if common.match != "number":
         log.deviate(f"citations find {STEPS[common.match]}: {report.links} links of {report.citations} citations")
     return Collection(collection.patents, citations, collection.relations, collection.families, collection.family_definition), report
+
+
+def _n_families(collection: Collection) -> int:
+    return len({patent.family_id for patent in publications(collection.patents)})

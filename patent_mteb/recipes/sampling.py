@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import overload
 
 from patent_mteb.patents import ipc
 from patent_mteb.patents.records import Patent
 from patent_mteb.recipes.log import BuildLog
 
-__all__ = ["random_key", "shares", "some_queries", "stratified", "stratum"]
+__all__ = ["AllBut", "random_key", "shares", "some_queries", "stratified", "stratum"]
 
 
 def random_key(seed: int, *words: str) -> int:
@@ -22,6 +23,40 @@ def random_key(seed: int, *words: str) -> int:
     """
     digest = hashlib.blake2b("\0".join((str(seed), *words)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
+
+
+class AllBut(Sequence[str]):
+    """Keys without some of them, to draw from; no list is made.
+
+    Args:
+        keys: all of them.
+        left_out: the places of the others, ascending.
+
+    Example:
+        >>> from patent_mteb.recipes.sampling import AllBut
+        >>> list(AllBut(["F1", "F2", "F3", "F4"], [1, 2]))
+        ['F1', 'F4']
+    """
+
+    def __init__(self, keys: Sequence[str], left_out: Sequence[int]) -> None:
+        self._keys, self._left_out = keys, left_out
+
+    def __len__(self) -> int:
+        return len(self._keys) - len(self._left_out)
+
+    @overload
+    def __getitem__(self, number: int) -> str: ...
+    @overload
+    def __getitem__(self, number: slice) -> list[str]: ...
+    def __getitem__(self, number: int | slice) -> str | list[str]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(len(self))[number]]
+        place = range(len(self))[number]
+        for gap in self._left_out:
+            if gap > place:
+                break
+            place += 1
+        return self._keys[place]
 
 
 def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, ...], int]:

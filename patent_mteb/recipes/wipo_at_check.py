@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Texts, TitledTexts
-from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows
+from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
 from patent_mteb.recipes.label_sets import SPLITS, label_files, label_names, read_labels, refuse_straddling
+from patent_mteb.recipes.metadata import metadata_rows
 
 __all__ = ["check"]
 
@@ -34,14 +35,13 @@ def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
     tables = read_beir(folder) if (folder / "corpus.jsonl").exists() or not label_names(folder) else _without_retrieval(folder)
     rows, odd = metadata_rows(folder, tables)
     counts = tables.counts | {what: number for what, number in odd.items() if number}
-    families = {key: row.get("family_id") or "" for key, row in rows.items()}
-    refuse_straddling({key: row["split"] for key, row in rows.items() if row.get("split")}, families, folder / "metadata.parquet")
+    families = {key: family or "" for key, family in rows.column("family_id")}
+    refuse_straddling({key: split for key, split in rows.column("split") if split}, families, folder / "metadata.parquet")
     for name in tables.views:
-        filled = {key: bool(text.strip()) for key, text in view_rows(folder, name)}
-        empty = [key for key, found in filled.items() if not found]
+        empty, number = _empty_rows(view_rows(folder, name))
         if empty and strict_views:
             raise DataError(
-                f"view {name} is empty for {len(empty)} of {len(filled)} rows, first for '{empty[0]}'",
+                f"view {name} is empty for {len(empty)} of {number} rows, first for '{empty[0]}'",
                 path=folder / "views.parquet",
                 remedy="complete the texts, leave the documents out (require), or set strict_views=false",
             )
@@ -58,12 +58,27 @@ def _without_retrieval(folder: Path) -> BeirFolder:
     return BeirFolder(TitledTexts(()), Texts.of({}), {}, read_keyed(path) if path.exists() else None)
 
 
+def _empty_rows(rows: Iterable[tuple[str, str]]) -> tuple[list[str], int]:
+    """The ids of the rows without text, and the number of all rows."""
+    empty, number = [], 0
+    for key, text in rows:
+        number += 1
+        if not text.strip():
+            empty.append(key)
+    return empty, number
+
+
 def _not_tac(folder: Path, tables: BeirFolder) -> int:
     """Queries whose text is not title, abstract and claims, by views.parquet or else by corpus.jsonl; white space apart."""
-    texts = {key: views.join_sections(parts) for key, parts in tables.corpus.items() if key in tables.queries}
+    other = {key: not _alike(views.join_sections(tables.corpus[key]), text) for key, text in tables.queries.items() if key in tables.corpus}
     if "TAC" in tables.views:
-        texts |= {key: text for key, text in view_rows(folder, "TAC") if key in tables.queries}
-    return sum((texts.get(key) or text).split() != text.split() for key, text in tables.queries.items())
+        other |= {key: not _alike(text, tables.queries[key]) for key, text in view_rows(folder, "TAC") if key in tables.queries}
+    return sum(other.values())
+
+
+def _alike(document: str, query: str) -> bool:
+    """Whether two texts have the same words; a document without text tells nothing."""
+    return not document or document.split() == query.split()
 
 
 def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) -> dict[str, int]:

@@ -13,7 +13,7 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.patents.corpus import text_column
+from patent_mteb.patents.corpus import let_go, text_column
 from patent_mteb.search.run import Results, Run, pairs_matrix, ranked_ids
 
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ def document_texts(corpus: Dataset) -> Iterator[str]:
     for block in corpus.select_columns(names).with_format("arrow").iter(_ROWS_AT_ONCE):
         for values in zip(*(block[name] for name in names), strict=True):
             yield document_text({name: value.as_py() for name, value in zip(names, values, strict=True)})
+        let_go()
 
 
 def text_bytes(corpus: Dataset) -> NDArray[np.int64]:

@@ -30,6 +30,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from patent_mteb.identity import __version__
+from patent_mteb.patents.corpus import let_go
 from patent_mteb.search.base import document_text
 from patent_mteb.store.settings import model_facts
 
@@ -155,6 +156,7 @@ def _rows(table: Any) -> Iterator[bytes]:
     names = sorted(table.column_names)
     for some in table.select_columns(names).iter(_ROWS_AT_ONCE):
         yield from (_column(some[name]) for name in names)
+        let_go()
 
 
 def _column(values: Sequence[Any]) -> bytes:
@@ -305,3 +307,4 @@ def document_texts(corpus: Any) -> Iterator[str]:
         else:
             columns = {name: some[name] for name in ("title", "text") if name in some}
             yield from (document_text(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))
+        let_go()

@@ -23,8 +23,9 @@ from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
-from patent_mteb.patents.corpus import Texts
+from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.recipes import beir
+from patent_mteb.recipes.metadata import metadata_rows
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
@@ -110,7 +111,7 @@ class Folder:
     hidden: dict[str, frozenset[str]]
     slices: dict[str, slices.Qrels]
     unformed: dict[str, str]
-    codes: dict[str, list[str]]
+    codes: Mapping[str, list[str]]
 
 
 @lru_cache(maxsize=1)
@@ -124,7 +125,7 @@ def read_folder(folder: Path, revision: str) -> Folder:
     tables = beir.read_beir(folder)
     counts: Counter[str] = Counter()
     names = _representations(folder / "queries.parquet", tables, counts)
-    rows, odd = beir.metadata_rows(folder, tables)
+    rows, odd = metadata_rows(folder, tables)
     counts.update(odd)
     positive = slices.positive(tables.qrels)
     parts, unformed = _slices(folder, positive, rows, counts)
@@ -134,10 +135,10 @@ def read_folder(folder: Path, revision: str) -> Folder:
         tables,
         tables.corpus.joined(),
         names,
-        slices.own_family({key: row.get("family_id") or "" for key, row in rows.items()}, tables.queries, tables.corpus),
+        slices.own_family({key: family or "" for key, family in rows.column("family_id")}, tables.queries, tables.corpus),
         parts,
         unformed,
-        {key: list(row.get("ipc") or ()) for key, row in rows.items()},
+        Composed(rows, lambda row: list(row.get("ipc") or ())),
     )
 
 

@@ -17,11 +17,12 @@ from patent_mteb.data.sources import DataSet
 from patent_mteb.errors import LAYOUT, DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.models.section_tags import reads_section_tags
-from patent_mteb.patents.corpus import Texts
+from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.recipes import beir
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.recipes.label_sets import label_names
 from patent_mteb.recipes.landscapes import camel_case
+from patent_mteb.recipes.metadata import metadata_rows
 from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, LabelSet, check
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -123,7 +124,7 @@ class Folder:
     hidden: dict[str, frozenset[str]]
     slices: dict[str, slices.Qrels]
     unformed: dict[str, str]
-    codes: dict[str, list[str]]
+    codes: Mapping[str, list[str]]
 
 
 @lru_cache(maxsize=1)
@@ -132,17 +133,17 @@ def read_folder(folder: Path, revision: str) -> Folder:
     if label_names(folder) and not any((folder / name).exists() for name in ("corpus.jsonl", "queries.jsonl", "qrels")):
         raise NotThereError("there are label sets only: no corpus, queries and judgements", path=folder, remedy=LAYOUT)
     tables = beir.read_beir(folder)
-    rows, counts = beir.metadata_rows(folder, tables)
+    rows, counts = metadata_rows(folder, tables)
     documents = tables.corpus.joined()
     say(folder, counts | _without_claims(folder, tables.views, documents))
     parts, unformed = _slices(tables, rows)
     return Folder(
         tables,
         documents,
-        slices.own_family({key: row.get("family_id") or "" for key, row in rows.items()}, tables.queries, tables.corpus),
+        slices.own_family({key: family or "" for key, family in rows.column("family_id")}, tables.queries, tables.corpus),
         parts,
         unformed,
-        {key: list(row.get("ipc") or ()) for key, row in rows.items()},
+        Composed(rows, lambda row: list(row.get("ipc") or ())),
     )
 
 
@@ -154,18 +155,23 @@ def _without_claims(folder: Path, names: Collection[str], documents: Texts) -> d
     return {"documents, of which none has claims: TAC, the headline's text, is title and abstract": len(documents) if alike else 0}
 
 
-def _slices(tables: beir.BeirFolder, rows: dict[str, dict[str, Any]]) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
+def _domain(row: Mapping[str, Any]) -> str:
+    return slices.domain(row.get("coarse") or (), row.get("ipc") or ())
+
+
+def _slices(tables: beir.BeirFolder, rows: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
     positive = slices.positive(tables.qrels)
     parts: dict[str, slices.Qrels] = {}
     unformed: dict[str, str] = {}
-    domains = {key: slices.domain(row.get("coarse") or (), row.get("ipc") or ()) for key, row in rows.items()}
+    judged = positive.keys() | {document for documents in positive.values() for document in documents}
+    domains = {key: _domain(rows[key]) for key in judged if key in rows}
     split, dropped = slices.in_and_out(positive, domains, domains)
     if split:
         parts |= split
         if dropped:
             unformed["in/out for part of the judgements"] = f"{dropped} pairs have a side without coarse label and IPC code"
     else:
-        known = sum(map(bool, domains.values()))
+        known = sum(bool(_domain(row)) for row in rows.values())
         unformed["in, out"] = (
             f"no judged pair has a coarse label or an IPC code on both sides in metadata.parquet ({known} of {len(rows)} rows have one)"
         )

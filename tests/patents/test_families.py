@@ -1,8 +1,7 @@
-"""Families by each definition, against references that know nothing of union-find, and twins."""
+"""Families by each definition, against references that know nothing of union-find."""
 
 from __future__ import annotations
 
-import datetime as dt
 import random
 
 import numpy as np
@@ -14,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet
 from patent_mteb.patents import families
-from patent_mteb.patents.collection import Collection, read_collection
+from patent_mteb.patents.collection import read_collection
 from patent_mteb.patents.records import Citation, Patent, Relation, write_citations, write_patents, write_relations
 
 NUMBERS = (
@@ -141,37 +140,3 @@ def test_a_bad_table_of_families_is_named(tmp_path, table, problem):
     write_parquet(tmp_path / "families.parquet", pa.table(table))
     with pytest.raises(DataError, match=problem):
         families.read_families(tmp_path / "families.parquet")
-
-
-TWINS = [
-    Patent("US1000001A1", "F1", "Pump", "A pump with a valve.", publication_date=dt.date(2001, 1, 1)),
-    Patent("US1000002A1", "F2", "PUMP ", "A pump  with\na valve.", publication_date=dt.date(2000, 1, 1)),
-    Patent("US1000003A1", "F2", "Pump", "Another."),
-    Patent("US1000004A1", "F3", "pump", "a pump with a valve."),
-    Patent("US1000005A1", "F1", "Pump", "A pump with a valve."),
-    Patent("US1000006A1", "F4", "Pump", ""),
-    Patent("US1000007A1", "F5", "Pump", ""),
-    Patent("US1000008A1", "F6", "Other", "Another."),
-]
-
-
-def test_twins_are_found_merged_and_left_out():
-    collection = Collection(TWINS, families={"US1000002A1": "F2", "US1A": "F2"})
-    assert [{patent.publication_number[-3] for patent in group} for group in families.twin_groups(TWINS)] == [{"1", "2", "4", "5"}]
-    merged = families.with_twins(collection, "merge")
-    assert [patent.family_id for patent in merged.patents] == ["F1", "F1", "F1", "F1", "F1", "F4", "F5", "F6"]
-    assert merged.families["US1A"] == "F1"
-    dropped = families.with_twins(collection, "drop")
-    assert [patent.publication_number[-3] for patent in dropped.patents] == ["2", "3", "6", "7", "8"]
-    assert not families.twin_groups(merged.patents)
-    assert not families.twin_groups(dropped.patents)
-    assert families.with_twins(collection, "keep") is collection
-    assert (merged.family_definition, dropped.family_definition) == ("given, twins merged", "given, twins left out")
-    with pytest.raises(DataError, match="keep, merge, drop"):
-        families.with_twins(collection, "delete")
-
-
-def test_labels_that_leak_through_twins_are_counted():
-    split = {patent.publication_number: part for patent, part in zip(TWINS, ["train", "test", "test", "validation", "test"], strict=False)}
-    assert families.leaking_twins(TWINS, split) == {"test": 1, "validation": 1}
-    assert families.leaking_twins(TWINS, dict.fromkeys(split, "test")) == {}

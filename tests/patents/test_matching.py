@@ -12,6 +12,8 @@ from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.numbers import read_application, read_number
 from patent_mteb.patents.records import Citation, Patent, Relation
+from patent_mteb.patents.spool import Spool
+from patent_mteb.patents.stored import stored
 from patent_mteb.sample import generate
 
 WORLD = Collection(
@@ -137,6 +139,7 @@ def test_random_worlds_against_a_naive_matcher(seed):
     citations = [Citation(draw.choice(styles)(draw.choice(chosen)), draw.choice(styles)(draw.choice(names))) for _ in range(60)]
     for by in ("number", "kind", "family"):
         links, report = match(citations, world, by)
+        assert match(Spool(citations), replace(world, patents=stored(world.patents)), by) == (links, report)
         pairs, needs = _naive(citations, world, by)
         assert {(link.citing, link.cited) for link in links} == pairs
         assert [report.exact, report.through_kind, report.through_family] == needs[:3]

@@ -7,7 +7,7 @@ import pytest
 
 from patent_mteb import sample
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.sampling import shares, some_queries, stratified, stratum
+from patent_mteb.recipes.sampling import AllBut, shares, some_queries, stratified, stratum
 
 
 def test_shares_by_hand():
@@ -47,3 +47,17 @@ def test_a_draw_is_a_step_of_the_log():
     assert some_queries({"b": ("1",), "a": ("2",)}, None, 0, log) == ["a", "b"] and not log.steps
     assert len(some_queries({"b": ("1",), "a": ("2",)}, 1, 0, log)) == 1
     assert (log.steps[0].rows_in, log.steps[0].rows_out, log.steps[0].note) == (2, 1, "2 strata, by hash")
+
+
+def test_drawing_from_all_but_some_is_drawing_from_a_list_of_the_others():
+    draw = random.Random(3)
+    keys = [f"F{number:03}" for number in range(200)]
+    for _ in range(50):
+        gaps = sorted(draw.sample(range(200), draw.randrange(0, 30)))
+        left = [key for place, key in enumerate(keys) if place not in gaps]
+        others = AllBut(keys, gaps)
+        assert list(others) == left
+        assert others[-1] == left[-1]
+        assert others[2:5] == left[2:5]
+        seed = draw.random()
+        assert random.Random(seed).sample(others, 20) == random.Random(seed).sample(left, 20)

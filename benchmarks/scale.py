@@ -1,0 +1,160 @@
+"""Memory and time of every step from records to a run, on as many generated patents as asked for.
+
+    python benchmarks/scale.py [--patents 100000] [--steps import,wipo_at,dapfam,validate,load,bm25] [--folder DIR]
+
+A patent has an abstract of 200 words, five claims of 40 words and three citations of patents before it; every fifth is a second member
+of the family before it. The same number gives the same patents. Each step is a process of its own; reported are its greatest resident
+memory (``ru_maxrss`` of that process, mapped files among it), its seconds of processor time, and both divided by the number of patents.
+Figures: ``benchmarks/README.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+_A_PART = 10_000
+_PHRASES = 20_000
+_QUERIES = 2_000
+_CLASSES = ("A61H", "A61F", "G06F", "H04L", "G01N", "C07D", "B60L", "H01M", "F16K", "G06Q", "A61K", "B65D")
+_FEW = ("--set", f"queries={_QUERIES}")
+_WITHOUT_DESCRIPTION = ("--set", "require=title,abstract,claims,filing_date", "--set", "min_citations=3")
+_LOAD = "import mteb; task = mteb.get_task('ScaleCitationRetrieval'); task.load_data(); print(task.metadata.name)"
+STEPS = ("import", "wipo_at", "dapfam", "sophia", "patentmap", "patenteb", "validate", "load", "bm25")
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """What each step runs."""
+    cli, root, records = [sys.executable, "-m", "patent_mteb.cli"], str(folder / "root"), str(folder / "records")
+    build = [*cli, "build"]
+    return {
+        "import": [*cli, "import", str(folder / "export"), "--out", str(folder / "imported")],
+        "wipo_at": [*build, "wipo_at", records, root, "--name", "Scale", *_FEW],
+        "dapfam": [*build, "dapfam", records, str(folder / "dapfam"), *_WITHOUT_DESCRIPTION],
+        "sophia": [*build, "sophia", records, str(folder / "sophia"), "--set", "require=claims"],
+        "patentmap": [*build, "patentmap", records, str(folder / "patentmap")],
+        "patenteb": [*build, "patenteb", records, str(folder / "patenteb")],
+        "validate": [*cli, "validate", root],
+        "load": [sys.executable, "-c", _LOAD],
+        "bm25": [*cli, "run", "-t", "ScaleCitationRetrieval", "-m", "patent-mteb/bm25-dapfam", "--output-folder", str(folder / "results")],
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--patents", type=int, default=100_000)
+    parser.add_argument("--steps", default="import,wipo_at,dapfam,validate,load,bm25", help=f"some of {','.join(STEPS)}")
+    parser.add_argument("--folder", type=Path, help="where to work and what to keep; a temporary folder without it")
+    parser.add_argument("--generate", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.generate:
+        generate(arguments.folder, arguments.generate)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        _run([sys.executable, __file__, "--folder", str(folder), "--generate", str(arguments.patents)], folder)
+        print(f"{arguments.patents:,} patents, {_size(folder / 'records') / 1e9:.2f} GB of records", flush=True)
+        print(f"{'step':<12}{'seconds':>9}{'ms each':>9}{'peak GB':>9}{'kB each':>9}", flush=True)
+        for step in arguments.steps.split(","):
+            seconds, peak, status = _run(commands(folder)[step], folder)
+            each = f"{1000 * seconds / arguments.patents:9.3f}{peak / 1e9:9.2f}{peak / 1000 / arguments.patents:9.2f}"
+            print(f"{step:<12}{seconds:9.1f}{each}" + (f"  exit status {status}, see {folder / 'log'}" if status else ""), flush=True)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _run(command: list[str], folder: Path) -> tuple[float, int, int]:
+    """Seconds of processor time, greatest resident memory in bytes, and exit status of a process."""
+    surroundings = {"PATENT_MTEB_DATA": str(folder / "root"), "HF_HUB_OFFLINE": "1", "PATENT_MTEB_CACHE": str(folder / "cache")}
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | surroundings)
+        _, status, used = os.wait4(process.pid, 0)
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, os.waitstatus_to_exitcode(status)
+
+
+def generate(folder: Path, patents: int) -> None:
+    """Records of so many patents, and an export of the same as a table that ``import`` reads; parts that are there stay."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    letters = np.array(list("etaoinshrdlucmfwypvbgkjqxz"))
+    words = np.array(["".join(rng.choice(letters, size)) for size in rng.integers(2, 11, 30_000)])
+    weight = 1 / np.arange(1, len(words) + 1)
+    drawn = rng.choice(len(words), (_PHRASES, 10), p=weight / weight.sum())
+    phrases = [" ".join(words[row]) for row in drawn]
+    for first in range(0, patents, _A_PART):
+        _write_part(folder, first, min(first + _A_PART, patents), phrases)
+
+
+def _numbers(numbers: Iterator[int] | range) -> list[str]:
+    return [f"US{10_000_000 + number}B2" if number % 5 else f"EP{1_000_000 + number}A1" for number in numbers]
+
+
+def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from patent_mteb.patents.records import CITATION_SCHEMA, PATENT_SCHEMA
+
+    places = [folder / kind / f"part-{first:08}.parquet" for kind in ("records/patents", "records/citations", "export")]
+    if all(place.exists() for place in places):
+        return
+    for place in places:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    rng, size = np.random.default_rng([1, first]), last - first
+
+    def texts(rows: int, length: int) -> list[str]:
+        return [" ".join([phrases[one] for one in row]) + "." for row in rng.integers(len(phrases), size=(rows, length)).tolist()]
+
+    claims = texts(size * 5, 4)
+    numbers, kinds = _numbers(range(first, last)), rng.integers(len(_CLASSES), size=(size, 2)).tolist()
+    days = np.datetime64("2000-01-01") + rng.integers(0, 7_000, size)
+    claim = pa.StructArray.from_arrays(
+        [
+            pa.array(np.tile(np.arange(1, 6, dtype=np.int32), size)),
+            pa.array(claims),
+            pa.array([[] if one == 0 else [1] for one in range(5)] * size, pa.list_(pa.int32())),
+        ],
+        ["number", "text", "depends_on"],
+    )
+    columns = {
+        "publication_number": numbers,
+        "family_id": [f"F{number - (number % 5 == 4)}" for number in range(first, last)],
+        "title": texts(size, 1),
+        "abstract": texts(size, 20),
+        "claims": pa.ListArray.from_arrays(np.arange(0, 5 * size + 1, 5, dtype=np.int32), claim),
+        "application_date": pa.array(days),
+        "publication_date": pa.array(days + np.timedelta64(500, "D")),
+        "ipc": [[f"{_CLASSES[one]} {one + 1}/{other:02}" for one, other in zip(row, row[::-1], strict=True)] for row in kinds],
+        "inventors": [[f"Inventor {row[0]}", f"Inventor {row[1] + 12}"] for row in kinds],
+    }
+    empty = PATENT_SCHEMA.empty_table().to_pydict()
+    table = pa.table({name: columns.get(name, pa.nulls(size, PATENT_SCHEMA.field(name).type)) for name in empty})
+    pq.write_table(table.cast(PATENT_SCHEMA), places[0])
+
+    cited = (rng.random((size, 3)) * np.arange(first, last)[:, None]).astype(int)
+    edges = {"citing": np.repeat(numbers, 3), "cited": _numbers(iter(cited.ravel().tolist())), "category": ["X", "Y", "A"] * size}
+    rows = size * 3
+    filled = {
+        name: pa.array(edges[name]) if name in edges else pa.nulls(rows, CITATION_SCHEMA.field(name).type) for name in CITATION_SCHEMA.names
+    }
+    pq.write_table(pa.table(filled).cast(CITATION_SCHEMA), places[1])
+
+    export = {name: columns[name] for name in ("publication_number", "title", "abstract", "application_date", "publication_date")}
+    export["ipc"] = ["; ".join(codes) for codes in columns["ipc"]]
+    export["claims"] = ["\n".join(f"{1 + one}. {claims[5 * row + one]}" for one in range(5)) for row in range(size)]
+    export["cites"] = ["; ".join(row) for row in np.array(edges["cited"]).reshape(size, 3).tolist()]
+    pq.write_table(pa.table(export), places[2])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""The search for negatives against plain sorting and plain intersection, at the borders of ties too."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from patent_mteb.recipes.patentmap_pool import BySubclass, MoreLikeThis, first_rows
+
+
+def test_the_first_rows_are_those_of_a_whole_sort():
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 50, 300):
+        values = -rng.integers(0, 6, size) / 6
+        whole = sorted(range(size), key=lambda row, values=values: (values[row], row))
+        for number in (0, 1, size // 3, size - 1, size, size + 5):
+            assert first_rows(values, number) == whole[:number]
+
+
+def test_like_a_query_and_of_its_subclasses():
+    draw = random.Random(1)
+    keys = [f"P{number:03}" for number in range(120)]
+    texts = [" ".join(draw.choices(["pump", "valve", "lens", "laser", "seal", "rotor", "blade"], k=4)) for _ in keys]
+    texts[7] = ""
+    codes = [tuple(draw.sample(["A61H", "F16K", "G06F", "H04L"], draw.randrange(0, 3))) for _ in keys]
+    similar, alike = MoreLikeThis(keys, iter(texts)), BySubclass(keys, iter(codes))
+    vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform([text or "empty" for text in texts])
+    for query in draw.sample(range(120), 15):
+        forbidden = {keys[query], *draw.sample(keys, 9)}
+        likeness = (vectors @ vectors[query].T).toarray().ravel()
+        order = sorted(range(120), key=lambda row, likeness=likeness: (-likeness[row], row))
+        assert similar(keys[query], forbidden, 20) == [keys[row] for row in order if keys[row] not in forbidden][:20]
+        expected = [key for key, its in zip(keys, codes, strict=True) if key not in forbidden and set(its) & set(codes[query])]
+        assert alike(keys[query], forbidden) == expected
