@@ -23,6 +23,7 @@ _SHOWN = 12
 HELP = "make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML"
 EXAMPLES: tuple[str, ...] = (
     "patent-mteb import export.csv --out records",
+    "patent-mteb import grants --out records --shard 1/4",
     "patent-mteb import --sources",
 )
 

@@ -22,10 +22,10 @@ from patent_mteb.identity import __version__
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import READERS, LeftOut, Noted, Reader, reader_named, recognise
-from patent_mteb.readers.accounts import Account, Tally, read_accounts, save_accounts, settled
+from patent_mteb.readers.accounts import Account, Tally, read_accounts, save_accounts
 from patent_mteb.readers.guard import guarded
 from patent_mteb.readers.parts import PartWriter, remove_part
-from patent_mteb.readers.repeats import REPEATED, settle
+from patent_mteb.readers.repeats import REPEATED, finish, settle
 from patent_mteb.readers.shares import Share, digest_of, merged, read_share, save_share, share_folder
 
 __all__ = ["Imported", "Progress", "Work", "import_files", "import_share", "merge_shares"]
@@ -103,8 +103,7 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
     planned = [_account(*one) for one in found]
     with guarded(root):
         accounts = read_accounts(root)
-        if not settled(root) and all(account.done for account in accounts.values()):
-            settle(root, accounts)
+        finish(root, accounts)
         todo = _todo(planned, accounts)
         for part in _outdated(planned, accounts):
             remove_part(root, part)
@@ -182,12 +181,12 @@ def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
     """
     with guarded(root):
         accounts = read_accounts(root)
-        if not settled(root) and not all(account.done for account in accounts.values()):
+        if not all(account.done for account in accounts.values()):
             raise DataError("an import of this directory was interrupted", path=root, remedy="finish it without --shard first")
-        with merged(root, others) as new:
-            added = {part: account for part, account in new.items() if part not in accounts}
-            accounts |= added
-            if added or not settled(root):
+        finish(root, accounts)
+        with merged(root, others, known=accounts) as new:
+            if added := {part: account for part, account in new.items() if part not in accounts}:
+                accounts |= added
                 save_accounts(root, accounts, settled=False)
                 settle(root, accounts)
     return list(accounts.values())

@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 
 from patent_mteb.files import read_batches, read_parquet, replacing, write_parquet
 from patent_mteb.patents.records import PATENT_SCHEMA
-from patent_mteb.readers.accounts import Account, Tally, save_accounts
+from patent_mteb.readers.accounts import Account, Tally, save_accounts, settled
 from patent_mteb.readers.parts import part_path
 
-__all__ = ["REPEATED", "drop_repeats", "find_repeats", "settle"]
+__all__ = ["REPEATED", "drop_repeats", "find_repeats", "finish", "settle"]
 
 PENDING = ".repeats.parquet"
 REPEATED = "the publication number stands in an input that was imported before"
@@ -57,6 +57,24 @@ def settle(root: Path, accounts: Mapping[str, Account]) -> None:
         _count(accounts[part], numbers)
     save_accounts(root, accounts, settled=True)
     pending.unlink()
+
+
+def finish(root: Path, accounts: Mapping[str, Account]) -> None:
+    """Do what a step that was interrupted has left: take repeats out, or forget what was taken out.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.accounts import save_accounts, settled
+        >>> from patent_mteb.readers.repeats import finish
+        >>> save_accounts(Path("records"), {}, settled=False)
+        >>> finish(Path("records"), {})
+        >>> settled(Path("records"))
+        True
+    """
+    if settled(root):
+        (root / PENDING).unlink(missing_ok=True)
+    elif all(account.done for account in accounts.values()):
+        settle(root, accounts)
 
 
 def _count(account: Account, numbers: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -109,11 +109,12 @@ def _share_of(document: Mapping[str, Any]) -> Share:
 
 
 @contextlib.contextmanager
-def merged(root: Path, others: Sequence[Path]) -> Iterator[dict[str, Account]]:
+def merged(root: Path, others: Sequence[Path], known: Collection[str] = ()) -> Iterator[dict[str, Account]]:
     """The accounts of all shares in the order of one import, whose parts lie in ``root``; the shares go when the block ends well.
 
     Args:
         others: directories whose parts and shares are copied to ``root`` first.
+        known: parts that ``root`` has in their final state, which are not copied.
 
     Raises:
         DataError: a share is missing or not finished, a part is missing, or shares are of different imports.
@@ -131,7 +132,7 @@ def merged(root: Path, others: Sequence[Path]) -> Iterator[dict[str, Account]]:
     done = root / _MERGED
     shutil.rmtree(done, ignore_errors=True)
     for other in others:
-        _copy(other, root)
+        _copy(other, root, known)
     found = _shares(root)
     if not found and not (root / "import.json").exists():
         raise DataError("there is no share of an import here", path=root, remedy="make the shares with --shard first")
@@ -169,12 +170,12 @@ def _check(root: Path, found: Sequence[Share]) -> None:
                 )
 
 
-def _copy(other: Path, root: Path) -> None:
+def _copy(other: Path, root: Path, known: Collection[str]) -> None:
     """Copy the parts of the shares of another directory, and the shares after them."""
     found = _shares(other)
     if not found:
         raise DataError("there is no share of an import here", path=other, remedy="name the directory that a share was made in")
-    parts = {account.part for share in found for account in share.accounts.values()}
+    parts = {account.part for share in found for account in share.accounts.values()} - set(known)
     for kind in KINDS:
         for part in parts:
             if (path := part_path(other, kind, part)).exists():

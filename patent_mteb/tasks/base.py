@@ -21,7 +21,6 @@ from patent_mteb.data.roots import Own
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.files import cache_root
 from patent_mteb.models.prompt_record import prompts_put
-from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 from patent_mteb.tasks.evidence import KEY, data_digest, sealed, texts_record
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["PatentTask", "PatentTaskMetadata", "asked", "check_embeddings", "class_name", "make_task", "sample_twin", "task_metadata"]
+__all__ = ["PatentTask", "PatentTaskMetadata", "asked", "class_name", "make_task", "sample_twin", "task_metadata"]
 
 
 _INSTRUCTIONS = {
@@ -340,26 +339,6 @@ def asked(variable: str) -> bool:
         (True, False)
     """
     return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
-
-
-def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np.ndarray:
-    """Embeddings as a float32 matrix of shape (n_texts, dims).
-
-    Raises:
-        ModelError: wrong shape, NaN or infinity; names the model and the task.
-
-    Example:
-        >>> from patent_mteb.tasks.base import check_embeddings
-        >>> check_embeddings([[1.0, float("inf")]], 1, task="PatentCitationRetrieval", model="my-encoder")
-        Traceback (most recent call last):
-        patent_mteb.errors.ModelError: model my-encoder on task PatentCitationRetrieval gave NaN or infinite vectors for 1 of 1 texts
-    """
-    blame = f"model {model} on task {task}"
-    matrix = checked_vectors(embeddings if hasattr(embeddings, "detach") else np.asarray(embeddings), n_texts, blame)
-    if not is_plain(matrix):
-        raise ModelError(f"{blame} gave embeddings of shape {matrix.shape} for {n_texts} texts")
-    found: np.ndarray = as_tensor(matrix).numpy()
-    return found
 
 
 _Task = TypeVar("_Task", bound=PatentTask)

@@ -17,10 +17,31 @@ from patent_mteb.errors import ModelError
 from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.protocols.threads import SMALL_EMBEDDINGS, one_thread
-from patent_mteb.tasks.base import PatentTask, check_embeddings
+from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
+from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, vectors_record
 
-__all__ = ["FrozenTask", "encode_texts"]
+__all__ = ["FrozenTask", "check_embeddings", "encode_texts"]
+
+
+def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np.ndarray:
+    """Embeddings as a float32 matrix of shape (n_texts, dims).
+
+    Raises:
+        ModelError: wrong shape, NaN or infinity; names the model and the task.
+
+    Example:
+        >>> from patent_mteb.tasks.frozen import check_embeddings
+        >>> check_embeddings([[1.0, float("inf")]], 1, task="PatentCitationRetrieval", model="my-encoder")
+        Traceback (most recent call last):
+        patent_mteb.errors.ModelError: model my-encoder on task PatentCitationRetrieval gave NaN or infinite vectors for 1 of 1 texts
+    """
+    blame = f"model {model} on task {task}"
+    matrix = checked_vectors(embeddings if hasattr(embeddings, "detach") else np.asarray(embeddings), n_texts, blame)
+    if not is_plain(matrix):
+        raise ModelError(f"{blame} gave embeddings of shape {matrix.shape} for {n_texts} texts")
+    found: np.ndarray = as_tensor(matrix).numpy()
+    return found
 
 
 def encode_texts(

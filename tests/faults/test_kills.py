@@ -82,6 +82,7 @@ def shared(tmp_path_factory, server) -> Path:
     patents, citations = world(30)
     write_patents(shared / "patents.parquet", patents)
     write_citations(shared / "citations.parquet", citations)
+    export(shared / "export")
     folder = model_folder(shared / "real", "sentence-transformers/all-MiniLM-L6-v2", "8b3219a92973c328a8e22fadcfa821b5dc75636a")
     add(folder, "PatentDAPFAMTACToTACRetrieval", 0.5, kind="real")
     for seed, name in enumerate(("tiny", "other")):
@@ -90,6 +91,14 @@ def shared(tmp_path_factory, server) -> Path:
         found = server.run(command.split(), [], PATENT_MTEB_DATA=shared / "data", PATENT_MTEB_CACHE=shared / "cache")
         assert found.status == 0, found.said
     return shared
+
+
+def export(folder: Path) -> None:
+    """Three tables, each of which repeats the last patent of the one before, one with a row without a number."""
+    folder.mkdir()
+    for place in range(3):
+        rows = [f"US{number}B2,Pump {number},US{number - 1}B2" for number in range(7_000_000 + 9 * place, 7_000_010 + 9 * place)]
+        (folder / f"{place}.csv").write_text("\n".join(["publication_number,title,cites", *rows, ",Nameless,"]) + "\n", "utf-8")
 
 
 DATA = {"PATENT_MTEB_DATA": "{shared}/data", "PATENT_MTEB_CACHE": "{shared}/cache"}
@@ -107,6 +116,7 @@ CASES = {
     "prune": Case("store prune --store {}/store --model local/tiny", DATA, ("store",)),
     "export": Case("export {shared}/real {}/out", DATA),
     "report": Case("report {shared}/real --format csv markdown latex --out {}/out", DATA),
+    "import": Case("import {shared}/export --out {}/records --workers 1", DATA),
     "build": Case("build sophia {shared}/patents.parquet {shared}/citations.parquet {}/built --set queries=10", DATA),
 }
 
@@ -123,6 +133,8 @@ def content(path: Path, folder: Path) -> Any:
         return plain(json.loads(path.read_text("utf-8")))
     if path.suffix == ".jsonl":
         return [plain(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
+    if path.suffix == ".parquet" and {"records", "built"} & set(path.parts):
+        return path.read_bytes()
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         return table.to_pydict(), table.schema.metadata
@@ -198,7 +210,7 @@ def test_killed_at_every_change_and_repeated(server, shared, tmp_path, name, cou
 
 
 @pytest.mark.parametrize("number", [3, pytest.param(18, marks=pytest.mark.long)])
-@pytest.mark.parametrize("name", ["run of an encoder", "sweep"])
+@pytest.mark.parametrize("name", ["run of an encoder", "sweep", "import", "build"])
 def test_killed_at_a_random_moment_and_repeated(server, shared, tmp_path, name, number, counted):
     """By SIGKILL, SIGTERM and SIGINT in turn."""
     case, dice = CASES[name], random.Random(11)

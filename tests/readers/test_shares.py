@@ -74,16 +74,19 @@ class Stopped(BaseException):
 
 
 def stopping(monkeypatch, nth):
-    """The nth file that would take its place does not."""
+    """The nth file that would take its place, or go, does not."""
     count = itertools.count(1)
-    replace = Path.replace
 
-    def stop(self, target):
-        if next(count) == nth:
-            raise Stopped
-        return replace(self, target)
+    def stopped(change):
+        def stop(self, *given, **named):
+            if next(count) == nth:
+                raise Stopped
+            return change(self, *given, **named)
 
-    monkeypatch.setattr(Path, "replace", stop)
+        return stop
+
+    for name in ("replace", "unlink", "rename"):
+        monkeypatch.setattr(Path, name, stopped(getattr(Path, name)))
 
 
 def test_an_import_stopped_at_any_file_and_repeated_ends_in_the_same_bytes(tmp_path, inputs, whole, monkeypatch):
