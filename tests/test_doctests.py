@@ -38,7 +38,7 @@ WITHOUT_EXAMPLE = {
     "patent_mteb.search.late_interaction.LateInteraction": WEIGHTS,
     "patent_mteb.search.late_interaction.late_interaction": WEIGHTS,
     "patent_mteb.tasks.base.PatentTask": BASE,
-    "patent_mteb.tasks.base.PatentTaskMetadata": "a record, made by task_metadata",
+    "patent_mteb.tasks.metadata.PatentTaskMetadata": "a record, made by task_metadata",
     "patent_mteb.tasks.frozen.FrozenTask": BASE,
     "patent_mteb.tasks.pairs.PairTask": BASE,
     "patent_mteb.tasks.retrieval.PatentRetrieval": BASE,

@@ -19,13 +19,12 @@ from patent_mteb._mteb import TaskHooks
 from patent_mteb.data import sources, worlds
 from patent_mteb.data.roots import Own
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
-from patent_mteb.files import cache_root
 from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 from patent_mteb.tasks.evidence import KEY, data_digest, sealed, texts_record
+from patent_mteb.tasks.metadata import SAMPLED, PatentTaskMetadata, task_metadata
 from patent_mteb.tasks.owned import owned
-from patent_mteb.tasks.sizes import shipped
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
@@ -33,80 +32,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 __all__ = ["PatentTask", "PatentTaskMetadata", "asked", "class_name", "make_task", "sample_twin", "task_metadata"]
-
-
-_INSTRUCTIONS = {
-    "Classification": "Given a patent, find its class",
-    "MultilabelClassification": "Given a patent, find all categories that it belongs to",
-    "Clustering": "Identify the technology that the given patent belongs to",
-}
-"""What an instruction model is told by a task that says nothing of its own, where mteb would tell it nothing."""
-
-
-_SAMPLED = {"sample_creation": "created", "annotations_creators": "derived", "license": "apache-2.0"}
-"""What is true of the built-in sample, whose patents are invented with their labels."""
-
-
-class PatentTaskMetadata(TaskMetadata):
-    """mteb's metadata, with descriptive statistics kept in the user cache (mteb would write them into its own installation).
-
-    Attributes:
-        text_parts: the sections of the texts of a role (``query``, ``document`` or ``text``), in order, where they can be told apart: a
-            text of one section, or of several with ``[SEP]`` between them. Section tags and input variants read them.
-    """
-
-    text_parts: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  (pydantic gives each its own)
-
-    @property
-    def descriptive_stat_path(self) -> Path:
-        return cache_root() / "descriptive_stats" / f"{self.name}.json"
-
-    @property
-    def descriptive_stats(self) -> Any:
-        """Those that were computed here, else those that the package brings along (:mod:`patent_mteb.tasks.sizes`)."""
-        return super().descriptive_stats or shipped().get(self.name)
-
-
-def task_metadata(
-    facts: Facts, data: sources.DataSet, name: str, kind: str, description: str, main_score: str, **more: Any
-) -> PatentTaskMetadata:
-    """Complete mteb metadata of one task.
-
-    Args:
-        kind: mteb's task type, such as ``Retrieval``.
-        more: fields of mteb's ``TaskMetadata`` that differ from the benchmark's, such as ``task_subtypes`` or ``adapted_from``;
-            ``prompt`` is the instruction for instruction models: ``{"query": ...}`` for retrieval, a sentence elsewhere.
-
-    Example:
-        >>> from patent_mteb.tasks.base import task_metadata
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> benchmark = find("DAPFAM")
-        >>> made = task_metadata(benchmark.facts, benchmark.data_sets[0], "MyRetrieval", "Retrieval", "Mine.", "ndcg_at_10")
-        >>> made.name, made.eval_splits, made.task_subtypes
-        ('MyRetrieval', ['train'], ['Patent retrieval'])
-    """
-    fields: dict[str, Any] = {
-        "name": name,
-        "description": description,
-        "reference": facts.reference,
-        "dataset": {"path": data.key, "revision": data.revision or "unreleased"},
-        "type": kind,
-        "prompt": _INSTRUCTIONS.get(kind),
-        "category": "t2t" if kind in ("Retrieval", "STS") else "t2c",
-        "modalities": ["text"],
-        "eval_splits": [facts.split],
-        "eval_langs": ["eng-Latn"],
-        "main_score": main_score,
-        "date": facts.date,
-        "domains": ["Engineering", "Legal", "Written"],
-        "task_subtypes": ["Patent retrieval"] if kind == "Retrieval" else [],
-        "license": facts.license,
-        "annotations_creators": facts.annotations,
-        "dialect": [],
-        "sample_creation": facts.sample_creation,
-        "bibtex_citation": facts.bibtex,
-    }
-    return PatentTaskMetadata(**(fields | more))
 
 
 @lru_cache(maxsize=64)
@@ -163,7 +88,7 @@ class PatentTask(TaskHooks, AbsTask):
                 "name": base + source.task_suffix + (f".limit{self.limit}" if self.limit else ""),
                 "dataset": {**known.dataset, "revision": source.revision},
                 "eval_langs": languages,
-                **(_SAMPLED if source.kind == "sample" else {}),
+                **(SAMPLED if source.kind == "sample" else {}),
             }
         )
 
@@ -386,6 +311,6 @@ def sample_twin(task: type[_Task]) -> type[_Task]:
         >>> sample_twin(tasks()[0]).metadata.name == f"{tasks()[0].metadata.name}.sample"
         True
     """
-    metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample", **_SAMPLED})
+    metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample", **SAMPLED})
     attributes = {"__module__": task.__module__, "__doc__": task.__doc__, "metadata": metadata, "force_sample": True}
     return type(class_name(metadata.name), (task,), attributes)
