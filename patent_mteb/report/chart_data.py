@@ -56,7 +56,7 @@ def task_groups(view: BenchmarkView) -> pl.DataFrame:
         >>> from patent_mteb.report.collect import collect
         >>> view = collect(Path("results")).worlds["sample"].benchmark("DAPFAM")  # results of 'patent-mteb run'
         >>> sorted(set(task_groups(view)["series"]))
-        ['ALL', 'IN', 'OUT']
+        ['ALL', 'IN']
     """
     parts = [group_means(part, part["run"].unique()) for part in view.results.partition_by("group", maintain_order=True)]
     rows = pl.concat(parts) if len(parts) > 1 else view.results.select("run", "group", "value").clear()
@@ -206,7 +206,7 @@ def distribution(view: BenchmarkView) -> pl.DataFrame:
         >>> from patent_mteb.report.collect import collect
         >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
         >>> distribution(view)["part"].unique(maintain_order=True).to_list()
-        ['ALL', 'IN', 'OUT']
+        ['ALL', 'IN']
     """
     head = view.headline.name if view.headline else ""
     rows = (

@@ -75,7 +75,7 @@ def differences(frame: pl.DataFrame, *, measure: str = "difference", title: str 
         >>> import polars as pl
         >>> from patent_mteb.report.comparisons import differences
         >>> figure = differences(pl.DataFrame({"model": ["a", "b"], "value": [0.01, -0.02]}))
-        >>> [bar.get_width() for bar in figure.axes[0].patches]
+        >>> [float(bar.get_width()) for bar in figure.axes[0].patches]
         [-0.02, 0.01]
     """
     require(frame, "model", "value")
