@@ -3,7 +3,7 @@
     python examples/hybrid_sweep.py MODEL [MODEL ...] [--task PatentCitationRetrieval] [--plot alpha]
 
 MODEL is a hub id or the directory of a checkpoint. Prints one row a setting and, with --plot, writes the curve over alpha with the
-dense system alone as a star (alpha.png and alpha.svg; needs `pip install "patent-mteb[plots]"`).
+dense system alone as a star (alpha.png, alpha.svg and alpha.pdf; needs `pip install "patent-mteb[report]"`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def main() -> None:
         print(f"best for {name}: {best['setting']} with {best['value']:.4f}")
     if arguments.plot:
         from patent_mteb.report.figures import save
-        from patent_mteb.report.plots import alpha_curve
+        from patent_mteb.report.lines import alpha_curve
 
         title = f"BM25 and dense, {task.metadata.name}"
         figure = alpha_curve(table.drop_nulls("alpha"), measure=task.metadata.main_score, title=title)

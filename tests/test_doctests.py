@@ -54,7 +54,10 @@ WITHOUT_EXAMPLE = {
 """Public functions and classes without an example -> the reason."""
 
 EXAMPLES = sorted(module for module in MODULES if not module.endswith("__main__"))
-PLOTS = {f"patent_mteb.report.{module}" for module in ("figures", "fusion_plots", "geometry", "maps", "plots", "style")}
+PLOTS = {
+    f"patent_mteb.report.{module}"
+    for module in ("comparisons", "figures", "fitting", "fusion_plots", "geometry", "lines", "maps", "plots", "style")
+}
 """Modules whose examples need matplotlib, which is an extra."""
 
 

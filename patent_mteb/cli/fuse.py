@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from patent_mteb.cli import common
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing
+from patent_mteb.metrics.sizes import MARK
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,15 +32,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--allow-missing", action="store_true", help="queries that a run does not have found nothing")
     common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
     parser.add_argument("--table", type=Path, metavar="FILE", help="write all scores, gains and OUT/ALL ratios as csv")
-    parser.add_argument("--plot", type=Path, metavar="STEM", help="draw the curves as STEM.png and STEM.svg")
+    parser.add_argument("--plot", type=Path, metavar="STEM", help="draw the curves as STEM.png, STEM.svg and STEM.pdf")
 
 
 def main(args: argparse.Namespace) -> int:
-    from patent_mteb.experiments.fusing import fuse_runs
+    from patent_mteb.experiments.fusing import SMALL, fuse_runs
+    from patent_mteb.metrics.sizes import explained
 
     table = fuse_runs(args.runs, args.task, _settings(args), args.out, depth=args.depth, allow_missing=args.allow_missing)
-    scores = [name for name in table.columns[3:] if not name.startswith(("gain_", "out_ratio_"))]
+    scores = [name for name in table.columns[3:] if name not in SMALL and not name.startswith(("gain_", "out_ratio_"))]
     _show(table, scores)
+    if any(table[name].str.len_chars().sum() for name in SMALL if name in table.columns):
+        common.say(explained())
     if args.table:
         with replacing(args.table) as partial:
             table.write_csv(partial)
@@ -70,15 +74,21 @@ def _settings(args: argparse.Namespace) -> list[Any]:
     return list(dict.fromkeys(chosen)) or [RRF(60)]
 
 
+def _mark(row: dict[str, Any], score: str) -> str:
+    """The mark of a score on too little."""
+    part = next((part for part in ("in_", "out_") if score.startswith(part)), "")
+    return MARK if row.get(f"{part}small") else ""
+
+
 def _show(table: pl.DataFrame, scores: list[str]) -> None:
     gain = f"gain_{scores[0]}"
     best = table.filter(table["method"] != "")[scores[0]].max()
     rows = [
         (
             row["name"],
-            *(common.number(row[name]) for name in scores),
+            *(common.number(row[name]) + _mark(row, name) for name in scores),
             common.number(row[gain]),
-            "best" if row["method"] and row[scores[0]] == best and table.height > 3 else "",
+            "best" if row["method"] and row[scores[0]] == best and table.height > 3 and not row["small"] else "",
         )
         for row in table.iter_rows(named=True)
     ]

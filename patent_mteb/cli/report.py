@@ -20,7 +20,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     common.add_out(parser, "write tables, and plots with --plots, to this folder")
     parser.add_argument("--html", type=Path, metavar="DIR", help="write a self-contained page to this folder")
     parser.add_argument("--texts", action="store_true", help="let the page show texts of real data, where their licence allows it")
-    parser.add_argument("--plots", action="store_true", help="write every plot as PNG and SVG (needs patent-mteb[plots])")
+    parser.add_argument("--plots", action="store_true", help="write every plot as PNG, SVG and PDF (needs patent-mteb[report])")
     parser.add_argument("--published", action="store_true", help="set measured rows among the papers' rows")
     parser.add_argument("--baseline", metavar="MODEL", help="letters mark what is significantly better than this model")
     parser.add_argument(

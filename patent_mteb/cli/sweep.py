@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from patent_mteb.cli import common
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.metrics.sizes import MARK, explained, too_small
 
 if TYPE_CHECKING:
     import polars as pl
@@ -132,6 +133,12 @@ def _encoders(args: argparse.Namespace) -> list[Any] | None:
     return [loaded[name] if name in loaded else Quantised(loaded["float32"], name) for name in dict.fromkeys(precisions)]
 
 
+def _mark(row: dict[str, Any], score: str) -> str:
+    """The mark of a score on too little; a table of before queries were counted has none."""
+    part = next((part for part in ("in", "out") if score.startswith(f"{part}_")), "")
+    return MARK if row[score] is not None and too_small({name: value for name, value in row.items() if value is not None}, part) else ""
+
+
 def _show(table: pl.DataFrame, out: Path) -> None:
     several = ("model",) if table["model"].n_unique() > 1 else ()
     printed = tuple(name for name in _PRINTED if name in table.columns)
@@ -139,13 +146,16 @@ def _show(table: pl.DataFrame, out: Path) -> None:
         (
             *(row[name] or "" for name in _SETTING),
             *(re.sub(r"@[^ #]*", "", row[name]) for name in several),
-            *(common.number(row[name]) for name in (*_SCORES, *printed)),
+            *(common.number(row[name]) + _mark(row, name) for name in _SCORES),
+            *(common.number(row[name]) for name in printed),
             common.number(row["seconds"], 2),
         )
         for row in table.sort("ndcg_at_100", descending=True).iter_rows(named=True)
     ]
     numbers = (*_SCORES, *(name.partition("_")[0] for name in printed), "seconds")
     common.show((*_SETTING, *several, *numbers), rows, right=numbers)
+    if any(_mark(row, name) for row in table.iter_rows(named=True) for name in _SCORES):
+        common.say(explained())
     if any(task.endswith(".sample") for task in table["task"]):
         common.say("These runs are on the built-in sample: their scores say nothing about the published benchmark.")
     common.say(f"{table.height} runs in {out.resolve()}")

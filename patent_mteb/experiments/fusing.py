@@ -14,6 +14,7 @@ from mteb.cache import ResultCache
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.evaluate import retrieval_task
+from patent_mteb.metrics.sizes import too_small
 from patent_mteb.search.fusion import RRF, Fusion, Linear
 from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted
 from patent_mteb.tasks import perquery
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["GRID", "fuse_runs"]
+__all__ = ["GRID", "SMALL", "fuse_runs"]
 
 GRID: tuple[Fusion, ...] = (*map(RRF, (10, 30, 60, 100)), *(Linear(tenths / 10) for tenths in range(11)))
 """The K of DAPFAM §5.5, and weights of the second run in tenths."""
+
+SMALL = {"small": "", "in_small": "in", "out_small": "out"}
+"""Columns that say what the scores of all queries, IN and OUT have too little of (:mod:`patent_mteb.metrics.sizes`)."""
 
 
 def fuse_runs(
@@ -52,7 +56,7 @@ def fuse_runs(
     Returns:
         one row a run by itself, then one a setting: ``name``, ``method`` (empty for a run), ``parameter``, the task's main score and
         recall at 100 for all queries and for ``in_`` and ``out_``, ``gain_<score>`` over the run that is best on the main score
-        (Tables 13 and 15), and ``out_ratio_<score>``, OUT divided by ALL (Table 16), as far as the task has them.
+        (Tables 13 and 15), and ``out_ratio_<score>``, OUT divided by ALL (Table 16), as far as the task has them; and :data:`SMALL`.
 
     Raises:
         DataError: a file that cannot be used, fewer than two, or settings that do not fit their number; no retrieval task.
@@ -106,17 +110,18 @@ def _setting(setting: Fusion | Weighted) -> dict[str, Any]:
     return {"method": "linear", "parameter": float(setting.alpha) if isinstance(setting, Linear) else None}
 
 
-def _scores(model: ArraySearch, task: PatentRetrieval, cache: ResultCache | None) -> dict[str, float]:
+def _scores(model: ArraySearch, task: PatentRetrieval, cache: ResultCache | None) -> dict[str, Any]:
     options: Mapping[str, Any] = {"co2_tracker": False, "encode_kwargs": {}, "show_progress_bar": False}
     result = mteb.evaluate(model, task, cache=cache, **options)
     ((scores,),) = result.task_results[0].scores.values()
     main = task.metadata.main_score
     wanted = dict.fromkeys(f"{part}{name}" for name in (main, "recall_at_100") for part in ("", "in_", "out_"))
-    return {name: float(scores[name]) for name in wanted if name in scores}
+    found: dict[str, Any] = {name: float(scores[name]) for name in wanted if name in scores}
+    return found | {name: too_small(scores, part) for name, part in SMALL.items() if not part or f"{part}_n_queries" in scores}
 
 
 def _compared(table: pl.DataFrame, main: str, n_runs: int) -> pl.DataFrame:
-    scores = [name for name in table.columns if name not in ("name", "method", "parameter")]
+    scores = [name for name in table.columns if name not in ("name", "method", "parameter", *SMALL)]
     best = table.head(n_runs).sort(main, descending=True, maintain_order=True).row(0, named=True)
     fused = pl.col("method") != ""
     gains = [pl.when(fused).then((pl.col(name) - pl.lit(best[name], pl.Float64)).round(5)).alias(f"gain_{name}") for name in scores]

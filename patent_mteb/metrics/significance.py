@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -43,6 +43,8 @@ RESAMPLES = 10_000
 SEED = 42
 _BLOCK_ENTRIES = 1 << 21
 _CHUNK = 512
+_KEPT = 1 << 24
+"""Draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples."""
 _REFINE = 255
 
 
@@ -86,6 +88,12 @@ def _blocks(n: int, resamples: int, seed: int) -> list[tuple[int, np.random.Seed
     rows = max(1, min(resamples, _BLOCK_ENTRIES // n))
     sizes = [min(rows, resamples - start) for start in range(0, resamples, rows)]
     return list(zip(sizes, np.random.SeedSequence(seed).spawn(len(sizes)), strict=True))
+
+
+@lru_cache(maxsize=4)
+def _kept(n: int, resamples: int, seed: int) -> tuple[NDArray[np.uint8], ...]:
+    """The resamples of few queries: the same for every task and slice of as many."""
+    return tuple(_draw(n, *block) for block in _blocks(n, resamples, seed))
 
 
 def counts(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[NDArray[np.uint8]]:
@@ -200,15 +208,17 @@ def bootstrap(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED
     points, scale = fixed_points(values)
     n = len(points)
 
-    def sums(block: tuple[int, np.random.SeedSequence]) -> NDArray[np.float64]:
-        drawn = _draw(n, *block)
+    def sums(drawn: NDArray[np.uint8]) -> NDArray[np.float64]:
         total = np.zeros((len(drawn), values.shape[1]))
         for start in range(0, n, _CHUNK):
             total += drawn[:, start : start + _CHUNK].astype(np.float64) @ points[start : start + _CHUNK]
         return total
 
-    with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, 8)) as pool:
-        resampled = np.concatenate(list(pool.map(sums, _blocks(n, resamples, seed))))
+    if n * resamples <= _KEPT:
+        resampled = np.concatenate([sums(drawn) for drawn in _kept(n, resamples, seed)])
+    else:
+        with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, 8)) as pool:
+            resampled = np.concatenate(list(pool.map(lambda block: sums(_draw(n, *block)), _blocks(n, resamples, seed))))
     return Bootstrap(points.sum(axis=0) / scale / n, resampled / scale / n)
 
 

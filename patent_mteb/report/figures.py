@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from patent_mteb.files import replacing, write_text
-from patent_mteb.report import frames, plots
-from patent_mteb.report.cells import slug
+from patent_mteb.report import frames
+from patent_mteb.report.cells import short, slug
+from patent_mteb.report.charts import CHARTS, Chart
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.style import styled
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
@@ -51,43 +51,36 @@ def draw(collected: Collected) -> list[Plot]:
 
 
 def _of_benchmark(view: BenchmarkView) -> list[Plot]:
-    drawn: list[Plot] = []
+    return [_plot(view, chart, frame) for chart in CHARTS if len(frame := chart.data(view)) >= chart.least]
 
-    def add(
-        kind: str,
-        what: str,
-        frame: pl.DataFrame,
-        plot: Callable[..., Figure],
-        *,
-        task: MeasuredTask | None = None,
-        least: int = 2,
-        **options: Any,
-    ) -> None:
-        if len(frame) >= least:
-            title = view.world.titled(f"{view.name}: {what}" + (f", {task.short}" if task else ""))
-            figure = plot(frame, title=title, **options)
-            drawn.append(Plot(slug(view.world.name, view.name, kind), title, view.world.name, view.name, figure))
 
-    head, domains = view.headline, view.domain_headline
-    in_head: dict[str, Any] = {"task": head, "measure": _pretty(head)}
-    in_grid = next((task for task in view.tasks if task.plain in view.facts.section_grid), None)
+def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame) -> Plot:
+    task: MeasuredTask | None = getattr(view, chart.task) if chart.task else None
+    in_grid = next((one for one in view.tasks if one.plain in view.facts.section_grid), None)
     queries, corpora = frames.section_axes(view)
-    grid: dict[str, Any] = {"queries": queries, "corpora": corpora, "measure": _pretty(in_grid)}
-    add("in-out", "IN and OUT of domain", frames.in_out(view), plots.in_out_bars, task=domains, least=1, measure=_pretty(domains))
-    add("alpha", "fusion with a lexical system", frames.alpha(view), plots.alpha_curve, **in_head)
-    add("sections", "query section and corpus view", frames.sections(view), plots.section_heatmaps, **grid)
-    add("jurisdictions", "filing jurisdiction", frames.jurisdictions(view), plots.jurisdiction_heatmap, **in_head)
-    add("ranks", "ranks in each group of tasks", frames.ranks(view), plots.rank_summary)
-    add("truncation", "truncated embeddings", frames.truncation(view), plots.truncation_curves, **in_head)
-    add("recall", "Recall@k", frames.recall(view), plots.recall_curves, task=head)
-    add("scale", "model size and score", frames.scale(view), plots.scale_scatter)
-    return drawn
+    given: dict[str, dict[str, Any]] = {
+        "measure": {"measure": _pretty(in_grid if "grid" in chart.takes else task)},
+        "grid": {"queries": queries, "corpora": corpora},
+    }
+    options: dict[str, Any] = dict(chart.options)
+    for name in chart.takes:
+        options |= given[name]
+    title = view.world.titled(f"{view.name}: {chart.what}" + (f", {_shown(view, chart, task)}" if task else ""))
+    return Plot(slug(view.world.name, view.name, chart.kind), title, view.world.name, view.name, chart.draw(frame, title=title, **options))
+
+
+def _shown(view: BenchmarkView, chart: Chart, task: MeasuredTask) -> str:
+    """The task in a title; where IN and OUT are tasks of their own, these."""
+    sides = view.facts.domain_tasks.get(task.plain, {})
+    return " and ".join(short(name, view.facts) for name in sides.values()) if sides and chart.kind == "in-out" else task.short
 
 
 def _pretty(task: MeasuredTask | None) -> str:
     """The name of a task's main score as papers write it: ``nDCG@10``."""
     name, _, depth = (task.measure if task else "").partition("_at_")
     names = {"ndcg": "nDCG", "map": "MAP", "mrr": "MRR", "macro_f1": "macro F1", "v_measure": "V-measure"}
+    if not name:
+        return "main score"
     return names.get(name, name.replace("_", " ").capitalize()) + (f"@{depth}" if depth else "")
 
 
@@ -108,16 +101,19 @@ def svg(figure: Figure) -> str:
 
 @styled
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write ``<stem>.png`` (200 dpi) and ``<stem>.svg``, and return their paths.
+    """Write ``<stem>.png`` (200 dpi), ``<stem>.svg`` and ``<stem>.pdf``, text as text in both, and return their paths.
 
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb.report.figures import save
         >>> from patent_mteb.report.style import new_figure
         >>> [path.name for path in save(new_figure(2, 1), Path("plots/empty"))]
-        ['empty.png', 'empty.svg']
+        ['empty.png', 'empty.svg', 'empty.pdf']
     """
     png = stem.with_name(f"{stem.name}.png")
     with replacing(png) as partial:
         figure.savefig(partial, format="png", dpi=200, metadata={"Software": None})
-    return [png, write_text(stem.with_name(f"{stem.name}.svg"), svg(figure))]
+    pdf = stem.with_name(f"{stem.name}.pdf")
+    with replacing(pdf) as partial:
+        figure.savefig(partial, format="pdf", metadata={"CreationDate": None})
+    return [png, write_text(stem.with_name(f"{stem.name}.svg"), svg(figure)), pdf]

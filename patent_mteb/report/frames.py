@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -18,9 +19,11 @@ from patent_mteb.report.view import BenchmarkView
 
 __all__ = [
     "alpha",
+    "group_means",
     "in_out",
     "jurisdictions",
     "model_names",
+    "named",
     "ranks",
     "recall",
     "scale",
@@ -30,23 +33,24 @@ __all__ = [
 ]
 
 
-_NAME = 140
+_SETTINGS = re.compile(r" \(.*\)$")
+_NAME = 46
 """Characters of a name in a plot, at most."""
 
 
 def model_names(runs: Iterable[str]) -> dict[str, str]:
-    """Runs by a short name: without the organisation where the rest is enough to tell them apart.
+    """Runs by a short name: without the settings, else without the organisation, where the rest is enough to tell them apart.
 
     Example:
         >>> from patent_mteb.report.frames import model_names
-        >>> model_names(["me/bert", "you/bert", "you/bm25"])
-        {'me/bert': 'me/bert', 'you/bert': 'you/bert', 'you/bm25': 'bm25'}
+        >>> list(model_names(["me/bert", "you/bert", "you/bm25 (k1=1.2, b=0.75)", "you/e5 (dims=64)", "you/e5 (dims=8)"]).values())
+        ['me/bert', 'you/bert', 'bm25', 'e5 (dims=64)', 'e5 (dims=8)']
     """
     runs = tuple(dict.fromkeys(runs))
     tails = {run: run.partition("/")[2] or run for run in runs}
-    counts = Counter(tails.values())
-    names = {run: tail if counts[tail] == 1 else run for run, tail in tails.items()}
-    return _brief(names)
+    bare = {run: _SETTINGS.sub("", tail) or tail for run, tail in tails.items()}
+    counted = [(names, Counter(names.values())) for names in (bare, tails)]
+    return _brief({run: next((names[run] for names, counts in counted if counts[names[run]] == 1), run) for run in runs})
 
 
 def _brief(names: Mapping[str, str]) -> dict[str, str]:
@@ -56,8 +60,15 @@ def _brief(names: Mapping[str, str]) -> dict[str, str]:
     return {run: name if counts[name] == 1 else f"{name} #{number}" for number, (run, name) in enumerate(brief.items(), start=1)}
 
 
-def _named(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame whose column ``model`` holds runs, with these brought to short names."""
+def named(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame whose column ``model`` holds runs, with these brought to short names.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.frames import named
+        >>> named(pl.DataFrame({"model": ["me/bert"]}))["model"].to_list()
+        ['bert']
+    """
     return frame.with_columns(pl.col("model").replace(model_names(frame["model"])))
 
 
@@ -80,7 +91,7 @@ def in_out(view: BenchmarkView) -> pl.DataFrame:
         for run in view.runs
         if all(math.isfinite(values.get((name, run, side), math.nan)) for side in ("in", "out"))
     ]
-    return _named(pl.DataFrame(rows, schema={"model": pl.String, "in": pl.Float64, "out": pl.Float64}))
+    return named(pl.DataFrame(rows, schema={"model": pl.String, "in": pl.Float64, "out": pl.Float64}))
 
 
 def _headline_scores(view: BenchmarkView) -> pl.DataFrame:
@@ -104,11 +115,11 @@ def recall(view: BenchmarkView) -> pl.DataFrame:
     """
     rows = _headline_scores(view).filter((pl.col("slice") == "") & pl.col("measure").str.contains(r"^recall_at_\d+$"))
     k = pl.col("measure").str.strip_prefix("recall_at_").cast(pl.Int64)
-    return _named(rows.select(model="run", k=k, value="value"))
+    return named(rows.select(model="run", k=k, value="value"))
 
 
 def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value`` of the headline task by filing jurisdiction, if there are several.
+    """``model, group, value, n`` of the headline task by filing jurisdiction, if there are several.
 
     Example:
         >>> from pathlib import Path
@@ -121,7 +132,8 @@ def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
     rows = _headline_scores(view).filter(pl.col("main") & pl.col("slice").str.starts_with("jurisdiction_"))
     if rows["slice"].n_unique() < 2:
         rows = rows.clear()
-    return _named(rows.select(model="run", group=pl.col("slice").str.strip_prefix("jurisdiction_").str.to_uppercase(), value="value"))
+    group = pl.col("slice").str.strip_prefix("jurisdiction_").str.to_uppercase()
+    return named(rows.select(model="run", group=group, value="value", n="n_queries"))
 
 
 def sections(view: BenchmarkView) -> pl.DataFrame:
@@ -138,7 +150,7 @@ def sections(view: BenchmarkView) -> pl.DataFrame:
     grid = [{"plain": task, "query": query, "corpus": corpus} for task, (query, corpus) in view.facts.section_grid.items()]
     cells = pl.DataFrame(grid, schema={"plain": pl.String, "query": pl.String, "corpus": pl.String})
     rows = view.results.join(cells, on="plain", maintain_order="left").filter(pl.len().over("run") > 1)
-    return _named(rows.select("query", "corpus", "value", model="run").select("model", "query", "corpus", "value"))
+    return named(rows.select("query", "corpus", "value", model="run").select("model", "query", "corpus", "value"))
 
 
 def section_axes(view: BenchmarkView) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -240,12 +252,21 @@ def truncation(view: BenchmarkView) -> pl.DataFrame:
                 name += visible(f" @{str(revision)[:7]}")
             rows += [{"model": name, "dims": dims, "value": value, "full": False} for dims, value in sorted(cut)]
             rows += [{"model": name, "dims": dims, "value": value, "full": True} for dims, value in whole]
-    return _named(pl.DataFrame(rows, schema={"model": pl.String, "dims": pl.Int64, "value": pl.Float64, "full": pl.Boolean}))
+    return named(pl.DataFrame(rows, schema={"model": pl.String, "dims": pl.Int64, "value": pl.Float64, "full": pl.Boolean}))
 
 
-def _group_means(results: pl.DataFrame, runs: Iterable[str]) -> pl.DataFrame:
+def group_means(results: pl.DataFrame, runs: Iterable[str]) -> pl.DataFrame:
     """``run, group, value``: means over the tasks of each group that all of the runs have, without those that stand on too little; groups
-    without such a task are left out."""
+    without such a task are left out.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import group_means
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("DAPFAM")  # results of 'patent-mteb run'
+        >>> group_means(view.results, view.runs).columns
+        ['run', 'group', 'value']
+    """
     runs = list(runs)
     rows = results.filter(pl.col("run").is_in(runs) & (pl.col("small") == ""))
     shared = rows.filter(pl.col("run").n_unique().over("plain") == len(runs))
@@ -268,11 +289,11 @@ def ranks(view: BenchmarkView) -> pl.DataFrame:
     """
     groups = view.results.group_by("run").agg(pl.col("group").n_unique())
     ranked = groups.filter(pl.col("group") == pl.col("group").max())["run"].to_list()
-    means = _group_means(view.results, ranked)
+    means = group_means(view.results, ranked)
     rows = means.select("group", model="run", rank=pl.col("value").rank("average", descending=True).over("group"))
     if len(ranked) < 2 or rows["group"].n_unique() < 2:
         rows = rows.clear()
-    return _named(rows.select("model", "group", "rank"))
+    return named(rows.select("model", "group", "rank"))
 
 
 def scale(view: BenchmarkView) -> pl.DataFrame:
@@ -292,6 +313,6 @@ def scale(view: BenchmarkView) -> pl.DataFrame:
     sizes = dict(results.select("run", "parameters").iter_rows())
     rows: list[dict[str, Any]] = []
     for (group,), of_group in results.group_by("group", maintain_order=True):
-        means = _group_means(of_group, of_group["run"].unique()).sort("run")
+        means = group_means(of_group, of_group["run"].unique()).sort("run")
         rows += [{"model": run, "parameters": sizes[run], "group": group, "value": value} for run, _, value in means.iter_rows()]
-    return _named(pl.DataFrame(rows, schema={"model": pl.String, "parameters": pl.Float64, "group": pl.String, "value": pl.Float64}))
+    return named(pl.DataFrame(rows, schema={"model": pl.String, "parameters": pl.Float64, "group": pl.String, "value": pl.Float64}))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from patent_mteb.report.style import GREY, look, new_figure, require, styled
+from patent_mteb.report.fitting import fitted
+from patent_mteb.report.style import GREY, broken, look, new_figure, require, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +37,7 @@ def fusion_curves(frame: pl.DataFrame, score: str, *, measure: str = "score", ti
     drawn = frame.filter(pl.col("parameter").is_not_null())
     methods = [method for method in _PANELS if method in drawn["method"]]
     best = frame.filter(method="").sort(score, descending=True).row(0, named=True)
-    figure = new_figure(max(len(methods), 1) * 5.0, 4.4)
+    figure = new_figure(max(len(methods), 1) * 4.0, 3.4)
     for place, method in enumerate(methods):
         axes = figure.add_subplot(1, len(methods), place + 1)
         curve = drawn.filter(method=method).sort("parameter")
@@ -50,5 +51,5 @@ def fusion_curves(frame: pl.DataFrame, score: str, *, measure: str = "score", ti
         figure.axes[0].plot([], [], "--", color=GREY, label=f"best single run ({best['name']})")
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4)
-    figure.suptitle(title)
-    return figure
+    figure.suptitle(broken(title), fontsize=11)
+    return fitted(figure, 3.4, 2.8)

@@ -21,7 +21,8 @@ from patent_mteb.report import plots
 from patent_mteb.report.cells import Cell, Column, Table, short, slug
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.figures import Plot
-from patent_mteb.report.style import new_figure, require, styled
+from patent_mteb.report.fitting import LINE, end_labels, fitted
+from patent_mteb.report.style import GREY, broken, new_figure, require, styled
 from patent_mteb.tasks import catalogue
 
 if TYPE_CHECKING:
@@ -192,20 +193,16 @@ def plane(frame: pl.DataFrame, *, title: str = "") -> Figure:
     """
     require(frame, "model", "alignment", "uniformity", "ssd", "score")
     frame = frame.sort("model")
-    figure = new_figure(8, 5.2 + 0.2 * len(frame))
+    figure = new_figure(7, 4)
     axes = figure.add_subplot()
     x, y, sizes, scores = (frame[name].to_numpy() for name in ("alignment", "uniformity", "ssd", "score"))
     points = axes.scatter(x, y, s=60 + 1500 * sizes, c=scores, cmap="cividis", alpha=0.85, edgecolors="white")
-    for number, place in enumerate(zip(x, y, strict=True), start=1):
-        axes.annotate(str(number), place, xytext=(0, 9), textcoords="offset points", ha="center", fontsize=9)
     axes.margins(0.15)
     axes.set_xlabel("alignment (lower: citing and cited are closer)")
     axes.set_ylabel("uniformity (lower: more evenly spread)")
-    axes.set_title(title, loc="left")
-    figure.colorbar(points, ax=axes, label="main score")
-    labels = [
-        f"{number}  {model} (SSD / log d {ssd:.3f})" for number, (model, ssd) in enumerate(frame.select("model", "ssd").iter_rows(), 1)
-    ]
-    handles = [axes.plot([], [], linestyle="", label=label)[0] for label in labels]
-    figure.legend(handles=handles, loc="outside lower center", ncols=1, fontsize=9, handlelength=0, handletextpad=0)
-    return figure
+    figure.colorbar(points, ax=axes, label="main score", location="left", pad=0.15)
+    height = max(3.6, LINE * len(frame))
+    names = [f"{model} (SSD / log d {ssd:.3f})" for model, ssd in frame.select("model", "ssd").iter_rows()]
+    end_labels(axes, [(name, *place, GREY) for name, *place in zip(names, x, y, strict=True)], height)
+    figure.suptitle(broken(title), fontsize=11)
+    return fitted(figure, 4.4, height)

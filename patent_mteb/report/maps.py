@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from patent_mteb.report.collect import ReportError
-from patent_mteb.report.style import COLOURS, MARKERS, PANELS, new_figure, require, styled
+from patent_mteb.report.fitting import fitted
+from patent_mteb.report.style import COLOURS, MARKERS, PANELS, broken, new_figure, require, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,10 +92,10 @@ def embedding_map(frame: pl.DataFrame, *, method: str = "", title: str = "") -> 
             axes.scatter(members["x"].to_numpy(), members["y"].to_numpy(), color=colour, marker=marker, label=label, **common)
         axes.set_xticks([])
         axes.set_yticks([])
-        axes.set_title(model, fontsize=10)
+        axes.set_title(broken(model, 40), fontsize=10)
     for axes in grid.flat[len(models) :]:
         axes.set_visible(False)
     handles, labels = grid.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2 if max(map(len, labels)) > 25 else 3, markerscale=1.6)
-    figure.suptitle(" ".join(filter(None, (title, f"({method})" if method else ""))), fontsize=11)
-    return figure
+    figure.legend(handles, labels, loc="outside lower center", ncols=1 if max(map(len, labels)) > 40 else 2, markerscale=1.6)
+    figure.suptitle(broken(" ".join(filter(None, (title, f"({method})" if method else "")))), fontsize=11)
+    return fitted(figure, 3.6, 3.2)

@@ -1,11 +1,13 @@
 """The house style of the plots, and what all of them share: matplotlib as an extra, colours, series, checks.
 
 Colours are Okabe and Ito's, which readers with colour vision deficiencies can tell apart, and series also differ by marker and
-line; heat maps use cividis and print their numbers. matplotlib (extra ``plots``) is imported when a plot is drawn.
+line; heat maps use cividis and print their numbers. matplotlib (extra ``report``) is imported when a plot is drawn. How large a figure
+is comes from its texts (:mod:`patent_mteb.report.fitting`).
 """
 
 from __future__ import annotations
 
+import textwrap
 import warnings
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -25,6 +27,7 @@ __all__ = [
     "PANELS",
     "SERIES",
     "best_models",
+    "broken",
     "cut_title",
     "look",
     "new_figure",
@@ -55,7 +58,8 @@ _STYLE = {
     "grid.linewidth": 0.6,
     "legend.frameon": False,
     "svg.hashsalt": "patent-mteb",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",  # text stays text
+    "pdf.fonttype": 42,
     "figure.facecolor": "white",
 }
 
@@ -85,7 +89,7 @@ def styled(draw: Callable[_Arguments, Any]) -> Callable[_Arguments, Any]:
         try:
             import matplotlib
         except ImportError as error:
-            raise ReportError("plots need matplotlib. Remedy: pip install 'patent-mteb[plots]'") from error
+            raise ReportError("plots need matplotlib. Remedy: pip install 'patent-mteb[report]'") from error
         with matplotlib.rc_context(_STYLE), warnings.catch_warnings():  # type: ignore[arg-type]
             for said in _NOT_SAID:
                 warnings.filterwarnings("ignore", said, UserWarning)
@@ -167,6 +171,18 @@ def cut_title(title: str, shown: int, total: int) -> str:
         the best 12 of 20 models
     """
     return title if shown == total else f"{title}\nthe best {shown} of {total} models"
+
+
+def broken(text: str, width: int = 70) -> str:
+    """A title in lines of at most so many characters.
+
+    Example:
+        >>> from patent_mteb.report.style import broken
+        >>> print(broken("a title of many words", 12))
+        a title of
+        many words
+    """
+    return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, width))
 
 
 def readable_on(colour: Sequence[float]) -> str:

@@ -337,8 +337,9 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     model = ["-m", str(tmp_path / "model"), "--batch-size", "4"]
     assert cli.main([*matrix, *model, "--no-store"]) == 0
     assert not (tmp_path / "default").exists()
-    header, *rows, last = capsys.readouterr().out.splitlines()
+    header, *rows, told, last = capsys.readouterr().out.splitlines()
     assert header.split()[:4] == ["backend", "granularity", "query", "corpus"]
+    assert told.startswith("† stands on fewer than") and all("†" in row for row in rows)
     assert {row.split()[0] for row in rows} == {"bm25", "dense"}
     assert last == f"2 runs in {tmp_path / 'table.csv'}"
     assert cli.main([*matrix, *model, "--backends", "hybrid", "--rrf", "60", "--store", str(tmp_path / "store")]) == 0

@@ -25,7 +25,8 @@ def test_a_grid_with_table_and_curves(runs, tmp_path, capsys):
     capsys.readouterr()
     assert cli.main(["fuse", *runs, "-t", TASKS[0], "--grid", "--table", "fused.csv", "--plot", "curves", "-v", "0"]) == 0
     shown = capsys.readouterr().out
-    assert "rrf-30" in shown and "linear-0.7" in shown and "best" in shown and "gain" in shown
+    assert "rrf-30" in shown and "linear-0.7" in shown and "gain" in shown
+    assert "†" in shown and "† stands on fewer than 50 queries" in shown and "best" not in shown.partition("†")[0]
     table = pl.read_csv(tmp_path / "fused.csv")
     assert table.height == 2 + 4 + 11 and "out_ratio_recall_at_100" in table.columns
     assert (tmp_path / "curves.png").stat().st_size > 1000 and "</svg>" in (tmp_path / "curves.svg").read_text("utf-8")

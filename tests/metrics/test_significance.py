@@ -63,6 +63,10 @@ def test_defaults_are_the_papers():
 
 
 def test_threads_do_not_matter(monkeypatch):
+    kept = bootstrap(SCORES, resamples=420)
+    np.testing.assert_array_equal(kept.resampled, bootstrap(SCORES[:, ::-1], resamples=420).resampled[:, ::-1])
+    monkeypatch.setattr(module, "_KEPT", 0)
+    np.testing.assert_array_equal(kept.resampled, bootstrap(SCORES, resamples=420).resampled)
     monkeypatch.setattr(module, "_BLOCK_ENTRIES", 300 * 50)
     one, three = (bootstrap(SCORES, resamples=420, threads=threads) for threads in (1, 3))
     np.testing.assert_array_equal(one.resampled, three.resampled)

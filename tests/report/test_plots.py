@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from patent_mteb.report import plots, style
+from patent_mteb.report import lines, plots, style
 from patent_mteb.report.collect import ReportError
 
 pytest.importorskip("matplotlib")
@@ -27,7 +27,7 @@ def test_in_out_bars_and_their_relative_loss():
 
 def test_alpha_curve_with_its_star():
     frame = pl.DataFrame({"model": ["m"] * 3, "alpha": [1.0, 0.1, 0.5], "value": [0.3, 0.1, 0.4]})
-    (axes,) = plots.alpha_curve(frame).axes
+    (axes,) = lines.alpha_curve(frame).axes
     curve, star, _ = axes.lines
     assert (list(curve.get_xdata()), list(curve.get_ydata())) == ([0.1, 0.5], [0.1, 0.4])
     assert (list(star.get_xdata()), list(star.get_ydata()), star.get_marker()) == ([1.0], [0.3], "*")
@@ -72,13 +72,13 @@ def test_rank_summary_is_sorted_by_the_mean_rank():
     frame = pl.DataFrame({"model": ["a", "b", "a", "b"], "group": ["R", "R", "C", "C"], "rank": [1.0, 2.0, 1.5, 1.5]})
     (axes,) = plots.rank_summary(frame).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["b", "a"]  # drawn from below: the best is on top
-    assert [bar.get_width() for bar in axes.patches] == [1.75, 1.25]
-    assert sorted((line.get_label(), list(line.get_xdata())) for line in axes.lines) == [("C", [1.5, 1.5]), ("R", [1.0, 2.0])]
+    assert list(axes.lines[0].get_xdata()) == [1.75, 1.25] and texts(axes) == ["1.8", "1.2"]
+    assert sorted((line.get_label(), list(line.get_xdata())) for line in axes.lines[1:]) == [("C", [1.5, 1.5]), ("R", [1.0, 2.0])]
 
 
 def test_truncation_curves_and_the_retained_share():
     frame = pl.DataFrame({"model": ["m"] * 3, "dims": [64, None, 32], "value": [0.4, 0.5, 0.3], "full": [False, True, False]})
-    left, right = plots.truncation_curves(frame).axes
+    left, right = lines.truncation_curves(frame).axes
     assert list(left.lines[0].get_ydata()) == [0.3, 0.4, 0.5]
     assert list(right.lines[0].get_ydata()) == pytest.approx([60, 80, 100])
     assert [label.get_text() for label in left.get_xticklabels()] == ["32", "64", "full"]
@@ -87,7 +87,7 @@ def test_truncation_curves_and_the_retained_share():
 
 def test_recall_curves():
     frame = pl.DataFrame({"model": ["m", "m", "n"], "k": [100, 1, 1], "value": [0.9, 0.2, 0.1]})
-    (axes,) = plots.recall_curves(frame).axes
+    (axes,) = lines.recall_curves(frame).axes
     assert [(line.get_label(), list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines] == [
         ("m", [1, 100], [0.2, 0.9]),
         ("n", [1], [0.1]),
@@ -98,17 +98,18 @@ def test_scale_scatter_with_a_log_linear_fit():
     sizes = [1e7, 1e8, 1e9]
     frame = pl.DataFrame({"model": ["a", "b", "c"], "parameters": sizes, "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]})
     (axes,) = plots.scale_scatter(frame).axes
-    fit, points = axes.lines[:2]
+    points, fit = axes.lines
     assert (list(points.get_xdata()), list(points.get_ydata())) == (sizes, [0.1, 0.2, 0.3])
     assert list(fit.get_ydata()) == pytest.approx([0.1, 0.3])
-    assert texts(axes) == ["1", "2", "3"]
+    assert texts(axes) == ["a", "b", "c"]
+    assert axes.get_legend().get_texts()[0].get_text() == "log-linear fit, R² 1.00, n 3"
 
 
 def test_many_series_are_cut_and_it_says_so():
     rows = [(f"m{number:02}", k, number / 20) for number in range(15) for k in (1, 10)]
-    (axes,) = plots.recall_curves(pl.DataFrame(rows, schema=["model", "k", "value"], orient="row"), title="T").axes
+    (axes,) = lines.recall_curves(pl.DataFrame(rows, schema=["model", "k", "value"], orient="row"), title="T").axes
     assert [line.get_label() for line in axes.lines] == [f"m{number:02}" for number in range(14, 2, -1)]
-    assert axes.get_title(loc="left") == "T\nthe best 12 of 15 models"
+    assert axes.figure.get_suptitle() == "T\nthe best 12 of 15 models"
     looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines}
     assert len(looks) == 12
 
@@ -117,4 +118,4 @@ def test_a_table_that_does_not_fit_is_refused():
     with pytest.raises(ReportError, match="lacks the columns in, out"):
         plots.in_out_bars(pl.DataFrame({"model": ["a"]}))
     with pytest.raises(ReportError, match="no rows"):
-        plots.recall_curves(pl.DataFrame(schema={"model": pl.String, "k": pl.Int64, "value": pl.Float64}))
+        lines.recall_curves(pl.DataFrame(schema={"model": pl.String, "k": pl.Int64, "value": pl.Float64}))

@@ -26,9 +26,11 @@ from patent_mteb.tasks import dapfam
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["PHASES", "PRINTED", "SCORES", "SweepTable", "printed_rows", "row_of"]
+__all__ = ["COUNTS", "PHASES", "PRINTED", "SCORES", "SweepTable", "printed_rows", "row_of"]
 
 SCORES = tuple(f"{part}{name}" for part in ("", "in_", "out_") for name in ("ndcg_at_100", "recall_at_100", "ndcg_at_10", "recall_at_10"))
+COUNTS = ("n_queries", "in_n_queries", "out_n_queries")
+"""What the scores of all queries, IN and OUT stand on."""
 PHASES = {"index_seconds": "index", "split_seconds": "split", "encode_seconds": "encode", "seconds": "score"}
 """Columns of times by phase; ``seconds`` is scoring and aggregation (§5.7)."""
 PRINTED = {
@@ -87,6 +89,7 @@ def row_of(
     """
     row: dict[str, Any] = {**identity, **asdict(setting), "task": task}
     row |= {name: None if (value := scores.get(name)) is None else round(value, _DIGITS) for name in SCORES}
+    row |= {name: None if (value := scores.get(name)) is None else int(value) for name in COUNTS}
     row |= {column: round(seconds.get(phase, 0.0), 3) for column, phase in PHASES.items()}
     if (printed := printed_rows().get(setting)) is not None:
         row["printed_model"] = printed["model"]

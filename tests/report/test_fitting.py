@@ -1,0 +1,115 @@
+"""No text of any figure leaves the canvas or lies on another, with 1, 5 and 25 models of the longest names."""
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+
+from patent_mteb.report import comparisons, fusion_plots, geometry, lines, maps, plots
+from patent_mteb.report.fitting import shown_texts, spread
+from patent_mteb.report.frames import model_names
+
+pytest.importorskip("matplotlib")
+
+LONG = "Organisation-of-Long-Names/Instruction-Tuned-Embedding-Model-8B-v2.5"
+
+
+def names(count):
+    return list(model_names([f"{LONG}-{number} (prompts=none, dims=256)" for number in range(count)]).values())
+
+
+def table(models, **axes):
+    """A row for each model and each value of the other columns, with scores that crowd together."""
+    frame = pl.DataFrame({"model": models})
+    for name, values in axes.items():
+        frame = frame.join(pl.DataFrame({name: values}), how="cross")
+    rng = np.random.default_rng(3)
+    return frame.with_columns(value=pl.Series(0.5 + 0.02 * rng.random(len(frame))))
+
+
+OFFICES = ["EN", "CN", "JP", "DE", "FR", "ES", "RU"]
+GROUPS = ["Retrieval", "Classification", "Clustering", "Paraphrase"]
+TITLE = "WIPO-AT (sample): a title that says at length what is drawn here, on which task, and for whom it is meant"
+
+
+def fused(models):
+    points = [("rrf", k) for k in (10.0, 30.0, 60.0)] + [("linear", a / 10) for a in range(11)]
+    rows = [{"name": models[0], "method": "", "parameter": None, "ndcg_at_100": 0.3}]
+    rows += [{"name": f"{method}-{value}", "method": method, "parameter": value, "ndcg_at_100": 0.31} for method, value in points]
+    return pl.DataFrame(rows)
+
+
+def scaled(models, **more):
+    return table(models, group=GROUPS, **more).with_columns(
+        parameters=pl.Series([2.2e7 * (1 + i // 4 % 9) for i in range(4 * len(models))])
+    )
+
+
+FIGURES = {
+    "in_out_bars": lambda m: plots.in_out_bars(table(m).with_columns(pl.col("value").alias("in"), out=pl.col("value") * 0.4), title=TITLE),
+    "alpha_curve": lambda m: lines.alpha_curve(table(m, alpha=[a / 10 for a in range(11)]), title=TITLE),
+    "section_heatmaps": lambda m: plots.section_heatmaps(
+        table(m, query=["TA", "TAC", "Claims"], corpus=["TA", "TAC", "Claim1", "DWPIFull"]), title=TITLE
+    ),
+    "jurisdiction_heatmap": lambda m: plots.jurisdiction_heatmap(table(m, group=OFFICES).with_columns(n=pl.lit(12_345)), title=TITLE),
+    "tasks_heatmap": lambda m: plots.jurisdiction_heatmap(table(m, group=[f"RetrievalOfSomething{n}" for n in range(15)]), title=TITLE),
+    "rank_summary": lambda m: plots.rank_summary(
+        table(m, group=GROUPS).with_columns(rank=pl.col("value").rank().over("group")), title=TITLE
+    ),
+    "truncation_curves": lambda m: lines.truncation_curves(
+        table(m, dims=[32, 64, 128, 256, 512, 1024]).with_columns(full=pl.col("dims") == 1024), title=TITLE
+    ),
+    "recall_curves": lambda m: lines.recall_curves(table(m, k=[1, 3, 5, 10, 20, 100, 500, 1000]), title=TITLE),
+    "scale_scatter": lambda m: plots.scale_scatter(scaled(m), title=TITLE),
+    "dots": lambda m: comparisons.dots(table(m, series=["IN", "MIXED", "OUT"]), title=TITLE),
+    "differences": lambda m: comparisons.differences(table(m).with_columns(value=pl.col("value") - 0.51), title=TITLE),
+    "distributions": lambda m: comparisons.distributions(table(m, part=["IN", "OUT"], q=range(30)), title=TITLE),
+    "rank_correlations": lambda m: comparisons.rank_correlations(table(m, group=[*GROUPS, *OFFICES]), title=TITLE),
+    "curves": lambda m: comparisons.curves(table(m, x=range(2016, 2026)), x="publication year", title=TITLE),
+    "frontier": lambda m: comparisons.frontier(table(m).with_columns(cost=pl.col("value") * 100), title=TITLE),
+    "fusion_curves": lambda m: fusion_plots.fusion_curves(fused(m), "ndcg_at_100", title=TITLE),
+    "plane": lambda m: geometry.plane(
+        table(m).with_columns(alignment="value", uniformity=-pl.col("value"), ssd=pl.lit(0.1), score="value"), title=TITLE
+    ),
+    "embedding_map": lambda m: maps.embedding_map(
+        table(m, label=[f"Class of a name that is long {n}" for n in range(8)]).with_columns(x="value", y="value"), title=TITLE
+    ),
+}
+
+
+def corners(text):
+    """The box of a text as it is drawn, a hair smaller. Boxes of tilted texts overlap where their texts do not: they are not compared."""
+    box = text.get_window_extent()
+    return box.x0 + 1, box.y0 + 1, box.x1 - 1, box.y1 - 1
+
+
+@pytest.mark.parametrize("count", [1, 5, 25])
+@pytest.mark.parametrize("name", list(FIGURES))
+def test_no_text_leaves_the_canvas_or_lies_on_another(name, count):
+    figure = FIGURES[name](names(count))
+    figure.draw_without_rendering()  # by the engine that draws the files
+    width, height = figure.get_size_inches() * figure.dpi
+    texts = shown_texts(figure)
+    boxes = {index: corners(text) for index, text in enumerate(texts)}
+    for index, (left, low, right, high) in boxes.items():
+        assert left >= -1 and right <= width + 1 and low >= -1 and high <= height + 1, texts[index].get_text()
+    straight = [index for index, text in enumerate(texts) if text.get_rotation() % 90 == 0]
+    for place, first in enumerate(straight):
+        for second in straight[place + 1 :]:
+            a, b = boxes[first], boxes[second]
+            apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+            assert apart, (texts[first].get_text(), texts[second].get_text())
+    assert max(width, height) / figure.dpi < 30
+
+
+def test_labels_are_apart_in_order_and_as_near_as_can_be():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        values = rng.random(9).tolist()
+        places = spread(values, 0.08)
+        ranked = [place for _, place in sorted(zip(values, places, strict=True))]
+        assert all(second - first >= 0.08 - 1e-12 for first, second in pairwise(ranked))
+        assert min(places) >= 0 and max(places) <= 1
+    assert spread([0.1, 0.5, 0.9], 0.1) == pytest.approx([0.1, 0.5, 0.9])
+    assert spread([], 0.1) == []
