@@ -38,6 +38,7 @@ from patent_mteb.cli import (
     score,
     store,
     sweep,
+    train,
     upstream,
     validate,
 )
@@ -80,6 +81,7 @@ COMMANDS: Mapping[str, Command] = {
     "inspect": inspect,
     "build": build,
     "beir": beir,
+    "train": train,
     "validate": validate,
     "doctor": doctor,
 }

@@ -61,14 +61,15 @@ def load_base(name: str, settings: Settings, recipe: str, device: str | None = N
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise ModelError(f"the base {name} cannot be loaded as a sentence-transformers model: {error}") from error
     if bare and settings.pooling != "any":
-        transformer = model[0]
+        transformer: Any = model[0]
         pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode=settings.pooling)
         model = SentenceTransformer(modules=[transformer, pooling], device=device)
     found = pooling_of(model)
     if settings.pooling not in ("any", found):
         pools = f"pools by {found}" if found else "has no pooling of tokens"
         raise DataError(
-            f"the base {name} {pools}, and recipe {recipe} trains {settings.pooling} pooling", remedy="choose another base, or --set pooling=any"
+            f"the base {name} {pools}, and recipe {recipe} trains {settings.pooling} pooling",
+            remedy="choose another base, or --set pooling=any",
         )
     if settings.max_length is not None and not is_static(model):
         own = model.get_max_seq_length()
@@ -80,7 +81,7 @@ def add_head(model: SentenceTransformer, settings: Settings) -> None:
     """Put the projection of the recipe on top, if it has one; its weights are drawn by the seed that is set."""
     if settings.head == "none":
         return
-    width = model.get_embedding_dimension()
+    width = int(model.get_embedding_dimension() or 0)
     head = Dense(width, settings.head_width or width, activation_function=_HEADS[settings.head]())
     model.add_module(HEAD, head.to(model.device))
 
@@ -114,7 +115,7 @@ def _merged(model: SentenceTransformer) -> None:
         parent, _, own = name.rpartition(".")
         setattr(model.get_submodule(parent), own, module.get_base_layer())
     if adapted:
-        inner = model[0].model
+        inner: Any = model[0].model
         inner._hf_peft_config_loaded = False
         inner.__dict__.pop("peft_config", None)
 
@@ -124,7 +125,10 @@ def without_head(model: SentenceTransformer) -> SentenceTransformer:
     _merged(model)
     modules: list[Any] = [module for name, module in model.named_children() if name != HEAD]
     kept = SentenceTransformer(
-        modules=modules, device=str(model.device), prompts=model.prompts, default_prompt_name=model.default_prompt_name,
+        modules=modules,
+        device=str(model.device),
+        prompts={name: prompt for name, prompt in model.prompts.items() if prompt is not None},
+        default_prompt_name=model.default_prompt_name,
         similarity_fn_name=model.similarity_fn_name,
     )
     return kept.eval()

@@ -3,7 +3,7 @@
 ``DATA`` is one of three things:
 
 * ``sample``: the built-in world, with the split of the sample of WIPO-AT;
-* a built directory (``ROOT`` of ``patent-mteb build wipo_at``, or its ``WIPO-AT`` folder): texts, labels, citations and split of its tables;
+* a built directory (``ROOT`` of ``patent-mteb build wipo_at``, or its ``WIPO-AT`` folder): texts, labels, citations, split;
 * records (a directory of ``patent-mteb import``, or ``patents.parquet``): a split of its own, 80/10/10 by family, drawn by hash;
   families with one title and abstract stay together.
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from patent_mteb.data.sources import sample_root
@@ -85,8 +86,7 @@ def read_corpus(data: Path | str) -> Corpus:
         ('sample', {'train': 834, 'validation': 104, 'test': 105})
     """
     if str(data) == "sample":
-        patents, citations = generate()
-        return _with_folder("sample", patents, citations, sample_root("wipo_at") / wipo_at.NAME)
+        return _sample()
     place = Path(data)
     for folder in (place, place / wipo_at.NAME):
         if (folder / "metadata.parquet").is_file() and (folder / "corpus.jsonl").is_file():
@@ -95,6 +95,12 @@ def read_corpus(data: Path | str) -> Corpus:
         remedy = "give 'sample', a directory of patent-mteb build wipo_at, or records (see patent-mteb import)"
         raise DataError("there are no data to train on", path=place, remedy=remedy)
     return of_records(read_collection(place), place.resolve().name)
+
+
+@lru_cache(maxsize=1)
+def _sample() -> Corpus:
+    patents, citations = generate()
+    return _with_folder("sample", patents, citations, sample_root("wipo_at") / wipo_at.NAME)
 
 
 def of_records(collection: Collection, name: str, seed: int = 42) -> Corpus:
@@ -128,8 +134,8 @@ def split_families(patents: Sequence[Patent], seed: int = 42, shares: tuple[floa
             groups.connect(first.family_id, other.family_id)
     leader = {patent.family_id: groups.of(patent.family_id) for patent in patents}
     order = sorted(set(leader.values()), key=lambda family: (random_key(seed, "split", family), family))
-    first, second = round(len(order) * shares[0]), round(len(order) * (shares[0] + shares[1]))
-    split = {family: SPLITS[(number >= first) + (number >= second)] for number, family in enumerate(order)}
+    validation, test = round(len(order) * shares[0]), round(len(order) * (shares[0] + shares[1]))
+    split = {family: SPLITS[(number >= validation) + (number >= test)] for number, family in enumerate(order)}
     return {family: split[its] for family, its in leader.items()}
 
 
@@ -154,7 +160,7 @@ def _with_folder(name: str, patents: Sequence[Patent], citations: Sequence[Citat
 
 
 def _of_built(folder: Path) -> Corpus:
-    """The tables of a WIPO-AT directory as records: title, abstract, claims, labels and IPC of each document, its judgements as citations."""
+    """The tables of a WIPO-AT directory as records: texts, labels and IPC of each document, its judgements as citations."""
     tables = read_beir(folder)
     rows = read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
     if strange := [row for row in rows if row["split"] not in SPLITS]:
@@ -162,19 +168,17 @@ def _of_built(folder: Path) -> Corpus:
         raise DataError(problem, path=folder / "metadata.parquet", remedy="build the directory anew")
     families = {row["_id"]: row["family_id"] for row in rows}
     labels = _fine_labels(folder, families)
-    texts = {name: dict(view_rows(folder, name)) for name in ("Abstract", "Claim1", "Claims") if name in tables.views}
+    texts: dict[str, dict[str, str]] = {
+        name: dict(view_rows(folder, name)) for name in ("Abstract", "Claim1", "Claims") if name in tables.views
+    }
     patents = [_document(row, tables, texts, labels.get(row["_id"], ())) for row in rows if row["_id"] in tables.corpus]
-    citations = [
-        Citation(query, document) for query, judged in tables.qrels.items() for document, gain in judged.items() if gain > 0
-    ]
+    citations = [Citation(query, document) for query, judged in tables.qrels.items() for document, gain in judged.items() if gain > 0]
     split = {row["family_id"]: row["split"] for row in rows}
     kept, left_out = _without_duplicates(patents)
     return Corpus(folder.resolve().parent.name, kept, citations, split, families, folder, input_hash(kept, citations), left_out)
 
 
-def _document(
-    row: Mapping[str, object], tables: BeirFolder, texts: Mapping[str, Mapping[str, str]], labels: tuple[Label, ...]
-) -> Patent:
+def _document(row: Mapping[str, object], tables: BeirFolder, texts: Mapping[str, Mapping[str, str]], labels: tuple[Label, ...]) -> Patent:
     key = str(row["_id"])
     title, body = tables.corpus[key]
     claims = split_claims(texts["Claims"].get(key, "")) if "Claims" in texts else ()
@@ -194,5 +198,3 @@ def _fine_labels(folder: Path, families: Mapping[str, str]) -> dict[str, tuple[L
         for labelled in read_labels(folder, name, families):
             found.setdefault(labelled.key, []).extend(Label(name, name, label) for label in labelled.labels)
     return {key: tuple(labels) for key, labels in found.items()}
-
-

@@ -126,39 +126,44 @@ def find_leaks(items: Iterable[Item], test_set: MeasuredSet, families: Mapping[s
     return leaks, count
 
 
-def items_of(paths: Iterable[Path], corpus: Corpus) -> list[Item]:
-    """The distinct publications of tables of pairs, with the text that is compared: title, abstract and claims of the record; the
-    text of the pair where the corpus has no such publication.
+def items_of(paths: Iterable[Path], texts: Mapping[str, str]) -> list[Item]:
+    """The distinct publications of tables of pairs, with the text that is compared: the one that is known under their id, that of the
+    pair where there is none.
 
     Example:
         >>> from pathlib import Path
-        >>> from patent_mteb.training.corpus import read_corpus
         >>> from patent_mteb.training.leaks import items_of
         >>> from patent_mteb.training.pairs import Pair, write_pairs
         >>> number = write_pairs(Path("pairs.parquet"), [Pair("a pump", "a rotor", "X1", "X1", "F1", "F1", "mine")])
-        >>> items_of([Path("pairs.parquet")], read_corpus("sample"))
+        >>> items_of([Path("pairs.parquet")], {})
         [Item(id='X1', family='F1', text='a pump')]
     """
-    records = {patent.publication_number: patent for patent in corpus.patents}
     found: dict[str, Item] = {}
     for path in paths:
         for pair in read_pairs(path):
             for key, family, text in _ends(pair):
                 if key not in found:
-                    found[key] = Item(key, family, VIEWS["TAC"](records[key]) if key in records else text)
+                    found[key] = Item(key, family, texts.get(key, text))
     return list(found.values())
 
 
 def _ends(pair: Pair) -> list[tuple[str, str, str]]:
     ends = [(pair.anchor_id, pair.anchor_family, pair.anchor), (pair.positive_id, pair.positive_family, pair.positive)]
-    return [*ends, (pair.negative_id, pair.negative_family, pair.negative)] if pair.negative_id else ends
+    return [end for end in (*ends, (pair.negative_id, pair.negative_family, pair.negative)) if end[0]]
 
 
-def check_pairs(paths: Sequence[Path], corpus: Corpus, drop: bool, test_sets: Sequence[MeasuredSet] | None = None) -> LeakRecord:
+def check_pairs(
+    paths: Sequence[Path],
+    corpus: Corpus,
+    drop: bool,
+    test_sets: Sequence[MeasuredSet] | None = None,
+    texts: Mapping[str, str] | None = None,
+) -> LeakRecord:
     """Check tables of pairs; with ``drop`` the pairs that leak are removed from the tables.
 
     Args:
         test_sets: what to check against; those that are present if None.
+        texts: by id, what is compared; title, abstract and claims of the corpus if None.
 
     Raises:
         DataError: pairs leak and are not to be dropped; gives counts and examples.
@@ -175,7 +180,9 @@ def check_pairs(paths: Sequence[Path], corpus: Corpus, drop: bool, test_sets: Se
         'none found (1 test sets checked)'
     """
     found, absent = (list(test_sets), []) if test_sets is not None else present(corpus)
-    items = items_of(paths, corpus)
+    if texts is None:
+        texts = {patent.publication_number: VIEWS["TAC"](patent) for patent in corpus.patents}
+    items = items_of(paths, texts)
     checked: dict[str, int] = {}
     leaking: dict[str, list[Leak]] = {}
     for test_set in found:

@@ -16,7 +16,7 @@ loss, which is the same number with the same gradient. The online contrastive lo
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses
@@ -28,7 +28,7 @@ from patent_mteb.training.recipes import Settings
 
 __all__ = ["Kind", "make_loss"]
 
-Kind = Literal["ranking", "contrastive", "triplet", "softmax", "mse"]
+Kind = Literal["ranking", "contrastive", "triplet", "softmax", "mse", "scores"]
 
 
 def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labels: int = 2) -> nn.Module:
@@ -50,7 +50,7 @@ def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labe
     elif kind == "triplet":
         loss = losses.BatchHardSoftMarginTripletLoss(model, distance_metric=BatchHardTripletLossDistanceFunction.cosine_distance)
     elif kind == "softmax":
-        width = model.get_embedding_dimension()
+        width = int(model.get_embedding_dimension() or 0)
         loss = losses.SoftmaxLoss(model, embedding_dimension=width, num_labels=n_labels, concatenation_sent_difference=False)
     else:
         loss = losses.MSELoss(model)
@@ -62,8 +62,8 @@ def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labe
 
 
 def _ranking(model: SentenceTransformer, settings: Settings) -> nn.Module:
-    directions = ("query_to_doc", "doc_to_query") if settings.symmetric else ("query_to_doc",)
-    mode = "per_direction" if settings.symmetric else "joint"
+    directions: Any = ("query_to_doc", "doc_to_query") if settings.symmetric else ("query_to_doc",)
+    mode: Any = "per_direction" if settings.symmetric else "joint"
     scale = 1 / settings.temperature
     if is_static(model) or settings.layer_dropping:
         return losses.MultipleNegativesRankingLoss(model, scale=scale, directions=directions, partition_mode=mode)

@@ -68,7 +68,8 @@ TWELVE: Mapping[str, Callable[[Patent], str]] = {**REPRESENTATIONS, "Tacd": VIEW
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Two texts that belong together, and where they are from: publication and patent family of each, and the signal. ``negative`` is a
-    text that does not belong to the anchor, empty where none was mined."""
+    text that does not belong to the anchor, empty where none was mined; ``label`` that of a table of classes,
+    in which ``positive`` may be empty."""
 
     anchor: str
     positive: str
@@ -80,6 +81,7 @@ class Pair:
     negative: str = ""
     negative_id: str = ""
     negative_family: str = ""
+    label: str = ""
 
 
 PAIR_SCHEMA = pa.schema([(name, pa.string()) for name in Pair.__slots__])
@@ -158,11 +160,10 @@ def citing_and_cited(corpus: Corpus, split: str, left_out: Counts, letters: bool
         >>> from patent_mteb.training.pairs import citing_and_cited
         >>> left_out = Counter()
         >>> len(list(citing_and_cited(read_corpus("sample"), "train", left_out))), left_out["citations from or to another split"] > 0
-        (2031, True)
+        (2071, True)
     """
     known = {
-        patent.publication_number: patent
-        for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out)
+        patent.publication_number: patent for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out)
     }
     seen: set[tuple[str, str]] = set()
     for citation in corpus.citations:

@@ -178,7 +178,13 @@ _ROWS = (
     _wipo("r3-matched", "matched", "; drawn with replacement, seed 42, to the number of pairs of R4"),
     *(_map(policy, swap) for policy in _MAP_POLICIES for swap in (False, True)),
     Recipe(
-        "patembed-multitask", "PatenTEB §4.3, Tables 3 and 11", ("anferico/bert-for-patents",), "multitask", "multitask", _EMBED, _EMBED_OPEN
+        "patembed-multitask",
+        "PatenTEB §4.3, Tables 3 and 11",
+        ("anferico/bert-for-patents",),
+        "multitask",
+        "multitask",
+        _EMBED,
+        _EMBED_OPEN,
     ),
     *map(_distill, LAYERS),
     Recipe(
@@ -188,7 +194,7 @@ _ROWS = (
         "citations-and-self",
         "ranking",
         replace(_MAP, pooling="mean", head="linear", self_share=0.5, swap=False),
-        "share of self-alignment pairs (half), batch, rate, schedule, temperature, width of the head (those of PatentMap, which has the same "
+        "share of self-alignment pairs (half), batch, rate, schedule, temperature, width of the head (those of PatentMap, of the same "
         "base); early stopping on retrieval (best checkpoint by validation loss); section tokens are those of the tokenizer",
     ),
     Recipe(

@@ -1,6 +1,6 @@
 """Near-duplicate texts by shared shingles: runs of three words, case and punctuation apart.
 
-Two texts are one text reworded if at least :data:`THRESHOLD` of the shingles of the one with fewer stand in the other (Broder's containment),
+Two texts are one text reworded if at least :data:`THRESHOLD` of the shingles of the one with fewer stand in the other (containment),
 so that an abstract is found in the abstract with claims that a test set holds. Texts of fewer than :data:`FEWEST` shingles are alike only
 if they are equal. Every shingle of the first :data:`WORDS` words counts; nothing is estimated.
 """
@@ -62,7 +62,7 @@ class ShingleIndex:
         >>> text = "A pump with a rotor and a stator that saves water because the rotor stops by itself at night."
         >>> index = ShingleIndex([("US1A1", text), ("US2A1", "An unrelated lens.")])
         >>> index.like(text.replace("saves", "spares"))
-        ('US1A1', 0.8125)
+        ('US1A1', 0.8235294117647058)
         >>> index.like("A telescope.")
     """
 

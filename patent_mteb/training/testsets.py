@@ -117,9 +117,7 @@ def _families(folder: Path) -> dict[str, str]:
     path = folder / "metadata.parquet"
     if not path.is_file():
         return {}
-    return {
-        row["_id"]: row["family_id"] or row["_id"] for table in read_batches(path, ["_id", "family_id"]) for row in table.to_pylist()
-    }
+    return {row["_id"]: row["family_id"] or row["_id"] for table in read_batches(path, ["_id", "family_id"]) for row in table.to_pylist()}
 
 
 def _of_retrieval(task: PatentRetrieval) -> Iterator[tuple[str, str]]:

@@ -89,7 +89,9 @@ def test_views_of_patentmap(corpus, policy):
 
 
 def test_ipc_match_shares_the_very_list(corpus):
-    codes = {patent.publication_number: frozenset(pairs.ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes) for patent in corpus.patents}
+    codes = {
+        patent.publication_number: frozenset(pairs.ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes) for patent in corpus.patents
+    }
     found = list(pairs.ipc_matched(corpus, "train", Counter()))
     assert all(codes[pair.anchor_id] == codes[pair.positive_id] and pair.anchor_family != pair.positive_family for pair in found)
     members = list(corpus.members("train"))
