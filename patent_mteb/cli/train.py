@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from patent_mteb.training.verbs import Outcome
 
 HELP = "train an embedding model with a recipe of the papers, checked for leaks, and measure it before and after"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb train --recipes",
+    "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate WIPO-AT.sample",
+    "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +85,7 @@ def main(args: argparse.Namespace) -> int:
         args.paraphrases,
         args.geometry,
     )
-    outcome = train(job, corpus, quiet=args.verbosity < 2)
+    outcome = train(job, corpus, quiet=not common.bars(args))
     _tell(outcome)
     changes = [*outcome.changes, *_evaluated(job, corpus, outcome, tasks, args)]
     _show(recipe.name, changes)
@@ -139,7 +144,7 @@ def _evaluated(job: Job, corpus: Corpus, outcome: Outcome, tasks: Sequence[Any],
     for place in (job.base, *map(str, outcome.checkpoints)):
         model = load(place, device=job.device)
         names.append(str(model.mteb_model_meta.name))
-        run(model, tasks, job.out / "results", show_progress=args.verbosity >= 2)
+        run(model, tasks, job.out / "results", show_progress=common.bars(args))
     own = [task.metadata.name for task in tasks if corpus.folder is not None and task.source.path().resolve() == corpus.folder.resolve()]
     return compare_tasks(job.out / "results", names[0], names[1:], dict.fromkeys(own, test_queries(corpus)))
 

@@ -23,6 +23,7 @@ from sentence_transformers.sentence_transformer import losses
 from sentence_transformers.sentence_transformer.losses import BatchHardTripletLossDistanceFunction, SiameseDistanceMetric
 from torch import nn
 
+from patent_mteb.errors import DataError
 from patent_mteb.training.bases import is_static
 from patent_mteb.training.recipes import Settings
 
@@ -34,6 +35,9 @@ Kind = Literal["ranking", "contrastive", "triplet", "softmax", "mse", "scores"]
 def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labels: int = 2) -> nn.Module:
     """The loss of one data set.
 
+    Raises:
+        DataError: layers are to be dropped from a base that has none.
+
     Example:
         >>> from sentence_transformers import SentenceTransformer
         >>> from sentence_transformers.sentence_transformer.modules import BoW
@@ -42,6 +46,8 @@ def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labe
         >>> type(make_loss("contrastive", SentenceTransformer(modules=[BoW(["pump"])], device="cpu"), Settings())).__name__
         'OnlineContrastiveLoss'
     """
+    if settings.layer_dropping and is_static(model):
+        raise DataError("a base without a transformer has no layers to drop", remedy="--set layer_dropping=false")
     loss: nn.Module
     if kind == "ranking":
         loss = _ranking(model, settings)
