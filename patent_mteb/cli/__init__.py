@@ -39,6 +39,7 @@ from patent_mteb.cli import (
     score,
     store,
     sweep,
+    train,
     upstream,
     validate,
 )
@@ -80,6 +81,7 @@ COMMANDS: Mapping[str, Command] = {
     "build": build,
     "edition": edition,
     "beir": beir,
+    "train": train,
     "validate": validate,
     "doctor": doctor,
 }

@@ -17,8 +17,8 @@ _DRAWS = 64
 """Draws at random for each pair that is wanted."""
 
 
-def fragment_rows(world: World, task: str, query: Role | Literal["title"], target: Role | None) -> list[Row]:
-    """One row a family of the test split that has the query fragment; the target is a fragment, or (None) the full text.
+def fragment_rows(world: World, task: str, query: Role | Literal["title"], target: Role | None, split: str = "test") -> list[Row]:
+    """One row a family of a split that has the query fragment; the target is a fragment, or (None) the full text.
 
     Example:
         >>> from patent_mteb import recipes, sample
@@ -28,7 +28,7 @@ def fragment_rows(world: World, task: str, query: Role | Literal["title"], targe
         ['first_ipcr3', 'first_ipcr3_count', 'q', 'problem', 'solution']
     """
     rows: list[Row] = []
-    members = world.members("test")
+    members = world.members(split)
     absent = emptied = 0
     for name in members:
         family = world.families[name]
@@ -65,8 +65,8 @@ def _unlike_pairs(world: World, names: Sequence[str], wanted: int, purpose: str)
     return list(pairs)
 
 
-def paraphrase_rows(world: World, task: str, role: Role) -> list[Row]:
-    """Pairs of fragments of test families: linked ones of the same domain (label 1), unlinked ones of disjoint domains (label 0).
+def paraphrase_rows(world: World, task: str, role: Role, split: str = "test") -> list[Row]:
+    """Pairs of fragments of the families of a split: linked ones of the same domain (label 1), unlinked ones of disjoint domains (label 0).
 
     Example:
         >>> from patent_mteb import recipes, sample
@@ -76,7 +76,7 @@ def paraphrase_rows(world: World, task: str, role: Role) -> list[Row]:
         [0, 1]
     """
     share = world.params.positive_share
-    names = [name for name in world.members("test") if world.families[name].abstract.get(role)]
+    names = [name for name in world.members(split) if world.families[name].abstract.get(role)]
     having = set(names)
     links = sorted(
         (name, other)

@@ -1,0 +1,172 @@
+"""``patent-mteb train``: from records to pairs, to a checkpoint, to rows with intervals."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from patent_mteb.cli import common
+from patent_mteb.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from patent_mteb.training.comparing import Change
+    from patent_mteb.training.corpus import Corpus
+    from patent_mteb.training.preparing import Job
+    from patent_mteb.training.verbs import Outcome
+
+HELP = "train an embedding model with a recipe of the papers, checked for leaks, and measure it before and after"
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb train --recipes",
+    "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate WIPO-AT.sample",
+    "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora",
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    recipe = parser.add_argument("recipe", help="a training recipe, such as wipo-r3; --recipes lists them")
+    data = parser.add_argument("data", help="'sample', a directory of patent-mteb build wipo_at, or records (patent-mteb import)")
+    model = parser.add_argument("-m", "--model", metavar="BASE", required=True, help="the base: hub id or directory")
+    out = parser.add_argument(
+        "--out", type=Path, metavar="DIR", required=True, help="where pairs, checkpoints and results go; the same again resumes"
+    )
+    parser.add_argument("--seeds", default="42", metavar="N,N", help="one run each; several give mean and standard deviation (42,7,13)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe, such as lr=1e-4; repeatable"
+    )
+    parser.add_argument("--max-steps", type=int, metavar="N", help="most steps of a run")
+    parser.add_argument(
+        "--lora", type=int, nargs="?", const=16, metavar="RANK", help="train adapters of this rank (16) instead of all weights"
+    )
+    parser.add_argument("--drop-leaks", action="store_true", help="remove and count pairs that leak into a test set, instead of stopping")
+    parser.add_argument("--teacher", default="", metavar="MODEL", help="of a distillation; without it the base")
+    parser.add_argument("--paraphrases", type=Path, metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase")
+    parser.add_argument("--geometry", type=int, default=0, metavar="N", help="measure SSD, uniformity, alignment and P@1 every N steps")
+    parser.add_argument("--evaluate", nargs="+", default=[], metavar="NAME", help="tasks or benchmarks to run before and after")
+    common.add_device(parser)
+    parser.add_argument(
+        "--recipes",
+        action=common.Instead,
+        of=[recipe, data, model, out],
+        nargs=0,
+        help="only list the recipes: bases, signal, settings, what is open",
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    from patent_mteb.training.recipes import RECIPES, find_recipe, settings_for
+
+    if args.recipes:
+        rows = [(one.name, one.source, one.signal, one.loss, one.bases[0], one.open) for one in RECIPES.values()]
+        common.show(("recipe", "source", "signal", "loss", "base", "left open by the paper"), rows)
+        return 0
+    recipe = find_recipe(args.recipe)
+    settings = settings_for(recipe, args.set)
+    seeds = _seeds(args.seeds)
+    tasks = _tasks(args.evaluate)  # a wrong word shall not wait for the training
+    from patent_mteb.training.corpus import read_corpus
+    from patent_mteb.training.preparing import Job
+    from patent_mteb.training.verbs import train
+
+    corpus = read_corpus(args.data)
+    job = Job(
+        recipe,
+        settings,
+        args.model,
+        args.out,
+        seeds,
+        args.max_steps,
+        args.lora,
+        args.drop_leaks,
+        args.device,
+        args.teacher,
+        args.paraphrases,
+        args.geometry,
+    )
+    outcome = train(job, corpus, quiet=not common.bars(args))
+    _tell(outcome)
+    changes = [*outcome.changes, *_evaluated(job, corpus, outcome, tasks, args)]
+    _show(recipe.name, changes)
+    return 0
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        seeds = tuple(dict.fromkeys(int(word) for word in text.split(",")))
+    except ValueError as error:
+        raise DataError(f"'{text}' are no seeds", remedy="write --seeds 42,7,13") from error
+    return seeds
+
+
+def _tasks(names: Sequence[str]) -> list[Any]:
+    """The tasks of some names of tasks or benchmarks.
+
+    Raises:
+        DataError: a name is unknown.
+    """
+    import mteb
+
+    from patent_mteb.tasks import catalogue
+
+    catalogue.enter_own()
+    found: dict[str, Any] = {}
+    for name in names:
+        try:
+            chosen = [mteb.get_task(name)]
+        except KeyError:
+            chosen = list(catalogue.find(name).tasks)
+        found |= {task.metadata.name: task for task in chosen}
+    return list(found.values())
+
+
+def _tell(outcome: Outcome) -> None:
+    prepared = outcome.prepared
+    common.say("pairs:", ", ".join(f"{number} {split}" for split, number in prepared.counts.items()))
+    for split, found in prepared.left_out.items():
+        for what, number in found.items():
+            common.say(f"  {split}: {number} {what}")
+    common.say("leaks:", prepared.leaks.contamination)
+    for checkpoint in outcome.checkpoints:
+        common.say(checkpoint)
+
+
+def _evaluated(job: Job, corpus: Corpus, outcome: Outcome, tasks: Sequence[Any], args: argparse.Namespace) -> list[Change]:
+    """The tasks before and after; what has results already is not run again."""
+    if not tasks:
+        return []
+    from patent_mteb.experiments.run import run
+    from patent_mteb.models.loading import load
+    from patent_mteb.training.comparing import compare_tasks, test_queries
+
+    names = []
+    for place in (job.base, *map(str, outcome.checkpoints)):
+        model = load(place, device=job.device)
+        names.append(str(model.mteb_model_meta.name))
+        run(model, tasks, job.out / "results", show_progress=common.bars(args))
+    own = [task.metadata.name for task in tasks if corpus.folder is not None and task.source.path().resolve() == corpus.folder.resolve()]
+    return compare_tasks(job.out / "results", names[0], names[1:], dict.fromkeys(own, test_queries(corpus)))
+
+
+def _show(recipe: str, changes: Sequence[Change]) -> None:
+    if not changes:
+        return
+    rows = []
+    for one in changes:
+        spread = "" if one.spread is None else f" ± {one.spread:.4f}"
+        interval = f"[{one.low:+.4f}, {one.high:+.4f}]"
+        rows.append(
+            (
+                one.what,
+                one.measure,
+                one.n_queries,
+                f"{one.before:.4f}",
+                f"{one.after:.4f}{spread}",
+                f"{one.difference:+.4f}",
+                interval,
+                f"{one.p:.4f}",
+            )
+        )
+    numbers = ("queries", "R0", recipe, "difference", "95% interval", "p")
+    common.show(("what", "measure", *numbers), rows, right=numbers)

@@ -1,0 +1,201 @@
+"""PatenTEB's thirteen training tasks (§4.3): its tables for train and validation, the pairs that are trained on, and their losses.
+
+The tables have the columns of the published ones (:data:`patent_mteb.recipes.patenteb.COLUMNS`) and lie in
+``OUT/tables/datalyes/<task>/<split>/data.parquet``; clusters are evaluation only. Families, filters, splits and draws are the recipe's: it
+splits families by dominant IPC3; the split of the corpus itself is not asked, but for DATA ``sample``, where the recipe's settings for
+the sample leave 30 % to train.
+
+A family of the tables' test split is in no row. Prompts are those of Table 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import write_parquet
+from patent_mteb.models.prompts import TABLE_11
+from patent_mteb.recipes import patenteb
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.patenteb.labels import bloom_labels, bloom_rows, old_new_rows, released, text2ipc3_rows
+from patent_mteb.recipes.patenteb.pairs import fragment_rows, paraphrase_rows
+from patent_mteb.recipes.patenteb.params import PAPER, Params
+from patent_mteb.recipes.patenteb.retrieval import retrieval_rows
+from patent_mteb.recipes.patenteb.tables import schema
+from patent_mteb.recipes.patenteb.world import Row, World, make_world
+from patent_mteb.training.corpus import Corpus
+from patent_mteb.training.leaks import check_pairs
+from patent_mteb.training.losses import Kind
+from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
+from patent_mteb.training.preparing import Job, Prepared, TrainSet, keep, ready, refuse_too_few
+from patent_mteb.training.testsets import Item, MeasuredSet, present
+
+__all__ = ["TASKS", "prepare", "rows_of", "texts_of", "world_of"]
+
+TASKS: Mapping[str, tuple[Kind, str, str]] = {
+    "retrieval_IN": ("ranking", "q_text", "pos_text"),
+    "retrieval_OUT": ("ranking", "q_text", "pos_text"),
+    "retrieval_MIXED": ("ranking", "q_text", "pos_text"),
+    "title2full": ("ranking", "title", "full_text"),
+    "problem2full": ("ranking", "problem", "full_text"),
+    "effect2full": ("ranking", "effect", "full_text"),
+    "effect2substance": ("ranking", "effect", "substance"),
+    "problem2solution": ("ranking", "problem", "solution"),
+    "para_problem": ("contrastive", "text1", "text2"),
+    "para_solution": ("contrastive", "text1", "text2"),
+    "class_text2ipc3": ("triplet", "text", ""),
+    "class_bloom": ("triplet", "text", ""),
+    "class_nli_oldnew": ("softmax", "q_text", "t_text"),
+}
+"""Task -> its loss and the columns of its two texts (§4.3.1); single texts have one."""
+
+_SECOND = ("pos", "t", "q")
+"""Columns with the id of the second text, the first that a table has."""
+
+
+def world_of(corpus: Corpus) -> World:
+    """Families, filters and splits of the recipe of PatenTEB on a corpus.
+
+    Raises:
+        DataError: no family passes the filters.
+
+    Example:
+        >>> from patent_mteb.training.corpus import read_corpus
+        >>> from patent_mteb.training.multitask import world_of
+        >>> sorted(set(world_of(read_corpus("sample")).split.values()))
+        ['test', 'train', 'validation']
+    """
+    params: Params = patenteb.SAMPLE if corpus.name == "sample" else PAPER
+    return make_world(list(corpus.patents), list(corpus.citations), params, BuildLog("PatenTEB, training tables"))
+
+
+def rows_of(world: World, task: str, split: str) -> list[Row]:
+    """The rows of one training task in a split.
+
+    Example:
+        >>> from patent_mteb.training.corpus import read_corpus
+        >>> from patent_mteb.training.multitask import rows_of, world_of
+        >>> list(rows_of(world_of(read_corpus("sample")), "title2full", "validation")[0])
+        ['first_ipcr3', 'first_ipcr3_count', 'q', 'title', 'full_text']
+    """
+    if task.startswith("retrieval_"):
+        return retrieval_rows(world, task.removeprefix("retrieval_"), split)
+    if task.startswith("para_"):
+        return paraphrase_rows(world, task, _role(task.removeprefix("para_")), split)
+    if "2" in task and not task.startswith("class_"):
+        query, _, target = task.partition("2")
+        return fragment_rows(world, task, _role(query), None if target == "full" else _role(target), split)
+    if task == "class_text2ipc3":
+        rows = text2ipc3_rows(world, split)
+    elif task == "class_bloom":
+        rows = bloom_rows(world, bloom_labels(world), split)
+    else:
+        rows = old_new_rows(world, split)
+    return released(world, task, rows) if split == "train" and world.params.released_train < 1 else rows
+
+
+def _role(name: str) -> Any:
+    return name
+
+
+def prepare(job: Job, corpus: Corpus) -> Prepared:
+    """Write the tables, make the pairs of each task and check them for leaks; what was made before is taken as it is.
+
+    Raises:
+        DataError: no family passes the filters of PatenTEB, a pair leaks, or too few rows for a batch.
+    """
+    folder = job.out / "pairs"
+    if (known := ready(folder)) is not None:
+        return known
+    world = world_of(corpus)
+    sets: list[TrainSet] = []
+    left_out: dict[str, dict[str, int]] = {"train": {}, "validation": {}}
+    for task in TASKS:
+        made = {split: rows_of(world, task, split) for split in ("train", "validation")}
+        for split, rows in made.items():
+            if rows:
+                _write_table(job.out / "tables" / "datalyes" / task / split / "data.parquet", task, rows)
+            write_pairs(folder / f"{task}.{split}.parquet", _pairs(task, rows))
+        if len(made["train"]) < job.settings.batch:
+            left_out["train"][f"rows of {task}, which make no batch"] = len(made["train"])
+        else:
+            sets.append(_train_set(task, made))
+    if not sets:
+        raise DataError("no task of PatenTEB has enough rows for a batch", remedy="give more records, or --set batch=8")
+    paths = [folder / name for one in sets for name in (one.train, one.validation) if name]
+    texts = {name: family.text for name, family in world.families.items()}
+    leaks = check_pairs(paths, corpus, job.drop_leaks, _test_sets(world, corpus), texts)
+    refuse_too_few(sets, job.settings)
+    counts = {one.name: one.rows for one in sets}
+    return keep(folder, Prepared(tuple(sets), "", counts, left_out, leaks))
+
+
+def _test_sets(world: World, corpus: Corpus) -> list[MeasuredSet]:
+    """The tables' own test families, and what is present of other data; the split of the corpus is another one and does not count."""
+
+    def items() -> Iterator[Item]:
+        return (Item(name, name, world.families[name].text) for name in world.members("test"))
+
+    return [MeasuredSet("the test split of PatenTEB's tables", items), *present(corpus)[0][1:]]
+
+
+def _write_table(path: Path, task: str, rows: list[Row]) -> None:
+    columns = schema(task)
+    write_parquet(path, pa.table({name: [row[name] for row in rows] for name in columns.names}, schema=columns))
+
+
+def _pairs(task: str, rows: list[Row]) -> Iterator[Pair]:
+    _, first, second = TASKS[task]
+    for row in rows:
+        other = next(row[name] for name in _SECOND if name in row) if second else ""
+        text, label = row[second] if second else "", str(row["label"]) if "label" in row else ""
+        yield Pair(row[first], text, row["q"], other, row["q"], other, task, label=label)
+
+
+def _train_set(task: str, made: Mapping[str, list[Row]]) -> TrainSet:
+    kind, _, second = TASKS[task]
+    columns = ("anchor", "positive") if second else ("anchor",)
+    prompt = TABLE_11[task]
+    prompts = {name: prompt.side(role) for name, role in zip(columns, ("query", "document"), strict=False)}
+    labels = tuple(sorted({str(row["label"]) for rows in made.values() for row in rows})) if kind != "ranking" else ()
+    validation = made["validation"]
+    return TrainSet(
+        task,
+        kind,
+        columns,
+        f"{task}.train.parquet",
+        f"{task}.validation.parquet" if len(validation) > 1 else "",
+        prompts,
+        labels,
+        len(made["train"]),
+        len(validation),
+    )
+
+
+def texts_of(prepared: Prepared, folder: Path, split: str = "train") -> Iterator[str]:
+    """The distinct texts of all rows of a split, each behind its prompt (PatenTEB §3: the corpus of distillation).
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.training.leaks import LeakRecord
+        >>> from patent_mteb.training.multitask import texts_of
+        >>> from patent_mteb.training.pairs import Pair, write_pairs
+        >>> from patent_mteb.training.preparing import Prepared, TrainSet
+        >>> number = write_pairs(Path("a.parquet"), [Pair("x", "y", "1", "1", "F", "F", "s"), Pair("x", "z", "1", "2", "F", "G", "s")])
+        >>> one = TrainSet("a", "ranking", ("anchor", "positive"), "a.parquet", prompts={"anchor": "find: ", "positive": ""})
+        >>> list(texts_of(Prepared((one,), "", {}, {}, LeakRecord({}, [], 0, 0, 0, {}, [], False)), Path(".")))
+        ['find: x', 'y', 'z']
+    """
+    seen: set[int] = set()
+    for one in prepared.sets:
+        file = one.train if split == "train" else one.validation
+        for pair in read_pairs(folder / file) if file else ():
+            for column in one.columns:
+                text = one.prompts.get(column, "") + getattr(pair, column)
+                if text and (key := hash(text)) not in seen:
+                    seen.add(key)
+                    yield text

@@ -1,0 +1,101 @@
+"""``train``: from a job and a corpus to checkpoints, measured on the held-out pairs before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+from torch import nn
+from transformers import TrainerCallback
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import write_json
+from patent_mteb.training import distilling, late, multitask
+from patent_mteb.training.bases import add_head, add_lora, load_base, without_head
+from patent_mteb.training.checkpoints import finished, save_checkpoint
+from patent_mteb.training.comparing import Change, change, known_item
+from patent_mteb.training.corpus import Corpus
+from patent_mteb.training.geometry import GeometryWatch
+from patent_mteb.training.losses import make_loss
+from patent_mteb.training.preparing import Job, Prepared, claim_folder, prepare
+from patent_mteb.training.running import precision_of, run_seed, set_seeds
+
+__all__ = ["Outcome", "train"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a job gave: a checkpoint for each seed, the tables, and the change on the held-out pairs."""
+
+    checkpoints: tuple[Path, ...]
+    prepared: Prepared
+    changes: tuple[Change, ...]
+
+
+def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = (), quiet: bool = False) -> Outcome:
+    """Train what a job asks for. Whatever was finished before is taken as it is, what was cut short goes on.
+
+    Raises:
+        DataError: bad input, before a step is trained: data that lack what the recipe takes, leaks, too few pairs, another base.
+        ModelError: the base cannot be loaded.
+    """
+    if not job.settings.lr:
+        raise DataError("a learning rate of 0 changes nothing", remedy="--set lr=2e-5, say")
+    claim_folder(job, corpus)
+    _check_base(job)
+    prepared = multitask.prepare(job, corpus) if job.recipe.loss in ("multitask", "mse") else prepare(job, corpus)
+    one_seed = {"mse": distilling.train_seed, "late": late.train_seed, "late-distillation": late.train_seed}.get(
+        job.recipe.loss, _train_seed
+    )
+    checkpoints = [finished(job, seed) or one_seed(job, corpus, prepared, seed, callbacks, quiet) for seed in job.seeds]
+    changes = _held_out(job, prepared, checkpoints) if prepared.test and not job.recipe.loss.startswith("late") else ()
+    write_json(job.out / "held_out.json", [asdict(one) for one in changes])
+    return Outcome(tuple(checkpoints), prepared, changes)
+
+
+def _check_base(job: Job) -> None:
+    """Load the base once before anything is built, so that a wrong one costs nothing."""
+    if job.recipe.loss.startswith("late"):
+        late.check_base(job)
+    else:
+        load_base(job.base, job.settings, job.recipe.name, job.device)
+
+
+def _train_seed(job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool) -> Path:
+    set_seeds(seed)
+    model = load_base(job.base, job.settings, job.recipe.name, job.device)
+    if job.lora:
+        add_lora(model, job.lora)
+    add_head(model, job.settings)
+    losses: dict[str, nn.Module] = {one.name: make_loss(one.kind, model, job.settings, len(one.labels) or 2) for one in prepared.sets}
+    watching = list(callbacks)
+    if job.geometry:
+        watching.append(GeometryWatch(model, corpus, job.out / f"seed-{seed}", job.geometry))
+    history = run_seed(job, prepared, seed, model, losses, callbacks=watching, quiet=quiet)
+    return save_checkpoint(without_head(model), job, corpus, prepared, seed, history, _deviations(job))
+
+
+def _deviations(job: Job) -> list[str]:
+    """Where a run differs from its recipe."""
+    own, asked = asdict(job.recipe.settings), asdict(job.settings)
+    told = [f"{name}={asked[name]} instead of {own[name]}" for name in own if own[name] != asked[name]]
+    if (precision := precision_of(job)) != job.settings.precision:
+        told.append(f"precision {precision}: {job.settings.precision} needs a GPU")
+    if job.max_steps is not None:
+        told.append(f"at most {job.max_steps} steps")
+    if job.lora:
+        told.append(f"LoRA of rank {job.lora} instead of all weights")
+    if job.base not in job.recipe.bases:
+        told.append(f"base {Path(job.base).name} is none of the paper's ({', '.join(job.recipe.bases)})")
+    return told
+
+
+def _held_out(job: Job, prepared: Prepared, checkpoints: Sequence[Path]) -> tuple[Change, ...]:
+    path = job.out / "pairs" / prepared.test
+    load: Callable[[str], Any] = lambda place: SentenceTransformer(place, device=job.device)  # noqa: E731
+    before = known_item(load(job.base), path)
+    after = [known_item(load(str(checkpoint)), path) for checkpoint in checkpoints]
+    return tuple(change("held-out pairs", name, before[name], [one[name] for one in after]) for name in before)

@@ -1,0 +1,128 @@
+"""Every loss on a hand-made batch against NumPy, written from the papers' equations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import logsumexp
+from sentence_transformers import SentenceTransformer
+from small_bases import write_bert, write_static
+
+from patent_mteb.errors import DataError
+from patent_mteb.training.bases import is_static
+from patent_mteb.training.losses import make_loss
+from patent_mteb.training.recipes import RECIPES, Settings, find_recipe, settings_for
+
+ANCHORS = ["a pump with a rotor", "a device for a wheelchair", "the user and the signal", "a sensor on a cane"]
+POSITIVES = ["the rotor of the pump", "wheelchair device", "a signal for the user", "cane and sensor"]
+
+
+@pytest.fixture(scope="module", params=["static", "bert"])
+def model(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bases") / request.param
+    write = write_static if request.param == "static" else write_bert
+    return SentenceTransformer(str(write(folder)), device="cpu").eval()
+
+
+def vectors(model, texts):
+    return model.encode(texts, convert_to_numpy=True).astype(np.float64)
+
+
+def cosines(first, second):
+    unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (first, second)]
+    return unit[0] @ unit[1].T
+
+
+def of_batch(loss, model, columns, labels=None):
+    features = [model.preprocess(texts) for texts in columns]
+    return float(loss(features, labels).detach())
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.5])
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_ranking(model, temperature, symmetric):
+    """PatenTEB eq. 1, PatentMap eq. 1; the symmetric one is the mean log-partition of both sides."""
+    scores = cosines(vectors(model, ANCHORS), vectors(model, POSITIVES)) / temperature
+    log_z = logsumexp(scores, axis=1)
+    if symmetric:
+        log_z = (log_z + logsumexp(scores, axis=0)) / 2
+    loss = make_loss("ranking", model, Settings(temperature=temperature, symmetric=symmetric, mini_batch=3))
+    assert of_batch(loss, model, [ANCHORS, POSITIVES]) == pytest.approx(np.mean(log_z - np.diag(scores)), abs=1e-5)
+
+
+def test_contrastive_takes_the_hard_pairs(model):
+    """PatenTEB eq. 2, of the pairs that the online variant keeps: positives farther than the nearest negative, and the reverse."""
+    labels = np.array([1, 0, 1, 0])
+    distance = 1 - np.diag(cosines(vectors(model, ANCHORS), vectors(model, POSITIVES)))
+    positive, negative = distance[labels == 1], distance[labels == 0]
+    hard = (positive[positive > negative.min()], negative[negative < positive.max()])
+    expected = np.sum(hard[0] ** 2) + np.sum(np.maximum(0, 0.5 - hard[1]) ** 2)
+    loss = make_loss("contrastive", model, Settings())
+    assert of_batch(loss, model, [ANCHORS, POSITIVES], torch.tensor(labels)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_triplet_is_of_cosines(model):
+    """PatenTEB eq. 3: hardest positive and hardest negative of each anchor, by cosine."""
+    texts, labels = [*ANCHORS, *POSITIVES], np.array([0, 1, 2, 3] * 2)
+    near = cosines(vectors(model, texts), vectors(model, texts))
+    each = []
+    for row, label in enumerate(labels):
+        others = np.arange(len(texts)) != row
+        hardest_positive = near[row, others & (labels == label)].min()
+        hardest_negative = near[row, labels != label].max()
+        each.append(np.log1p(np.exp(hardest_negative - hardest_positive)))
+    loss = make_loss("triplet", model, Settings())
+    assert of_batch(loss, model, [texts], torch.tensor(labels)) == pytest.approx(np.mean(each), abs=1e-5)
+
+
+def test_softmax_is_on_both_vectors_and_nothing_else(model):
+    """PatenTEB eq. 4: a linear layer on [u; v]."""
+    torch.manual_seed(1)
+    loss = make_loss("softmax", model, Settings(), n_labels=2)
+    weight, bias = (value.detach().numpy().astype(np.float64) for value in (loss.classifier.weight, loss.classifier.bias))
+    assert weight.shape == (2, 2 * model.get_embedding_dimension())
+    logits = np.hstack([vectors(model, ANCHORS), vectors(model, POSITIVES)]) @ weight.T + bias
+    labels = np.array([0, 1, 1, 0])
+    expected = np.mean(logsumexp(logits, axis=1) - logits[np.arange(4), labels])
+    assert of_batch(loss, model, [ANCHORS, POSITIVES], torch.tensor(labels)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_mse(model):
+    """PatenTEB §4.4; the library takes the mean over numbers, the paper the sum over dimensions: the factor is the width."""
+    targets = np.random.default_rng(0).normal(size=(4, model.get_embedding_dimension()))
+    loss = make_loss("mse", model, Settings())
+    expected = np.mean((vectors(model, ANCHORS) - targets) ** 2)
+    assert of_batch(loss, model, [ANCHORS], torch.tensor(targets, dtype=torch.float32)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_wraps_on_request(model):
+    """Matryoshka: the sum of the losses of the widths; cut vectors are compared by cosine as they are."""
+    first, second = vectors(model, ANCHORS), vectors(model, POSITIVES)
+    expected = 0.0
+    for width in (32, 8):
+        scores = cosines(first[:, :width], second[:, :width]) / 0.05
+        expected += np.mean(logsumexp(scores, axis=1) - np.diag(scores))
+    loss = make_loss("ranking", model, Settings(matryoshka=(32, 8)))
+    assert of_batch(loss, model, [ANCHORS, POSITIVES]) == pytest.approx(expected, abs=1e-4)
+    if is_static(model):
+        with pytest.raises(DataError, match="no layers to drop"):
+            make_loss("ranking", model, Settings(layer_dropping=True))
+    else:
+        assert type(make_loss("ranking", model, Settings(layer_dropping=True))).__name__ == "AdaptiveLayerLoss"
+
+
+def test_the_table_of_recipes():
+    """The numbers that the papers print, once more, and every row can be set."""
+    printed = {
+        "wipo-r3": {"lr": 2e-5, "epochs": 3, "warmup": 0.1, "accumulation": 32},
+        "patentmap-claims-posneg": {"lr": 1e-5, "batch": 512, "temperature": 0.05, "pooling": "cls", "head": "tanh", "swap": True},
+        "patembed-multitask": {"lr": 1e-5, "batch": 32, "accumulation": 4, "pooling": "mean", "clip": 1.0, "schedule": "cosine"},
+        "patembed-distill-8": {"lr": 1e-4, "layers": (0, 3, 6, 9, 12, 15, 18, 21), "width": 512},
+        "qaecter": {"pooling": "mean", "epochs": 1},
+    }
+    for name, numbers in printed.items():
+        settings = find_recipe(name).settings
+        assert {key: getattr(settings, key) for key in numbers} == numbers, name
+    assert all(settings_for(recipe) == recipe.settings and recipe.open for recipe in RECIPES.values())
+    assert len(RECIPES) == 34
