@@ -23,10 +23,11 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import read_parquet
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.collection import Collection, read_collection
-from patent_mteb.patents.families import age, twin_groups
+from patent_mteb.patents.families import age
 from patent_mteb.patents.groups import Groups
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
 from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.twins import twin_groups
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
