@@ -4,6 +4,7 @@ test needs to look at them: main scores as the files hold them, and the tables o
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,6 +16,7 @@ from patent_mteb.data import hub
 from patent_mteb.data.sources import REGISTERED, Source, plain_name, sample_revision
 from patent_mteb.report import tables
 from patent_mteb.report.collect import collect
+from patent_mteb.report.page import unpacked
 from patent_mteb.report.statistics import Statistics, statistics
 from patent_mteb.report.suite import suite_tasks
 
@@ -171,3 +173,8 @@ def built_tables(root, baseline=None):
     collected = collect(root)
     compared = statistics(collected, baseline) if baseline else Statistics()
     return {table.name: table for table in tables.build(collected, compared)}
+
+
+def payload_of(page):
+    """What a page shows, of its text."""
+    return json.loads(unpacked(re.search(r'id="payload">(.*?)</script>', page, re.S)[1]))

@@ -24,6 +24,7 @@ INTERNAL = {
 }
 """Modules whose functions no user calls -> the reason."""
 
+CLUSTER = "needs a Ray cluster; tests/test_ray.py"
 WEIGHTS = "needs the weights of a model"
 BASE = "what tasks are made of; a task is asked for by its name"
 INNER = "the inner loop of DenseSearch, which has an example"
@@ -34,6 +35,13 @@ WITHOUT_EXAMPLE = {
     "patent_mteb.models.registry.PatentEncoder": WEIGHTS,
     "patent_mteb.models.registry.load_plain": WEIGHTS,
     "patent_mteb.models.robustness.pruned": WEIGHTS,
+    "patent_mteb.experiments.encoding.encode_on_ray": CLUSTER,
+    "patent_mteb.parallel.ray_slots": CLUSTER,
+    "patent_mteb.patents.stored.StoredPatents": "made by read_collection",
+    "patent_mteb.readers.importing.merge_shares": "needs several imports; tests/readers/test_shares.py",
+    "patent_mteb.recipes.wipo_at_documents.Documents": "made by read_documents",
+    "patent_mteb.report.explorer.Explorer": "made for the page; tests/report/test_explorer.py",
+    "patent_mteb.training.running.datasets_of": "called by run_seed",
     "patent_mteb.training.bases.add_head": WEIGHTS,
     "patent_mteb.training.bases.add_lora": WEIGHTS,
     "patent_mteb.training.bases.load_base": WEIGHTS,

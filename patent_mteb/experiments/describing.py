@@ -35,5 +35,5 @@ def describe(tasks: Iterable[type[PatentTask]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    lines = [f"{json.dumps(name)}:{json.dumps(stats)}" for name, stats in describe(catalogue.sample_tasks()).items()]
+    lines = [f"{json.dumps(name)}:{json.dumps(stats, separators=(',', ':'))}" for name, stats in describe(catalogue.sample_tasks()).items()]
     write_text(SHIPPED, "{\n" + ",\n".join(lines) + "\n}\n")

@@ -206,7 +206,7 @@ def distribution(view: BenchmarkView) -> pl.DataFrame:
         >>> from patent_mteb.report.collect import collect
         >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
         >>> distribution(view)["part"].unique(maintain_order=True).to_list()
-        ['ALL', 'IN']
+        ['ALL', 'IN', 'OUT']
     """
     head = view.headline.name if view.headline else ""
     rows = (

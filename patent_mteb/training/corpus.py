@@ -112,7 +112,7 @@ def of_records(collection: Collection, name: str, seed: int = 42) -> Corpus:
         >>> from patent_mteb.sample import generate
         >>> from patent_mteb.training.corpus import of_records
         >>> of_records(Collection(*generate()), "mine").sizes()
-        {'train': 834, 'validation': 104, 'test': 105}
+        {'train': 834, 'validation': 105, 'test': 104}
     """
     patents, left_out = _without_duplicates([clean_patent(patent) for patent in collection.patents])
     split = split_families(patents, seed)

@@ -71,6 +71,7 @@ REQUIRED = {
     "inspect": ["r"],
     "build": ["WIPO-AT", "p", "c", "r"],
     "edition": ["verify", "m", "d"],
+    "train": ["wipo-r3", "d", "-m", "x", "--out", "o"],
     "validate": ["d"],
     "doctor": [],
 }

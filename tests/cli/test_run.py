@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from report_folders import payload_of
 
 from patent_mteb import cli
 from patent_mteb.recipes.beir import write_beir
@@ -89,9 +90,9 @@ def test_a_task_of_few_queries_is_in_no_mean_and_marked_in_every_form(tmp_path, 
     markdown = (out / "report.md").read_text()
     assert f"| {shown}" in markdown and f"**{scores['recall_at_100']:.4f}**" not in markdown
     assert f"{scores['recall_at_100']:.4f}\\textdagger{{}}~{{[}}" in (out / "tables.tex").read_text()
-    page = json.loads((out / "index.html").read_text().partition('id="payload">')[2].partition("</script>")[0])
+    page = payload_of((out / "index.html").read_text())
     (tab,) = [tab for tab in page["tabs"] if tab["label"].startswith("PatentMap")]
-    assert [run[0][0] for run in tab["small"][""]] == ["25 queries", "25 queries"]
+    assert [cell for run in tab["small"][""] for cell in run] == ["25 queries", "25 queries"]
     (patenteb,) = [tab for tab in page["tabs"] if tab["label"].startswith("PatenTEB")]
     assert "" not in patenteb["small"]
 

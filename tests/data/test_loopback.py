@@ -107,7 +107,7 @@ def test_the_papers_numbers_stand_beside_those_measured_on_the_hub(published, tm
     capsys.readouterr()
     assert cli.main(["reproduce", PAECTER, "--results", str(tmp_path), "--json"]) == 1
     streams = capsys.readouterr()
-    found = {(tuple(line["tasks"]), line["metric"]): line for line in json.loads(streams.out)}
+    found = {(tuple(line["tasks"]), line["metric"]): line for line in json.loads(streams.out)["lines"]}
     with (Path(cli.__file__).parents[1] / "published" / "expected.csv").open(newline="") as file:
         stated = [row for row in csv.DictReader(file) if row["model"] == PAECTER and "prompts=yes" not in row["settings"]]
     wanted = {(tuple(row["task"].split()), row["metric"]): row for row in stated if set(row["task"].split()) <= results.keys()}
@@ -173,7 +173,9 @@ def test_classification_reads_the_published_csv_files(published, tmp_path):
 def test_lexical_search_runs_on_every_retrieval_set(published, tmp_path):
     results = scored(tmp_path, RETRIEVAL, mteb.get_model("patent-mteb/bm25-dapfam"))
     assert set(results) == set(RETRIEVAL)
-    assert set(prepare(tmp_path, tmp_path / "export").refused) == set()
+    refused = prepare(tmp_path, tmp_path / "export", upstream=False).refused
+    assert not refused, "every result is of a published commit"
+    assert {one.task for one in prepare(tmp_path, tmp_path / "upstream").refused} == set(RETRIEVAL), "mteb does not implement this model"
 
 
 class TestASetThatMoves:

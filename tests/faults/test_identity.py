@@ -177,8 +177,8 @@ class TestSettings:
         [
             lambda model, folder: model,
             lambda model, folder: stored(model, folder),
-            lambda model, folder: Truncated(model, 8),
-            lambda model, folder: Truncated(stored(model, folder), 8),
+            lambda model, folder: Truncated(model, 4),
+            lambda model, folder: Truncated(stored(model, folder), 4),
             lambda model, folder: Passages(stored(model, folder), 64),
             lambda model, folder: Hybrid(bm25("dapfam"), model),
         ],

@@ -24,9 +24,8 @@ def test_matplotlib_is_an_extra(world, tmp_path, monkeypatch):
         lines.recall_curves(pl.DataFrame({"model": ["m"], "k": [1], "value": [0.1]}))
     with pytest.raises(ReportError, match="matplotlib"):
         report.run(world.folder, out=tmp_path, plots=True)
-    outcome = report.run(world.folder, html=tmp_path)
-    assert (tmp_path / "index.html").is_file()
-    assert any(message.startswith("The page has no plots") for message in outcome.messages)
+    report.run(world.folder, html=tmp_path)
+    assert (tmp_path / "index.html").is_file(), "the page draws its own charts"
 
 
 def test_files_are_the_same_for_the_same_numbers(tmp_path):

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from report_folders import add, data_revision, model_folder
+from report_folders import add, data_revision, model_folder, payload_of
 
 from patent_mteb import report
 from patent_mteb.report import geometry
@@ -111,5 +111,6 @@ def test_a_report_shows_them(two, tmp_path):
     outcome = report.run(two, formats=["markdown"], out=tmp_path / "out", plots=True, html=tmp_path / "page")
     assert "geometry of the embeddings" in (tmp_path / "out" / "report.md").read_text()
     assert any("plane" in path.name and path.suffix == ".svg" for path in outcome.files)
-    assert "alignment and uniformity" in (tmp_path / "page" / "index.html").read_text()
+    tabs = payload_of((tmp_path / "page" / "index.html").read_text())["tabs"]
+    assert any("geometry of the embeddings" in table["title"] for tab in tabs for table in tab.get("further", ()))
     assert not [message for message in outcome.messages if "geometry" in message]

@@ -108,11 +108,10 @@ def test_it_has_tables_of_its_own(measured):
 
 def test_it_has_a_column_over_all_benchmarks_and_does_not_count_in_the_overall_score(measured):
     table = built_tables(measured)["sample-overall"]
-    names = [benchmark.name for benchmark in catalogue.benchmarks()]
-    assert [column.title for column in table.columns] == ["Model", "Overall", *names, "Tasks"]
-    assert names[-1] == "Known Items"
+    five = ["WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap"]
+    assert [column.title for column in table.columns] == ["Model", "Overall", *five, "Known Items", "Tasks"]
     rows = {row[0].value: row for row in table.rows}
-    size = len(catalogue.tasks())
+    size = len(catalogue.total().task_classes) + 3
     for model, mean, count in (("acme/large", 0.5, 4), ("acme/small", 1 / 3, 3)):
         assert [cell.value for cell in rows[model][1:]] == [None] * 6 + [pytest.approx(mean), f"{count} of {size}"]
     assert "Overall is the score of PatentMTEB, in which Known Items does not count." in table.notes
@@ -139,7 +138,7 @@ def test_it_has_a_tab_with_its_short_names_and_plots(measured):
     assert [(one["short"], one["group"]) for one in tab["tasks"]] == [("ByTitle", "Search"), ("ByKeywords", "Search"), ("type", "Labels")]
     assert tab["values"]["in"] == [[pytest.approx(0.45), pytest.approx(0.55), None], [pytest.approx(0.25), pytest.approx(0.35), None]]
     kinds = {plot.name.removeprefix("sample-known-items-") for plot in drawn if plot.benchmark == "Known Items"}
-    assert kinds == {"in-out", "sections", "ranks", "recall", "scale"}
+    assert kinds >= {"in-out", "sections", "ranks", "recall", "scale"}
     (sections,) = (plot.figure for plot in drawn if plot.name == "sample-known-items-sections")
     assert [label.get_text() for label in sections.axes[0].get_yticklabels()] == ["Title", "Keywords"]
     assert {chart["title"].split(":")[0] for chart in tab["charts"]} >= {
@@ -172,7 +171,7 @@ def test_a_selection_of_known_tasks_is_a_benchmark_too(measured):
     values = {row[0].value: [cell.value for cell in row[1:4]] for row in tables["sample-selection"].rows}
     assert values == {"acme/large": [pytest.approx(0.4), 0.5, 0.3], "acme/small": [None, 0.4, None]}
     assert tables["sample-wipo-at-tasks"].rows[0][0].value == "Retrieval"
-    assert tables["sample-overall"].rows[0][-1].value == f"4 of {len(set(catalogue.tasks()))}"
+    assert tables["sample-overall"].rows[0][-1].value == f"4 of {len(catalogue.total().task_classes) + 3}"
 
 
 @pytest.mark.parametrize(("macro", "overall", "note"), [(False, 0.5, "all 3 tasks"), (True, 0.525, "all 2 groups, each the mean")])

@@ -1,0 +1,172 @@
+"""The run: it learns, it ends in a checkpoint without a head, it goes on after a kill, and it refuses bad input before a step."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from sentence_transformers import SentenceTransformer
+from small_bases import write_bert, write_static
+
+from patent_mteb.errors import DataError
+from patent_mteb.training.bases import HEAD
+from patent_mteb.training.checkpoints import read_record
+from patent_mteb.training.corpus import Corpus, read_corpus
+from patent_mteb.training.preparing import Job
+from patent_mteb.training.recipes import find_recipe, settings_for
+from patent_mteb.training.verbs import train
+
+QUICK = ["lr=0.02", "accumulation=1", "batch=32", "epochs=2", "checks=3"]
+
+
+def small():
+    """Some of the sample's patents in each split: a run of seconds."""
+    whole = read_corpus("sample")
+    chosen = [patent for split, most in (("train", 260), ("validation", 60), ("test", 100)) for patent in list(whole.members(split))[:most]]
+    return replace(whole, patents=chosen)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return small()
+
+
+@pytest.fixture(scope="module")
+def static(tmp_path_factory):
+    return str(write_static(tmp_path_factory.mktemp("bases") / "static"))
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    return str(write_bert(tmp_path_factory.mktemp("bases") / "bert", pooling="cls"))
+
+
+def job(name, base, out, *settings, **more):
+    recipe = find_recipe(name)
+    return Job(recipe, settings_for(recipe, [*QUICK, *settings]), base, out, device="cpu", **more)
+
+
+def weights(folder):
+    return {str(path.relative_to(folder)): load_file(path) for path in sorted(folder.rglob("*.safetensors"))}
+
+
+def same(first, second):
+    assert first.keys() == second.keys()
+    for file in first:
+        assert first[file].keys() == second[file].keys()
+        assert all(np.array_equal(first[file][name], second[file][name]) for name in first[file])
+
+
+def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
+    """Random static vectors become better at finding the claim of an abstract, and two seeds give two checkpoints."""
+    done = train(job("wipo-r3", static, tmp_path / "run", seeds=(42, 7), geometry=6), corpus, quiet=True)
+    ndcg = done.changes[0]
+    assert ndcg.measure == "ndcg@10" and ndcg.low > 0 and ndcg.p < 0.01 and ndcg.spread is not None
+    assert len({one.name for one in done.checkpoints}) == 2
+    record = read_record(done.checkpoints[0])
+    assert record["contamination"] == "none found (1 test sets checked)" and record["seed"] == 42
+    assert record["pairs"] == {"train": 260, "validation": 60, "test": 100}
+    assert "lr=0.02 instead of 2e-05" in record["deviations"]
+    card = (done.checkpoints[0] / "README.md").read_text()
+    assert "wipo-r3" in card and corpus.revision in card and "sentence-transformers" in card
+    steps = [int(line.split(",")[0]) for line in (tmp_path / "run/seed-42/geometry.csv").read_text().splitlines()[1:]]
+    assert steps == [0, 6, 12, 18]
+    losses = [row["eval_loss"] for row in json.loads((tmp_path / "run/seed-42/history.json").read_text()) if "eval_loss" in row]
+    assert losses[-1] < losses[0]
+    again = train(job("wipo-r3", static, tmp_path / "run", seeds=(42, 7), geometry=6), corpus, quiet=True)
+    assert again.checkpoints == done.checkpoints and again.changes == done.changes
+    with pytest.raises(DataError, match=r"holds another run \(settings differ\)"):
+        train(job("wipo-r3", static, tmp_path / "run", "lr=0.01", seeds=(42, 7), geometry=6), corpus)
+
+
+def test_a_projection_head_is_trained_and_gone(corpus, bert, tmp_path):
+    """PatentMap: CLS, linear + tanh on top while training; the checkpoint has the modules of its base, with other weights."""
+    done = train(
+        job("patentmap-claims-posneg", bert, tmp_path / "run", "max_length=32", "checks=1", "lr=0.001", max_steps=2), corpus, quiet=True
+    )
+    saved, base = (SentenceTransformer(str(place), device="cpu") for place in (done.checkpoints[0], bert))
+    assert [type(one) for one in saved] == [type(one) for one in base] and HEAD not in dict(saved.named_children())
+    assert not [path for path in done.checkpoints[0].rglob("*") if "Dense" in path.name]
+    last = sorted((tmp_path / "run/seed-42").glob("checkpoint-*"))[-1]
+    assert [path for path in last.rglob("*") if "Dense" in path.name], "while it was trained it had one"
+    assert not np.array_equal(saved.encode("a pump"), base.encode("a pump"))
+
+
+def test_lora_is_merged(corpus, bert, tmp_path):
+    pytest.importorskip("peft")
+    done = train(job("wipo-r3", bert, tmp_path / "run", "max_length=32", "checks=1", "lr=0.001", lora=4, max_steps=2), corpus, quiet=True)
+    (file,) = weights(done.checkpoints[0]).values()
+    (before,) = weights(Path(bert)).values()
+    assert file.keys() == before.keys()
+    changed = {name for name in file if not np.array_equal(file[name], before[name])}
+    assert changed and all(file[name].ndim == 2 and "embeddings" not in name for name in changed)
+    saved = SentenceTransformer(str(done.checkpoints[0]), device="cpu")
+    assert not np.allclose(saved.encode("a pump"), SentenceTransformer(bert, device="cpu").encode("a pump"), atol=1e-6)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from transformers import TrainerCallback
+sys.path.insert(0, {tests!r})
+from test_verbs import job, small
+from patent_mteb.training.verbs import train
+
+class Kill(TrainerCallback):
+    def on_step_end(self, args, state, control, **kwargs):
+        if state.global_step == 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+asked = job("wipo-r3", {base!r}, Path({out!r}), "max_length=24", "batch=16", "lr=0.001", "checks=4", max_steps=8)
+train(asked, small(), callbacks=[Kill()], quiet=True)
+"""
+
+
+def test_a_killed_run_goes_on_to_the_weights_of_an_unbroken_one(corpus, bert, tmp_path):
+    """With dropout, so that the state of the random numbers matters; a checkpoint that was cut short is not resumed from."""
+    whole = train(
+        job("wipo-r3", bert, tmp_path / "whole", "max_length=24", "batch=16", "lr=0.001", "checks=4", max_steps=8), corpus, quiet=True
+    )
+    code = KILLED.format(tests=str(Path(__file__).parent), base=bert, out=str(tmp_path / "killed"))
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
+    work = tmp_path / "killed" / "seed-42"
+    assert not (work / "done.json").exists() and (work / "checkpoint-4" / "whole").is_file()
+    torn = work / "checkpoint-5"
+    torn.mkdir()
+    (torn / "model.safetensors").write_bytes(b"torn")
+    resumed = train(
+        job("wipo-r3", bert, tmp_path / "killed", "max_length=24", "batch=16", "lr=0.001", "checks=4", max_steps=8), corpus, quiet=True
+    )
+    same(weights(whole.checkpoints[0]), weights(resumed.checkpoints[0]))
+    assert resumed.checkpoints[0].name == whole.checkpoints[0].name, "and so the same name"
+    assert resumed.changes == whole.changes
+
+
+def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
+    unlabelled = replace(corpus, name="mine", patents=[replace(patent, labels=()) for patent in corpus.patents])
+    with pytest.raises(DataError, match="no publication of the train split has a fine label"):
+        train(job("wipo-r1", static, tmp_path / "1"), unlabelled)
+    with pytest.raises(DataError, match="has no pooling of tokens, and recipe patentmap-claims trains cls pooling"):
+        train(job("patentmap-claims", static, tmp_path / "2"), corpus)
+    with pytest.raises(DataError, match="pools by cls, and recipe qaecter trains mean"):
+        train(job("qaecter", bert, tmp_path / "3"), corpus)
+    few = Corpus("few", list(corpus.members("train"))[:20], [], corpus.split)
+    with pytest.raises(DataError, match=r"20 training pairs \(pairs\) make no batch of 32"):
+        train(job("wipo-r3", static, tmp_path / "4"), few)
+    with pytest.raises(DataError, match="is no late-interaction checkpoint"):
+        train(job("colbert-contrastive", bert, tmp_path / "5"), corpus)
+    with pytest.raises(DataError, match="the paraphrases are missing"):
+        train(job("patentmap-paraphrase", bert, tmp_path / "6"), corpus)
+    assert not list(tmp_path.glob("*/seed-*"))
