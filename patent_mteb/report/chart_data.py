@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from patent_mteb.report.frames import group_means, named, sections
+from patent_mteb.report.frames import group_means, headline_slices, named, sections
 from patent_mteb.report.queries import per_query_measure, read_queries
 from patent_mteb.report.view import BenchmarkView
 
@@ -20,7 +20,6 @@ __all__ = [
     "profile",
     "query_sections",
     "section_advantage",
-    "slices",
     "task_advantage",
     "task_groups",
     "years",
@@ -88,10 +87,9 @@ def overlap(view: BenchmarkView) -> pl.DataFrame:
         []
     """
     task, values = view.domain_headline, view.slice_scores
-    if task is None or task.plain not in view.facts.domain_tasks:
-        return pl.DataFrame(schema={"model": pl.String, "series": pl.String, "value": pl.Float64})
+    name = task.name if task and task.plain in view.facts.domain_tasks else ""
     series = (("in", "IN"), ("", "MIXED"), ("out", "OUT"))
-    rows = [(run, shown, values[task.name, run, part]) for part, shown in series for run in view.runs if (task.name, run, part) in values]
+    rows = [(run, shown, values[name, run, part]) for part, shown in series for run in view.runs if (name, run, part) in values]
     return named(pl.DataFrame(rows, schema={"model": pl.String, "series": pl.String, "value": pl.Float64}, orient="row"))
 
 
@@ -110,26 +108,6 @@ def query_sections(view: BenchmarkView) -> pl.DataFrame:
     return sections(view).filter(corpus=corpus).select("model", series="query", value="value")
 
 
-def slices(view: BenchmarkView, prefix: str) -> pl.DataFrame:
-    """``model, group, value, n`` of the headline task in the slices of a kind, where there are several (Sophia-Bench Fig. 5 and 7).
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.chart_data import slices
-        >>> from patent_mteb.report.collect import collect
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> sorted(set(slices(view, "jurisdiction_")["group"]))[:2]
-        ['cn', 'de']
-    """
-    head = view.headline.name if view.headline else ""
-    rows = view.scores.filter(
-        pl.col("main") & (pl.col("task") == head) & pl.col("slice").str.starts_with(prefix) & pl.col("value").is_finite()
-    )
-    if rows["slice"].n_unique() < 2:
-        rows = rows.clear()
-    return named(rows.select(model="run", group=pl.col("slice").str.strip_prefix(prefix), value="value", n="n_queries"))
-
-
 def years(view: BenchmarkView) -> pl.DataFrame:
     """``model, x, value`` of the headline task by year of publication (Sophia-Bench Fig. 6).
 
@@ -140,7 +118,7 @@ def years(view: BenchmarkView) -> pl.DataFrame:
         >>> years(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns  # results of 'patent-mteb run'
         ['model', 'x', 'value']
     """
-    rows = slices(view, "year_")
+    rows = headline_slices(view, "year_")
     return rows.with_columns(x=pl.col("group").cast(pl.Int64, strict=False)).drop_nulls("x").select("model", "x", "value")
 
 

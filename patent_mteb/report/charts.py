@@ -98,7 +98,7 @@ CHARTS = (
         "ipc",
         "Sophia-Bench 7",
         "IPC section",
-        partial(chart_data.slices, prefix="ipc_"),
+        partial(frames.headline_slices, prefix="ipc_"),
         plots.jurisdiction_heatmap,
         options={"groups_are": "IPC section of the query"},
     ),

@@ -20,6 +20,7 @@ from patent_mteb.report.view import BenchmarkView
 __all__ = [
     "alpha",
     "group_means",
+    "headline_slices",
     "in_out",
     "jurisdictions",
     "model_names",
@@ -118,6 +119,23 @@ def recall(view: BenchmarkView) -> pl.DataFrame:
     return named(rows.select(model="run", k=k, value="value"))
 
 
+def headline_slices(view: BenchmarkView, prefix: str) -> pl.DataFrame:
+    """``model, group, value, n`` of the headline task in the slices of a kind, where there are several (Sophia-Bench Fig. 5 and 7).
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import headline_slices
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> sorted(set(headline_slices(view, "jurisdiction_")["group"]))[:2]
+        ['cn', 'de']
+    """
+    rows = _headline_scores(view).filter(pl.col("main") & pl.col("slice").str.starts_with(prefix))
+    if rows["slice"].n_unique() < 2:
+        rows = rows.clear()
+    return named(rows.select(model="run", group=pl.col("slice").str.strip_prefix(prefix), value="value", n="n_queries"))
+
+
 def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
     """``model, group, value, n`` of the headline task by filing jurisdiction, if there are several.
 
@@ -129,11 +147,7 @@ def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
         >>> sorted(set(jurisdictions(view)["group"]))
         ['CN', 'DE', 'EN', 'ES', 'FR', 'JP', 'RU']
     """
-    rows = _headline_scores(view).filter(pl.col("main") & pl.col("slice").str.starts_with("jurisdiction_"))
-    if rows["slice"].n_unique() < 2:
-        rows = rows.clear()
-    group = pl.col("slice").str.strip_prefix("jurisdiction_").str.to_uppercase()
-    return named(rows.select(model="run", group=group, value="value", n="n_queries"))
+    return headline_slices(view, "jurisdiction_").with_columns(pl.col("group").str.to_uppercase())
 
 
 def sections(view: BenchmarkView) -> pl.DataFrame:
