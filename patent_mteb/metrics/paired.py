@@ -141,7 +141,7 @@ def permutation(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SE
     values = checked_scores(scores)
     points, scale = fixed_points(values)
     n = len(points)
-    exact = n < 53 and 2**n <= resamples
+    exact = 2**n <= resamples
     rng = np.random.default_rng(seed)
     sums = []
     for start in range(0, count := 2**n if exact else resamples, _BLOCK):

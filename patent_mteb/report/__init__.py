@@ -108,12 +108,13 @@ def run(
     paired = reproduce.table(reproduced)
     measured = [*([paired] if paired else []), *tables.build(collected, compared), *geometry.tables(lying)]
     printed, notes = beside(collected) if published else ([], ())
-    messages = [*collected.messages, *compared.messages, *notes, *unread]
+    told = reproduced.messages if "real" in collected.worlds else ()
+    messages = list(dict.fromkeys([*collected.messages, *compared.messages, *told, *notes, *unread]))
     drawn = [*figures.draw(collected), *geometry.draw(lying)] if plots else []
-    frames = machine.tidy(collected, compared)
+    frames = machine.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out)
     if as_json:
-        shown = [json.dumps(machine.as_json(collected, compared, reproduced, tuple(messages)), allow_nan=False)]
+        shown = [json.dumps(machine.as_json(frames, reproduced, tuple(messages)), allow_nan=False)]
     if plots and (folder := out or html):
         from patent_mteb.report.figures import save
 

@@ -140,7 +140,7 @@ def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
     for (world, task, part, run), score in statistics.scores.items():
         if world == view.world.name:
             said = [_number(score.low), _number(score.high), score.tied, _p(score.p_best_holm), score.tier, score.better, _p(score.p_holm)]
-            while said[-1] is None or said[-1] is False:
+            while said and (said[-1] is None or said[-1] is False):
                 said.pop()
             found.setdefault(part, {})[run, task] = said
     return found

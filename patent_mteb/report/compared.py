@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -19,7 +20,7 @@ __all__ = ["PAIRS_SCHEMA", "TEST_NAMES", "holm_of_pairs", "pairs_table", "tables
 TEST_NAMES = {
     "bootstrap": "paired bootstrap, 10,000 resamples",
     "t": "paired t test",
-    "permutation": "paired permutation test, 10,000 permutations",
+    "permutation": "paired permutation test, 10,000 permutations or all there are",
 }
 """How notes call a test."""
 
@@ -72,7 +73,7 @@ def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) ->
                     *map(_number, (score.p_best, score.p_best_holm)),
                     *((Cell(score.p), Cell(score.p_holm)) if statistics.baseline else ()),
                     Cell(None if score.tier is None else str(score.tier)),
-                    Cell(score.effect, 2),
+                    replace(_number(score.effect), digits=2),
                     Cell("" if part else above.get(run, "")),
                 )
             )

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from patent_mteb.errors import DataError
+from patent_mteb.report.evidence import evidence_of
 from patent_mteb.report.folders import META, read_document
 from patent_mteb.report.model_facts import known_of
 from patent_mteb.report.names import visible
@@ -67,8 +68,10 @@ def _documents(result: Mapping[str, Any], split: str, subset: str) -> int:
     """How many documents were searched, as the evidence of a result has it; 0 where it does not say."""
     for entry in result.get("scores", {}).get(split, []):
         if entry.get("hf_subset", "default") == subset:
-            number = entry.get("evidence", {}).get("texts", {}).get("document", {}).get("n", 0)
-            return number if isinstance(number, int) else 0
+            found: Any = evidence_of(entry)
+            for key in ("texts", "document", "n"):
+                found = found.get(key) if isinstance(found, Mapping) else None
+            return found if isinstance(found, int) else 0
     return 0
 
 

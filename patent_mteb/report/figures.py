@@ -16,6 +16,7 @@ from patent_mteb.report.charts import CHARTS, Chart
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.style import styled
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
+from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,8 +59,9 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame) -> Plot:
     task: MeasuredTask | None = getattr(view, chart.task) if chart.task else None
     in_grid = next((one for one in view.tasks if one.plain in view.facts.section_grid), None)
     queries, corpora = frames.section_axes(view)
+    measured = in_grid if "grid" in chart.takes else task
     given: dict[str, dict[str, Any]] = {
-        "measure": {"measure": _pretty(in_grid if "grid" in chart.takes else task)},
+        "measure": {"measure": measure_title(measured.measure) if measured else "main score"},
         "grid": {"queries": queries, "corpora": corpora},
     }
     options: dict[str, Any] = dict(chart.options)
@@ -73,15 +75,6 @@ def _shown(view: BenchmarkView, chart: Chart, task: MeasuredTask) -> str:
     """The task in a title; where IN and OUT are tasks of their own, these."""
     sides = view.facts.domain_tasks.get(task.plain, {})
     return " and ".join(short(name, view.facts) for name in sides.values()) if sides and chart.kind == "in-out" else task.short
-
-
-def _pretty(task: MeasuredTask | None) -> str:
-    """The name of a task's main score as papers write it: ``nDCG@10``."""
-    name, _, depth = (task.measure if task else "").partition("_at_")
-    names = {"ndcg": "nDCG", "map": "MAP", "mrr": "MRR", "macro_f1": "macro F1", "v_measure": "V-measure"}
-    if not name:
-        return "main score"
-    return names.get(name, name.replace("_", " ").capitalize()) + (f"@{depth}" if depth else "")
 
 
 @styled

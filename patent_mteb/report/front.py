@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from patent_mteb.report.cells import Table
+from patent_mteb.report.scores import Score
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView
 from patent_mteb.report.words import measure_title
@@ -116,8 +118,14 @@ def _headline(view: BenchmarkView, task: MeasuredTask, statistics: Statistics, r
         "values": [None if cell is None else cell.value for cell in cells],
         "small": [cell.small if cell else "" for cell in cells],
         "tied": [score is not None and score.tied for score in scores],
-        "intervals": [[round(score.low, 5), round(score.high, 5)] if score else None for score in scores],
+        "intervals": [_ends(score) for score in scores],
     }
+
+
+def _ends(score: Score | None) -> list[float] | None:
+    """The interval of a score, None where it has none or an infinite one."""
+    known = score is not None and math.isfinite(score.low) and math.isfinite(score.high)
+    return [round(score.low, 5), round(score.high, 5)] if score is not None and known else None
 
 
 def _coverage(world: WorldView, runs: Sequence[str]) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ Their columns depend on the version of the package alone (``docs/report.md`` lis
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -62,22 +63,24 @@ def wide(collected: Collected) -> pl.DataFrame:
     return runs.join(values, on=["world", "run"], maintain_order="left").select(*_RUN, *dict.fromkeys(known))
 
 
-def as_json(collected: Collected, compared: Statistics, reproduction: Reproduction, messages: tuple[str, ...]) -> dict[str, Any]:
+def as_json(frames: Mapping[str, pl.DataFrame], reproduction: Reproduction, messages: tuple[str, ...]) -> dict[str, Any]:
     """Everything that a report knows as JSON-like values; numbers that are not finite are null.
+
+    Args:
+        frames: of :func:`tidy`.
 
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.machine import as_json
+        >>> from patent_mteb.report.machine import as_json, tidy
         >>> from patent_mteb.report.reproduce import Reproduction
         >>> from patent_mteb.report.statistics import Statistics
-        >>> document = as_json(collect(Path("results")), Statistics(), Reproduction((), ()), ())  # results of 'patent-mteb run'
+        >>> document = as_json(tidy(collect(Path("results")), Statistics()), Reproduction((), ()), ())  # results of 'patent-mteb run'
         >>> list(document)
         ['schema', 'version', 'results', 'scores', 'pairs', 'reproduction', 'messages']
     """
     from patent_mteb.report import reproduce
 
-    frames = tidy(collected, compared)
     return {
         "schema": SCHEMA_VERSION,
         "version": __version__,

@@ -125,8 +125,8 @@ def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict
         seen = seen_in_training(meta, benchmarks)
         trained[str(run)] = seen or frozenset()
         facts[str(run)] = known_of(meta) | {"prompt": _prompt(rows["prompt"]), "trained": _trained(seen, benchmarks)}
-        for key, column in (("parameters", "parameters"), ("dims", "dims")):
-            facts[str(run)][key] = facts[str(run)][key] or _number(rows.select(pl.col(column).drop_nulls().first()).item())
+        for key in ("parameters", "dims"):
+            facts[str(run)][key] = facts[str(run)][key] or _number(rows.select(pl.col(key).drop_nulls().first()).item())
     return facts, trained
 
 

@@ -154,8 +154,10 @@ def _stated(collected: Collected) -> dict[tuple[str, str, str, str], float]:
 
 def _is_stated(table: QueryTable, part: str, stated: float | None) -> bool:
     """Whether per-query scores of a slice are there, and their mean is what the result states; that of the whole task was checked."""
-    if not part or part not in table.parts or stated is None:
-        return part in table.parts and not part
+    if not part:
+        return True
+    if part not in table.parts or stated is None:
+        return False
     values = table.parts[part]
     members = values[np.isfinite(values)]
     return bool(len(members)) and abs(float(members.mean()) - stated) <= TOLERANCE

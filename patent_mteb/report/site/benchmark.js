@@ -86,9 +86,11 @@ function scores(tab) {
   const judged = Object.keys(SLICES).filter((slice) => slice in tab.values);
   const others = Object.keys(tab.values).filter((slice) => !(slice in SLICES));
   const groups = [...new Set(tab.tasks.map((task) => task.group))];
-  const slices = others.length ? choice([["", "all judgements"], ...others.map((slice) => [slice, `${FAMILIES[familyOf(slice)] ?? familyOf(slice)}: ${sliceTitle(slice)}`])], "", (value) => { state.slice = value; paint(); }) : null;
+  const slices = others.length ? choice([["", "all judgements"], ...others.map((slice) => [slice, `${FAMILIES[familyOf(slice)] ?? familyOf(slice)}: ${sliceTitle(slice)}`])], "", (value) => { state.slice = value; paint(); press(value); }) : null;
+  const sides = judged.length > 1 ? switches("Judgements", judged.map((slice) => [slice, SLICES[slice]]), "", (value) => { state.slice = value; if (slices) slices.value = ""; paint(); }) : null;
+  const press = (value) => { for (const button of sides?.querySelectorAll("button") ?? []) button.setAttribute("aria-pressed", String(button.dataset.value === value)); };
   const controls = make("div", { class: "controls" },
-    judged.length > 1 ? switches("Judgements", judged.map((slice) => [slice, SLICES[slice]]), "", (value) => { state.slice = value; if (slices) slices.value = ""; paint(); }) : null,
+    sides,
     sureSwitch(paint),
     slices ? labelled("slice", "Slice", slices) : null,
     groups.length > 1 ? labelled("group", "Tasks", choice([["", "all"], ...groups.map((group) => [group, group])], "", (value) => { state.group = value; paint(); })) : null,

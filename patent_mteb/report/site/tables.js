@@ -83,6 +83,11 @@ function saved(node) {
   return node.dataset.order ?? node.textContent;
 }
 
+/** A text that no spreadsheet calculates with (names.py says what would); a number stays one. */
+function inert(text, node) {
+  return node.classList.contains("number") ? text : text.replace(/^[=+\-@\t\r\n＝＋－＠]/, "'$&");
+}
+
 function table({ columns, rows, name, classes = "" }) {
   const markOf = marksOf(rows, columns);
   const trs = rows.map((row) => {
@@ -111,7 +116,7 @@ function table({ columns, rows, name, classes = "" }) {
   new DataTable.Buttons(view, {
     buttons: [
       { extend: "colvis", text: "Columns", columns: ":gt(0)" },
-      { extend: "csvHtml5", text: "Save as csv", filename: name, exportOptions: { columns: ":visible", format: { body: (_text, _row, _column, cell) => saved(cell) } } },
+      { extend: "csvHtml5", text: "Save as csv", filename: name, exportOptions: { columns: ":visible", format: { body: (_text, _row, _column, cell) => inert(saved(cell), cell) } } },
     ],
   });
   holder.append(make("div", { class: "tools" }, view.buttons().container()[0]));
