@@ -111,7 +111,8 @@ def plan(model: Any, tasks: Sequence[AbsTask], results: Path, *, encode_kwargs: 
             except PatentMTEBError as error:
                 rows.append(TaskPlan(name, "missing", reason=str(error)))
             finally:
-                task.unload_data()
+                if task.data_loaded:
+                    task.unload_data()
     seconds, width = _probe(model, waiting, options)
     folder = model.store.path if isinstance(model, StoredEncoder) else None
     free = None if folder is None else shutil.disk_usage(next(one for one in (folder, *folder.resolve().parents) if one.exists())).free

@@ -103,7 +103,7 @@ _ROWS: dict[str, str] = {
 }
 """Pattern of task names -> row of Table 11: the patent tasks that mteb ships, and what the benchmarks of the suite add."""
 
-_VARIANT = re.compile(r"(\.sample|\.local-[0-9a-f]+|\.v\d+)+$")
+_VARIANT = re.compile(r"(\.sample|\.local-[0-9a-f]+|\.v\d+|\.limit\d+)+$")
 
 
 def add_rows(rows: Iterable[tuple[str, str]]) -> None:

@@ -231,7 +231,7 @@ class PatentMapRetrieval(PatentRetrieval):
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
         super().encode_split(model, data_split, **arguments)
-        if data_split["top_ranked"] is None:
+        if not self.limit and data_split["top_ranked"] is None:
             self._encode_for(*self._paper_search(model, arguments))
 
     def _paper_search(self, model: MTEBModels, arguments: Mapping[str, Any]) -> tuple[ArraySearch, Any, SearchContext]:

@@ -192,6 +192,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         """A task like this on so many queries only, for trying out. It is named ``<Task>.limit<N>``, so its scores are no others'."""
         made = copy.copy(self)
         made.limit, made.data_loaded = queries, False
+        made._data_digest = made._texts_seen = None
         made._stand_on(made.source)
         return made
 

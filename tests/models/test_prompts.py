@@ -67,3 +67,9 @@ def test_a_two_sided_row_has_no_prompt_without_a_role():
     row = TABLE_11["title2full"]
     assert row.side(None) == ""
     assert not row.one_sided
+
+
+@pytest.mark.parametrize("ending", [".limit7", ".sample.limit7", ".local-0a1b.limit10"])
+def test_a_limited_task_has_the_prompts_of_the_whole_one(ending):
+    whole = prompt_for("PatenTEBText2IPC3")
+    assert whole and prompt_for(f"PatenTEBText2IPC3{ending}") == whole

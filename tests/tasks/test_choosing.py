@@ -29,6 +29,10 @@ def test_everything_that_is_said_narrows_down():
         names(benchmarks=["PatenTEB.sample"], languages=["deu"])
 
 
+def texts_of(task):
+    return task.texts_seen(task.dataset[task.source.subset][task.split])
+
+
 def test_a_limited_task_keeps_what_is_judged_and_is_another_task():
     (task,) = limited(choose(names=["PatentCitationRetrieval.sample"]), 7)
     whole = mteb.get_task("PatentCitationRetrieval.sample")
@@ -44,5 +48,9 @@ def test_a_limited_task_keeps_what_is_judged_and_is_another_task():
     for name, qrels in part.slices.items():
         assert qrels == {query: found for query, found in all_of_it.slices[name].items() if query in part.queries}
     assert all(part.hidden[query] == all_of_it.hidden[query] & set(part.corpus) for query in part.hidden)
+    seen = texts_of(whole)
+    again = whole.limit_to(7)
+    again.load_data()
+    assert texts_of(again) == texts_of(task) != seen, "nothing of the whole task is taken for the limited one's"
     with pytest.raises(DataError, match="only retrieval tasks"):
         limited(choose(names=["PatenTEBBloom.sample"]), 7)
