@@ -45,6 +45,7 @@ __all__ = [
     "load_encoder",
     "messages",
     "number",
+    "positive",
     "ready_streams",
     "say",
     "show",
@@ -204,6 +205,14 @@ def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None
         help="bfloat16, float16: of an encoder's weights; bfloat16-autocast: of its products, the weights stay as they are; int8, uint8, "
         "binary: of its vectors; another than float32 is filed apart",
     )
+
+
+def positive(word: str) -> int:
+    """A whole number above 0, for an option."""
+    number = int(word)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is not above 0")
+    return number
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

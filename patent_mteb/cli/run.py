@@ -63,7 +63,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save-runs", type=Path, metavar="DIR", help="write runs and qrels in TREC form there, for 'patent-mteb fuse'")
     parser.add_argument("--dry-run", action="store_true", help="only say what would be done: texts, time, disk, memory, missing data")
     parser.add_argument(
-        "--limit", type=_positive, metavar="N", help="N queries of each retrieval task and a part of its documents, filed as <Task>.limitN"
+        "--limit",
+        type=common.positive,
+        metavar="N",
+        help="N queries of each retrieval task and a part of its documents, filed as <Task>.limitN",
     )
     wrap = parser.add_argument_group("composition", "applied in this order; each setting is part of the identity of the results")
     wrap.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
@@ -82,13 +85,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     wrap.add_argument("--rrf", type=float, metavar="K", help="reciprocal rank fusion with constant K")
     wrap.add_argument("--rerank", metavar="MODEL", help="cross-encoder that orders the first documents anew")
     wrap.add_argument("--rerank-depth", type=int, default=100, metavar="K", help="how many documents it orders")
-
-
-def _positive(word: str) -> int:
-    number = int(word)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is not above 0")
-    return number
 
 
 def main(args: argparse.Namespace) -> int:

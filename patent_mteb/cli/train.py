@@ -36,14 +36,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe, such as lr=1e-4; repeatable"
     )
-    parser.add_argument("--max-steps", type=int, metavar="N", help="most steps of a run")
+    parser.add_argument("--max-steps", type=common.positive, metavar="N", help="most steps of a run")
     parser.add_argument(
-        "--lora", type=int, nargs="?", const=16, metavar="RANK", help="train adapters of this rank (16) instead of all weights"
+        "--lora", type=common.positive, nargs="?", const=16, metavar="RANK", help="train adapters of this rank (16) instead of all weights"
     )
     parser.add_argument("--drop-leaks", action="store_true", help="remove and count pairs that leak into a test set, instead of stopping")
     parser.add_argument("--teacher", default="", metavar="MODEL", help="of a distillation; without it the base")
     parser.add_argument("--paraphrases", type=Path, metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase")
-    parser.add_argument("--geometry", type=int, default=0, metavar="N", help="measure SSD, uniformity, alignment and P@1 every N steps")
+    parser.add_argument("--geometry", type=common.positive, default=0, metavar="N", help="SSD, uniformity, alignment and P@1 every N steps")
     parser.add_argument("--evaluate", nargs="+", default=[], metavar="NAME", help="tasks or benchmarks to run before and after")
     common.add_device(parser)
     parser.add_argument(
@@ -97,6 +97,8 @@ def _seeds(text: str) -> tuple[int, ...]:
         seeds = tuple(dict.fromkeys(int(word) for word in text.split(",")))
     except ValueError as error:
         raise DataError(f"'{text}' are no seeds", remedy="write --seeds 42,7,13") from error
+    if min(seeds) < 0:
+        raise DataError(f"the seed {min(seeds)} is below 0", remedy="write --seeds 42,7,13")
     return seeds
 
 
@@ -144,7 +146,12 @@ def _evaluated(job: Job, corpus: Corpus, outcome: Outcome, tasks: Sequence[Any],
     for place in (job.base, *map(str, outcome.checkpoints)):
         model = load(place, device=job.device)
         names.append(str(model.mteb_model_meta.name))
-        run(model, tasks, job.out / "results", show_progress=common.bars(args))
+        done = run(model, tasks, job.out / "results", show_progress=common.bars(args))
+        if done.interrupted:
+            raise KeyboardInterrupt
+        for outcome_of in done.outcomes:
+            if outcome_of.status != "scored":
+                common.warn(f"{outcome_of.task} of {names[-1]}: {outcome_of.status}: {outcome_of.reason}")
     own = [task.metadata.name for task in tasks if corpus.folder is not None and task.source.path().resolve() == corpus.folder.resolve()]
     return compare_tasks(job.out / "results", names[0], names[1:], dict.fromkeys(own, test_queries(corpus)))
 

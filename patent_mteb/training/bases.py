@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, StaticEmbedding, Transformer
+from sentence_transformers.util import is_sentence_transformer_model
 from torch import nn
 
 from patent_mteb.errors import DataError, ModelError
@@ -55,7 +55,7 @@ def load_base(name: str, settings: Settings, recipe: str, device: str | None = N
         ModelError: the model cannot be loaded.
         DataError: it pools otherwise than the recipe does, or has no pooling at all.
     """
-    bare = Path(name).is_dir() and not (Path(name) / "modules.json").is_file()
+    bare = not is_sentence_transformer_model(name)
     try:
         model = SentenceTransformer(name, device=device)
     except (OSError, ValueError, KeyError, ImportError) as error:

@@ -155,7 +155,7 @@ def _without_duplicates(patents: Sequence[Patent]) -> tuple[list[Patent], dict[s
 def _with_folder(name: str, patents: Sequence[Patent], citations: Sequence[Citation], folder: Path) -> Corpus:
     """Records whose benchmark is built: the split is the benchmark's."""
     rows = read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
-    split = {row["family_id"]: row["split"] for row in rows}
+    split = {row["family_id"] or row["_id"]: row["split"] for row in rows}
     kept, left_out = _without_duplicates([clean_patent(patent) for patent in patents])
     return Corpus(name, kept, citations, split, {}, folder, input_hash(patents, citations), left_out)
 
@@ -167,14 +167,14 @@ def _of_built(folder: Path) -> Corpus:
     if strange := [row for row in rows if row["split"] not in SPLITS]:
         problem = f"split '{strange[0]['split']}' is none of {', '.join(SPLITS)}"
         raise DataError(problem, path=folder / "metadata.parquet", remedy="build the directory anew")
-    families = {row["_id"]: row["family_id"] for row in rows}
+    families = {row["_id"]: row["family_id"] or row["_id"] for row in rows}
     labels = _fine_labels(folder, families)
     texts: dict[str, dict[str, str]] = {
         name: dict(view_rows(folder, name)) for name in ("Abstract", "Claim1", "Claims") if name in tables.views
     }
     patents = [_document(row, tables, texts, labels.get(row["_id"], ())) for row in rows if row["_id"] in tables.corpus]
     citations = [Citation(query, document) for query, judged in tables.qrels.items() for document, gain in judged.items() if gain > 0]
-    split = {row["family_id"]: row["split"] for row in rows}
+    split = {families[row["_id"]]: row["split"] for row in rows}
     kept, left_out = _without_duplicates(patents)
     return Corpus(folder.resolve().parent.name, kept, citations, split, families, folder, input_hash(kept, citations), left_out)
 
@@ -187,7 +187,7 @@ def _document(row: Mapping[str, object], tables: BeirFolder, texts: Mapping[str,
         claims = (Claim(1, texts["Claim1"][key]),)
     codes = tuple(str(code) for code in row.get("ipc") or ())  # type: ignore[attr-defined]
     abstract = texts["Abstract"].get(key, "") if "Abstract" in texts else body
-    return Patent(key, str(row["family_id"]), title, abstract, claims, ipc=codes, labels=labels)
+    return Patent(key, str(row["family_id"] or key), title, abstract, claims, ipc=codes, labels=labels)
 
 
 def _fine_labels(folder: Path, families: Mapping[str, str]) -> dict[str, tuple[Label, ...]]:

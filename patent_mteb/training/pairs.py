@@ -26,7 +26,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -283,7 +283,7 @@ def paraphrased(corpus: Corpus, split: str, left_out: Counts, path: Path, swap: 
         yield _pair("paraphrase", patent, patent, first, second)
 
 
-def ipc_matched(corpus: Corpus, split: str, left_out: Counts, seed: int = 42) -> Iterator[Pair]:
+def ipc_matched(corpus: Corpus, split: str, left_out: Counts, swap: bool = False, seed: int = 42) -> Iterator[Pair]:
     """PatentMap §5.2 vi: TA with the TA of another family that has exactly the same IPC subgroups.
 
     Raises:
@@ -305,7 +305,13 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, seed: int = 42) ->
             left_out["publications without an IPC subgroup"] += 1
     if all(len({patent.family_id for patent in members}) < 2 for members in groups.values()):
         raise DataError(f"no two families of the {split} split share their IPC subgroups", remedy="give more records, or another policy")
-    yield from _partners("ipc", dict(sorted(groups.items())), tagged_ta, seed, left_out)
+    for pair in _partners("ipc", dict(sorted(groups.items())), tagged_ta, seed, left_out):
+        yield _the_other_way(pair) if swap and random_key(seed, "swap", pair.anchor_id, pair.positive_id) % 2 else pair
+
+
+def _the_other_way(pair: Pair) -> Pair:
+    turned = {"anchor": pair.positive, "anchor_id": pair.positive_id, "anchor_family": pair.positive_family}
+    return replace(pair, **turned, positive=pair.anchor, positive_id=pair.anchor_id, positive_family=pair.anchor_family)
 
 
 def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed: int = 42) -> Iterator[Pair]:

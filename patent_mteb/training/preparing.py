@@ -21,6 +21,7 @@ from typing import Any
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_json, write_json
 from patent_mteb.identity import content_revision
+from patent_mteb.recipes.dataset import file_hash
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import LeakRecord, check_pairs
 from patent_mteb.training.losses import Kind
@@ -74,6 +75,8 @@ class Job:
             "lora": self.lora,
             "drop_leaks": self.drop_leaks,
             "teacher": self.teacher,
+            "teacher_revision": content_revision(Path(self.teacher)) if self.teacher and Path(self.teacher).is_dir() else "",
+            "paraphrases": file_hash(self.paraphrases) if self.paraphrases and self.paraphrases.is_file() else "",
             "geometry": self.geometry,
         }
 

@@ -12,7 +12,6 @@ import random
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +101,7 @@ def _on_cpu(job: Job) -> bool:
 
 
 def datasets_of(sets: Sequence[TrainSet], job: Job, split: str) -> dict[str, Dataset]:
-    """The tables as memory-mapped data sets, texts first, labels as numbers."""
+    """The tables as memory-mapped data sets, texts first, labels as numbers; each is described by the kind of its loss."""
     found: dict[str, Dataset] = {}
     for one in sets:
         file, rows = (one.train, one.rows) if split == "train" else (one.validation, one.validation_rows)
@@ -114,6 +113,7 @@ def datasets_of(sets: Sequence[TrainSet], job: Job, split: str) -> dict[str, Dat
             numbers = {name: number for number, name in enumerate(one.labels)}
             data = data.map(lambda row, numbers=numbers: {"label": numbers[row["label"]]}, desc=f"labels of {one.name}")
         found[one.name] = data.select_columns(columns)
+        found[one.name].info.description = one.kind
     return found
 
 
@@ -155,10 +155,9 @@ def last_whole(folder: Path) -> Path | None:
     return whole[max(whole)] if whole else None
 
 
-def _batches(dataset: Dataset, kinds: Mapping[tuple[str, ...], str], **options: Any) -> Any:
+def _batches(dataset: Dataset, **options: Any) -> Any:
     """Batches without a text twice for rankings, with several rows of each label for classes (PatenTEB Table 3)."""
-    kind = kinds.get(tuple(name for name in dataset.column_names if name not in ("label", "dataset_name")), "ranking")
-    grouped = kind in _GROUPED and "label" in dataset.column_names
+    grouped = dataset.info.description in _GROUPED and "label" in dataset.column_names
     return (GroupByLabelBatchSampler if grouped else NoDuplicatesBatchSampler)(dataset, **options)
 
 
@@ -192,7 +191,6 @@ def run_seed(
     steps = steps_of([one.rows for one in prepared.sets], job)
     single = len(train) == 1
     best = _metric(prepared.sets, validation)
-    kinds = {one.columns: one.kind for one in prepared.sets}
     precision = precision_of(job)
     optimiser = "adamw_torch" if _on_cpu(job) and settings.optimiser.endswith("bit") else settings.optimiser
     try:
@@ -213,7 +211,7 @@ def run_seed(
             fp16=precision == "fp16",
             bf16=precision == "bf16",
             use_cpu=_on_cpu(job),
-            batch_sampler=partial(_batches, kinds=kinds),
+            batch_sampler=_batches,
             multi_dataset_batch_sampler=settings.sampling,
             prompts={one.name: dict(one.prompts) for one in prepared.sets if one.prompts} or None,
             eval_strategy="steps" if best else "no",

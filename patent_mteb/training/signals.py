@@ -74,7 +74,7 @@ def _maker(signal: str, settings: Settings, paraphrases: Path | None) -> _Maker:
         "co-label": partial(pairs.co_labelled, seed=seed),
         "citations": pairs.citing_and_cited,
         "cross-section": pairs.abstract_and_claim,
-        "ipc": partial(pairs.ipc_matched, seed=seed),
+        "ipc": partial(pairs.ipc_matched, swap=swap, seed=seed),
         "citations-and-self": partial(pairs.with_self_alignment, share=settings.self_share, seed=seed),
     }
     return makers[signal]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from sentence_transformers import SentenceTransformer
 from torch import nn
@@ -42,6 +41,9 @@ def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = ()
         DataError: bad input, before a step is trained: data that lack what the recipe takes, leaks, too few pairs, another base.
         ModelError: the base cannot be loaded.
     """
+    if job.recipe.loss in ("mse", "late", "late-distillation") and (job.lora or job.geometry):
+        problem = f"{job.recipe.name} trains no adapters and measures no geometry"
+        raise DataError(problem, remedy="leave out --lora and --geometry, or choose another recipe")
     if not job.settings.lr:
         raise DataError("a learning rate of 0 changes nothing", remedy="--set lr=2e-5, say")
     claim_folder(job, corpus)
@@ -95,7 +97,6 @@ def _deviations(job: Job) -> list[str]:
 
 def _held_out(job: Job, prepared: Prepared, checkpoints: Sequence[Path]) -> tuple[Change, ...]:
     path = job.out / "pairs" / prepared.test
-    load: Callable[[str], Any] = lambda place: SentenceTransformer(place, device=job.device)  # noqa: E731
-    before = known_item(load(job.base), path)
-    after = [known_item(load(str(checkpoint)), path) for checkpoint in checkpoints]
+    before = known_item(load_base(job.base, job.settings, job.recipe.name, job.device), path)
+    after = [known_item(SentenceTransformer(str(checkpoint), device=job.device), path) for checkpoint in checkpoints]
     return tuple(change("held-out pairs", name, before[name], [one[name] for one in after]) for name in before)

@@ -103,6 +103,14 @@ def test_ipc_match_shares_the_very_list(corpus):
     assert len(found) == having
 
 
+def test_ipc_match_turns_every_second_pair_or_so_where_negatives_shall_be_of_both_kinds(corpus):
+    plain, swapped = (list(pairs.ipc_matched(corpus, "train", Counter(), swap=swap)) for swap in (False, True))
+    ends = [{(one.anchor_id, one.positive_id), (two.anchor_id, two.positive_id)} for one, two in zip(plain, swapped, strict=True)]
+    turned = [one for one in ends if len(one) == 2]
+    assert all(first == second[::-1] for first, second in map(tuple, turned))
+    assert 0.3 * len(plain) < len(turned) < 0.7 * len(plain)
+
+
 def test_share_of_self_alignment(corpus):
     found = Counter(pair.signal for pair in pairs.with_self_alignment(corpus, "train", Counter(), 0.25))
     assert found["self-alignment"] == round(found["citations"] / 3)
