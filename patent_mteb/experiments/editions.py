@@ -70,7 +70,7 @@ def window_of(text: str) -> tuple[dt.date, dt.date]:
 
 
 def in_one_order(collection: Collection) -> Collection:
-    """The collection in an order that depends on its records only, each record once.
+    """The collection in an order that depends on its records only, each citation and relation once.
 
     Example:
         >>> from patent_mteb.experiments.editions import in_one_order
@@ -117,6 +117,7 @@ def build(
     name = module.NAME + re.sub(r"[^A-Za-z0-9]", "", window)
     rules = [f"first={first}", f"last={last}", "match=family", *settings]
     identity = dataset.Identity(name, window, "", licence)
+    (root / MANIFEST / "edition.json").unlink(missing_ok=True)  # written last: without it the tables of a manifest count for nothing
     log = recipes.run_on(recipe, in_one_order(collection), root, rules, identity)
     manifest = _described(root)
     write_lines(root / MANIFEST / "texts.tsv", _table(_TEXTS, manifest.texts))
@@ -168,7 +169,7 @@ def _described(root: Path) -> _Manifest:
         "rules": dict(sorted(built.settings.items())),
         "versions": {"patent_mteb": built.built_with, "records": str(SCHEMA_VERSION)},
         "counts": dict(built.counts),
-        "files": {path: dataset.file_hash(root / path) for path in sorted(built.files)},
+        "files": {path: dataset.file_hash(root / path) for path in sorted(built.files) if (root / path).is_file()},
     }
     return _Manifest(head, texts, judgements)
 
@@ -184,7 +185,7 @@ def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
             known = rows.get(key, {})
             said = (str(known.get(name) or "") for name in ("public", "priority", "family_id"))
             content = (row.get("title") or "", row["text"], *(views[name].get(key, "") for name in views))
-            codes = (" ".join(map(str, known.get(name) or ())) for name in ("ipc", "cpc"))  # type: ignore[call-overload]
+            codes = (" ".join(map(str, known.get(name) or ())) for name in ("ipc", "cpc"))
             found[part, key] = (_hash(*content, *codes), *said)
     for part, file in (("claims", f"{layout.CLAIMS}/queries.jsonl"), ("passages", f"{layout.PASSAGES}/corpus.jsonl")):
         if (folder / file).exists():
@@ -207,12 +208,15 @@ def _read(folder: Path) -> _Manifest:
 
 
 def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
+    number = 0
     for number, line in text_lines(path):
         cells = line.split("\t")
         if len(cells) != len(columns) or (number == 1 and tuple(cells) != columns):
             raise DataError(f"the columns are not {', '.join(columns)}", path=path, row=number, remedy="fetch the manifest again")
         if number > 1:
             yield cells
+    if not number:
+        raise DataError("the table is empty", path=path, remedy="fetch the manifest again")
 
 
 def verify(manifest: Path, root: Path) -> list[str]:
@@ -239,7 +243,7 @@ def verify(manifest: Path, root: Path) -> list[str]:
     differences = [*_head_differences(theirs.head, ours.head)]
     differences += _row_differences("", theirs.texts, ours.texts, _TEXTS[2:])
     differences += _row_differences("judgement of ", theirs.judgements, ours.judgements, _JUDGEMENTS[3:])
-    files, now = theirs.head["files"], ours.head["files"]
+    files, now = theirs.head.get("files", {}), ours.head["files"]
     if not differences:
         differences = [f"file {path}: other bytes" for path in sorted({*files, *now}) if files.get(path) != now.get(path)]
     return differences

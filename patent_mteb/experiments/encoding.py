@@ -24,6 +24,7 @@ from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.settings import settled
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.choosing import choose, task_named
 
 __all__ = ["Encoded", "Job", "encode_on_ray", "encode_share"]
 
@@ -63,20 +64,12 @@ class Job:
         Raises:
             DataError: none is chosen, or a name is unknown.
         """
-        import mteb
-
         if self.data is not None:
             if not Path(self.data).is_dir():
                 raise DataError("there is no such directory", path=self.data, remedy="name one that patent-mteb build made")
             os.environ[DATA_VARIABLE] = str(self.data)
         catalogue.enter_own()
-        try:
-            found = (
-                [task for benchmark in mteb.get_benchmarks(list(self.benchmarks)) for task in benchmark.tasks] if self.benchmarks else []
-            )
-            found += list(mteb.get_tasks(tasks=list(self.tasks))) if self.tasks else []
-        except KeyError as error:
-            raise DataError(str(error.args[0]).removeprefix("KeyError: "), remedy="see 'patent-mteb list' for the names") from error
+        found = [*(choose(benchmarks=self.benchmarks) if self.benchmarks else ()), *map(task_named, self.tasks)]
         if not (self.tasks or self.benchmarks):
             found = [task() for benchmark in catalogue.own_benchmarks() for task in benchmark.task_classes]
         if not found:

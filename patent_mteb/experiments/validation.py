@@ -135,7 +135,10 @@ def _recorded(root: Root) -> Iterator[Finding]:
 
 
 def _differs(path: Path, file: dataset.FileRecord) -> bool:
-    return path.stat().st_size != file.bytes or dataset.file_hash(path) != file.sha256
+    try:
+        return path.stat().st_size != file.bytes or dataset.file_hash(path) != file.sha256
+    except OSError:
+        return True
 
 
 def _some(names: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from patent_mteb.patents.numbers import Number, read_number
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.spool import held
 from patent_mteb.patents.stored import publications
+from patent_mteb.patents.text import text_key
 
 __all__ = ["STEPS", "MatchReport", "match", "match_by_all"]
 
@@ -319,14 +320,14 @@ def _links(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64
 
 def _each(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64]) -> Iterator[Citation]:
     """The distinct citations between two families, without passages where they point into another publication than was found."""
-    seen: set[Citation] = set()
+    seen: set[bytes] = set()
     for number in between.tolist():
         citing, cited = (ends.known[place[number]].publication_number for place in ends.place)
         link = replace(citations[number], citing=citing, cited=cited)
         if ends.needs[1][number]:
             link = replace(link, passages=())
-        if link not in seen:
-            seen.add(link)
+        if (key := text_key(repr(link))) not in seen:
+            seen.add(key)
             yield link
 
 

@@ -105,6 +105,9 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
         accounts = read_accounts(root)
         finish(root, accounts)
         todo = _todo(planned, accounts)
+        if gone := [one.path for one in todo if not Path(one.path).is_file()]:
+            problem = "its records must be read again, since another input changed, and it is gone"
+            raise DataError(problem, path=gone[0], remedy="put it back, or import into a new directory")
         for part in _outdated(planned, accounts):
             remove_part(root, part)
             del accounts[part]

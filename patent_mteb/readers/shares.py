@@ -15,7 +15,7 @@ from typing import Any
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_json, replacing, write_json
 from patent_mteb.identity import __version__, json_digest
-from patent_mteb.readers.accounts import Account, rows_of
+from patent_mteb.readers.accounts import MANIFEST, Account, rows_of
 from patent_mteb.readers.parts import KINDS, SET_ASIDE, part_path
 
 __all__ = ["SHARES", "Share", "digest_of", "merged", "read_share", "save_share", "share_folder"]
@@ -134,7 +134,7 @@ def merged(root: Path, others: Sequence[Path], known: Collection[str] = ()) -> I
     for other in others:
         _copy(other, root, known)
     found = _shares(root)
-    if not found and not (root / "import.json").exists():
+    if not found and not (root / MANIFEST).exists():
         raise DataError("there is no share of an import here", path=root, remedy="make the shares with --shard first")
     _check(root, found)
     by_place = {place: account for share in found for place, account in share.accounts.items()}

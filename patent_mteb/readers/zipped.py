@@ -79,8 +79,11 @@ def scan_zipped(path: Path, separator: str) -> pl.LazyFrame:
 
 
 def _header(path: Path, separator: str) -> list[str]:
-    with readable(path), _opened(path) as stream:
-        first = stream.readline(_BLOCK)
+    try:
+        with readable(path), _opened(path) as stream:
+            first = stream.readline(_BLOCK)
+    except _BROKEN as error:
+        raise DataError(f"the table in the zip file cannot be read ({error})", path=path, remedy=_AGAIN) from error
     if not first.strip():
         raise DataError("the table in the zip file is empty", path=path, remedy=_AGAIN)
     return list(pl.read_csv(first, separator=separator, infer_schema=False).columns)

@@ -8,7 +8,8 @@ Every recipe is a module that offers
 * ``Params``: a frozen dataclass of its settings, the paper's by default (see :mod:`patent_mteb.recipes.parameters`);
 * ``NEEDS``, optional: what it makes of which field (:mod:`patent_mteb.recipes.needs`);
 * ``EACH_CITATION``, optional: True if it reads every citation of a pair, not the strongest with the claims and passages of all;
-* ``SAMPLE``: the settings for the built-in sample, which is built by the same recipes as a user's own patents.
+* ``SAMPLE``: the settings for the built-in sample, which is built by the same recipes as a user's own patents;
+* ``sample_records()``, optional: the records that the sample is built from, those of :mod:`patent_mteb.sample` without it.
 
 Records come to it prepared (:mod:`patent_mteb.recipes.preparing`): families as they were asked for, both ends of every citation a record.
 The recipes of the package go by the name of their benchmark (:data:`RECIPES`), any other by the dotted name of its module.

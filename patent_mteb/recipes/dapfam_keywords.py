@@ -41,6 +41,8 @@ def keywords_of(queries: Mapping[str, HasKeywords], abstracts: Callable[[], Iter
 
     analyse = TfidfVectorizer(stop_words="english").build_analyzer()
     frequency: Counter[str] = Counter({term: 0 for abstract in missing.values() for term in analyse(abstract)})
+    if not frequency:  # no abstract holds a word
+        return words
     n_abstracts = 0
     for abstract in filter(None, abstracts()):
         n_abstracts += 1

@@ -27,12 +27,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import read_jsonl, read_keyed, read_parquet, table_rows, write_jsonl, write_lines, write_parquet
+from patent_mteb.files import read_jsonl, read_keyed, read_parquet, write_jsonl, write_lines, write_parquet
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
+from patent_mteb.recipes.metadata import MetadataRows
 from patent_mteb.recipes.open_citations import Judgement
 
 __all__ = [
@@ -307,7 +308,7 @@ class Dates:
 
     public: Mapping[str, dt.date]
     priority: Mapping[str, dt.date]
-    rows: Mapping[str, Mapping[str, object]]
+    rows: MetadataRows
 
 
 def read_dates(folder: Path) -> Dates:
@@ -322,8 +323,8 @@ def read_dates(folder: Path) -> Dates:
         >>> len(read_dates(sample_root("open_us") / "PatentOpenUS").public) > 500
         True
     """
-    rows = table_rows(read_keyed(folder / "metadata.parquet", _METADATA))
-    public, priority = ({key: row[name] for key, row in rows.items() if row.get(name)} for name in ("public", "priority"))
+    rows = MetadataRows(read_keyed(folder / "metadata.parquet", _METADATA))
+    public, priority = ({key: day for key, day in rows.column(name) if day} for name in ("public", "priority"))
     return Dates(public, priority, rows)
 
 
@@ -335,9 +336,12 @@ def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, s
 
     Example:
         >>> from patent_mteb.data.sources import sample_root
+        >>> from patent_mteb.recipes.beir import read_qrels
         >>> from patent_mteb.recipes.open_layout import read_judgements
-        >>> sorted(next(iter(read_judgements(sample_root("open_us") / "PatentOpenUS", {"US2005000104A1"}).values()), {}))[:2]
-        []
+        >>> place = sample_root("open_us") / "PatentOpenUS"
+        >>> query = next(iter(read_qrels(place / "qrels" / "test.tsv")[0]))
+        >>> sorted(next(iter(read_judgements(place, {query}).values())))[:2]
+        ['document', 'letter']
     """
     table = read_parquet(folder / "judgements.parquet", _JUDGEMENTS)
     return {(row["query"], row["document"]): row for row in table.to_pylist() if row["query"] in queries}

@@ -123,9 +123,10 @@ class OpenRetrieval(PatentRetrieval):
         queries, corpus, qrels = _texts(self.spec, folder, place)
         said = layout.read_judgements(place / layout.CLAIMS if self.spec.query == "Claim" else place, set(qrels))
         parts, unformed = _slices(qrels, said, folder.dates.rows)
-        family = {key: str(row.get("family_id") or "") for key, row in folder.dates.rows.items()}
+        family = {key: str(name or "") for key, name in folder.dates.rows.column("family_id")}
         families = {key: family.get(layout.document_of(key), "") for key in (*queries, *corpus)}
-        codes = {key: _codes(folder.dates.rows, key, "ipc") for key in (*queries, *corpus)}
+        ipc = {key: list(codes or ()) for key, codes in folder.dates.rows.column("ipc")}
+        codes = {key: ipc.get(layout.document_of(key), []) for key in (*queries, *corpus)}
         return RetrievalTables(
             corpus=corpus,
             queries=queries,

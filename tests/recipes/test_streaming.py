@@ -52,3 +52,8 @@ def test_keywords_are_those_of_tf_idf_over_all_abstracts():
         best = sorted(zip(-row.data, terms[row.indices], strict=True))[:3]
         assert found[key] == ("steel, water" if key == "own" else ", ".join(term for _, term in best))
     assert keywords_of({"F": Patent("US1A", "F")}, lambda: pytest.fail("no abstract is needed"), 3) == {"F": ""}
+
+
+def test_abstracts_without_a_word_give_no_keywords():
+    queries = {key: Patent(key, "F", abstract=abstract) for key, abstract in (("one", "- !"), ("two", "of the"), ("three", ""))}
+    assert keywords_of(queries, lambda: ["- !", "of the"], 3) == dict.fromkeys(queries, "")
