@@ -200,5 +200,6 @@ def _log(verbosity: int, bars: bool) -> None:
     logging.getLogger("patent_mteb").setLevel(level)
     logging.getLogger("mteb").setLevel(logging.DEBUG if verbosity == 3 else logging.WARNING)
     if verbosity < 3:
+        logging.getLogger("mteb.models.model_meta").setLevel(logging.ERROR)  # it guesses at parameters that the folder's files tell
         warnings.filterwarnings("ignore", category=FutureWarning, module="mteb")
         warnings.filterwarnings("ignore", category=UserWarning, module="mteb")

@@ -12,6 +12,7 @@ from patent_mteb.cli import common
 from patent_mteb.errors import NotThereError
 
 if TYPE_CHECKING:
+    from patent_mteb.data.roots import Own
     from patent_mteb.tasks.base import PatentTask
 
 HELP = "tasks, benchmarks or models, and where the data of each would come from"
@@ -49,10 +50,10 @@ def _tasks(args: argparse.Namespace) -> _Listed:
 
 
 def _task(task: type[PatentTask]) -> dict[str, Any]:
-    from patent_mteb.tasks.sizes import sizes
+    from patent_mteb.tasks.sizes import Sizes, sizes
 
     place = _place(task)
-    counted = sizes(task, sample=place.startswith("sample"))
+    counted = Sizes() if place.startswith("local") else sizes(task, sample=place.startswith("sample"))
     return {
         "task": task.metadata.name,
         "benchmark": task.facts.name,
@@ -77,8 +78,20 @@ def _place(task: type[PatentTask]) -> str:
         source = sources.resolve(task.data, True if task.force_sample else None)
     except NotThereError:
         return "not built"
+    if source.own and task.own is None:
+        return f"{source.place} (as {named})" if (named := _own_name(task, source.own)) else "not built"
     gate = ", gated" if source.kind == "hub" and task.data.gated else ""
-    return f"{source.place}{gate}" + (f" (as a task of {source.own.name})" if source.own and task.own is None else "")
+    return f"{source.place}{gate}"
+
+
+def _own_name(task: type[PatentTask], own: Own) -> str | None:
+    """What a published task is called on own data, None if those have no table for it."""
+    from patent_mteb.tasks import catalogue
+    from patent_mteb.tasks.owned import own_name
+
+    built = {one.metadata.name for benchmark in catalogue.own_benchmarks() for one in benchmark.task_classes}
+    name = own_name(task.facts, task.metadata.name, own.name)
+    return name if name in built else None
 
 
 def _benchmarks(args: argparse.Namespace) -> _Listed:

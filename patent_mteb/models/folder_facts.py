@@ -6,6 +6,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+from mteb.models.model_meta import ScoringFunction
+from safetensors import SafetensorError, safe_open
+
 from patent_mteb.files import read_json
 
 __all__ = ["folder_facts"]
@@ -14,6 +17,8 @@ _BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I16": 2, "I8": 1, "U8": 1}
 _BUFFERS = ("I64", "I32", "BOOL")
 """Types of what is kept beside weights, such as the numbers of positions."""
 _EMBEDDINGS = ("word_embeddings.weight", "embed_tokens.weight", "wte.weight", "tok_embeddings.weight", "shared.weight", "embedding.weight")
+
+_SIMILARITIES = {one.value: one for one in ScoringFunction}
 
 
 def folder_facts(folder: Path) -> dict[str, Any]:
@@ -34,12 +39,12 @@ def folder_facts(folder: Path) -> dict[str, Any]:
     inner = folder / next((str(one.get("path", "")) for one in modules if one.get("type", "").endswith("Transformer")), "")
     config = _first(inner / "config.json", folder / "config.json")
     read = _first(inner / "sentence_bert_config.json", folder / "sentence_bert_config.json")
-    widths = [_width(folder / str(one.get("path", "")) / "config.json") for one in modules]
+    widths = [_width(folder / str(one.get("path", "")), str(one.get("type", ""))) for one in modules]
     told = _first(folder / "config_sentence_transformers.json")
     found = {
         "embed_dim": next((width for width in reversed(widths) if width), None) or config.get("hidden_size"),
         "max_tokens": read.get("max_seq_length") or config.get("max_position_embeddings"),
-        "similarity_fn_name": told.get("similarity_fn_name"),
+        "similarity_fn_name": _SIMILARITIES.get(str(told.get("similarity_fn_name"))),
         **_weights(folder),
     }
     return {name: value for name, value in found.items() if value is not None}
@@ -50,16 +55,24 @@ def _first(*paths: Path) -> dict[str, Any]:
     return next((found for path in paths if isinstance(found := read_json(path), dict)), {})
 
 
-def _width(path: Path) -> int | None:
-    """Width of what a module gives: a projection's, or that of the pooled vectors."""
-    config = _first(path)
+def _width(folder: Path, kind: str) -> int | None:
+    """Width of what a module gives: a projection's, that of the pooled vectors, or that of a table of word vectors."""
+    if kind.endswith("StaticEmbedding"):
+        return _table_width(folder / "model.safetensors")
+    config = _first(folder / "config.json")
     return config.get("out_features") or config.get("word_embedding_dimension") or config.get("embedding_dimension")
+
+
+def _table_width(path: Path) -> int | None:
+    try:
+        with safe_open(path, "np") as weights:
+            return int(weights.get_slice("embedding.weight").get_shape()[1])
+    except (SafetensorError, OSError):
+        return None
 
 
 def _weights(folder: Path) -> dict[str, Any]:
     """Numbers of parameters and the memory that they take, by the headers of the files of weights."""
-    from safetensors import SafetensorError, safe_open
-
     total, embedded, size = 0, 0, 0
     try:
         for path in sorted(folder.rglob("*.safetensors")):

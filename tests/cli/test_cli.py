@@ -225,6 +225,13 @@ def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
     assert cli.main(["validate", str(tmp_path / "root")]) == 0
     printed = capsys.readouterr().out
     assert "tasks load (RootCitationRetrieval" in printed and "there are no label sets" in printed
+    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "root"))
+    assert cli.main(["list", "--json"]) == 0
+    rows = {row["task"]: row for row in json.loads(capsys.readouterr().out)}
+    published = rows["PatentCitationRetrieval"]
+    assert published["data from"].endswith("(as RootCitationRetrieval)") and published["queries"] is None
+    assert rows["RootCitationRetrieval"]["data from"].startswith("local ")
+    assert rows["WIPOATEmergingClustering"]["data from"] == "not built" and "RootEmergingClustering" not in rows
 
 
 @pytest.mark.parametrize("name", ["dapfam", "DAPFAM", "wipo_at", "WIPO-AT", "patenteb", "sophia", "patentmap"])

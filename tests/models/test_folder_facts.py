@@ -3,7 +3,12 @@
 import json
 
 import pytest
+from mteb.models.model_meta import ScoringFunction
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from standins import checkpoint
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models import Truncated, load
@@ -25,6 +30,16 @@ def test_a_real_checkpoint(minilm_dir):
         "n_embedding_parameters": model[0].auto_model.embeddings.word_embeddings.weight.numel(),
         "memory_usage_mb": pytest.approx(sum(weight.numel() * 4 for weight in model.parameters()) / 2**20, abs=0.1),
     }
+
+
+def test_a_table_of_word_vectors(tmp_path):
+    words = Tokenizer(WordLevel({"[UNK]": 0, "pump": 1}, unk_token="[UNK]"))
+    model = SentenceTransformer(modules=[StaticEmbedding(words, embedding_dim=6)], similarity_fn_name="dot")
+    model.save(str(tmp_path / "words"))
+    assert told(tmp_path / "words")["embed_dim"] == model.encode("a pump").shape[0] == 6
+    assert load(str(tmp_path / "words")).mteb_model_meta.similarity_fn_name is ScoringFunction.DOT_PRODUCT
+    (tmp_path / "words" / "model.safetensors").write_bytes(b"torn")
+    assert folder_facts(tmp_path / "words") == {"similarity_fn_name": ScoringFunction.DOT_PRODUCT}
 
 
 def test_what_is_not_said_is_left_out(tmp_path):
