@@ -18,7 +18,7 @@ FLOORS = (
     {"errors"},
     {"files", "_mteb", "parallel"},
     {"identity", "published"},
-    {"patents"},
+    {"patents", "endpoints"},
     {"readers", "sample", "metrics"},
     {"protocols", "store", "recipes"},
     {"data"},

@@ -1,0 +1,1 @@
+"""Servers that answer JSON in the OpenAI protocol: posting, budgets, kept answers. No mteb, no torch."""

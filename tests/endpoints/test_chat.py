@@ -1,0 +1,108 @@
+"""Questions are asked once, in order, several at a time, and never beyond the budget."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from chat_server import KEY, chat_server
+
+from patent_mteb.endpoints.answers import Answers
+from patent_mteb.endpoints.budget import Budget, BudgetError, Meter, Prices, Usage
+from patent_mteb.endpoints.chat import Chat
+from patent_mteb.endpoints.client import Endpoint, EndpointError
+from patent_mteb.errors import DataError
+
+QUESTIONS = [("Say it again.", f"text {number}") for number in range(20)]
+
+
+def echo(body):
+    return body["messages"][1]["content"].upper()
+
+
+def chat(url, answers=None, **more):
+    return Chat(Endpoint(url, pause=0.001, retries=1), "m", answers, **more)
+
+
+def test_answers_come_in_order_from_several_requests_at_once():
+    together = threading.Barrier(4)
+
+    def answer(body):
+        together.wait(timeout=10)
+        return echo(body)
+
+    with chat_server(answer) as (url, server):
+        found = list(chat(url, at_once=4).ask_all(QUESTIONS))
+    assert [one.text for one in found] == [text.upper() for _, text in QUESTIONS]
+    assert server.most_under_way == 4
+    assert {one.model for one in found} == {"m-2026"} and all(one.usage.output_tokens == 2 for one in found)
+    assert all(body["temperature"] == 0 for body in server.bodies)
+
+
+def test_a_budget_stops_cleanly_and_a_second_run_asks_only_the_rest(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with chat_server(echo) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+        with pytest.raises(BudgetError, match=r"budget of 7 calls is spent \(calls 7, tokens \d+\).* kept and not asked again"):
+            list(chat(url, answers, meter=Meter(Budget(calls=7))).ask_all(QUESTIONS))
+        assert len(server.bodies) == len(answers) == 7
+        found = list(chat(url, answers).ask_all(QUESTIONS * 2))
+        assert sorted(body["messages"][1]["content"] for body in server.bodies) == sorted(text for _, text in QUESTIONS), "each once"
+        assert [one.text for one in found] == [text.upper() for _, text in QUESTIONS] * 2
+        again = chat(url, answers, meter=Meter(Budget(calls=0)))
+        assert all(one.kept for one in again.ask_all(QUESTIONS))
+        for other in (chat(url, answers, settings={"max_tokens": 5}), Chat(Endpoint(url), "other", answers)):
+            assert not other.ask(*QUESTIONS[0]).kept, "another model and other settings ask anew"
+    assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("budget", "asked"),
+    [(Budget(tokens=27), 3), (Budget(cost=0.00003), 2), (Budget(calls=100, tokens=1), 1), (Budget(), 20)],
+)
+def test_budgets_in_tokens_and_money(budget, asked):
+    """Each question reads 11 tokens and writes 2: at 1 and 5 a million that is 21 millionths."""
+    with chat_server(echo) as (url, server):
+        asking = chat(url, meter=Meter(budget, Prices(1, 5)), at_once=1)
+        if asked < len(QUESTIONS):
+            with pytest.raises(BudgetError):
+                list(asking.ask_all(QUESTIONS))
+        else:
+            list(asking.ask_all(QUESTIONS))
+    assert len(server.bodies) == asked
+    spent = asking.meter.spent
+    assert (spent.calls, spent.input_tokens, spent.output_tokens) == (asked, 11 * asked, 2 * asked)
+    assert spent.cost(Prices(1, 5)) == pytest.approx(21e-6 * asked)
+
+
+def test_an_error_ends_it_and_keeps_what_was_answered(tmp_path):
+    def answer(body):
+        return (400, {}, b"too long") if body["messages"][1]["content"] == "text 5" else echo(body)
+
+    with chat_server(answer) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+        with pytest.raises(EndpointError, match="answered 400: too long"):
+            list(chat(url, answers, at_once=1).ask_all(QUESTIONS))
+        assert len(answers) >= 5 and len(server.bodies) <= 8
+
+
+@pytest.mark.parametrize("raw", [b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": null}}]}', b'{"choices": 3}'])
+def test_what_is_no_completion_is_named_and_not_kept(raw, tmp_path):
+    with chat_server(lambda body: (200, {}, raw)) as (url, _), Answers(tmp_path / "answers.sqlite") as answers:
+        with pytest.raises(EndpointError, match=r"answered no completion with a text: \{"):
+            chat(url, answers).ask("a", "b")
+        assert len(answers) == 0
+
+
+def test_settings_that_cannot_be(tmp_path):
+    with pytest.raises(EndpointError, match="cannot hold messages, stream"):
+        chat("http://localhost/v1", settings={"stream": True, "messages": []})
+    with pytest.raises(EndpointError, match="needs prices"):
+        Meter(Budget(cost=1.0))
+    with pytest.raises(EndpointError, match="does not count tokens"):
+        Meter(Budget(tokens=10)).charged(lambda: {"choices": []})
+    (tmp_path / "no.sqlite").write_bytes(b"something else, and longer than a header of SQLite" * 100)
+    with pytest.raises(DataError, match="not a file of kept answers"):
+        Answers(tmp_path / "no.sqlite")
+
+
+def test_usage_adds_up():
+    assert sum([Usage(1, 2, 3, 0.5)] * 3, Usage()) == Usage(3, 6, 9, 1.5)
