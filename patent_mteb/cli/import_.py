@@ -59,7 +59,7 @@ def main(args: argparse.Namespace) -> int:
         common.show(("source", "what it reads"), [(reader.name, reader.what) for reader in READERS.values()])
         return 0
     if args.suggest:
-        print(tables.suggest(args.suggest), end="")
+        print(tables.suggest(args.suggest, unfinished=True), end="")
         return 0
     if args.out is None:
         raise DataError("no directory is named", remedy="name one with --out")

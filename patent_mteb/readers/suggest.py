@@ -19,14 +19,18 @@ _SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
     "fields": {
         "publication_number": (
             "publication number", "publication no", "publication nr", "pub no", "pub number", "publication id", "patent number",
-            "patent no", "patent id", "document number", "doc number", "document id", "doc id", "docid", "display key", "pn", "paper id",
-            "number", "id",
+            "patent no", "patent nr", "patent id", "pat no", "pat nr", "pat number", "document number", "doc number",
+            "document id", "doc id", "docid", "display key", "pn", "paper id", "number", "id",
         ),
         "kind": ("kind", "kind code", "publication kind", "publication kind code", "wipo kind"),
-        "family_id": ("family id", "family number", "family", "simple family id", "docdb family id", "inpadoc family id"),
+        "family_id": (
+            "family id", "family number", "family", "simple family id", "docdb family id", "inpadoc family id", "docdb family",
+            "inpadoc family", "simple family",
+        ),
         "application_number": ("application number", "application no", "application id", "appln nr"),
         "filing_jurisdiction": ("filing jurisdiction", "priority country", "country of first filing"),
-        "title": ("title", "title english", "invention title", "patent title", "application title", "appln title"),
+        "title": ("title", "title english", "title of invention", "title of the invention", "invention title", "patent title",
+                  "application title", "appln title"),
         "abstract": ("abstract", "abstract english", "abstract text", "patent abstract", "appln abstract", "text"),
         "claims": ("claims", "claims english", "claim", "claim text", "claims text", "first claim"),
         "description": ("description", "description english", "full description", "description text", "specification"),
@@ -34,8 +38,9 @@ _SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
         "description.summary": ("summary", "summary of the invention", "brief summary"),
         "description.drawings": ("drawings", "brief description of the drawings"),
         "description.detailed": ("detailed description",),
-        "application_date": ("application date", "filing date", "date filed", "appln filing date"),
-        "publication_date": ("publication date", "pub date", "date published", "published date", "publn date", "patent date"),
+        "application_date": ("application date", "filing date", "date filed", "filed", "filed on", "appln filing date"),
+        "publication_date": ("publication date", "pub date", "date published", "published date", "published", "published on",
+                             "publn date", "patent date"),
         "priority_date": ("priority date", "earliest priority date", "earliest priority", "priority"),
         "ipc": ("ipc", "ipcs", "ipcr", "ipc current", "ipc codes", "ipc classes", "ipc classification", "ipc classifications",
                 "ipcr classifications", "ipcr labels", "international classification"),
@@ -86,8 +91,11 @@ def _plain(column: str) -> str:
 _KNOWN = {name for fields in _SYNONYMS.values() for names in fields.values() for name in names}
 
 
-def suggest(path: Path) -> str:
+def suggest(path: Path, *, unfinished: bool = False) -> str:
     """A column map for a table, as TOML; what it could not place stands in it as comments.
+
+    Args:
+        unfinished: write a map also where no column looks like a number of a publication, with a comment in its place.
 
     Raises:
         DataError: the file is no table, or none of its columns looks like a number of a publication.
@@ -108,20 +116,23 @@ def suggest(path: Path) -> str:
     """
     sheet = open_sheet(path, is_known)
     found = _found(sheet.columns)
-    if "publication_number" not in found.get("fields", {}):
-        found.pop("fields", None)
-    if "fields" not in found and not {"citing", "cited"} <= found.get("citations", {}).keys():
-        remedy = "write a column map (see patent_mteb.readers.columns) and name it with --map"
-        raise DataError(f"no column looks like a publication number (columns: {', '.join(sheet.columns)})", path=path, remedy=remedy)
-    if "fields" not in found:
+    numberless = "publication_number" not in found.get("fields", {})
+    if numberless and {"citing", "cited"} <= found.get("citations", {}).keys():
         found = {"citations": found["citations"]}
+    elif numberless and not unfinished:
+        remedy = f"patent-mteb import --suggest {path.name} > map.toml writes a map to be finished by hand; name it with --map"
+        raise DataError(f"no column looks like a publication number (columns: {', '.join(sheet.columns)})", path=path, remedy=remedy)
+    elif numberless:
+        found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
     sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, Torn)]
     lines = [f"name = {json.dumps(path.name.partition('.')[0], ensure_ascii=False)}"]
     for section, fields in found.items():
         lines += ["", f"[[{section}]]" if section == "labels" else f"[{section}]"]
         if section == "labels":
             lines.append('landscape = { constant = "Topics" }')
-        lines += [f"{ours} = {_written(ours, theirs, sample)}" for ours, theirs in fields.items()]
+        lines += [
+            f"{ours} = {_written(ours, theirs, sample)}" if theirs else f'# {ours} = "name its column"' for ours, theirs in fields.items()
+        ]
     placed = {name for fields in found.values() for name in fields.values()}
     if rest := [name for name in sheet.columns if name not in placed]:
         lines += ["", f"# not read: {', '.join(json.dumps(name, ensure_ascii=False) for name in rest)}"]

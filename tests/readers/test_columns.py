@@ -66,6 +66,7 @@ def test_what_no_map_can_say_is_refused_with_its_file(tmp_path, text, said):
         ("Patent No.;Title (English);Filing Date;Assignee/Applicant;Remarks", "publication_number title application_date applicants"),
         ("query-id\tcorpus-id\tscore", "citing cited"),
         ("PN,TITLE,Simple Family Members,Cites", "publication_number title cited member"),
+        ("Pat No.,Title of invention,DOCDB family,Filed,Published", "publication_number title family_id application_date publication_date"),
         ("Number,Description,Background,Topic,Subtopic", "publication_number description coarse fine"),
     ],
 )
@@ -80,3 +81,8 @@ def test_a_table_without_a_number_is_not_guessed_at(tmp_path):
     (tmp_path / "t.csv").write_text("Title,Abstract\nPump,It pumps.\n")
     with pytest.raises(DataError, match=r"no column looks like a publication number \(columns: Title, Abstract\)"):
         suggest(tmp_path / "t.csv")
+    begun = suggest(tmp_path / "t.csv", unfinished=True)
+    with pytest.raises(DataError, match="names no column of a number"):
+        parse_map(begun, tmp_path / "t.toml")
+    columns = parse_map(begun.replace('# publication_number = "name its column"', 'publication_number = "Title"'), tmp_path / "t.toml")
+    assert columns.fields.keys() == {"publication_number", "title", "abstract"}
