@@ -203,14 +203,14 @@ PUBLIC = (
 
 @pytest.mark.parametrize("autoload", ["1", "0"])
 def test_everything_is_registered_whatever_is_imported_first(autoload):
-    """Every public module as the first, and every second one after ``patent_mteb``, the only one that does not import mteb: with
+    """Every public module as the first, and one of them and mteb after ``patent_mteb``, the only one that does not import mteb: with
     mteb imported nothing is left for an order to change. Each order has a fork of its own of a process that has loaded what others
     wrote already."""
     code = f"""
 import importlib, os, sys
 import datasets, polars, scipy.stats, sentence_transformers, sklearn.cluster, sklearn.linear_model, torch, transformers
 assert "mteb" not in sys.modules
-orders = [(first,) for first in {PUBLIC[1:]!r}] + [("patent_mteb", second) for second in {(*PUBLIC[1:], "mteb")!r}]
+orders = [(first,) for first in {PUBLIC[1:]!r}] + [("patent_mteb", second) for second in {(PUBLIC[1], "mteb")!r}]
 failed = []
 for order in [*orders, ("mteb", "patent_mteb")]:
     child = os.fork()
