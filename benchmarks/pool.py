@@ -33,7 +33,7 @@ def main() -> None:
     classes = [tuple(dict.fromkeys(row)) for row in np.char.mod("C%d", rng.integers(_CLASSES, size=(arguments.patents, 2))).tolist()]
     keys = [f"US{number:08}" for number in range(arguments.patents)]
     queries = [keys[number] for number in rng.choice(arguments.patents, arguments.queries, replace=False).tolist()]
-    similar, alike = MoreLikeThis(keys, texts), BySubclass(keys, classes)
+    similar, alike = MoreLikeThis(keys, texts, queries), BySubclass(keys, classes)
     plain = _plain(keys, texts, classes)
     ours, our_seconds = _timed(lambda query: (similar(query, {query}, _WANTED), alike(query, {query})), queries)
     theirs, their_seconds = _timed(plain, queries)

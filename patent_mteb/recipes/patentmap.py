@@ -157,7 +157,7 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
     chosen = _queries(known, cited, params, log)
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
     keys = sorted(known)
-    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.whole(key)) for key in keys))
+    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.whole(key)) for key in keys), chosen)
     alike = BySubclass(keys, (_subclasses(known[key]) for key in keys))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
