@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import tempfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 LAYOUT = "see 'Your own data' in the README for the layout"
 
 _Key = TypeVar("_Key", bound=str | tuple[str, ...])
+_Row = TypeVar("_Row")
 
 
 _LONGEST = 1000
@@ -96,6 +98,20 @@ def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | st
         raise DataError(f"{what} {name} occurs twice (first in row {first})".lstrip(), path=path, row=row, remedy=remedy)
 
 
+def unique(
+    rows: Iterable[tuple[int, _Row]], key: Callable[[_Row], str], *, path: Path | str, what: str, remedy: str
+) -> Iterator[tuple[int, _Row]]:
+    """Pass on numbered rows, and stop at the first whose key stood in a row before.
+
+    Raises:
+        DataError: as :func:`refuse_repeat`, which says what the other arguments are.
+    """
+    seen: dict[str, int] = {}
+    for number, row in rows:
+        refuse_repeat(seen, key(row), number, path=path, what=what, remedy=remedy)
+        yield number, row
+
+
 @contextlib.contextmanager
 def readable(path: Path) -> Iterator[None]:
     """What the system refuses, as an error that names the file."""
@@ -108,6 +124,18 @@ def readable(path: Path) -> Iterator[None]:
         raise DataError(f"the file cannot be read ({reason})", path=path, remedy="look at its permissions and at the disk") from error
     except (EOFError, zlib.error) as error:
         raise DataError(f"the compressed file is cut off or damaged ({error})", path=path, remedy="get the file again") from error
+
+
+@contextlib.contextmanager
+def temporary_files() -> Iterator[None]:
+    """What the system refuses of temporary files, room for them above all, as an error that says where they lie."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        place = tempfile.tempdir or "the folder of temporary files"
+        remedy = "free some room there, or name a folder that has it: TMPDIR=FOLDER"
+        raise DataError(f"temporary files cannot be written ({reason})", path=place, remedy=remedy) from error
 
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}

@@ -17,15 +17,15 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, readable, refuse_other_forms, refuse_repeat
+from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, readable, refuse_other_forms, unique
 
 __all__ = [
     "QUIET_SECONDS",
@@ -44,7 +44,6 @@ __all__ = [
     "replacing_folders",
     "table_rows",
     "text_lines",
-    "unique",
     "write_json",
     "write_jsonl",
     "write_lines",
@@ -56,11 +55,12 @@ __all__ = [
 _BUILDING = "building"
 QUIET_SECONDS = 60.0
 _AT_ONCE = 10_000
-"""Rows that are in memory while a table is read or written row by row."""
+_BYTES_AT_ONCE = 1 << 25
+"""Rows, and bytes of them, that are in memory as columns while a table is written row by row."""
+_MADE_AT_ONCE = 250
+"""Rows that are in memory as objects meanwhile."""
 _TEXTS_AT_ONCE = 256
 _BUFFER = 1 << 20
-
-_Row = TypeVar("_Row")
 
 
 @contextlib.contextmanager
@@ -169,10 +169,24 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, Any]], schema: pa.Schema)
     if path.suffix != ".parquet":
         write_jsonl(path, rows, default=dt.date.isoformat)
         return
-    stream = iter(rows)
     with replacing(path) as partial, pq.ParquetWriter(partial, schema) as out:
-        while some := list(islice(stream, _AT_ONCE)):
-            out.write_table(pa.Table.from_pylist(some, schema=schema))
+        for table in _row_groups(rows, schema):
+            out.write_table(table)
+
+
+def _row_groups(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Rows as tables, each of so many rows or bytes as may be in memory at once."""
+    stream = iter(rows)
+    held: list[pa.Table] = []
+    n_bytes = 0
+    while some := list(islice(stream, _MADE_AT_ONCE)):
+        held.append(pa.Table.from_pylist(some, schema=schema))
+        n_bytes += held[-1].nbytes
+        if len(held) * _MADE_AT_ONCE >= _AT_ONCE or n_bytes >= _BYTES_AT_ONCE:
+            yield pa.concat_tables(held).combine_chunks()
+            held, n_bytes = [], 0
+    if held:
+        yield pa.concat_tables(held).combine_chunks()
 
 
 def cache_root() -> Path:
@@ -302,7 +316,7 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _
     Raises:
         DataError: missing or unreadable file, text that is not UTF-8.
     """
-    with _reading(path), pq.ParquetFile(path, buffer_size=_BUFFER) as file:
+    with _reading(path), pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:  # else all that was read stays
         before = 0
         for batch in file.iter_batches(batch_size=rows, columns=columns):
             table = pa.Table.from_batches([batch])
@@ -367,20 +381,6 @@ def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         with _reading(path):
             yield from enumerate(table.to_pylist(), start=before + 1)
         before += table.num_rows
-
-
-def unique(
-    rows: Iterable[tuple[int, _Row]], key: Callable[[_Row], str], *, path: Path | str, what: str, remedy: str
-) -> Iterator[tuple[int, _Row]]:
-    """Pass on numbered rows, and stop at the first whose key stood in a row before.
-
-    Raises:
-        DataError: as :func:`patent_mteb.errors.refuse_repeat`, which says what the other arguments are.
-    """
-    seen: dict[str, int] = {}
-    for number, row in rows:
-        refuse_repeat(seen, key(row), number, path=path, what=what, remedy=remedy)
-        yield number, row
 
 
 def read_json(path: Path) -> Any:

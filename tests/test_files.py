@@ -2,12 +2,13 @@
 
 import datetime as dt
 import json
+import random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from patent_mteb import files
+from patent_mteb import errors, files
 from patent_mteb.errors import DataError, refuse_repeat
 
 SCHEMA = pa.schema([("name", pa.string()), ("day", pa.date32()), ("codes", pa.list_(pa.string()))])
@@ -37,6 +38,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
 def test_rows_come_back_one_by_one(tmp_path, suffix, monkeypatch):
     monkeypatch.setattr(files, "_AT_ONCE", 2)
+    monkeypatch.setattr(files, "_MADE_AT_ONCE", 1)
     path = tmp_path / f"rows.{suffix}"
     files.write_rows(path, iter(ROWS), SCHEMA)
     read = list(files.read_rows(path))
@@ -47,6 +49,32 @@ def test_rows_come_back_one_by_one(tmp_path, suffix, monkeypatch):
         assert pq.ParquetFile(path).num_row_groups == 2 and pq.read_schema(path).equals(SCHEMA)
     files.write_rows(path, [], SCHEMA)
     assert list(files.read_rows(path)) == []
+
+
+def test_no_more_than_so_many_bytes_of_a_table_are_in_memory(tmp_path, monkeypatch):
+    """Neither while it is written, whatever the size of a row, nor of those before while it is read."""
+    monkeypatch.setattr(files, "_BYTES_AT_ONCE", 1_000_000)
+    monkeypatch.setattr(files, "_MADE_AT_ONCE", 2)
+    dice, path, before = random.Random(0), tmp_path / "texts.parquet", pa.total_allocated_bytes()
+    most = 0
+
+    def rows():
+        nonlocal most
+        for number in range(60):
+            most = max(most, pa.total_allocated_bytes() - before)
+            yield {"name": str(number), "text": dice.randbytes(100_000).hex()}
+
+    schema = pa.schema([("name", pa.string()), ("text", pa.string())])
+    files.write_rows(path, rows(), schema)
+    parquet = pq.ParquetFile(path)
+    assert [parquet.metadata.row_group(number).num_rows for number in range(parquet.num_row_groups)] == [6] * 10
+    assert most < 5_000_000 < path.stat().st_size
+    most, names = 0, []
+    for table in files.read_batches(path, rows=1):
+        names += table["name"].to_pylist()
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert names == [str(number) for number in range(60)]
+    assert most < 5_000_000
 
 
 @pytest.mark.parametrize("read", [lambda path: list(files.read_rows(path)), files.read_parquet, files.read_keyed])
@@ -67,7 +95,7 @@ def test_keys_stand_in_one_row(tmp_path):
     assert files.read_keyed(path, {"_id": pa.string()}, key="key").num_rows == 3
     with pytest.raises(DataError, match="column 'text' is missing"):
         files.read_keyed(path, {"text": pa.string()}, key="key")
-    rows = files.unique([(5, "a"), (6, "b"), (9, "A")], str.lower, path=path, what="", remedy="mend")
+    rows = errors.unique([(5, "a"), (6, "b"), (9, "A")], str.lower, path=path, what="", remedy="mend")
     assert [next(rows), next(rows)] == [(5, "a"), (6, "b")]
     with pytest.raises(DataError, match=r"row 9: 'a' occurs twice \(first in row 5\)"):
         next(rows)

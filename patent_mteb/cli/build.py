@@ -24,6 +24,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     folder = common.add_folder(parser, "directory for PATENT_MTEB_DATA; each benchmark has a folder of its own in it")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe; repeatable")
+    parser.add_argument(
+        "--memory", type=float, metavar="GB", help="refuse a build that would take more memory than this, by what was measured"
+    )
     parser.add_argument("--name", help="name of the data set, which its tasks begin with, such as Acme; without it that of the directory")
     parser.add_argument("--owner", help="whose data they are")
     parser.add_argument("--licence", help="what others may do with them")
@@ -40,7 +43,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     from patent_mteb import recipes
     from patent_mteb.patents.collection import read_collection
-    from patent_mteb.recipes import dataset
+    from patent_mteb.recipes import budget, dataset
 
     if args.settings:
         rows = [(setting.name, setting.type, setting.default, setting.description) for setting in recipes.settings(args.benchmark)]
@@ -51,7 +54,9 @@ def main(args: argparse.Namespace) -> int:
     recipes.check_settings(args.benchmark, args.set)  # a wrong word shall not wait for the records
     root = common.folder_of(args).resolve()
     identity = dataset.Identity(args.name or "", args.data_version or "", args.owner or "", args.licence or "")
-    log = recipes.run_on(args.benchmark, read_collection(args.patents, args.citations), root, args.set, identity)
+    collection = read_collection(args.patents, args.citations)
+    budget.refuse_beyond(args.memory, recipes.find(args.benchmark).__name__.rpartition(".")[2], len(collection.patents))
+    log = recipes.run_on(args.benchmark, collection, root, args.set, identity)
     common.show(
         ("step", "in", "out", "note"), [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps], right=("in", "out")
     )

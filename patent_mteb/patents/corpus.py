@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from patent_mteb.errors import temporary_files
 from patent_mteb.patents.views import join_sections
 
 __all__ = ["Composed", "Texts", "TitledTexts", "changed", "let_go", "text_column"]
@@ -67,7 +68,7 @@ def text_column(texts: Iterable[str | None]) -> pa.ChunkedArray:
 def _in_a_file(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
     """A column whose chunks lie in a file without a name, mapped into memory."""
     schema = pa.schema([("text", pa.large_string())])
-    with tempfile.TemporaryFile() as file:
+    with temporary_files(), tempfile.TemporaryFile() as file:
         with pa.ipc.new_file(file, schema) as out:
             for chunk in chunks:
                 out.write_batch(pa.record_batch([chunk], schema))

@@ -15,6 +15,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
+from patent_mteb.errors import temporary_files
+
 __all__ = ["Spool", "held"]
 
 _Record = TypeVar("_Record")
@@ -38,14 +40,17 @@ class Spool(Sequence[_Record]):
     """
 
     def __init__(self, records: Iterable[_Record] = (), folder: Path | None = None) -> None:
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (as long as the records are needed)
+        with temporary_files():
+            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115  (as long as the records are needed)
         self._ends = array("q", [0])
         for record in records:
             self.append(record)
 
     def append(self, record: _Record) -> None:
         """Write one more record."""
-        written = self._file.write(pickle.dumps(record, pickle.HIGHEST_PROTOCOL))
+        content = pickle.dumps(record, pickle.HIGHEST_PROTOCOL)
+        with temporary_files():
+            written = self._file.write(content)
         self._ends.append(self._ends[-1] + written)
 
     def __len__(self) -> int:
@@ -80,7 +85,8 @@ class Spool(Sequence[_Record]):
     __hash__ = None  # type: ignore[assignment]
 
     def _read(self, start: int, end: int) -> bytes:
-        self._file.flush()
+        with temporary_files():
+            self._file.flush()
         return os.pread(self._file.fileno(), end - start, start)
 
 

@@ -58,19 +58,23 @@ def _of_several_families(keyed: Iterable[tuple[bytes, Patent]]) -> list[list[Pat
     return [group for group in found if len({patent.family_id for patent in group}) > 1]
 
 
-def merge_twins(collection: Collection) -> Collection:
+def merge_twins(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Collection:
     """The collection with families that share a text made one, under the name of the first.
+
+    Args:
+        twins: as :func:`twin_groups` gives them.
 
     Example:
         >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.twins import merge_twins
+        >>> from patent_mteb.patents.twins import merge_twins, twin_groups
         >>> from patent_mteb.patents.records import Patent
-        >>> merged = merge_twins(Collection([Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]))
+        >>> patents = [Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]
+        >>> merged = merge_twins(Collection(patents), twin_groups(patents))
         >>> [patent.family_id for patent in merged.patents], merged.family_definition
         (['F1', 'F1'], 'given, twins merged')
     """
     groups = Groups()
-    for first, *others in twin_groups(collection.patents):
+    for first, *others in twins:
         for other in others:
             groups.connect(first.family_id, other.family_id)
     return replace(
@@ -81,19 +85,23 @@ def merge_twins(collection: Collection) -> Collection:
     )
 
 
-def drop_twins(collection: Collection) -> Collection:
+def drop_twins(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Collection:
     """The collection without publications whose text a publication of another family had before (by date, then by number).
+
+    Args:
+        twins: as :func:`twin_groups` gives them.
 
     Example:
         >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.twins import drop_twins
+        >>> from patent_mteb.patents.twins import drop_twins, twin_groups
         >>> from patent_mteb.patents.records import Patent
-        >>> left = drop_twins(Collection([Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]))
+        >>> patents = [Patent("US1A1", "F1", "Pump", "A pump."), Patent("US2A1", "F2", "Pump", "A pump.")]
+        >>> left = drop_twins(Collection(patents), twin_groups(patents))
         >>> [patent.publication_number for patent in left.patents], left.family_definition
         (['US1A1'], 'given, twins left out')
     """
     dropped: set[str] = set()
-    for group in twin_groups(collection.patents):
+    for group in twins:
         earliest = min(group, key=age)
         dropped |= {patent.publication_number for patent in group if patent.family_id != earliest.family_id}
     return replace(
@@ -103,8 +111,11 @@ def drop_twins(collection: Collection) -> Collection:
     )
 
 
-def with_twins(collection: Collection, twins: str) -> Collection:
+def with_twins(collection: Collection, setting: str, twins: Sequence[Sequence[Patent]] | None = None) -> Collection:
     """The collection after a setting of :data:`TWINS`.
+
+    Args:
+        twins: as :func:`twin_groups` gives them, where they are known already.
 
     Raises:
         DataError: an unknown setting.
@@ -115,9 +126,12 @@ def with_twins(collection: Collection, twins: str) -> Collection:
         >>> with_twins(Collection([]), "keep") == Collection([])
         True
     """
-    if twins not in TWINS:
-        raise DataError(f"twins cannot be '{twins}'", remedy=f"choose among {', '.join(TWINS)}")
-    return collection if twins == "keep" else merge_twins(collection) if twins == "merge" else drop_twins(collection)
+    if setting not in TWINS:
+        raise DataError(f"twins cannot be '{setting}'", remedy=f"choose among {', '.join(TWINS)}")
+    if setting == "keep":
+        return collection
+    found = twin_groups(collection.patents) if twins is None else twins
+    return merge_twins(collection, found) if setting == "merge" else drop_twins(collection, found)
 
 
 def leaking_twins(keyed: Iterable[tuple[bytes, Patent]], split: Mapping[str, str]) -> dict[str, int]:

@@ -28,14 +28,13 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from patent_mteb.errors import DataError, check_columns, refuse_repeat
+from patent_mteb.errors import DataError, check_columns, refuse_repeat, unique
 from patent_mteb.files import (
     parquet_schema,
     read_batches,
     read_jsonl,
     read_keyed,
     text_lines,
-    unique,
     write_jsonl,
     write_lines,
     write_parquet,

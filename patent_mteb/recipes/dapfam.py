@@ -253,7 +253,7 @@ def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params:
 
     def cited(family: _Outline) -> bool:
         linked = graph.linked(family.id)
-        return len(linked) >= params.min_citations and not linked.isdisjoint(complete)
+        return len(linked) >= params.min_citations and any(other in complete for other in linked)
 
     most = max((len(graph.linked(key)) for key in complete), default=0)
     lower = f"lower min_citations (the most that a family has is {most})"

@@ -30,6 +30,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import write_jsonl, write_text
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import Citation, Description, Patent
+from patent_mteb.patents.sketches import Sketched
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import (
@@ -134,7 +135,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         'ZoeYou/downstream/IPC-Classification/test_512.csv'
     """
     log = BuildLog("PatentMap", deviations=deviations(params, NEEDS))
-    known = {patent.publication_number: clean_patent(patent) for patent in patents}
+    known = Sketched(map(clean_patent, patents))
     log.step("publications", len(patents), len(known))
     failed = []
     for what, write in _PARTS.items():
@@ -150,20 +151,20 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     return log
 
 
-def _retrieval(known: Mapping[str, Patent], citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
+def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
     """Write ``perf200`` and ``perf20``."""
     cited = _cited(citations, known, "category" in params.require, log)
     chosen = _queries(known, cited, params, log)
     log.step("queries by new second-level citations and IPC section", len(known), len(chosen))
     keys = sorted(known)
-    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known[key]) for key in keys))
+    similar = MoreLikeThis(keys, (views.VIEWS["TAC"](known.whole(key)) for key in keys), chosen)
     alike = BySubclass(keys, (_subclasses(known[key]) for key in keys))
     for name, number in (("perf200", params.queries), ("perf20", params.small)):
         queries = chosen[:number]
         pool = _pool(queries, known, cited, similar, alike, params, log, name)
         folder = root / DATA_SET / name
-        write_jsonl(folder / "content" / "queries.json", (_content(known[key]) for key in sorted(queries)))
-        write_jsonl(folder / "content" / "documents.json", (_content(known[key]) for key in sorted(pool)))
+        write_jsonl(folder / "content" / "queries.json", (_content(known.whole(key)) for key in sorted(queries)))
+        write_jsonl(folder / "content" / "documents.json", (_content(known.whole(key)) for key in sorted(pool)))
         gold = {query: [{"cited_id": key, "type": kind} for key, kind in sorted(cited[query].items())] for query in sorted(queries)}
         write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
         log.files += [f"{DATA_SET}/{name}/{file}" for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")]
@@ -305,7 +306,7 @@ def _content(patent: Patent) -> dict[str, Any]:
     return {"dnum": patent.publication_number, "Content": content}
 
 
-def _classification(known: Mapping[str, Patent], citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
+def _classification(known: Sketched, citations: Sequence[Citation], root: Path, params: Params, log: BuildLog) -> None:
     """Write ``IPC-Classification``."""
     has = {"abstract": lambda patent: bool(patent.abstract), "ipc": lambda patent: bool(_subclasses(patent))}
     required = {*params.require, "ipc"}
@@ -336,14 +337,18 @@ def _classification(known: Mapping[str, Patent], citations: Sequence[Citation], 
     for name, rows in split.items():
         rows.sort(key=lambda patent: patent.publication_number)
         path = f"{DATA_SET}/IPC-Classification/{FILES[name]}"
-        texts = (views.join_sections((patent.title, patent.abstract), views.SEPARATOR) for patent in rows)
-        write_labelled(root / path, zip(texts, map(_codes, rows), strict=True))
+        write_labelled(root / path, (_labelled(known.whole(patent.publication_number)) for patent in rows))
         log.files.append(path)
     log.step("IPC classification: training and test part", len(usable), len(taken), f"{len(split['test'])} for testing")
 
 
 def _subclasses(patent: Patent) -> tuple[str, ...]:
     return ipc.codes_at(patent.ipc, "subclass", errors="skip").codes
+
+
+def _labelled(patent: Patent) -> tuple[str, list[str]]:
+    """Text and codes of a patent."""
+    return views.join_sections((patent.title, patent.abstract), views.SEPARATOR), _codes(patent)
 
 
 def _codes(patent: Patent) -> list[str]:

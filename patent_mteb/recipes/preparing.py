@@ -57,9 +57,10 @@ def prepared(collection: Collection, common: Common, log: BuildLog, joined: bool
         log.deviate(f"patent families are {DEFINITIONS[common.families]}")
     log.step(f"families: {common.families}", n_families, _n_families(collection), DEFINITIONS[common.families])
 
-    alike = sum(map(len, twin_groups(collection.patents)))
+    twins = twin_groups(collection.patents)
+    alike = sum(map(len, twins))
     before = len(collection.patents)
-    collection = with_twins(collection, common.twins)
+    collection = with_twins(collection, common.twins, twins)
     note = f"{alike} publications share title and abstract with one of another family and {TWINS[common.twins]}"
     log.step(f"twins: {common.twins}", before, len(collection.patents), note if alike else "")
     if common.twins != "keep":

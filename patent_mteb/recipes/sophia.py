@@ -35,10 +35,13 @@ from typing import Literal
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import write_parquet
+from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.categories import degree
+from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.sketches import Sketched
+from patent_mteb.patents.spool import Spool
 from patent_mteb.patents.summaries import Summariser, SummaryCache, summarise
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes.beir import write_beir
@@ -157,15 +160,16 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         ['Sophia/citations.parquet', 'Sophia/corpus.jsonl']
     """
     log = BuildLog(NAME, deviations=deviations(params, NEEDS))
+    known = Sketched(map(clean_patent, patents))
     members: dict[str, list[Patent]] = {}
-    for patent in patents:
-        members.setdefault(patent.family_id, []).append(clean_patent(patent))
+    for patent in known.values():
+        members.setdefault(patent.family_id, []).append(patent)
     families = {key: _family(group) for key, group in sorted(members.items())}
     log.step("families", len(patents), len(families))
     documents = {key: family for key, family in families.items() if _n_sections(family.document)}
     log.step("families with text", len(families), len(documents))
 
-    family_of = {patent.publication_number: patent.family_id for patent in patents}
+    family_of = {number: patent.family_id for number, patent in known.items()}
     edges, categories = _edges(citations, family_of, documents, "category" in params.require, log)
     candidates = list(Funnel(log, "families", params.require, "queries: ")(documents, _query_filters(edges, params)))
     queries = _draw([documents[key] for key in candidates], params)
@@ -176,7 +180,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         f"{len({family.year for family in queries})} years, {len({family.section for family in queries})} sections, "
         f"{len({family.jurisdiction for family in queries})} jurisdictions",
     )
-    queries = _with_summaries(queries, params)
+    written = _with_summaries(Spool(known.whole(family.document.publication_number) for family in queries), params)
     corpus = _corpus(documents, queries, edges, params)
     log.step("corpus", len(documents), len(corpus))
 
@@ -186,8 +190,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     rows = sorted({family.id: family for family in (*corpus, *queries)}.values(), key=lambda family: number[family.id])
     files = write_beir(
         folder,
-        {number[family.id]: (family.document.title, _rest(family.document)) for family in corpus},
-        {number[family.id]: views.VIEWS["Tacd"](family.document) for family in queries},
+        Composed({number[family.id]: number[family.id] for family in corpus}, lambda key: _title_and_rest(known.whole(key))),
+        Composed({number[family.id]: place for place, family in enumerate(queries)}, lambda place: views.VIEWS["Tacd"](written[place])),
         qrels,
         pa.table(
             {
@@ -199,13 +203,18 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
             }
         ),
     )
-    columns: dict[str, list[str | None]] = {"_id": [number[family.id] for family in queries]}
-    for name, text_of in REPRESENTATIONS.items():
-        columns[name] = [text_of(family.document) or None for family in queries]
-        missing = sum(text is None for text in columns[name])
-        log.step(f"representation {name}", len(queries), len(queries) - missing, f"{missing} queries without" if missing else "")
-    schema = pa.schema([(name, pa.string()) for name in columns])
-    write_parquet(folder / "queries.parquet", pa.table(columns, schema=schema))
+    missing: Counter[str] = Counter()
+
+    def representations(patent: Patent) -> dict[str, str | None]:
+        texts = {name: text_of(patent) or None for name, text_of in REPRESENTATIONS.items()}
+        missing.update(name for name, text in texts.items() if text is None)
+        return {"_id": patent.publication_number, **texts}
+
+    schema = pa.schema([(name, pa.string()) for name in ("_id", *REPRESENTATIONS)])
+    write_rows(folder / "queries.parquet", map(representations, written), schema)
+    for name in REPRESENTATIONS:
+        without = f"{missing[name]} queries without" if missing[name] else ""
+        log.step(f"representation {name}", len(queries), len(queries) - missing[name], without)
     citation_rows = [
         (number[query.id], number[other], direction, category)
         for query in queries
@@ -220,8 +229,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     return log
 
 
-def _rest(patent: Patent) -> str:
-    return views.join_sections(views.VIEWS[name](patent) for name in _SECTIONS[1:])
+def _title_and_rest(patent: Patent) -> tuple[str, str]:
+    return patent.title, views.join_sections(views.VIEWS[name](patent) for name in _SECTIONS[1:])
 
 
 _Edges = dict[str, dict[str, set[str]]]
@@ -316,14 +325,13 @@ def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
     return dict(sorted(quotas.items()))
 
 
-def _with_summaries(queries: Sequence[_Family], params: Params) -> list[_Family]:
+def _with_summaries(queries: Sequence[Patent], params: Params) -> Sequence[Patent]:
     if params.summariser is None:
-        return list(queries)
+        return queries
     if params.summary_cache is None:
         raise DataError("a summariser is given without summary_cache", remedy="name a file to keep the summaries in")
     with SummaryCache(params.summary_cache) as cache:
-        written = summarise([family.document for family in queries], params.summariser, cache, allow_missing=params.allow_missing_summaries)
-    return [_Family(family.id, document, family.jurisdiction, family.ipc) for family, document in zip(queries, written, strict=True)]
+        return Spool(summarise(queries, params.summariser, cache, allow_missing=params.allow_missing_summaries))
 
 
 def _corpus(documents: Mapping[str, _Family], queries: Sequence[_Family], edges: _Edges, params: Params) -> list[_Family]:

@@ -125,6 +125,16 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     """
     log = BuildLog(NAME, deviations=deviations(params, NEEDS))
     folder = root / NAME
+    files, n_documents = _write(patents, citations, folder, params, log)  # nothing else of it is in memory from here on
+    found = check(folder, strict_views=params.strict_views)
+    notes = ["splits disjoint, labels covered, corpus and queries aligned", *(f"{number} {what}" for what, number in found.items())]
+    log.step("0.9 quality assurance", n_documents, n_documents, "; ".join(notes))
+    log.files = sorted(path.relative_to(root).as_posix() for path in files)
+    return log
+
+
+def _write(patents: Sequence[Patent], citations: Sequence[Citation], folder: Path, params: Params, log: BuildLog) -> tuple[list[Path], int]:
+    """Write the tables (steps 0.1 to 0.8): the files, and the number of documents."""
     family_of = {patent.publication_number: patent.family_id for patent in publications(patents)}
     log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
 
@@ -169,13 +179,7 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         log.step("0.8 qrels", graph.n_edges, 0, "no citation connects two families: no tables for retrieval")
         files = [folder / "metadata.parquet"]
         write_parquet(files[0], metadata)
-    files += write_labels(folder, sets, documents, split, log)
-
-    found = check(folder, strict_views=params.strict_views)
-    notes = ["splits disjoint, labels covered, corpus and queries aligned", *(f"{number} {what}" for what, number in found.items())]
-    log.step("0.9 quality assurance", len(documents), len(documents), "; ".join(notes))
-    log.files = sorted(path.relative_to(root).as_posix() for path in files)
-    return log
+    return files + write_labels(folder, sets, documents, split, log), len(documents)
 
 
 def _has(section: str) -> Callable[[Document], bool]:

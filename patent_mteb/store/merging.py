@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from patent_mteb.store.keys import distinct
 from patent_mteb.store.shards import BlockKeys, Shard
 from patent_mteb.store.space import Space
 from patent_mteb.store.store import EmbeddingStore
+from patent_mteb.store.table import spread
 from patent_mteb.store.upkeep import directories, document_of, examine
 
 __all__ = ["Merged", "merge"]
@@ -95,8 +95,7 @@ def _copy_shard(space: Space, shard: Shard, blocks: Sequence[BlockKeys], done: M
     done.known += len(first) - len(new)
     if not len(new):
         return
-    view = shard.map()
-    rows: Any = np.concatenate([view[start : start + length] for start, length in zip(first_rows[new], lengths[new], strict=True)])
+    rows = shard.map()[spread(first_rows[new].astype(np.int64), lengths[new].astype(np.int64))]
     if space.ragged:
         space.append_ragged(keys[new], rows, lengths[new])
     else:

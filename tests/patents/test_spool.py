@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import random
+import tempfile
+from pathlib import Path
+from typing import IO
 
 import pytest
 
 from patent_mteb import sample
+from patent_mteb.errors import DataError
+from patent_mteb.patents import corpus, spool
 from patent_mteb.patents.spool import Spool
 
 
@@ -35,3 +40,22 @@ def test_records_larger_than_a_block_and_none_at_all():
     texts = ["a" * 3_000_000, "", "b" * 10, "c" * 1_500_000]
     assert list(Spool(texts)) == texts
     assert list(Spool()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("write", [lambda: list(Spool(["a" * 100_000] * 3)), lambda: corpus.text_column(["a" * 1000] * 300)])
+def test_a_full_disk_is_one_message(write, monkeypatch):
+    def full(dir: Path | None = None) -> IO[bytes]:
+        return Path("/dev/full").open("w+b", buffering=0)
+
+    monkeypatch.setattr(tempfile, "tempdir", "/scratch")
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    monkeypatch.setattr(corpus, "_BYTES_IN_MEMORY", 1000)
+    with pytest.raises(DataError, match=r"/scratch: temporary files cannot be written \(No space left on device\)") as caught:
+        write()
+    assert "TMPDIR=FOLDER" in caught.value.remedy
+
+
+def test_a_folder_that_is_missing_is_one_message(tmp_path):
+    with pytest.raises(DataError, match="temporary files cannot be written"):
+        spool.Spool([], tmp_path / "nowhere")

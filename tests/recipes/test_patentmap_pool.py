@@ -25,7 +25,7 @@ def test_like_a_query_and_of_its_subclasses():
     texts = [" ".join(draw.choices(["pump", "valve", "lens", "laser", "seal", "rotor", "blade"], k=4)) for _ in keys]
     texts[7] = ""
     codes = [tuple(draw.sample(["A61H", "F16K", "G06F", "H04L"], draw.randrange(0, 3))) for _ in keys]
-    similar, alike = MoreLikeThis(keys, iter(texts)), BySubclass(keys, iter(codes))
+    similar, alike = MoreLikeThis(keys, iter(texts), keys), BySubclass(keys, iter(codes))
     vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform([text or "empty" for text in texts])
     for query in draw.sample(range(120), 15):
         forbidden = {keys[query], *draw.sample(keys, 9)}

@@ -2,40 +2,96 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import hashlib
 import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from patent_mteb import recipes, sample
+from patent_mteb import files, recipes, sample
 from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.records import Patent, write_citations, write_patents
+from patent_mteb.patents.spool import Spool
 from patent_mteb.recipes.dapfam_keywords import keywords_of
 from patent_mteb.recipes.parameters import settings_of, written
+
+_PATENTS = 500
 
 
 def _hashes(root):
     return {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in root.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("recipe", recipes.RECIPES)
-def test_the_same_tables_of_records_in_memory_and_in_files(tmp_path, recipe):
-    patents, citations = sample.generate()
-    patents = patents[:500]
-    for number in range(2):
-        write_patents(tmp_path / f"records/patents/{number}.parquet", patents[number::2])
-        write_citations(tmp_path / f"records/citations/{number}.jsonl", citations[number::2])
+def _sample_settings(recipe: str) -> list[str]:
     small = recipes.find(recipe).SAMPLE
-    settings = [f"{one.name}={written(getattr(small, one.name))}" for one in settings_of(type(small))]
+    return [f"{one.name}={written(getattr(small, one.name))}" for one in settings_of(type(small))]
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("records")
+    patents, citations = sample.generate()
+    for number in range(2):
+        write_patents(folder / f"patents/{number}.parquet", patents[:_PATENTS][number::2])
+        write_citations(folder / f"citations/{number}.jsonl", citations[number::2])
+    return folder
+
+
+@pytest.mark.parametrize("recipe", recipes.RECIPES)
+def test_the_same_tables_of_records_in_memory_and_in_files(records, tmp_path, recipe):
+    patents, citations = sample.generate()
+    patents = patents[:_PATENTS]
+    settings = _sample_settings(recipe)
     in_memory = Collection([*patents[::2], *patents[1::2]], [*citations[::2], *citations[1::2]])
-    in_files = read_collection(tmp_path / "records")
+    in_files = read_collection(records)
     made = []
     for name, collection in (("a", in_memory), ("b", in_files)):
         recipes.run_on(recipe, collection, tmp_path / name / "Mine", [*settings, "match=family", "twins=merge"])
         made.append({file: content for file, content in _hashes(tmp_path / name / "Mine").items() if file != "dataset.json"})
     assert made[0] == made[1]
     assert len(made[0]) >= 3
+
+
+@pytest.fixture
+def only_new() -> Iterator[None]:
+    """The collector shows what is made from here on."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.parametrize("recipe", recipes.RECIPES)
+def test_no_step_holds_the_records(records, only_new, tmp_path, recipe, monkeypatch):
+    """Whenever a table is begun or ended, and now and then while records are put away, few of them are in memory."""
+    seen: list[int] = []
+    write, append = files.replacing, Spool.append
+
+    def count() -> None:
+        seen.append(sum(type(one) is Patent and len(one.abstract) > 1 for one in gc.get_objects()))
+
+    @contextlib.contextmanager
+    def replacing(path: Path) -> Iterator[Path]:
+        count()
+        with write(path) as partial:
+            yield partial
+            count()
+
+    def appended(self: Spool[Any], record: Any) -> None:
+        append(self, record)
+        if len(self) % 100 == 0:
+            count()
+
+    monkeypatch.setattr(files, "replacing", replacing)
+    monkeypatch.setattr(Spool, "append", appended)
+    recipes.run_on(recipe, read_collection(records), tmp_path / "Mine", _sample_settings(recipe))
+    assert len(seen) > 10
+    assert max(seen) < 30
 
 
 def test_keywords_are_those_of_tf_idf_over_all_abstracts():

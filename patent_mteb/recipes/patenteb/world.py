@@ -6,10 +6,12 @@ import datetime as dt
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from patent_mteb.patents import ipc
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.sketches import Sketched
+from patent_mteb.patents.spool import Spool
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
@@ -50,23 +52,42 @@ def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
     return "FULL_MIX" if first < second or second < first else "PART_MIX"
 
 
-@dataclass(frozen=True)
-class Family:
-    """A simple family as the tables need it; texts are in lower case."""
-
-    id: str
+class _Texts(NamedTuple):
     title: str
     abstract: Fragments
     claim: str
+
+
+@dataclass(frozen=True)
+class Family:
+    """A simple family as the tables need it; its texts, in lower case, are read when they are asked for.
+
+    Attributes:
+        spool: the texts of all families.
+        place: number of its own.
+    """
+
+    id: str
+    spool: Spool[_Texts]
+    place: int
     ipc3: frozenset[str]
     dominant: str
     codes: frozenset[str]
     inventors: tuple[str, ...]
     filed: dt.date | None
 
+    @property
+    def title(self) -> str:
+        return self.spool[self.place].title
+
+    @property
+    def abstract(self) -> Fragments:
+        return self.spool[self.place].abstract
+
     def sections(self, without: Sequence[Role] = ()) -> tuple[str, str, str]:
         """Title, abstract without the named roles, first claim."""
-        return self.title, self.abstract.text(without), self.claim
+        texts = self.spool[self.place]
+        return texts.title, texts.abstract.text(without), texts.claim
 
     @property
     def text(self) -> str:
@@ -141,15 +162,15 @@ def _sorted(members: Sequence[Patent]) -> list[Patent]:
     return sorted(members, key=lambda patent: (_day(patent.publication_date), patent.publication_number))
 
 
-_TEXTS: Mapping[str, Callable[[Patent], bool]] = {
+_HAS_TEXT: Mapping[str, Callable[[Patent], bool]] = {
     "title": lambda patent: bool(patent.title.strip()),
     "abstract": lambda patent: bool(patent.abstract.strip()),
     "claims": lambda patent: bool(patent.claims),
 }
 _HAS: Mapping[str, Callable[[Sequence[Patent]], bool]] = {
-    "title": lambda members: any(map(_TEXTS["title"], members)),
-    "abstract": lambda members: any(map(_TEXTS["abstract"], members)),
-    "claims": lambda members: any(map(_TEXTS["claims"], members)),
+    "title": lambda members: any(map(_HAS_TEXT["title"], members)),
+    "abstract": lambda members: any(map(_HAS_TEXT["abstract"], members)),
+    "claims": lambda members: any(map(_HAS_TEXT["claims"], members)),
     "filing_date": lambda members: _filed(members) is not None,
     "ipc": lambda members: bool(_readable(code for patent in members for code in patent.ipc)),
 }
@@ -163,54 +184,60 @@ def _speaker(members: Sequence[Patent], require: Sequence[str]) -> Patent | None
     """The publication that a family's text comes from: of those with all required texts, and one at least, the latest with most."""
 
     def n_texts(patent: Patent) -> int:
-        return sum(has(patent) for has in _TEXTS.values())
+        return sum(has(patent) for has in _HAS_TEXT.values())
 
-    complete = [patent for patent in _sorted(members) if all(has(patent) for name, has in _TEXTS.items() if name in require)]
+    complete = [patent for patent in _sorted(members) if all(has(patent) for name, has in _HAS_TEXT.items() if name in require)]
     best = max(reversed(complete), key=n_texts, default=None)
     return best if best is not None and n_texts(best) else None
 
 
-def _family(members: Sequence[Patent], require: Sequence[str]) -> Family:
+def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], spool: Spool[_Texts]) -> Family:
     """The family of some publications, one of which has the required texts."""
     members = _sorted(members)
-    text = _speaker(members, require)
-    assert text is not None
+    speaker = _speaker(members, require)
+    assert speaker is not None
     codes = _readable(code for patent in members for code in patent.ipc)
     classes = Counter(map(ipc.ipc3, codes))
+    text = known.whole(speaker.publication_number)
     claim = min(text.claims, key=lambda claim: claim.number).text if text.claims else ""
     fragments = extract(text.abstract)
+    abstract = replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts))
+    spool.append(_Texts(_lower(text.title), abstract, _lower(claim)))
     return Family(
         id=members[0].family_id,
-        title=_lower(text.title),
-        abstract=replace(fragments, parts=tuple((role, _lower(words)) for role, words in fragments.parts)),
-        claim=_lower(claim),
+        spool=spool,
+        place=len(spool) - 1,
         ipc3=frozenset(classes),
         dominant=max(classes, key=lambda code: classes[code]),
         codes=frozenset(codes),
-        inventors=tuple(dict.fromkeys(name for patent in members for name in patent.inventors)),
+        inventors=tuple(dict.fromkeys(name for patent in members for name in known.whole(patent.publication_number).inventors)),
         filed=_filed(members),
     )
 
 
-def _grouped(patents: Sequence[Patent]) -> dict[str, list[Patent]]:
+_Groups = Mapping[str, Sequence[Patent]]
+
+
+def _grouped(patents: Iterable[Patent]) -> _Groups:
     groups: dict[str, list[Patent]] = {}
     for patent in sorted(patents, key=lambda patent: (patent.family_id, patent.publication_number)):
         groups.setdefault(patent.family_id, []).append(patent)
     return groups
 
 
-def _families(groups: Mapping[str, Sequence[Patent]], funnel: Funnel, params: Params) -> dict[str, Family]:
+def _families(groups: _Groups, known: Sketched, funnel: Funnel, params: Params) -> dict[str, Family]:
     """The families that have what is required."""
     codes = {code for members in groups.values() for patent in members for code in patent.ipc}
     funnel.log.step("IPC codes that can be read", len(codes), len([code for code in codes if _readable([code])]))
-    texts = [name for name in _TEXTS if name in params.require]
+    texts = [name for name in _HAS_TEXT if name in params.require]
     together = Filter[Sequence[Patent]](
         f"with {', '.join(texts) or 'a text'} in one publication",
         lambda members: _speaker(members, params.require) is not None,
         "give one publication of a family all of them",
     )
     usable = funnel(groups, [*filters_of(NEEDS, params.require, _HAS), together])
-    return {name: _family(members, params.require) for name, members in usable.items()}
+    spool: Spool[_Texts] = Spool()
+    return {name: _family(members, known, params.require, spool) for name, members in usable.items()}
 
 
 def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
@@ -227,8 +254,8 @@ def _splits(families: Mapping[str, Family], params: Params) -> dict[str, str]:
     return split
 
 
-def _graph(patents: Sequence[Patent], citations: Sequence[Citation], log: BuildLog) -> FamilyGraph:
-    graph = family_graph(citations, {patent.publication_number: patent.family_id for patent in patents})
+def _graph(known: Sketched, citations: Sequence[Citation], log: BuildLog) -> FamilyGraph:
+    graph = family_graph(citations, {number: patent.family_id for number, patent in known.items()})
     log.step(
         "citations between families",
         len(citations),
@@ -238,7 +265,7 @@ def _graph(patents: Sequence[Patent], citations: Sequence[Citation], log: BuildL
     return graph
 
 
-def _filters(groups: Mapping[str, Sequence[Patent]], graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
+def _filters(groups: _Groups, graph: FamilyGraph, params: Params) -> list[Filter[Family]]:
     """The filters of §3, one after the other."""
     return [
         Filter(
@@ -295,11 +322,12 @@ def make_world(patents: Sequence[Patent], citations: Sequence[Citation], params:
         >>> len(made.families) == sum(len(made.members(split)) for split in ("train", "validation", "test"))
         True
     """
-    groups = _grouped(patents)
+    known = Sketched(patents)
+    groups = _grouped(known.values())
     log.step("publications into families", len(patents), len(groups))
-    graph = _graph(patents, citations, log)
+    graph = _graph(known, citations, log)
     funnel = Funnel(log, "families", params.require)
-    usable = _families(groups, funnel, params)
+    usable = _families(groups, known, funnel, params)
     dated = {name: day for name, members in groups.items() if (day := _first_day(members)) is not None}
     filtered = funnel(usable, _filters(groups, graph, params))
     families = funnel(filtered, [_large_classes(filtered, params.min_class_families)])

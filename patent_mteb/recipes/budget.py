@@ -1,0 +1,47 @@
+"""The memory that a recipe takes, as far as it is known before it starts: what does not fit a budget is refused, not killed on its way.
+
+What was measured stands in ``benchmarks/README.md``: each recipe takes a fixed amount, and more for each publication.
+"""
+
+from __future__ import annotations
+
+from patent_mteb.errors import DataError
+
+__all__ = ["NEEDED", "memory_of", "refuse_beyond"]
+
+_FIXED = 500_000_000
+NEEDED = {"wipo_at": 2_400, "dapfam": 2_400}
+"""Bytes that a recipe takes for each publication, by recipe."""
+
+_OTHERS = 10_000
+"""The same of a recipe that was not measured, ample: PatentMap holds tf-idf of all texts, PatenTEB one table at a time."""
+
+
+def memory_of(recipe: str, publications: int) -> int:
+    """Bytes that a build of so many publications takes, about.
+
+    Example:
+        >>> from patent_mteb.recipes.budget import memory_of
+        >>> memory_of("wipo_at", 1_000_000) < 4e9
+        True
+    """
+    return _FIXED + NEEDED.get(recipe, _OTHERS) * publications
+
+
+def refuse_beyond(budget: float | None, recipe: str, publications: int) -> None:
+    """Stop before a build that takes more than a budget.
+
+    Args:
+        budget: gigabytes; None: any.
+
+    Raises:
+        DataError: it takes more.
+
+    Example:
+        >>> from patent_mteb.recipes.budget import refuse_beyond
+        >>> refuse_beyond(4, "dapfam", 1_000_000)
+    """
+    needed = memory_of(recipe, publications) / 1e9
+    if budget is not None and needed > budget:
+        problem = f"a build of {publications:,} publications takes about {needed:.1f} GB of memory, and {budget:g} GB are allowed"
+        raise DataError(problem, remedy=f"allow --memory {needed + 0.1:.1f}, or cut the records by years or offices")
