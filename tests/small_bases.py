@@ -35,8 +35,8 @@ def write_static(folder, width=32, seed=0):
     return folder
 
 
-def write_bert(folder, hidden=32, layers=2, pooling="mean", seed=0, length=96):
-    """A bare BERT in ``<folder>-bare``, and the same with pooling in ``folder``."""
+def write_bert(folder, hidden=32, layers=2, pooling="mean", seed=0, length=96, spread=0.02):
+    """A bare BERT in ``<folder>-bare``, and the same with pooling in ``folder``; ``spread`` is the deviation of its random weights."""
     tokenizer = word_tokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     bare = folder.with_name(f"{folder.name}-bare")
@@ -50,6 +50,7 @@ def write_bert(folder, hidden=32, layers=2, pooling="mean", seed=0, length=96):
         num_attention_heads=2,
         intermediate_size=2 * hidden,
         max_position_embeddings=length,
+        initializer_range=spread,
     )
     BertModel(config).save_pretrained(bare)
     transformer = SentenceTransformer(str(bare), device="cpu")[0]

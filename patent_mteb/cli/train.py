@@ -34,6 +34,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", default="42", metavar="N,N", help="one run each; several give mean and standard deviation (42,7,13)")
     parser.add_argument(
+        "--split", metavar="TRAIN,VALIDATION", help="shares of the families of records, the rest is the test split (0.8,0.1)"
+    )
+    parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe, such as lr=1e-4; repeatable"
     )
     parser.add_argument("--max-steps", type=common.positive, metavar="N", help="most steps of a run")
@@ -41,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--lora", type=common.positive, nargs="?", const=16, metavar="RANK", help="train adapters of this rank (16) instead of all weights"
     )
     parser.add_argument("--drop-leaks", action="store_true", help="remove and count pairs that leak into a test set, instead of stopping")
-    parser.add_argument("--teacher", default="", metavar="MODEL", help="of a distillation; without it the base")
+    parser.add_argument("--teacher", default="", metavar="MODEL", help="whose scores colbert-distill learns")
     parser.add_argument("--paraphrases", type=Path, metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase")
     parser.add_argument("--geometry", type=common.positive, default=0, metavar="N", help="SSD, uniformity, alignment and P@1 every N steps")
     parser.add_argument("--evaluate", nargs="+", default=[], metavar="NAME", help="tasks or benchmarks to run before and after")
@@ -64,13 +67,13 @@ def main(args: argparse.Namespace) -> int:
         return 0
     recipe = find_recipe(args.recipe)
     settings = settings_for(recipe, args.set)
-    seeds = _seeds(args.seeds)
+    seeds, shares = _seeds(args.seeds), _shares(args.split)
     tasks = _tasks(args.evaluate)  # a wrong word shall not wait for the training
     from patent_mteb.training.corpus import read_corpus
     from patent_mteb.training.preparing import Job
     from patent_mteb.training.verbs import train
 
-    corpus = read_corpus(args.data)
+    corpus = read_corpus(args.data, shares)
     job = Job(
         recipe,
         settings,
@@ -89,6 +92,8 @@ def main(args: argparse.Namespace) -> int:
     _tell(outcome)
     changes = [*outcome.changes, *_evaluated(job, corpus, outcome, tasks, args)]
     _show(recipe.name, changes)
+    if len(seeds) > 1:
+        _show_printed(recipe.name)
     return 0
 
 
@@ -100,6 +105,19 @@ def _seeds(text: str) -> tuple[int, ...]:
     if min(seeds) < 0:
         raise DataError(f"the seed {min(seeds)} is below 0", remedy="write --seeds 42,7,13")
     return seeds
+
+
+def _shares(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    remedy = "write --split 0.8,0.1: two shares, of train and validation, which leave some families to the test split"
+    try:
+        train, validation = (float(word) for word in text.split(","))
+    except ValueError as error:
+        raise DataError(f"'{text}' are no shares", remedy=remedy) from error
+    if not (0 < train < 1 and 0 <= validation < 1 - train):
+        raise DataError(f"the shares {text} leave no families to train on, or none to measure", remedy=remedy)
+    return train, validation
 
 
 def _tasks(names: Sequence[str]) -> list[Any]:
@@ -177,3 +195,15 @@ def _show(recipe: str, changes: Sequence[Change]) -> None:
         )
     numbers = ("queries", "R0", recipe, "difference", "95% interval", "p")
     common.show(("what", "measure", *numbers), rows, right=numbers)
+
+
+def _show_printed(recipe: str) -> None:
+    """The paper's own means over seeds, for other data and models, beside those that were measured."""
+    from patent_mteb.training.printed import printed_of
+
+    rows = []
+    for one in printed_of(recipe):
+        spread = "" if one.spread is None else f" ± {one.spread:.4f}"
+        rows.append((f"WIPO-AT Table {one.table}", one.model, f"{one.slice} {one.measure}".strip(), f"{one.mean:.4f}{spread}"))
+    if rows:
+        common.show(("printed", "model", "measure", recipe), rows, right=(recipe,))

@@ -19,6 +19,7 @@ from patent_mteb.models.folder_facts import folder_facts
 from patent_mteb.models.multi_vector import exact
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 from patent_mteb.models.registry import without_prompts
+from patent_mteb.models.trained import TrainedMeta, training_record
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import is_late_interaction
 from patent_mteb.store.settings import LiveIdentity, note
@@ -109,7 +110,10 @@ def local_meta(folder: Path) -> ModelMeta:
 
         return ModelMeta.create_empty({**common, "loader": loader, "model_type": ["cross-encoder"]})
     loader = functools.partial(_load_encoder, folder=str(folder))
-    return ModelMeta.create_empty({**common, **folder_facts(folder), "loader": loader, "framework": ["Sentence Transformers"]})
+    facts = {**common, **folder_facts(folder), "loader": loader, "framework": ["Sentence Transformers"]}
+    if (record := training_record(folder)) is not None:
+        return TrainedMeta.create_empty({**facts, "contamination": record.get("contamination")})
+    return ModelMeta.create_empty(facts)
 
 
 def find_meta(name: str, revision: str | None = None) -> ModelMeta:

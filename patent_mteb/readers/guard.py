@@ -1,4 +1,4 @@
-"""Who writes to a records directory: one import, or the shares of one side by side; a lock that goes with the process however it ends."""
+"""Who writes to a directory: one import, or the shares of one side by side; a lock that goes with the process however it ends."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ __all__ = ["guarded"]
 
 
 @contextlib.contextmanager
-def guarded(folder: Path, *, shared: bool = False) -> Iterator[None]:
+def guarded(folder: Path, *, shared: bool = False, what: str = "import") -> Iterator[None]:
     """Keep others from writing to a folder, which is made if it is missing, while the block runs. Where the system has no locks of folders
     (Windows, some network file systems) nobody is kept from it.
 
     Args:
         shared: only those are kept from it that do not share it.
+        what: a word for who writes.
 
     Raises:
         DataError: another process writes there.
@@ -47,7 +48,7 @@ def guarded(folder: Path, *, shared: bool = False) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise DataError("another import writes here", path=folder, remedy="wait until it has ended") from error
+            raise DataError(f"another {what} writes here", path=folder, remedy="wait until it has ended") from error
         except OSError:
             pass  # a file system without such locks
         yield

@@ -39,7 +39,12 @@ FACTS = (
     Fact("licence", "Licence", "text", "Licence of the weights."),
     Fact("date", "Released", "date", "Day on which the weights were published."),
     Fact("prompt", "Prompt", "text", "Whether anything was put before the texts."),
-    Fact("trained", "Trained on", "text", "Benchmarks of this report whose tasks are in the model's training data, as its card states it."),
+    Fact(
+        "trained",
+        "Trained on",
+        "text",
+        "Benchmarks of this report whose tasks are in the model's training data, as its card states it; then its leak check.",
+    ),
 )
 """The columns, in the order of the page."""
 
@@ -124,7 +129,9 @@ def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict
         meta = _meta(Path(first["path"]).parent, first["model"], first["revision"])
         seen = seen_in_training(meta, benchmarks)
         trained[str(run)] = seen or frozenset()
-        facts[str(run)] = known_of(meta) | {"prompt": _prompt(rows["prompt"]), "trained": _trained(seen, benchmarks)}
+        found = _text(meta.get("contamination"))
+        trained_on = _trained(seen, benchmarks) + (f"; leak check: {found}" if found else "")
+        facts[str(run)] = known_of(meta) | {"prompt": _prompt(rows["prompt"]), "trained": trained_on}
         for key in ("parameters", "dims"):
             facts[str(run)][key] = facts[str(run)][key] or _number(rows.select(pl.col(key).drop_nulls().first()).item())
     return facts, trained

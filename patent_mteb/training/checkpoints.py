@@ -12,14 +12,13 @@ from typing import Any
 
 from patent_mteb.files import read_json, write_json, write_text
 from patent_mteb.identity import __version__, content_hash
+from patent_mteb.models.trained import RECORD
 from patent_mteb.recipes.parameters import written
 from patent_mteb.training.corpus import Corpus
+from patent_mteb.training.deviations import deviations_of
 from patent_mteb.training.preparing import Job, Prepared
 
-__all__ = ["RECORD", "finished", "read_record", "save_checkpoint"]
-
-RECORD = "patent_mteb_training.json"
-"""File of a checkpoint that says how it was trained."""
+__all__ = ["finished", "save_checkpoint"]
 
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "peft", "datasets")
 
@@ -31,22 +30,13 @@ def finished(job: Job, seed: int) -> Path | None:
     return folder if folder is not None and folder.is_dir() else None
 
 
-def read_record(folder: Path) -> dict[str, Any] | None:
-    """How a checkpoint was trained, None for one that was not trained here.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.training.checkpoints import read_record
-        >>> read_record(Path("nothing"))
-    """
-    found = read_json(folder / RECORD)
-    return found if isinstance(found, dict) else None
-
-
 def save_checkpoint(
-    model: Any, job: Job, corpus: Corpus, prepared: Prepared, seed: int, history: Sequence[Mapping[str, Any]], deviations: Sequence[str]
+    model: Any, job: Job, corpus: Corpus, prepared: Prepared, seed: int, history: Sequence[Mapping[str, Any]], told: Sequence[str] = ()
 ) -> Path:
     """Save a trained model below ``OUT/models``, and return its folder: ``RECIPE-BASE-seedN-HASH``, the hash of its weights and settings.
+
+    Args:
+        told: where the run differs from its recipe, beside what the job itself says.
 
     The record and the card hold no time and no place, so that the same run gives the same bytes.
     """
@@ -57,7 +47,7 @@ def save_checkpoint(
         model.save_pretrained(str(partial / "new"), create_model_card=False)
         base = Path(job.base).resolve().name if Path(job.base).is_dir() else job.base.rpartition("/")[2]
         name = f"{job.recipe.name}-{base}-seed{seed}-{content_hash(partial / 'new', 8)}"
-        record = _record(job, corpus, prepared, seed, history, deviations)
+        record = _record(job, corpus, prepared, seed, history, [*deviations_of(job), *told])
         write_json(partial / "new" / RECORD, record)
         write_text(partial / "new" / "README.md", _card(name, job, record))
         target = home / name
@@ -93,7 +83,6 @@ def _record(
         "source": job.recipe.source,
         "open": job.recipe.open,
         "deviations": list(deviations),
-        "families": corpus.sizes(),
         "pairs": dict(prepared.counts),
         "left_out": {split: dict(found) for split, found in prepared.left_out.items()},
         "leaks": asdict(prepared.leaks),

@@ -4,8 +4,8 @@
 
 * ``sample``: the built-in world, with the split of the sample of WIPO-AT;
 * a built directory (``ROOT`` of ``patent-mteb build wipo_at``, or its ``WIPO-AT`` folder): texts, labels, citations, split;
-* records (a directory of ``patent-mteb import``, or ``patents.parquet``): a split of its own, 80/10/10 by family, drawn by hash;
-  families with one title and abstract stay together.
+* records (a directory of ``patent-mteb import``, or ``patents.parquet``): a split of its own, 80/10/10 by family if no other shares are
+  given, drawn by hash; families with one title and abstract stay together.
 
 A publication whose text another of its family has is left out, as WIPO-AT's step 0.6 does, and counted.
 """
@@ -41,6 +41,8 @@ __all__ = ["SHARES", "Corpus", "of_records", "read_corpus", "split_families"]
 SHARES = (0.8, 0.1)
 """Shares of the families in train and validation, where the data have no split of their own; the rest is the test split."""
 
+_OF_BUILT = ("metadata.parquet", "corpus.jsonl")
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -74,11 +76,15 @@ class Corpus:
         return {name: counts[name] for name in SPLITS}
 
 
-def read_corpus(data: Path | str) -> Corpus:
+def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> Corpus:
     """The records of ``DATA`` and their split.
 
+    Args:
+        shares: of the families of records in train and validation, :data:`SHARES` if None.
+
     Raises:
-        DataError: ``data`` is neither ``sample`` nor a built directory nor records, or a table cannot be used.
+        DataError: ``data`` is neither ``sample`` nor a built directory nor records, a table cannot be used, or shares are given for data
+            that have a split.
 
     Example:
         >>> from patent_mteb.training.corpus import read_corpus
@@ -86,16 +92,18 @@ def read_corpus(data: Path | str) -> Corpus:
         >>> corpus.name, corpus.sizes()
         ('sample', {'train': 834, 'validation': 104, 'test': 105})
     """
+    place = Path(data)
+    built = [folder for folder in (place, place / wipo_at.NAME) if all((folder / name).is_file() for name in _OF_BUILT)]
+    if shares is not None and (str(data) == "sample" or built):
+        raise DataError(f"{data} has a split of its own", remedy="leave out --split")
     if str(data) == "sample":
         return _sample()
-    place = Path(data)
-    for folder in (place, place / wipo_at.NAME):
-        if (folder / "metadata.parquet").is_file() and (folder / "corpus.jsonl").is_file():
-            return _of_built(folder)
+    if built:
+        return _of_built(built[0])
     if not place.exists():
         remedy = "give 'sample', a directory of patent-mteb build wipo_at, or records (see patent-mteb import)"
         raise DataError("there are no data to train on", path=place, remedy=remedy)
-    return of_records(read_collection(place), place.resolve().name)
+    return of_records(read_collection(place), place.resolve().name, shares=shares or SHARES)
 
 
 @lru_cache(maxsize=1)
@@ -104,7 +112,7 @@ def _sample() -> Corpus:
     return _with_folder("sample", patents, citations, sample_root("wipo_at") / wipo_at.NAME)
 
 
-def of_records(collection: Collection, name: str, seed: int = 42) -> Corpus:
+def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[float, float] = SHARES) -> Corpus:
     """A corpus of records with a split of its own.
 
     Example:
@@ -115,7 +123,7 @@ def of_records(collection: Collection, name: str, seed: int = 42) -> Corpus:
         {'train': 834, 'validation': 105, 'test': 104}
     """
     patents, left_out = _without_duplicates([clean_patent(patent) for patent in collection.patents])
-    split = split_families(patents, seed)
+    split = split_families(patents, seed, shares)
     revision = input_hash(collection.patents, collection.citations, collection.relations, collection.families.items())
     return Corpus(name, patents, collection.citations, split, collection.families, None, revision, left_out)
 

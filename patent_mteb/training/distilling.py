@@ -1,7 +1,8 @@
 """Distillation (PatenTEB §4.4): a student of every n-th layer of its teacher learns the teacher's vectors, projected to fewer dimensions.
 
 1. All distinct training texts, each behind its prompt, are encoded by the teacher; the embedding store keeps the vectors.
-2. Incremental PCA on a sample of them gives the projection W. As the paper's formula has it, targets are W u, without a mean.
+2. Incremental PCA on a sample of them gives the projection W. As the paper's formula has it, targets are W u, without a mean: a constant
+   that student and teacher share, so that it costs nothing.
 3. The student has the teacher's modules with some of its layers, and a linear layer on top that begins as W; it minimises the mean squared
    error to the targets. The layer belongs to the student and stays.
 """
@@ -9,7 +10,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -28,7 +30,7 @@ from torch.utils.data import DataLoader
 from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import read_batches, write_rows
+from patent_mteb.files import read_batches, read_parquet, write_parquet, write_rows
 from patent_mteb.models.loading import load
 from patent_mteb.store import stored
 from patent_mteb.training.bases import load_base
@@ -39,7 +41,7 @@ from patent_mteb.training.multitask import texts_of
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
 from patent_mteb.training.running import run_seed, set_seeds
 
-__all__ = ["kept_layers", "projection_of", "student_of", "train_seed"]
+__all__ = ["kept_layers", "projection_of", "sampled", "student_of", "train_seed"]
 
 Matrix = NDArray[np.float32]
 _SCHEMA = pa.schema([("anchor", pa.string()), ("label", pa.list_(pa.float32()))])
@@ -76,8 +78,24 @@ def kept_layers(depth: int, wanted: Sequence[int]) -> tuple[int, ...]:
     return tuple(range(0, depth, depth // len(wanted)))
 
 
-def projection_of(vectors: Iterator[Matrix], width: int, sample: int, batch: int) -> Matrix:
-    """[width, teacher's width] the first principal components, fitted on the first ``sample`` vectors in batches.
+def sampled(texts: Callable[[], Iterator[str]], size: int, seed: int = 42) -> Iterator[str]:
+    """``size`` of some texts, drawn by the seed, in their order; all where there are no more.
+
+    Args:
+        texts: gives the texts; it is called twice, once to count them, so that none is held.
+
+    Example:
+        >>> from patent_mteb.training.distilling import sampled
+        >>> len(list(sampled(lambda: iter("abcdef"), 4)))
+        4
+    """
+    number = sum(1 for _ in texts())
+    chosen = set(random.Random(seed).sample(range(number), min(size, number)))
+    return (text for place, text in enumerate(texts()) if place in chosen)
+
+
+def projection_of(vectors: Iterator[Matrix], width: int, batch: int) -> Matrix:
+    """[width, teacher's width] the first principal components, fitted in batches; the last one may have up to ``width`` vectors more.
 
     Args:
         vectors: blocks of rows.
@@ -89,26 +107,27 @@ def projection_of(vectors: Iterator[Matrix], width: int, sample: int, batch: int
         >>> import numpy as np
         >>> from patent_mteb.training.distilling import projection_of
         >>> rows = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32) * [9, 1, 1, 1]
-        >>> int(np.abs(projection_of(iter([rows]), 1, 50, 50)[0]).argmax())
+        >>> int(np.abs(projection_of(iter([rows]), 1, 20)[0]).argmax())
         0
     """
     pca = IncrementalPCA(n_components=width)
-    waiting: list[Matrix] = []
-    seen = 0
-    for block in vectors:
-        block = block[: sample - seen]
-        seen += len(block)
-        waiting.append(block)
-        if sum(map(len, waiting)) >= max(batch, width):
-            pca.partial_fit(np.concatenate(waiting))
-            waiting = []
-        if seen >= sample:
-            break
-    if waiting and sum(map(len, waiting)) >= width:
-        pca.partial_fit(np.concatenate(waiting))
-    if not hasattr(pca, "components_"):
-        raise DataError(f"{seen} texts are too few for a projection to {width} dimensions", remedy="give more records, or --set width=32")
+    for rows in _regrouped(vectors, max(batch, width), width):
+        if len(rows) < width:
+            problem = f"{len(rows)} texts are too few for a projection to {width} dimensions"
+            raise DataError(problem, remedy="give more records, or --set width=32")
+        pca.partial_fit(rows)
     return np.asarray(pca.components_, np.float32)
+
+
+def _regrouped(vectors: Iterator[Matrix], size: int, least: int) -> Iterator[Matrix]:
+    """Blocks of ``size`` rows, and at last one of at least ``least`` rows, if there are so many in all."""
+    waiting = np.zeros((0, 0), np.float32)
+    for block in vectors:
+        waiting = np.concatenate([waiting, block]) if len(waiting) else block
+        while len(waiting) >= size + least:
+            yield waiting[:size]
+            waiting = waiting[size:]
+    yield waiting
 
 
 def student_of(teacher: SentenceTransformer, layers: Sequence[int], projection: Matrix) -> SentenceTransformer:
@@ -147,20 +166,27 @@ def _vectors(teacher: Any, texts: Iterator[str]) -> Iterator[tuple[list[str], Ma
         yield some, np.asarray(found, np.float32)
 
 
-def _targets(job: Job, prepared: Prepared, teacher: Any) -> tuple[tuple[TrainSet, ...], Matrix]:
-    """The table of texts with their projected vectors, and the projection."""
+def _projection(job: Job, prepared: Prepared, teacher: Any) -> Matrix:
+    """Fitted once for all seeds: the students of a job have the same targets."""
     folder, settings = job.out / "pairs", job.settings
-    width = settings.width or 0
-    projection = projection_of(
-        (found for _, found in _vectors(teacher, texts_of(prepared, folder))), width, settings.pca_sample, settings.pca_batch
-    )
+    path = folder / "projection.parquet"
+    if not path.is_file():
+        texts = sampled(lambda: texts_of(prepared, folder), settings.pca_sample, settings.pair_seed)
+        found = projection_of((vectors for _, vectors in _vectors(teacher, texts)), settings.width or 0, settings.pca_batch)
+        write_parquet(path, pa.table({"component": pa.array(found.tolist(), pa.list_(pa.float32()))}))
+    return np.asarray(read_parquet(path, ["component"])["component"].to_pylist(), np.float32)
+
+
+def _targets(job: Job, prepared: Prepared, teacher: Any, projection: Matrix) -> TrainSet:
+    """The table of texts with their projected vectors."""
+    folder = job.out / "pairs"
     rows: dict[str, int] = {}
     for split in ("train", "validation"):
         path = folder / f"vectors.{split}.parquet"
         if not path.is_file():
             write_rows(path, _projected(teacher, texts_of(prepared, folder, split), projection), _SCHEMA)
         rows[split] = sum(table.num_rows for table in read_batches(path, ["anchor"]))
-    one = TrainSet(
+    return TrainSet(
         "vectors",
         "mse",
         ("anchor",),
@@ -169,7 +195,6 @@ def _targets(job: Job, prepared: Prepared, teacher: Any) -> tuple[tuple[TrainSet
         rows=rows["train"],
         validation_rows=rows["validation"],
     )
-    return (one,), projection
 
 
 def _projected(teacher: Any, texts: Iterator[str], projection: Matrix) -> Iterator[dict[str, Any]]:
@@ -179,26 +204,29 @@ def _projected(teacher: Any, texts: Iterator[str], projection: Matrix) -> Iterat
 
 
 def train_seed(job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool) -> Path:
-    """Distil a student with one seed, and save it.
+    """Distil a student of the base with one seed, and save it.
 
     Raises:
         DataError: the teacher has too few layers or dimensions.
     """
     set_seeds(seed)
-    name = job.teacher or job.base
-    teacher = load_base(name, job.settings, job.recipe.name, job.device)
+    teacher = load_base(job.base, job.settings, job.recipe.name, job.device)
     holder, layers = _layers(teacher)
-    kept = kept_layers(len(getattr(holder, layers)), job.settings.layers)
+    depth = len(getattr(holder, layers))
+    kept = kept_layers(depth, job.settings.layers)
     own = teacher.get_embedding_dimension() or 0
     if not job.settings.width or job.settings.width > own:
         raise DataError(
             f"the teacher has {own} dimensions, the student is to have {job.settings.width}", remedy=f"--set width={max(1, own // 2)}"
         )
-    sets, projection = _targets(job, prepared, stored(load(name, device=job.device)))
+    encoder: Any = load(job.base, device=job.device)
+    encoder.model.max_seq_length = teacher.max_seq_length
+    vectors = stored(encoder)
+    projection = _projection(job, prepared, vectors)
+    one = _targets(job, prepared, vectors, projection)
     student = student_of(teacher, kept, projection)
-    distilled = replace(prepared, sets=sets)
-    history = run_seed(
-        job, distilled, seed, student, {"vectors": make_loss("mse", student, job.settings)}, callbacks=callbacks, quiet=quiet
-    )
-    told = [f"layers {', '.join(map(str, kept))} of {name}"]
+    distilled = replace(prepared, sets=(one,))
+    loss = make_loss("mse", student, job.settings)
+    history = run_seed(job, distilled, seed, student, {one.name: loss}, callbacks=callbacks, quiet=quiet)
+    told = [] if depth == 24 else [f"layers {', '.join(map(str, kept))} of the {depth} that the teacher has"]
     return save_checkpoint(student.eval(), job, corpus, distilled, seed, history, told)

@@ -87,7 +87,12 @@ def train_seed(job: Job, corpus: Corpus, prepared: Prepared, seed: int, callback
         arguments_class=MultiVectorEncoderTrainingArguments,
         quiet=quiet,
     )
-    told = [f"negatives by BM25 from rank {settings.negatives_from}"]
+    told = [
+        "the multi-vector trainer of sentence-transformers instead of colbert-ai",
+        f"negatives by BM25 from rank {settings.negatives_from}",
+    ]
+    if job.teacher:
+        told.append(f"scores of the teacher {Path(job.teacher).name}")
     return save_checkpoint(model.eval(), job, corpus, prepared, seed, history, told)
 
 

@@ -12,19 +12,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.errors import DataError
+import numpy as np
+from numpy.typing import NDArray
+
+from patent_mteb.errors import DataError, PatentMTEBError
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
-from patent_mteb.training.shingles import ShingleIndex
+from patent_mteb.training.shingles import ShingleIndex, shingles
 from patent_mteb.training.testsets import Item, MeasuredSet, present
 
-__all__ = ["WAYS", "Leak", "LeakRecord", "check_pairs", "find_leaks", "items_of"]
+__all__ = ["WAYS", "Leak", "LeakRecord", "Trained", "by_normal_number", "check_pairs", "examined", "find_leaks", "items_of"]
 
 WAYS = ("number", "family", "application", "text")
 _EXAMPLES = 5
@@ -48,6 +51,7 @@ class LeakRecord:
     Attributes:
         checked: items of each test set.
         absent: registered test sets that are not on this machine.
+        unreadable: test sets that are on it and cannot be read, with the reason; nothing was checked against them.
         publications: distinct publications that were checked.
         pairs: pairs that were checked; leaking: those with a publication that leaks.
         ways: leaking publications by test set and way.
@@ -63,11 +67,13 @@ class LeakRecord:
     ways: Mapping[str, Mapping[str, int]]
     examples: Sequence[Mapping[str, Any]]
     dropped: bool
+    unreadable: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def contamination(self) -> str:
         """The record in a phrase: what the report shows in the model's column."""
-        checked = f"{len(self.checked)} test sets checked" + (f", {len(self.absent)} absent" if self.absent else "")
+        others = {"unreadable": len(self.unreadable), "absent": len(self.absent)}
+        checked = ", ".join([f"{len(self.checked)} test sets checked", *(f"{number} {word}" for word, number in others.items() if number)])
         if not self.leaking:
             return f"none found ({checked})"
         told = "; ".join(f"{name}: {sum(ways.values())} publications" for name, ways in self.ways.items())
@@ -80,21 +86,57 @@ def _number(text: str) -> tuple[str, str]:
     return (number.docdb, number.key) if number else (text.strip(), "")
 
 
-def find_leaks(items: Iterable[Item], test_set: MeasuredSet, families: Mapping[str, str]) -> tuple[dict[str, Leak], int]:
-    """The items that leak into a test set, by id, and the number of the test set's items.
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A publication that is trained on, in the forms in which it is looked for."""
 
-    Args:
-        families: family by publication number, as the training records know it, publications without a record too.
+    id: str
+    family: str
+    number: str
+    application: str
+    shingles: NDArray[np.uint64]
+
+
+def examined(items: Iterable[Item]) -> list[Trained]:
+    """Items in the forms in which they are looked for, worked out once for all test sets.
 
     Example:
-        >>> from patent_mteb.training.leaks import find_leaks
+        >>> from patent_mteb.training.leaks import examined
+        >>> from patent_mteb.training.testsets import Item
+        >>> examined([Item("US 2019/0123456 A1", "F9", "A pump.")])[0].number
+        'US2019123456A1'
+    """
+    return [Trained(item.id, item.family, *_number(item.id), shingles(item.text)) for item in items]
+
+
+def by_normal_number(families: Mapping[str, str]) -> dict[str, str]:
+    """Families by number, as records write them, by its normal form.
+
+    Example:
+        >>> from patent_mteb.training.leaks import by_normal_number
+        >>> by_normal_number({"US 2019/0123456 A1": "F1"})
+        {'US2019123456A1': 'F1'}
+    """
+    return {_number(number)[0]: family for number, family in families.items()}
+
+
+def find_leaks(trained: Iterable[Trained], test_set: MeasuredSet, families: Mapping[str, str]) -> tuple[dict[str, Leak], int]:
+    """The publications that leak into a test set, by id, and the number of the test set's items.
+
+    Args:
+        families: family by publication number in its normal form, as the training records know it, publications without a record too.
+
+    Raises:
+        PatentMTEBError: the test set cannot be read.
+
+    Example:
+        >>> from patent_mteb.training.leaks import examined, find_leaks
         >>> from patent_mteb.training.testsets import Item, MeasuredSet
         >>> test = MeasuredSet("mine", lambda: iter([Item("US 2019/0123456 A1", "F9", "A pump.")]))
-        >>> leaks, size = find_leaks([Item("US2019123456B2", "F1", "A valve."), Item("EP1A1", "F9", "A seal.")], test, {})
-        >>> [(leak.publication, leak.way) for leak in leaks.values()]
+        >>> trained = examined([Item("US2019123456B2", "F1", "A valve."), Item("EP1A1", "F9", "A seal.")])
+        >>> [(leak.publication, leak.way) for leak in find_leaks(trained, test, {})[0].values()]
         [('US2019123456B2', 'application'), ('EP1A1', 'family')]
     """
-    known = {_number(number)[0]: family for number, family in families.items()}
     numbers: dict[str, str] = {}
     applications: dict[str, str] = {}
     homes: dict[str, str] = {}
@@ -108,21 +150,20 @@ def find_leaks(items: Iterable[Item], test_set: MeasuredSet, families: Mapping[s
             numbers.setdefault(number, item.id)
             if application:
                 applications.setdefault(application, item.id)
-            for family in (item.family, known.get(number, "")):
+            for family in (item.family, families.get(number, "")):
                 if family:
                     homes.setdefault(family, item.id)
             yield item.id, item.text
 
     index = ShingleIndex(texts())
     leaks: dict[str, Leak] = {}
-    for item in items:
-        number, application = _number(item.id)
-        found = {"number": numbers.get(number), "family": homes.get(item.family), "application": applications.get(application)}
+    for one in trained:
+        found = {"number": numbers.get(one.number), "family": homes.get(one.family), "application": applications.get(one.application)}
         way = next((way for way, place in found.items() if place is not None), "")
         if way:
-            leaks[item.id] = Leak(item.id, test_set.name, found[way] or "", way)
-        elif like := index.like(item.text):
-            leaks[item.id] = Leak(item.id, test_set.name, like[0], "text", round(like[1], 3))
+            leaks[one.id] = Leak(one.id, test_set.name, found[way] or "", way)
+        elif like := index.sharing(one.shingles):
+            leaks[one.id] = Leak(one.id, test_set.name, like[0], "text", round(like[1], 3))
     return leaks, count
 
 
@@ -158,12 +199,14 @@ def check_pairs(
     drop: bool,
     test_sets: Sequence[MeasuredSet] | None = None,
     texts: Mapping[str, str] | None = None,
+    absent: Sequence[str] = (),
 ) -> LeakRecord:
     """Check tables of pairs; with ``drop`` the pairs that leak are removed from the tables.
 
     Args:
         test_sets: what to check against; those that are present if None.
         texts: by id, what is compared; title, abstract and claims of the corpus if None.
+        absent: with ``test_sets``, the names of those that are not present.
 
     Raises:
         DataError: pairs leak and are not to be dropped; gives counts and examples.
@@ -179,16 +222,21 @@ def check_pairs(
         >>> check_pairs([Path("pairs.parquet")], corpus, drop=False).contamination
         'none found (1 test sets checked)'
     """
-    found, absent = (list(test_sets), []) if test_sets is not None else present(corpus)
+    found, missing = (list(test_sets), list(absent)) if test_sets is not None else present(corpus)
     if texts is None:
         texts = {patent.publication_number: VIEWS["TAC"](patent) for patent in corpus.patents}
-    items = items_of(paths, texts)
+    trained = examined(items_of(paths, texts))
+    families = by_normal_number(corpus.families)
     checked: dict[str, int] = {}
+    unreadable: dict[str, str] = {}
     leaking: dict[str, list[Leak]] = {}
     for test_set in found:
-        leaks, size = find_leaks(items, test_set, corpus.families)
         name = test_set.name if test_set.name not in checked else f"{test_set.name} ({len(checked)})"
-        checked[name] = size
+        try:
+            leaks, checked[name] = find_leaks(trained, test_set, families)
+        except PatentMTEBError as error:
+            unreadable[name] = str(error)
+            continue
         for key, leak in leaks.items():
             leaking.setdefault(key, []).append(leak)
     ways: dict[str, Counter[str]] = {}
@@ -202,7 +250,7 @@ def check_pairs(
             bad += any(key in leaking for key, _, _ in _ends(pair))
     examples = [asdict(leak) for leaks_of in list(leaking.values())[:_EXAMPLES] for leak in leaks_of[:1]]
     told = {name: dict(counts) for name, counts in ways.items()}
-    record = LeakRecord(checked, absent, len(items), total, bad, told, examples, bool(drop and bad))
+    record = LeakRecord(checked, missing, len(trained), total, bad, told, examples, bool(drop and bad), unreadable)
     if bad and not drop:
         raise DataError(_message(record), remedy="--drop-leaks removes and counts these pairs")
     if bad:

@@ -27,9 +27,12 @@ from patent_mteb.errors import DataError
 from patent_mteb.training.bases import is_static
 from patent_mteb.training.recipes import Settings
 
-__all__ = ["Kind", "make_loss"]
+__all__ = ["GROUPED", "Kind", "make_loss"]
 
 Kind = Literal["ranking", "contrastive", "triplet", "softmax", "mse", "scores"]
+
+GROUPED: tuple[Kind, ...] = ("triplet", "contrastive")
+"""Losses that compare the rows of a batch by their labels, so that it has several rows of each."""
 
 
 def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labels: int = 2) -> nn.Module:

@@ -10,14 +10,16 @@ A family of the tables' test split is in no row. Prompts are those of Table 11.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import write_parquet
+from patent_mteb.files import read_batches, write_parquet
 from patent_mteb.models.prompts import TABLE_11
 from patent_mteb.recipes import patenteb
 from patent_mteb.recipes.log import BuildLog
@@ -29,9 +31,9 @@ from patent_mteb.recipes.patenteb.tables import schema
 from patent_mteb.recipes.patenteb.world import Row, World, make_world
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import check_pairs
-from patent_mteb.training.losses import Kind
+from patent_mteb.training.losses import GROUPED, Kind
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
-from patent_mteb.training.preparing import Job, Prepared, TrainSet, keep, ready, refuse_too_few
+from patent_mteb.training.preparing import Job, Prepared, TrainSet, counted, keep, ready
 from patent_mteb.training.testsets import Item, MeasuredSet, present
 
 __all__ = ["TASKS", "prepare", "rows_of", "texts_of", "world_of"]
@@ -120,27 +122,45 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
             if rows:
                 _write_table(job.out / "tables" / "datalyes" / task / split / "data.parquet", task, rows)
             write_pairs(folder / f"{task}.{split}.parquet", _pairs(task, rows))
-        if len(made["train"]) < job.settings.batch:
-            left_out["train"][f"rows of {task}, which make no batch"] = len(made["train"])
-        else:
-            sets.append(_train_set(task, made))
-    if not sets:
-        raise DataError("no task of PatenTEB has enough rows for a batch", remedy="give more records, or --set batch=8")
+        sets.append(_train_set(task, made))
     paths = [folder / name for one in sets for name in (one.train, one.validation) if name]
     texts = {name: family.text for name, family in world.families.items()}
-    leaks = check_pairs(paths, corpus, job.drop_leaks, _test_sets(world, corpus), texts)
-    refuse_too_few(sets, job.settings)
+    test_sets, absent = _test_sets(world, corpus)
+    leaks = check_pairs(paths, corpus, job.drop_leaks, test_sets, texts, absent)
+    found = [_with_usable_validation(folder, counted(folder, one)) for one in sets]
+    sets = []
+    for one in found:
+        if one.rows >= job.settings.batch and _groups(folder / one.train, one):
+            sets.append(one)
+        else:
+            left_out["train"][f"rows of {one.name}, which make no batch"] = one.rows
+    if not sets:
+        raise DataError("no task of PatenTEB has enough rows for a batch", remedy="give more records, or --set batch=8")
     counts = {one.name: one.rows for one in sets}
     return keep(folder, Prepared(tuple(sets), "", counts, left_out, leaks))
 
 
-def _test_sets(world: World, corpus: Corpus) -> list[MeasuredSet]:
+def _with_usable_validation(folder: Path, one: TrainSet) -> TrainSet:
+    usable = one.validation and _groups(folder / one.validation, one)
+    return one if usable else replace(one, validation="", validation_rows=0)
+
+
+def _groups(path: Path, one: TrainSet) -> bool:
+    """Whether two labels have two rows each, which losses that compare rows of a batch by their labels take; others take any rows."""
+    if one.kind not in GROUPED:
+        return True
+    labels = Counter(label for table in read_batches(path, ["label"]) for label in table["label"].to_pylist())
+    return sum(number > 1 for number in labels.values()) > 1
+
+
+def _test_sets(world: World, corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
     """The tables' own test families, and what is present of other data; the split of the corpus is another one and does not count."""
 
     def items() -> Iterator[Item]:
         return (Item(name, name, world.families[name].text) for name in world.members("test"))
 
-    return [MeasuredSet("the test split of PatenTEB's tables", items), *present(corpus)[0][1:]]
+    others, absent = present(corpus)
+    return [MeasuredSet("the test split of PatenTEB's tables", items), *others[1:]], absent
 
 
 def _write_table(path: Path, task: str, rows: list[Row]) -> None:
@@ -162,18 +182,7 @@ def _train_set(task: str, made: Mapping[str, list[Row]]) -> TrainSet:
     prompt = TABLE_11[task]
     prompts = {name: prompt.side(role) for name, role in zip(columns, ("query", "document"), strict=False)}
     labels = tuple(sorted({str(row["label"]) for rows in made.values() for row in rows})) if kind != "ranking" else ()
-    validation = made["validation"]
-    return TrainSet(
-        task,
-        kind,
-        columns,
-        f"{task}.train.parquet",
-        f"{task}.validation.parquet" if len(validation) > 1 else "",
-        prompts,
-        labels,
-        len(made["train"]),
-        len(validation),
-    )
+    return TrainSet(task, kind, columns, f"{task}.train.parquet", f"{task}.validation.parquet", prompts, labels)
 
 
 def texts_of(prepared: Prepared, folder: Path, split: str = "train") -> Iterator[str]:

@@ -6,10 +6,12 @@ in both directions: what is near and cited is a positive that nobody labelled (P
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -28,7 +30,7 @@ Matrix = NDArray[np.float32]
 Nearness = Callable[[Sequence[str]], Matrix]
 """Anchors -> [anchors, documents]: how near each document is."""
 
-_AT_ONCE = 512
+_AT_ONCE = 64
 
 
 def by_vectors(model: SentenceTransformer, texts: Sequence[str]) -> Nearness:
@@ -89,17 +91,27 @@ def mined(
         >>> [one.negative_id for one in mined(iter([pair]), nearness, documents, family_graph([], {}), settings, {})]
         ['US2A']
     """
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, (_, family, _) in enumerate(documents):
+        places[family].append(place)
     while some := list(islice(pairs, _AT_ONCE)):
         for pair, near in zip(some, nearness([pair.anchor for pair in some]), strict=True):
-            excluded = {pair.anchor_family, pair.positive_family}
-            excluded |= graph.linked(pair.anchor_family) | graph.linked(pair.positive_family)
-            order = [place for place in np.argsort(-near, kind="stable") if documents[place][1] not in excluded]
-            chosen = order[settings.negatives_from : settings.negatives_from + settings.hard_negatives]
-            if not chosen:
+            own = {pair.anchor_family, pair.positive_family}
+            excluded = own | graph.linked(pair.anchor_family) | graph.linked(pair.positive_family)
+            near[[place for family in excluded for place in places.get(family, ())]] = -np.inf
+            chosen = _first(near, settings.negatives_from + settings.hard_negatives)[settings.negatives_from :]
+            if not len(chosen):
                 left_out["pairs without a hard negative"] = left_out.get("pairs without a hard negative", 0) + 1
             for place in chosen:
                 key, family, text = documents[place]
                 yield replace(pair, negative=text, negative_id=key, negative_family=family)
+
+
+def _first(near: NDArray[np.floating[Any]], number: int) -> NDArray[np.intp]:
+    """Places of the ``number`` nearest, equal ones in their order; without those that are excluded."""
+    least = np.partition(near, -number)[-number] if number < len(near) else -np.inf
+    found = np.flatnonzero((near >= least) & (near > -np.inf))
+    return found[np.argsort(-near[found], kind="stable")[:number]]
 
 
 def _encoded(model: SentenceTransformer, texts: Sequence[str]) -> Matrix:

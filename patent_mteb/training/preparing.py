@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,18 +20,18 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import load_json, read_json, write_json
+from patent_mteb.files import load_json, read_batches, read_json, write_json
 from patent_mteb.identity import content_revision
 from patent_mteb.recipes.dataset import file_hash
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.leaks import LeakRecord, check_pairs
 from patent_mteb.training.losses import Kind
 from patent_mteb.training.negatives import with_negatives
-from patent_mteb.training.pairs import read_pairs, write_pairs
+from patent_mteb.training.pairs import write_pairs
 from patent_mteb.training.recipes import Recipe, Settings
 from patent_mteb.training.signals import pairs_of
 
-__all__ = ["Job", "Prepared", "TrainSet", "claim_folder", "keep", "prepare", "ready", "refuse_too_few"]
+__all__ = ["Job", "Prepared", "TrainSet", "claim_folder", "counted", "keep", "open_folder", "prepare", "ready", "refuse_too_few"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class Job:
             "base_revision": content_revision(base) if base.is_dir() else "",
             "data": corpus.name,
             "data_revision": corpus.revision,
+            "families": corpus.sizes(),
             "max_steps": self.max_steps,
             "lora": self.lora,
             "drop_leaks": self.drop_leaks,
@@ -112,11 +114,35 @@ class Prepared:
     leaks: LeakRecord
 
 
-def claim_folder(job: Job, corpus: Corpus) -> None:
-    """Note the job in its folder.
+def open_folder(job: Job, corpus: Corpus) -> None:
+    """See whose folder it is: another job's is refused; in one that is nobody's, what a job left that never came to a step is removed.
 
     Raises:
         DataError: the folder holds another job; says what differs.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.training.corpus import read_corpus
+        >>> from patent_mteb.training.preparing import Job, claim_folder, open_folder
+        >>> from patent_mteb.training.recipes import find_recipe
+        >>> recipe, corpus = find_recipe("wipo-r3"), read_corpus("sample")
+        >>> claim_folder(Job(recipe, recipe.settings, "base", Path("run")), corpus)
+        >>> open_folder(Job(recipe, recipe.settings, "base", Path("run"), seeds=(7,)), corpus)  # the same job with another seed
+    """
+    path, wanted = job.out / "job.json", _as_json(job.identity(corpus))
+    if not path.is_file():
+        for left in ("pairs", "tables"):
+            shutil.rmtree(job.out / left, ignore_errors=True)
+        return
+    there = load_json(path)
+    if there != wanted:
+        differ = sorted(name for name in wanted if not isinstance(there, dict) or there.get(name) != wanted[name])
+        problem = f"the folder holds another run (other {', '.join(differ)})"
+        raise DataError(problem, path=job.out, remedy="choose another --out, or ask for the same again to resume it")
+
+
+def claim_folder(job: Job, corpus: Corpus) -> None:
+    """Note the job in its folder; done at its first step, so that a job that was refused leaves the folder free.
 
     Example:
         >>> from pathlib import Path
@@ -128,16 +154,7 @@ def claim_folder(job: Job, corpus: Corpus) -> None:
         >>> Path("run/job.json").is_file()
         True
     """
-    path, wanted = job.out / "job.json", job.identity(corpus)
-    if path.is_file():
-        there = load_json(path)
-        wanted = _as_json(wanted)
-        if there != wanted:
-            differ = sorted(name for name in wanted if not isinstance(there, dict) or there.get(name) != wanted[name])
-            problem = f"the folder holds another run ({', '.join(differ)} differ)"
-            raise DataError(problem, path=job.out, remedy="choose another --out, or ask for the same again to resume it")
-        return
-    write_json(path, wanted)
+    write_json(job.out / "job.json", job.identity(corpus))
 
 
 def _as_json(document: dict[str, Any]) -> Any:
@@ -192,25 +209,26 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
             left_out[split] |= with_negatives(
                 folder / f"{split}.parquet", corpus, split, job.base, job.settings, job.device, job.recipe.loss.startswith("late")
             )
-    counts |= {split: _rows(folder / f"{split}.parquet") for split in counts}
-    sets = (
-        TrainSet(
-            "pairs",
-            "ranking",
-            columns,
-            "train.parquet",
-            "validation.parquet" if counts["validation"] > 1 else "",
-            rows=counts["train"],
-            validation_rows=counts["validation"],
-        ),
-    )
-    refuse_too_few(sets, job.settings)
-    prepared = Prepared(sets, "test.parquet" if counts["test"] else "", counts, left_out, leaks)
-    return keep(folder, prepared)
+    one = counted(folder, TrainSet("pairs", "ranking", columns, "train.parquet", "validation.parquet"))
+    refuse_too_few([one], job.settings)
+    counts |= {"train": one.rows, "validation": one.validation_rows}
+    return keep(folder, Prepared((one,), "test.parquet" if counts["test"] else "", counts, left_out, leaks))
 
 
-def _rows(path: Path) -> int:
-    return sum(1 for _ in read_pairs(path))
+def counted(folder: Path, one: TrainSet) -> TrainSet:
+    """A table with the rows that its files hold; a validation file of fewer than two is not used.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.training.pairs import Pair, write_pairs
+        >>> from patent_mteb.training.preparing import TrainSet, counted
+        >>> number = write_pairs(Path("a.parquet"), [Pair("x", "y", "1", "1", "F", "F", "s")] * 3), write_pairs(Path("b.parquet"), [])
+        >>> found = counted(Path("."), TrainSet("pairs", "ranking", ("anchor", "positive"), "a.parquet", "b.parquet"))
+        >>> found.rows, found.validation_rows, found.validation
+        (3, 0, '')
+    """
+    rows, held = (sum(table.num_rows for table in read_batches(folder / name, ["anchor_id"])) for name in (one.train, one.validation))
+    return dataclasses.replace(one, rows=rows, validation_rows=held, validation=one.validation if held > 1 else "")
 
 
 def keep(folder: Path, prepared: Prepared) -> Prepared:

@@ -26,15 +26,15 @@ from transformers.trainer_callback import PrinterCallback
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_json, write_json, write_text
+from patent_mteb.training.losses import GROUPED
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["MARK", "Steps", "datasets_of", "history_of", "last_whole", "precision_of", "run_seed", "set_seeds", "steps_of"]
+__all__ = ["MARK", "Steps", "datasets_of", "history_of", "last_whole", "optimiser_of", "precision_of", "run_seed", "set_seeds", "steps_of"]
 
 MARK = "whole"
 _LOSS = "loss.pt"
-_GROUPED = ("triplet", "contrastive")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def set_seeds(seed: int) -> None:
 
 
 def precision_of(job: Job) -> str:
-    """The type of number that the job can train in here: fp16 and 8-bit optimisers need a GPU, bf16 any device.
+    """The type of number that the job can train in here: fp16 needs a GPU, bf16 any device.
 
     Example:
         >>> from pathlib import Path
@@ -94,6 +94,22 @@ def precision_of(job: Job) -> str:
     """
     wanted = job.settings.precision
     return "fp32" if wanted == "fp16" and _on_cpu(job) else wanted
+
+
+def optimiser_of(job: Job) -> str:
+    """The optimiser that the job can have in here: AdamW where one of 8 bits finds no GPU.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.training.preparing import Job
+        >>> from patent_mteb.training.recipes import find_recipe
+        >>> from patent_mteb.training.running import optimiser_of
+        >>> recipe = find_recipe("patembed-multitask")
+        >>> recipe.settings.optimiser, optimiser_of(Job(recipe, recipe.settings, "base", Path("run"), device="cpu"))
+        ('paged_adamw_8bit', 'adamw_torch')
+    """
+    wanted = job.settings.optimiser
+    return "adamw_torch" if wanted.endswith("bit") and _on_cpu(job) else wanted
 
 
 def _on_cpu(job: Job) -> bool:
@@ -157,7 +173,7 @@ def last_whole(folder: Path) -> Path | None:
 
 def _batches(dataset: Dataset, **options: Any) -> Any:
     """Batches without a text twice for rankings, with several rows of each label for classes (PatenTEB Table 3)."""
-    grouped = dataset.info.description in _GROUPED and "label" in dataset.column_names
+    grouped = dataset.info.description in GROUPED and "label" in dataset.column_names
     return (GroupByLabelBatchSampler if grouped else NoDuplicatesBatchSampler)(dataset, **options)
 
 
@@ -192,7 +208,6 @@ def run_seed(
     single = len(train) == 1
     best = _metric(prepared.sets, validation)
     precision = precision_of(job)
-    optimiser = "adamw_torch" if _on_cpu(job) and settings.optimiser.endswith("bit") else settings.optimiser
     try:
         arguments = arguments_class(
             output_dir=str(work),
@@ -205,7 +220,7 @@ def run_seed(
             learning_rate=settings.lr,
             lr_scheduler_type=settings.schedule,
             warmup_steps=settings.warmup if settings.warmup < 1 else 0,
-            optim=optimiser,
+            optim=optimiser_of(job),
             weight_decay=settings.weight_decay,
             max_grad_norm=settings.clip,
             fp16=precision == "fp16",

@@ -90,7 +90,10 @@ class ShingleIndex:
 
     def like(self, text: str) -> tuple[str, float] | None:
         """The indexed text that shares most with this one, and the share; None below the threshold."""
-        found = shingles(text)
+        return self.sharing(shingles(text))
+
+    def sharing(self, found: NDArray[np.uint64]) -> tuple[str, float] | None:
+        """The same of a text whose shingles are known."""
         if len(found) < FEWEST:
             equal = self._exact.get(found.tobytes()) if len(found) else None
             return None if equal is None else (equal, 1.0)

@@ -2,7 +2,8 @@
 
 * the test split of the data themselves;
 * every data set of every registered benchmark that lies in ``PATENT_MTEB_DATA`` (own data too): queries and corpus of a retrieval
-  task, rows of a label task's test table. A set that would have to be fetched from the hub is not present, and named as such.
+  task, rows of a label task's test table. A set that would have to be fetched from the hub is not present, and named as such; so is one
+  that cannot be read.
 
 On the sample only its own test split counts: its benchmarks are made of one invented world, so that each holds the training families
 of any other. A model that was trained on the sample is measured on the test families of WIPO-AT's sample.
@@ -10,6 +11,7 @@ of any other. A model that was trained on the sample is measured on the test fam
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +43,7 @@ class Item:
 
 @dataclass(frozen=True)
 class MeasuredSet:
-    """A test set: its name, and a function that reads its items."""
+    """A test set: its name, and a function that reads its items, or says that it cannot (:class:`PatentMTEBError`)."""
 
     name: str
     items: Callable[[], Iterator[Item]]
@@ -79,35 +81,31 @@ def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
     absent: list[str] = []
     seen: set[tuple[str, str]] = set()
     for benchmark in (*benchmarks(), *own_benchmarks()):
-        for kind in _one_task_a_set(benchmark.task_classes, benchmark.facts.headline):
-            task = kind()
-            folder = task.source.folder
-            if folder is None or task.source.kind != "local":
-                absent.append(kind.data.key)
-            elif (kind.data.key, str(folder)) not in seen and not (corpus.folder and folder.resolve() == corpus.folder.resolve()):
-                seen.add((kind.data.key, str(folder)))
-                found.append(MeasuredSet(kind.data.key, _reader(task, folder)))
+        for key, kinds in _tasks_of_sets(benchmark.task_classes, benchmark.facts.headline).items():
+            source = kinds[0]().source
+            folder = source.folder
+            if folder is None or source.kind != "local":
+                absent.append(key)
+            elif (key, str(folder)) not in seen and not (corpus.folder and folder.resolve() == corpus.folder.resolve()):
+                seen.add((key, str(folder)))
+                found.append(MeasuredSet(key, _reader(kinds, folder)))
     return found, sorted(set(absent))
 
 
-def _one_task_a_set(kinds: tuple[type[PatentTask], ...], headline: str) -> list[type[PatentTask]]:
-    """A task for each data set of a benchmark: its headline, else a retrieval task, else any."""
-
-    def rank(kind: type[PatentTask]) -> tuple[bool, bool]:
-        return kind.metadata.name == headline, issubclass(kind, PatentRetrieval)
-
-    chosen: dict[str, type[PatentTask]] = {}
-    for kind in kinds:
-        best = chosen.setdefault(kind.data.key, kind)
-        if rank(kind) > rank(best):
-            chosen[kind.data.key] = kind
-    return list(chosen.values())
+def _tasks_of_sets(kinds: tuple[type[PatentTask], ...], headline: str) -> dict[str, list[type[PatentTask]]]:
+    """The tasks of each data set of a benchmark: its headline first, then retrieval tasks, then the others."""
+    chosen: dict[str, list[type[PatentTask]]] = defaultdict(list)
+    for kind in sorted(kinds, key=lambda kind: (kind.metadata.name != headline, not issubclass(kind, PatentRetrieval))):
+        chosen[kind.data.key].append(kind)
+    return chosen
 
 
-def _reader(task: PatentTask, folder: Path) -> Callable[[], Iterator[Item]]:
+def _reader(kinds: list[type[PatentTask]], folder: Path) -> Callable[[], Iterator[Item]]:
     def items() -> Iterator[Item]:
         families = _families(folder)
-        rows = _of_retrieval(task) if isinstance(task, PatentRetrieval) else _of_table(folder / "test" / "data.parquet")
+        tasks = [kind() for kind in kinds]
+        retrieval = [task for task in tasks if isinstance(task, PatentRetrieval)]
+        rows = _of_retrieval(retrieval) if retrieval else _of_table(folder / "test" / "data.parquet")
         return (Item(key, families.get(key, key), text) for key, text in rows)
 
     return items
@@ -120,19 +118,27 @@ def _families(folder: Path) -> dict[str, str]:
     return {row["_id"]: row["family_id"] or row["_id"] for table in read_batches(path, ["_id", "family_id"]) for row in table.to_pylist()}
 
 
-def _of_retrieval(task: PatentRetrieval) -> Iterator[tuple[str, str]]:
-    try:
-        task.load_data()
-    except PatentMTEBError:
-        return  # a part that this data set does not have cannot be leaked
-    yield from task.tables.queries.items()
-    yield from task.tables.corpus.items()
-    task.unload_data()
+def _of_retrieval(tasks: list[PatentRetrieval]) -> Iterator[tuple[str, str]]:
+    """Queries and corpus of the first task that can be loaded: a data set may lack what another takes.
+
+    Raises:
+        PatentMTEBError: none can; of the first.
+    """
+    problems: list[PatentMTEBError] = []
+    for task in tasks:
+        try:
+            task.load_data()
+        except PatentMTEBError as error:
+            problems.append(error)
+            continue
+        yield from task.tables.queries.items()
+        yield from task.tables.corpus.items()
+        task.unload_data()
+        return
+    raise problems[0]
 
 
 def _of_table(path: Path) -> Iterator[tuple[str, str]]:
-    if not path.is_file():
-        return
     for table in read_batches(path):
         for key, columns in _TEXT_OF.items():
             for column in columns:

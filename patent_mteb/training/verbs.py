@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from sentence_transformers import SentenceTransformer
 from torch import nn
@@ -12,6 +13,7 @@ from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_json
+from patent_mteb.readers.guard import guarded
 from patent_mteb.training import distilling, late, multitask
 from patent_mteb.training.bases import add_head, add_lora, load_base, without_head
 from patent_mteb.training.checkpoints import finished, save_checkpoint
@@ -19,8 +21,8 @@ from patent_mteb.training.comparing import Change, change, known_item
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.geometry import GeometryWatch
 from patent_mteb.training.losses import make_loss
-from patent_mteb.training.preparing import Job, Prepared, claim_folder, prepare
-from patent_mteb.training.running import precision_of, run_seed, set_seeds
+from patent_mteb.training.preparing import Job, Prepared, claim_folder, open_folder, prepare
+from patent_mteb.training.running import run_seed, set_seeds
 
 __all__ = ["Outcome", "train"]
 
@@ -34,28 +36,54 @@ class Outcome:
     changes: tuple[Change, ...]
 
 
+class _Claim(TrainerCallback):
+    """Notes the job in its folder before the first step."""
+
+    def __init__(self, job: Job, corpus: Corpus) -> None:
+        self.job, self.corpus = job, corpus
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        claim_folder(self.job, self.corpus)
+
+
 def train(job: Job, corpus: Corpus, *, callbacks: Sequence[TrainerCallback] = (), quiet: bool = False) -> Outcome:
     """Train what a job asks for. Whatever was finished before is taken as it is, what was cut short goes on.
 
     Raises:
-        DataError: bad input, before a step is trained: data that lack what the recipe takes, leaks, too few pairs, another base.
+        DataError: bad input, before a step is trained: options that the recipe does not take, data that lack what it takes, leaks, too few
+            pairs, another base; another training in the same folder.
         ModelError: the base cannot be loaded.
     """
-    if job.recipe.loss in ("mse", "late", "late-distillation") and (job.lora or job.geometry):
-        problem = f"{job.recipe.name} trains no adapters and measures no geometry"
+    _check_options(job)
+    with guarded(job.out, what="training"):
+        open_folder(job, corpus)
+        _check_base(job)
+        prepared = multitask.prepare(job, corpus) if job.recipe.loss in ("multitask", "mse") else prepare(job, corpus)
+        one_seed = _SEEDS.get(job.recipe.loss, _train_seed)
+        watching = [_Claim(job, corpus), *callbacks]
+        checkpoints = [finished(job, seed) or one_seed(job, corpus, prepared, seed, watching, quiet) for seed in job.seeds]
+        changes = _held_out(job, prepared, checkpoints) if prepared.test and not job.recipe.loss.startswith("late") else ()
+        write_json(job.out / "held_out.json", [asdict(one) for one in changes])
+    return Outcome(tuple(checkpoints), prepared, changes)
+
+
+_SEEDS = {"mse": distilling.train_seed, "late": late.train_seed, "late-distillation": late.train_seed}
+"""Loss -> what trains one seed with it; the others are trained by :func:`_train_seed`."""
+
+
+def _check_options(job: Job) -> None:
+    """Refuse what the recipe would not read."""
+    recipe = job.recipe
+    if recipe.loss in _SEEDS and (job.lora or job.geometry):
+        problem = f"{recipe.name} trains no adapters and measures no geometry"
         raise DataError(problem, remedy="leave out --lora and --geometry, or choose another recipe")
+    if job.teacher and recipe.loss != "late-distillation":
+        problem = f"{recipe.name} asks no other model"
+        raise DataError(problem, remedy="leave out --teacher; the base of patembed-distill-* is the teacher")
+    if job.paraphrases and recipe.signal != "paraphrase":
+        raise DataError(f"{recipe.name} reads no paraphrases", remedy="leave out --paraphrases, or train patentmap-paraphrase")
     if not job.settings.lr:
         raise DataError("a learning rate of 0 changes nothing", remedy="--set lr=2e-5, say")
-    claim_folder(job, corpus)
-    _check_base(job)
-    prepared = multitask.prepare(job, corpus) if job.recipe.loss in ("multitask", "mse") else prepare(job, corpus)
-    one_seed = {"mse": distilling.train_seed, "late": late.train_seed, "late-distillation": late.train_seed}.get(
-        job.recipe.loss, _train_seed
-    )
-    checkpoints = [finished(job, seed) or one_seed(job, corpus, prepared, seed, callbacks, quiet) for seed in job.seeds]
-    changes = _held_out(job, prepared, checkpoints) if prepared.test and not job.recipe.loss.startswith("late") else ()
-    write_json(job.out / "held_out.json", [asdict(one) for one in changes])
-    return Outcome(tuple(checkpoints), prepared, changes)
 
 
 def _check_base(job: Job) -> None:
@@ -77,22 +105,7 @@ def _train_seed(job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbac
     if job.geometry:
         watching.append(GeometryWatch(model, corpus, job.out / f"seed-{seed}", job.geometry))
     history = run_seed(job, prepared, seed, model, losses, callbacks=watching, quiet=quiet)
-    return save_checkpoint(without_head(model), job, corpus, prepared, seed, history, _deviations(job))
-
-
-def _deviations(job: Job) -> list[str]:
-    """Where a run differs from its recipe."""
-    own, asked = asdict(job.recipe.settings), asdict(job.settings)
-    told = [f"{name}={asked[name]} instead of {own[name]}" for name in own if own[name] != asked[name]]
-    if (precision := precision_of(job)) != job.settings.precision:
-        told.append(f"precision {precision}: {job.settings.precision} needs a GPU")
-    if job.max_steps is not None:
-        told.append(f"at most {job.max_steps} steps")
-    if job.lora:
-        told.append(f"LoRA of rank {job.lora} instead of all weights")
-    if job.base not in job.recipe.bases:
-        told.append(f"base {Path(job.base).name} is none of the paper's ({', '.join(job.recipe.bases)})")
-    return told
+    return save_checkpoint(without_head(model), job, corpus, prepared, seed, history)
 
 
 def _held_out(job: Job, prepared: Prepared, checkpoints: Sequence[Path]) -> tuple[Change, ...]:

@@ -11,7 +11,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.training import pairs
 from patent_mteb.training.corpus import read_corpus
-from patent_mteb.training.leaks import check_pairs, find_leaks
+from patent_mteb.training.leaks import by_normal_number, check_pairs, examined, find_leaks
 from patent_mteb.training.testsets import Item, MeasuredSet, present
 
 
@@ -33,7 +33,7 @@ def test_each_way_to_leak_is_found(corpus, tmp_path):
     written = Item(f"{second.publication_number[:2]} {second.publication_number[2:]}", "", "unlike")
     test = MeasuredSet("planted", lambda: iter([kin, other, written]))
     items = [Item(one.publication_number, one.family_id, VIEWS["TAC"](one)) for one in corpus.members("train")]
-    leaks, size = find_leaks(items, test, {})
+    leaks, size = find_leaks(examined(items), test, {})
     assert size == 3
     family = {patent.publication_number for patent in corpus.members("train") if patent.family_id == first.family_id}
     assert {key for key, leak in leaks.items() if leak.way == "family"} == family
@@ -58,8 +58,10 @@ def test_a_family_that_only_the_training_records_know(corpus):
     one = next(corpus.members("train"))
     test = MeasuredSet("bare", lambda: iter([Item("KR1020990000001A", "", "")]))
     item = Item(one.publication_number, one.family_id, VIEWS["TAC"](one))
-    assert not find_leaks([item], test, {})[0]
-    assert find_leaks([item], test, {"KR1020990000001A": one.family_id})[0][one.publication_number].way == "family"
+    assert not find_leaks(examined([item]), test, {})[0]
+    assert (
+        find_leaks(examined([item]), test, by_normal_number({"KR1020990000001A": one.family_id}))[0][one.publication_number].way == "family"
+    )
 
 
 def test_nothing_leaks_from_one_corpus(corpus, tmp_path):
@@ -91,3 +93,26 @@ def test_registered_sets_that_are_present_are_checked(corpus, tmp_path, monkeypa
     pairs.write_pairs(path, pairs.abstract_and_claim(real, "train", Counter()))
     with pytest.raises(DataError, match=r"datalyes/class_bloom: \d+ by family"):
         check_pairs([path], real, drop=False)
+
+
+def test_a_test_set_that_cannot_be_read_is_named_and_not_counted_as_checked(corpus, tmp_path, monkeypatch):
+    """The sample's DAPFAM with a damaged corpus, and PatenTEB without the table of one task."""
+    import shutil
+
+    from patent_mteb.data.sources import DATA_VARIABLE, sample_root
+
+    for benchmark in ("dapfam", "patenteb"):
+        shutil.copytree(sample_root(benchmark), tmp_path / "data", dirs_exist_ok=True)
+    for path in (tmp_path / "data").rglob("*DAPFAM*/**/*.parquet"):
+        path.write_bytes(b"PAR1 torn")
+    next((tmp_path / "data").rglob("class_bloom/test/data.parquet")).unlink()
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
+    real = replace(corpus, name="mine", folder=None)
+    path = tmp_path / "pairs.parquet"
+    pairs.write_pairs(path, pairs.abstract_and_claim(real, "train", Counter()))
+    record = check_pairs([path], real, drop=True)
+    assert (
+        set(record.unreadable) == {"datalyes/DAPFAM_patent", "datalyes/class_bloom"}
+        and not record.unreadable.keys() & record.checked.keys()
+    )
+    assert "datalyes/retrieval_IN" in record.checked and f"2 unreadable, {len(record.absent)} absent" in record.contamination

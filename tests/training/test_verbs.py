@@ -17,8 +17,9 @@ from sentence_transformers import SentenceTransformer
 from small_bases import write_bert, write_static
 
 from patent_mteb.errors import DataError
+from patent_mteb.models.trained import training_record
+from patent_mteb.readers.guard import guarded
 from patent_mteb.training.bases import HEAD
-from patent_mteb.training.checkpoints import read_record
 from patent_mteb.training.corpus import Corpus, read_corpus
 from patent_mteb.training.preparing import Job
 from patent_mteb.training.recipes import find_recipe, settings_for
@@ -71,7 +72,7 @@ def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
     ndcg = done.changes[0]
     assert ndcg.measure == "ndcg@10" and ndcg.low > 0 and ndcg.p < 0.01 and ndcg.spread is not None
     assert len({one.name for one in done.checkpoints}) == 2
-    record = read_record(done.checkpoints[0])
+    record = training_record(done.checkpoints[0])
     assert record["contamination"] == "none found (1 test sets checked)" and record["seed"] == 42
     assert record["pairs"] == {"train": 260, "validation": 60, "test": 100}
     assert "lr=0.02 instead of 2e-05" in record["deviations"]
@@ -83,8 +84,15 @@ def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
     assert losses[-1] < losses[0]
     again = train(job("wipo-r3", static, tmp_path / "run", seeds=(42, 7), geometry=6), corpus, quiet=True)
     assert again.checkpoints == done.checkpoints and again.changes == done.changes
-    with pytest.raises(DataError, match=r"holds another run \(settings differ\)"):
+    with pytest.raises(DataError, match=r"holds another run \(other settings\)"):
         train(job("wipo-r3", static, tmp_path / "run", "lr=0.01", seeds=(42, 7), geometry=6), corpus)
+
+
+def test_a_small_transformer_learns(corpus, bert, tmp_path):
+    """What examples/train.py shows over three seeds, with one and a fifth of the pairs."""
+    asked = job("wipo-r3", f"{bert}-bare", tmp_path / "run", "max_length=48", "lr=0.003", "batch=16", "epochs=3", "checks=1")
+    done = train(asked, corpus, quiet=True)
+    assert done.changes[0].measure == "ndcg@10" and done.changes[0].low > 0
 
 
 def test_a_projection_head_is_trained_and_gone(corpus, bert, tmp_path):
@@ -169,4 +177,23 @@ def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
         train(job("colbert-contrastive", bert, tmp_path / "5"), corpus)
     with pytest.raises(DataError, match="the paraphrases are missing"):
         train(job("patentmap-paraphrase", bert, tmp_path / "6"), corpus)
-    assert not list(tmp_path.glob("*/seed-*"))
+    with pytest.raises(DataError, match="wipo-r3 asks no other model"):
+        train(job("wipo-r3", static, tmp_path / "7", teacher=bert), corpus)
+    assert not list(tmp_path.glob("*/seed-*")) and not list(tmp_path.glob("*/job.json"))
+
+
+def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus, static, tmp_path):
+    """A family of the test split in train: the remedy is another option, for the same folder; pairs of the refused job are made anew."""
+    moved = next(corpus.members("test")).family_id
+    careless = replace(corpus, split={**corpus.split, moved: "train"}, patents=corpus.patents)
+    held = [patent for patent in corpus.patents if patent.family_id == moved]
+    twin = replace(held[0], publication_number="EP7777777A1", family_id="another")
+    careless = replace(careless, patents=[*corpus.patents, twin], split={**careless.split, "another": "test"})
+    quick = ("checks=1", "epochs=1")
+    with pytest.raises(DataError, match="--drop-leaks"):
+        train(job("wipo-r3", static, tmp_path / "run", *quick), careless, quiet=True)
+    done = train(job("wipo-r3", static, tmp_path / "run", *quick, drop_leaks=True, max_steps=2), careless, quiet=True)
+    assert done.prepared.leaks.leaking == len(held) and done.prepared.sets[0].rows == 260
+    assert f"{len(held)} of {261 + 60} pairs removed (the test split of the data: " in (done.checkpoints[0] / "README.md").read_text()
+    with guarded(tmp_path / "run"), pytest.raises(DataError, match="another training writes here"):
+        train(job("wipo-r3", static, tmp_path / "run", *quick, drop_leaks=True, max_steps=2), careless, quiet=True)
