@@ -26,7 +26,7 @@ _Value = TypeVar("_Value")
 _ROWS_AT_ONCE = 10_000
 _CHARACTERS_AT_ONCE = 1 << 24
 _BYTES_IN_MEMORY = 1 << 26
-_LOOKS = 1 << 13
+_LOOKS = 1 << 10
 """Texts that are looked at one by one before their pages go."""
 
 _MAPPED: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
