@@ -3,7 +3,7 @@
     pip install 'patent-mteb[train]'
     python examples/train.py [DIRECTORY]
 
-Offline, on two cores, in a couple of minutes: a table of word vectors and a small transformer, both with random weights, learn on the
+Offline, on two cores, in minutes: a table of word vectors and a small transformer, both with random weights, learn on the
 built-in sample with the recipe ``wipo-r3`` of WIPO-AT §3.5 (abstract and first independent claim of one patent belong together), over
 three seeds. Measured are the queries of the test families of Abstract -> Claim1, before and after. The paper's rate and accumulation are
 for large models and 89,438 pairs; ``--set`` puts others in their place, and the card of each checkpoint says so.

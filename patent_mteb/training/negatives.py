@@ -123,6 +123,8 @@ def with_negatives(
 ) -> dict[str, int]:
     """Mine negatives for a table of pairs among the publications that it holds, and write it anew; what was left out is returned."""
     held = {key for pair in read_pairs(path) for key in (pair.anchor_id, pair.positive_id)}
+    if not held:
+        return {}
     members = [patent for patent in corpus.members(split) if patent.publication_number in held]
     documents = [(patent.publication_number, patent.family_id, VIEWS["TAC"](patent)) for patent in members]
     graph = family_graph(corpus.citations, {patent.publication_number: patent.family_id for patent in corpus.patents})

@@ -20,7 +20,7 @@ from patent_mteb.training import corpus as corpora
 from patent_mteb.training import multitask
 from patent_mteb.training.recipes import RECIPES
 
-SIZES = {"train": 150, "validation": 20, "test": 12}
+SIZES = {"train": 120, "validation": 12}
 TINY = ["batch=8", "accumulation=1", "mini_batch=8", "max_length=16", "checks=1", "lr=0.001"]
 
 
