@@ -11,7 +11,7 @@ from patent_mteb import _mteb
 from patent_mteb.data.roots import KEYS, Root
 from patent_mteb.errors import DataError, RegistrationError, did_you_mean
 from patent_mteb.models import prompts
-from patent_mteb.tasks import clef_ip, dapfam, novelty, open_us, own, panorama, patenteb, patentmap, patentmatch, sophia, wipo_at
+from patent_mteb.tasks import clef_ip, dapfam, novelty, open_ep, open_us, own, panorama, patenteb, patentmap, patentmatch, sophia, wipo_at
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, of_type
 from patent_mteb.tasks.taken import taken
@@ -218,7 +218,7 @@ for _module in (wipo_at, dapfam, patenteb, sophia, patentmap):
 _make_twins(dapfam.MTEB_TASKS)
 
 _PAPERS = benchmarks()
-for _benchmark in (open_us.BENCHMARK, open_us.GRANTS):
+for _benchmark in (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK):
     add(_benchmark)
 _PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip))
 for _benchmark in _PUBLIC:
