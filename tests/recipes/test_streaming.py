@@ -18,7 +18,6 @@ from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.records import Patent, write_citations, write_patents
 from patent_mteb.patents.spool import Spool
 from patent_mteb.patents.stored import stored
-from patent_mteb.patents.spool import Spool
 from patent_mteb.recipes.dapfam_keywords import keywords_of
 from patent_mteb.recipes.parameters import settings_of, written
 
