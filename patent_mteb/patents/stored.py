@@ -67,8 +67,8 @@ class StoredPatents(Sequence[Patent]):
         return _of(self._spool[self._places[place]], self.publications[place])
 
     def __iter__(self) -> Iterator[Patent]:
-        whole = len(self._places) == len(self._spool)
-        return map(_of, self._spool if whole else map(self._spool.__getitem__, self._places), self.publications)
+        in_place = isinstance(self._places, range)  # all of them, as they came
+        return map(_of, self._spool if in_place else map(self._spool.__getitem__, self._places), self.publications)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(one == its for one, its in zip(self, other, strict=True))
