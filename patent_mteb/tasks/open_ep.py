@@ -170,7 +170,7 @@ def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
 BENCHMARK = PatentBenchmark(
     FACTS,
     {
-        **{group: open_tasks(FACTS, DATA, specs) for group, specs in OWN.items()},
+        **{group: open_tasks(FACTS, DATA, specs, "cited against it in a European search report") for group, specs in OWN.items()},
         **{f"Claim to {kind.lower()}": tuple(_task(spec) for spec in CROSS if spec.document == kind) for kind in spoken.KINDS},
     },
     names_in=_names_in,
