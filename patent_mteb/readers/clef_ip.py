@@ -97,7 +97,7 @@ def topics(folder: Path) -> Iterator[Topic]:
         >>> from patent_mteb.readers.clef_ip import topics
         >>> list(topics(Path("CLEF-IP-2013")))
         Traceback (most recent call last):
-        patent_mteb.errors.DataError: CLEF-IP-2013/02_topics/.../clef-ip-2013-clms-psg-TEST.txt: the file does not exist. Remedy: ...
+        patent_mteb.errors.DataError: CLEF-IP-2013/02_topics/.../clef-ip-2013-clms-psg-TEST.txt: the file is missing. Remedy: ...
     """
     path = folder / _TEST / "clef-ip-2013-clms-psg-TEST.txt"
     block: list[str] = []

@@ -97,6 +97,13 @@ def write_languages(
     Args:
         corpus: the documents.
         asking: what was said against each claim that asks.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.recipes.log import BuildLog
+        >>> from patent_mteb.recipes.open_languages import write_languages
+        >>> [path.name for path in write_languages(Path("open"), [], [], {}, BuildLog("mine"))]
+        ['languages.parquet']
     """
     document = {name.family: name.number for name in corpus}
     known = publications(patents)
@@ -139,7 +146,7 @@ def read_languages(folder: Path) -> dict[str, str]:
         >>> from patent_mteb.recipes.open_languages import read_languages
         >>> read_languages(Path("nowhere"))
         Traceback (most recent call last):
-        patent_mteb.errors.DataError: nowhere/languages.parquet: the file does not exist. Remedy: ...
+        patent_mteb.errors.DataError: nowhere/languages.parquet: the file is missing. Remedy: ...
     """
     table = read_keyed(folder / "languages.parquet", {"claims": pa.string()})
     return {key: language or "" for key, language in zip(table["_id"].to_pylist(), table["claims"].to_pylist(), strict=True)}

@@ -273,7 +273,7 @@ def mteb_benchmarks() -> tuple[PatentBenchmark, ...]:
     Example:
         >>> from patent_mteb.tasks.catalogue import mteb_benchmarks
         >>> [benchmark.name for benchmark in mteb_benchmarks() if benchmark.name.startswith("PatentM")]  # doctest: +NORMALIZE_WHITESPACE
-        ['PatentMap', 'PatentMTEB', 'PatentMTEB+', 'PatentMap.sample', 'PatentMap(retrieval)', 'PatentMap(retrieval).sample',
+        ['PatentMap', 'PatentMatch', 'PatentMTEB', 'PatentMTEB+', 'PatentMap.sample', 'PatentMap(retrieval)', 'PatentMap(retrieval).sample',
          'PatentMTEB.sample', 'PatentMTEB(retrieval)', 'PatentMTEB(retrieval).sample']
     """
     whole = (*benchmarks(), _TOTAL, _PLUS)

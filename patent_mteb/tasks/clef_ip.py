@@ -140,8 +140,8 @@ def of_documents(run: Run) -> Run:
     Example:
         >>> from patent_mteb.search.run import Run
         >>> from patent_mteb.tasks.clef_ip import of_documents
-        >>> of_documents(Run.from_dict({"t": {"EP-1#a": 0.9, "EP-2#a": 0.5, "EP-1#b": 0.4}})).to_dict()
-        {'t': {'EP-1': 0.9..., 'EP-2': 0.5}}
+        >>> of_documents(Run.from_dict({"t": {"EP-1#a": 0.75, "EP-2#a": 0.5, "EP-1#b": 0.25}})).to_dict()
+        {'t': {'EP-1': 0.75, 'EP-2': 0.5}}
     """
     found: dict[str, dict[str, float]] = {}
     for query, ranking in run.to_dict().items():
