@@ -64,7 +64,10 @@ def benchmarks() -> str:
     """Every benchmark that mteb gets to know."""
     from patent_mteb.tasks import catalogue
 
-    rows = [(f"`{one.name}`", len(one.task_classes), ", ".join(one.groups), one.facts.description) for one in catalogue.mteb_benchmarks()]
+    rows = [
+        (f"`{one.name}`", sum(map(len, one.columns.values())), ", ".join(one.columns), one.facts.description)
+        for one in catalogue.mteb_benchmarks()
+    ]
     return table(("benchmark", "tasks", "columns", "description"), rows)
 
 

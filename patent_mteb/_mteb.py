@@ -232,6 +232,19 @@ def register_models(metas: Iterable[ModelMeta]) -> None:
         _claim(registry, meta.name, meta, "model", registry.get(meta.name) is meta)
 
 
+def task_of_mteb(name: str) -> type[AbsTask]:
+    """A task class of mteb's own, by its name.
+
+    Raises:
+        RegistrationError: there is none.
+    """
+    known = _private("mteb.get_tasks", "_TASKS_REGISTRY", dict)
+    if name not in known:
+        raise RegistrationError(_moved(f"task {name}"))
+    found: type[AbsTask] = known[name]
+    return found
+
+
 def registered(kind: str) -> Mapping[str, Any]:
     """A registry of mteb as it stands: ``tasks``, ``benchmarks`` or ``models``, by name."""
     if kind == "tasks":

@@ -18,7 +18,7 @@ from hub import Hub, Repository
 from patent_mteb.data.hub import is_commit, is_short
 from patent_mteb.tasks import catalogue
 
-DAPFAM, PATENTMAP = "datalyes/DAPFAM_patent", "ZoeYou/downstream"
+DAPFAM, PATENTMAP, PANORAMA = "datalyes/DAPFAM_patent", "ZoeYou/downstream", "LG-AI-Research/PANORAMA"
 _TRIPLET = "q neg pos pos_link_type neg_computed_domain objective q_text pos_text neg_text"
 PATENTEB = {
     "retrieval_IN": _TRIPLET,
@@ -174,6 +174,52 @@ def patentmap_files(**parts):
     return files
 
 
+def panorama(questions=6, seed=0, nested=str):
+    """The rows of PAR4PC and PI4PC, by folder; nested fields as JSON texts, or (``nested=dict``) as structures."""
+    draw = np.random.default_rng(seed)
+
+    def patent(number):
+        return {"patent_id": f"US2014{number:07}", "title": text(draw, 4), "abstract": text(draw), "claims": [f"1. A {text(draw, 6)}."]}
+
+    def own(value):
+        return json.dumps(value) if nested is str else value
+
+    known = [patent(number) for number in range(30)]
+    rows: dict[str, list[dict[str, object]]] = {"PAR4PC": [], "PI4PC": []}
+    for number in range(questions):
+        claims = [f"1. A {text(draw, 8)}.", f"2. The {text(draw, 3)} of claim 1, {text(draw, 3)}."]
+        asked = {
+            "application_number": f"1509{number:04}",
+            "claim_number": 1 + number % 2,
+            "context": own({"title": text(draw, 4), "abstract": text(draw), "claims": claims}),
+        }
+        chosen = [known[place] for place in draw.choice(len(known), 8, replace=False)]
+        letters = dict(zip("ABCDEFGH", chosen, strict=True))
+        gold = ["A", "G"] if number % 2 else ["C"]
+        answers = {"gold_answers": gold, "silver_answers": ["H"] if number % 3 else []}
+        left = [letter for letter in letters if letter not in {*answers["gold_answers"], *answers["silver_answers"]}]
+        rows["PAR4PC"].append({**asked, "options": own(letters), **answers, "negative_answers": left})
+        paragraphs = {str(place): text(draw) for place in (8, 11, 13, 36, 44)}
+        said = {key: value for key, value in patent(number).items() if key != "patent_id"} | {"specification": text(draw, 60)}
+        rows["PI4PC"].append(
+            {
+                **asked,
+                "prior_art_specification": own(said),
+                "options": own(paragraphs),
+                "gold_answers": [8],
+                "silver_answers": [36],
+                "negative_answers": [11, 13, 44],
+            }
+        )
+    return rows
+
+
+def panorama_files(**folders):
+    rows = panorama() | folders
+    tables = {name: parquet({column: [row[column] for row in own] for column in own[0]}) for name, own in rows.items()}
+    return {"README.md": b"# PANORAMA", **{f"{name}/test.parquet": content for name, content in tables.items()}}
+
+
 def released():
     """Every data set that has been released, from the tasks' own list."""
     return {data.key: data for benchmark in catalogue.benchmarks() for data in benchmark.data_sets if data.released}
@@ -182,6 +228,8 @@ def released():
 def files_of(key):
     if key == DAPFAM:
         return dapfam_files()
+    if key == PANORAMA:
+        return panorama_files()
     return patentmap_files() if key == PATENTMAP else patenteb_files(key.partition("/")[2])
 
 

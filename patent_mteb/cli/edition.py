@@ -18,11 +18,13 @@ _SHOWN = 50
 def arguments(parser: argparse.ArgumentParser) -> None:
     steps = parser.add_subparsers(required=True, metavar="STEP", dest="step", help="build an edition, or verify a rebuild")
     build = steps.add_parser("build", help="records in, an edition and its manifest out", formatter_class=common.Help)
-    build.add_argument("benchmark", help="open-us, or open-us-grants (without office actions)")
+    build.add_argument("benchmark", help="open-us, open-us-grants (without office actions), or open-ep (cross-lingual)")
     build.add_argument("records", type=Path, help="a records directory, as patent-mteb import writes it")
     build.add_argument("root", type=Path, metavar="OUT", help="directory of the edition, for PATENT_MTEB_DATA")
     build.add_argument(
-        "--window", required=True, help="office actions of a year, quarter, month or of days: 2026, 2026Q3, 2026-07, DAY:DAY"
+        "--window",
+        required=True,
+        help="office actions (open-ep: search reports) of a year, quarter, month or of days: 2026, 2026Q3, 2026-07, DAY:DAY",
     )
     build.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="change a rule; 'patent-mteb build open-us --settings'"

@@ -100,8 +100,8 @@ def _benchmarks(args: argparse.Namespace) -> _Listed:
     rows = [
         {
             "benchmark": benchmark.facts.name,
-            "tasks": len(benchmark.task_classes),
-            "columns": ", ".join(benchmark.groups),
+            "tasks": sum(map(len, benchmark.columns.values())),
+            "columns": ", ".join(benchmark.columns),
             "description": benchmark.facts.description,
             "reference": benchmark.facts.reference,
             "citation": benchmark.facts.bibtex,

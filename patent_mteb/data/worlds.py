@@ -134,11 +134,11 @@ def published(data: DataSet) -> Source:
         return Source(data, "hub", hub.cached_commit(data.key, data.revision) or data.revision)
     if found.kind == "local" and found.revision != "missing" and world_of(data, found.revision, sample=False).name == "real":
         return found
-    trial = "or try the benchmark whose name ends with .sample"
+    trial = ", or try the benchmark whose name ends with .sample" if data.recipe else ""
     if found.kind == "local" and found.revision != "missing":
-        remedy = f"unset {DATA_VARIABLE}, or name the tasks or the benchmark of these data; {trial}"
+        remedy = f"unset {DATA_VARIABLE}, or name the tasks or the benchmark of these data{trial}"
         raise NotThereError(f"{data.key} in {DATA_VARIABLE} is not the published data ({found.revision})", path=found.folder, remedy=remedy)
-    raise NotThereError(f"{data.key} is released nowhere, and there is no copy of it", remedy=f"put one into {DATA_VARIABLE}, {trial}")
+    raise NotThereError(f"{data.key} is released nowhere, and there is no copy of it", remedy=f"put one into {DATA_VARIABLE}{trial}")
 
 
 def world_of_task(name: str) -> str:

@@ -18,27 +18,33 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_jsonl, text_lines, write_json, write_lines
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.records import SCHEMA_VERSION
+from patent_mteb.patents.spool import held
+from patent_mteb.patents.stored import in_order
+from patent_mteb.readers.guard import guarded
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.open_languages import KINDS, LANGUAGES, part_of
 
 __all__ = ["MANIFEST", "build", "in_one_order", "verify", "window_of"]
 
 MANIFEST = "manifest"
+_Record = TypeVar("_Record")
 _TEXTS = ("part", "id", "texts", "public", "priority", "family")
 _JUDGEMENTS = ("part", "query", "document", "grade")
-_SCHEMA = 1
-_PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES}
+_SCHEMA = 2
+_TEXT_PARTS = {f"{kind.lower()} in {one}": part_of(kind, one) for kind in KINDS for one in LANGUAGES}
+_PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES, **_TEXT_PARTS}
 """Parts of an edition and their folders."""
 
 
@@ -81,11 +87,17 @@ def in_one_order(collection: Collection) -> Collection:
     """
     return replace(
         collection,
-        patents=sorted(collection.patents, key=lambda patent: patent.publication_number),
-        citations=sorted(set(collection.citations), key=repr),
-        relations=sorted(set(collection.relations), key=repr),
+        patents=in_order(collection.patents, lambda patent: patent.publication_number),
+        citations=_each_once(collection.citations),
+        relations=_each_once(collection.relations),
         families=dict(sorted(collection.families.items())),
     )
+
+
+def _each_once(records: Sequence[_Record]) -> Sequence[_Record]:
+    """Each of the records once, in the order of their digests, of which only these are in memory."""
+    places = {hashlib.blake2b(repr(one).encode(), digest_size=16).digest(): place for place, one in enumerate(records)}
+    return held((records[place] for _, place in sorted(places.items())), records)
 
 
 def build(
@@ -97,11 +109,12 @@ def build(
         collection: the records, in any order.
         root: the directory, for ``PATENT_MTEB_DATA``; it must be new or hold this edition.
         window: of office actions (:func:`window_of`).
-        recipe: ``open_us`` or ``open_us_grants``.
+        recipe: one of :data:`patent_mteb.recipes.OPEN_RECIPES`.
         settings: as of :func:`patent_mteb.recipes.run_on`; cited numbers are matched by family unless they say otherwise.
 
     Raises:
-        DataError: no window, an unknown recipe or setting, another data set in ``root``, or input that the recipe cannot use.
+        DataError: no window, an unknown recipe or setting, another data set in ``root``, another build of an edition there, or input that
+            the recipe cannot use.
 
     Example:
         >>> from pathlib import Path
@@ -117,12 +130,15 @@ def build(
     name = module.NAME + re.sub(r"[^A-Za-z0-9]", "", window)
     rules = [f"first={first}", f"last={last}", "match=family", *settings]
     identity = dataset.Identity(name, window, "", licence)
-    (root / MANIFEST / "edition.json").unlink(missing_ok=True)  # written last: without it the tables of a manifest count for nothing
-    log = recipes.run_on(recipe, in_one_order(collection), root, rules, identity)
-    manifest = _described(root)
-    write_lines(root / MANIFEST / "texts.tsv", _table(_TEXTS, manifest.texts))
-    write_lines(root / MANIFEST / "judgements.tsv", _table(_JUDGEMENTS, manifest.judgements))
-    write_json(root / MANIFEST / "edition.json", manifest.head)
+    recipes.check_settings(recipe, rules)
+    with guarded(root, what="build of an edition"):
+        dataset.named(root, dataset.read(root), identity)  # refuses another data set, whose manifest stays
+        (root / MANIFEST / "edition.json").unlink(missing_ok=True)  # written last: without it the tables of a manifest count for nothing
+        log = recipes.run_on(recipe, in_one_order(collection), root, rules, identity)
+        manifest = _described(root)
+        write_lines(root / MANIFEST / "texts.tsv", _table(_TEXTS, manifest.texts))
+        write_lines(root / MANIFEST / "judgements.tsv", _table(_JUDGEMENTS, manifest.judgements))
+        write_json(root / MANIFEST / "edition.json", manifest.head)
     return log, name
 
 
@@ -177,17 +193,18 @@ def _described(root: Path) -> _Manifest:
 def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
     """Hash of the texts of each document, application, claim and paragraph, with the dates and families of the first two."""
     rows = layout.read_dates(folder).rows
-    views = {name: dict(beir.view_rows(folder, name)) for name in layout.VIEWS}
+    views = [{key: _hash(text) for key, text in beir.view_rows(folder, name)} for name in layout.VIEWS]
     found: dict[tuple[str, str], tuple[str, ...]] = {}
     for part, file in (("documents", "corpus.jsonl"), ("applications", "queries.jsonl")):
         for _, row in read_jsonl(folder / file, ("_id", "text"), ("title",)):
             key = row["_id"]
             known = rows.get(key, {})
             said = (str(known.get(name) or "") for name in ("public", "priority", "family_id"))
-            content = (row.get("title") or "", row["text"], *(views[name].get(key, "") for name in views))
+            content = (row.get("title") or "", row["text"], *(view.get(key, "") for view in views))
             codes = (" ".join(map(str, known.get(name) or ())) for name in ("ipc", "cpc"))
             found[part, key] = (_hash(*content, *codes), *said)
-    for part, file in (("claims", f"{layout.CLAIMS}/queries.jsonl"), ("passages", f"{layout.PASSAGES}/corpus.jsonl")):
+    for part, place in list(_PARTS.items())[1:]:
+        file = f"{place}/{'queries' if place == layout.CLAIMS else 'corpus'}.jsonl"
         if (folder / file).exists():
             for _, row in read_jsonl(folder / file, ("_id", "text"), ("title",)):
                 found[part, row["_id"]] = (_hash(row["text"]), "", "", "")
@@ -260,7 +277,9 @@ def _head_differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Ite
                 yield f"{what} {name}: {first} in the manifest, {second} here"
 
 
-_SINGULAR = {"documents": "document", "applications": "application", "claims": "claim", "passages": "passage"}
+_SINGULAR = {"documents": "document", "applications": "application", "claims": "claim", "passages": "passage"} | {
+    part: part for part in _TEXT_PARTS
+}
 
 
 def _row_differences(

@@ -17,7 +17,16 @@ from typing import NamedTuple
 from patent_mteb.patents.records import Claim
 from patent_mteb.patents.text import plain_lines
 
-__all__ = ["ClaimSet", "claims_text", "first_independent_claim", "independent_claims", "read_claims", "referred_claims", "split_claims"]
+__all__ = [
+    "ClaimSet",
+    "claim_in_full",
+    "claims_text",
+    "first_independent_claim",
+    "independent_claims",
+    "read_claims",
+    "referred_claims",
+    "split_claims",
+]
 _NUMBER = r"\d{1,3}(?!\d|\.\d| ?%|[-–][A-Za-z])"
 _FILLER = r"(?:(?:claims?|of|in|any|one|the|either|both|nos?|numbers?)[\s.:]+){0,5}"
 _RANGE_WORD = r"(?:-|–|—|−|to|through|thru|till|until|up to)"
@@ -363,3 +372,19 @@ def claims_text(claims: Iterable[Claim], separator: str = " ") -> str:
         '1. A pump. 2. The pump of claim 1, with a valve.'
     """
     return separator.join(f"{claim.number}. {claim.text}" for claim in claims)
+
+
+def claim_in_full(claims: Iterable[Claim], number: int) -> str:
+    """Text of a claim behind those of the claims that it depends on, whose features it has; of a multiple dependence the first.
+
+    Example:
+        >>> from patent_mteb.patents.claims import claim_in_full, split_claims
+        >>> claim_in_full(split_claims("1. A pump. 2. A valve. 3. The pump of claim 1, in red."), 3)
+        'A pump. The pump of claim 1, in red.'
+    """
+    known = {claim.number: claim for claim in claims}
+    chain: dict[int, None] = {}
+    while number in known and number not in chain:
+        chain[number] = None
+        number = next(iter(known[number].depends_on), 0)
+    return " ".join(known[one].text for one in reversed(chain))

@@ -13,7 +13,7 @@ from typing import overload
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
 from patent_mteb.patents.spool import Spool
 
-__all__ = ["StoredPatents", "only", "outline", "publications", "stored", "with_family"]
+__all__ = ["StoredPatents", "in_order", "only", "outline", "publications", "stored", "with_family"]
 
 _EMPTY = {
     "description": Description(),
@@ -67,8 +67,8 @@ class StoredPatents(Sequence[Patent]):
         return _of(self._spool[self._places[place]], self.publications[place])
 
     def __iter__(self) -> Iterator[Patent]:
-        whole = len(self._places) == len(self._spool)
-        return map(_of, self._spool if whole else map(self._spool.__getitem__, self._places), self.publications)
+        in_place = isinstance(self._places, range)  # all of them, as they came
+        return map(_of, self._spool if in_place else map(self._spool.__getitem__, self._places), self.publications)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and len(self) == len(other) and all(one == its for one, its in zip(self, other, strict=True))
@@ -78,6 +78,11 @@ class StoredPatents(Sequence[Patent]):
     def reassigned(self, family_of: Callable[[Patent], str]) -> StoredPatents:
         """The same patents in other families."""
         return StoredPatents(self._spool, self._places, [outline(one, family_of(one)) for one in self.publications])
+
+    def ordered(self, key: Callable[[Patent], str]) -> StoredPatents:
+        """The same patents in the order of a key."""
+        order = sorted(range(len(self.publications)), key=lambda place: key(self.publications[place]))
+        return StoredPatents(self._spool, [self._places[place] for place in order], [self.publications[place] for place in order])
 
     def chosen(self, keeps: Callable[[Patent], bool]) -> StoredPatents:
         """Some of the patents."""
@@ -155,3 +160,16 @@ def only(patents: Sequence[Patent], keeps: Callable[[Patent], bool]) -> Sequence
         1
     """
     return patents.chosen(keeps) if isinstance(patents, StoredPatents) else [patent for patent in patents if keeps(patent)]
+
+
+def in_order(patents: Sequence[Patent], key: Callable[[Patent], str]) -> Sequence[Patent]:
+    """The patents in the order of a key, which is told from the outline of a patent.
+
+    Example:
+        >>> from patent_mteb.patents.records import Patent
+        >>> from patent_mteb.patents.stored import in_order, stored
+        >>> patents = stored([Patent("US2A", "F2"), Patent("US1A", "F1")])
+        >>> [patent.publication_number for patent in in_order(patents, lambda patent: patent.publication_number)]
+        ['US1A', 'US2A']
+    """
+    return patents.ordered(key) if isinstance(patents, StoredPatents) else sorted(patents, key=key)

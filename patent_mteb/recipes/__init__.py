@@ -37,6 +37,7 @@ from patent_mteb.recipes.preparing import Common, prepared
 
 __all__ = [
     "OPEN_RECIPES",
+    "PUBLIC_RECIPES",
     "RECIPES",
     "BuildLog",
     "Need",
@@ -54,17 +55,20 @@ __all__ = [
 RECIPES = ("wipo_at", "dapfam", "patenteb", "sophia", "patentmap")
 """Modules of this package that make a paper's benchmark, by name."""
 
-OPEN_RECIPES = ("open_us", "open_us_grants")
+OPEN_RECIPES = ("open_us", "open_us_grants", "open_ep")
 """Those that make a benchmark which anyone can rebuild from open data."""
+
+PUBLIC_RECIPES = ("novelty",)
+"""Those that put a published ground truth over a user's own records."""
 
 
 def _module_name(recipe: str) -> str:
     short = recipe.lower().replace("-", "_")
-    return f"{__name__}.{short}" if short in (*RECIPES, *OPEN_RECIPES) else recipe
+    return f"{__name__}.{short}" if short in (*RECIPES, *OPEN_RECIPES, *PUBLIC_RECIPES) else recipe
 
 
 def _unknown(recipe: str) -> DataError:
-    remedy = f"choose one of {', '.join((*RECIPES, *OPEN_RECIPES))}, or give the dotted name of a module of your own"
+    remedy = f"choose one of {', '.join((*RECIPES, *OPEN_RECIPES, *PUBLIC_RECIPES))}, or give the dotted name of a module of your own"
     return DataError(f"there is no recipe '{recipe}'", remedy=remedy)
 
 

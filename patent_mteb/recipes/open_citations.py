@@ -10,15 +10,29 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from patent_mteb.patents.categories import degree
-from patent_mteb.patents.families import age
 from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.stored import publications
+from patent_mteb.recipes.sampling import stratum
 
-__all__ = ["EXAMINER", "GRADES", "Judgement", "Rules", "as_filed", "documents_of", "paragraphs_in", "strongest", "usable"]
+__all__ = [
+    "EXAMINER",
+    "GRADES",
+    "Judgement",
+    "Name",
+    "Rules",
+    "as_filed",
+    "documents_of",
+    "names_of",
+    "paragraphs_in",
+    "strongest",
+    "usable",
+]
 
 GRADES = {"X": 3, "Y": 2, "A": 1}
 """Grade of relevance by the letter of an office action."""
@@ -28,6 +42,7 @@ EXAMINER = "E"
 
 _NUMBERED = re.compile(r"\[\s*0*(\d{1,5})\s*\](?:\s*(?:-|–|to|through)\s*\[\s*0*(\d{1,5})\s*\])?")
 _LONGEST_RANGE = 200
+_KIND = re.compile(r"[A-Z]\d?$")
 
 
 @dataclass(frozen=True)
@@ -77,50 +92,102 @@ def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def as_filed(patents: Iterable[Patent]) -> dict[str, Patent]:
-    """The application as filed of each publication: the first publication before grant of its application, where there is one.
+@dataclass(frozen=True, slots=True)
+class Name:
+    """What decides of a publication whether it asks or is a document, without its texts.
 
-    Publications of one application are told by its number; where they have none, by family and office.
+    Attributes:
+        place: where its record is among the patents.
+        application: its number, or family and office where it has none: publications of one application are told by it.
+        before_grant: whether it is a publication before grant (kind A).
+        limit: its priority date, else the day on which it was filed.
+        text: whether it has a text besides the title.
+        stratum: year and IPC section.
+    """
+
+    place: int
+    number: str
+    family: str
+    application: tuple[str, ...]
+    office: str
+    before_grant: bool
+    public: dt.date | None
+    limit: dt.date | None
+    text: bool
+    stratum: tuple[str, str]
+
+    @property
+    def age(self) -> tuple[str, str]:
+        """What orders publications from the earliest on."""
+        return (self.public.isoformat() if self.public else "9999", self.number)
+
+
+def names_of(patents: Sequence[Patent]) -> list[Name]:
+    """The names of patents, each read once and not kept.
 
     Example:
         >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.recipes.open_citations import as_filed
+        >>> from patent_mteb.recipes.open_citations import names_of
+        >>> [(name.number, name.before_grant, name.text) for name in names_of([Patent("US1A1", "F1", abstract="A pump.")])]
+        [('US1A1', True, True)]
+    """
+    shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+    found = []
+    for place, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
+        kind = patent.kind or (last[0] if (last := _KIND.search(patent.publication_number)) else "")
+        application = (patent.application_number,) if patent.application_number else (known.family_id, patent.jurisdiction)
+        group = stratum(patent)
+        found.append(
+            Name(
+                place,
+                known.publication_number,
+                known.family_id,
+                shared.setdefault(application, application),
+                sys.intern(patent.jurisdiction),
+                kind.startswith("A"),
+                patent.publication_date,
+                patent.priority_date or patent.application_date,
+                bool(patent.abstract or patent.claims or patent.description.lines()),
+                shared.setdefault(group, group),  # type: ignore[arg-type]
+            )
+        )
+    return found
+
+
+def as_filed(names: Iterable[Name]) -> dict[str, Name]:
+    """The application as filed of each publication: the first publication before grant of its application, where there is one.
+
+    Example:
+        >>> from patent_mteb.patents.records import Patent
+        >>> from patent_mteb.recipes.open_citations import as_filed, names_of
         >>> patents = [Patent(number, "F1", application_number="US16000001") for number in ("US2020000001A1", "US11000001B2")]
-        >>> as_filed(patents)["US11000001B2"].publication_number
+        >>> as_filed(names_of(patents))["US11000001B2"].number
         'US2020000001A1'
     """
-    first: dict[tuple[str, ...], Patent] = {}
-    patents = sorted(patents, key=age)
-    for patent in patents:
-        if _kind(patent).startswith("A"):
-            first.setdefault(_application(patent), patent)
-    return {one.publication_number: first[_application(one)] for one in patents if _application(one) in first}
+    first: dict[tuple[str, ...], Name] = {}
+    names = sorted(names, key=lambda name: name.age)
+    for name in names:
+        if name.before_grant:
+            first.setdefault(name.application, name)
+    return {name.number: first[name.application] for name in names if name.application in first}
 
 
-def _kind(patent: Patent) -> str:
-    found = re.search(r"[A-Z]\d?$", patent.publication_number)
-    return patent.kind or (found[0] if found else "")
-
-
-def _application(patent: Patent) -> tuple[str, ...]:
-    return (patent.application_number,) if patent.application_number else (patent.family_id, patent.jurisdiction)
-
-
-def documents_of(patents: Iterable[Patent]) -> dict[str, Patent]:
+def documents_of(names: Iterable[Name]) -> dict[str, Name]:
     """The document of each family: its earliest publication that has a date and a text besides the title.
 
     Example:
         >>> import datetime as dt
         >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.recipes.open_citations import documents_of
+        >>> from patent_mteb.recipes.open_citations import documents_of, names_of
         >>> first = Patent("US1A1", "F1", abstract="A pump.", publication_date=dt.date(2001, 1, 1))
-        >>> documents_of([Patent("US2B2", "F1", abstract="A pump.", publication_date=dt.date(2003, 1, 1)), first])["F1"].publication_number
+        >>> grant = Patent("US2B2", "F1", abstract="A pump.", publication_date=dt.date(2003, 1, 1))
+        >>> documents_of(names_of([grant, first]))["F1"].number
         'US1A1'
     """
-    documents: dict[str, Patent] = {}
-    for patent in sorted(patents, key=age):
-        if patent.publication_date and (patent.abstract or patent.claims or patent.description.lines()):
-            documents.setdefault(patent.family_id, patent)
+    documents: dict[str, Name] = {}
+    for name in sorted(names, key=lambda name: name.age):
+        if name.public and name.text:
+            documents.setdefault(name.family, name)
     return documents
 
 
@@ -140,7 +207,7 @@ class Rules:
 
 
 def usable(
-    citations: Iterable[Citation], patents: Sequence[Patent], documents: Mapping[str, Patent], rules: Rules
+    citations: Iterable[Citation], names: Sequence[Name], documents: Mapping[str, Name], rules: Rules
 ) -> tuple[list[Judgement], dict[str, int]]:
     """The citations that count, and why how many of the others do not.
 
@@ -151,42 +218,42 @@ def usable(
     Example:
         >>> import datetime as dt
         >>> from patent_mteb.patents.records import Citation, Patent
-        >>> from patent_mteb.recipes.open_citations import Rules, documents_of, usable
+        >>> from patent_mteb.recipes.open_citations import Rules, documents_of, names_of, usable
         >>> old = Patent("US1A1", "F1", abstract="A pump.", publication_date=dt.date(2001, 1, 1))
         >>> new = Patent("US2A1", "F2", abstract="A pump.", publication_date=dt.date(2003, 1, 1), priority_date=dt.date(2001, 1, 1))
-        >>> usable([Citation("US2A1", "US1A1", "X")], [old, new], documents_of([old, new]), Rules((), True, None))
+        >>> names = names_of([old, new])
+        >>> usable([Citation("US2A1", "US1A1", "X")], names, documents_of(names), Rules((), True, None))
         ([], {"citations of documents that were not public before the query's priority date": 1})
     """
-    known = {patent.publication_number: patent for patent in patents}
-    filed = as_filed(patents)
+    family = {name.number: name.family for name in names}
+    filed = as_filed(names)
     counts: Counter[str] = Counter()
     found = []
     for citation in citations:
-        query, document = filed.get(citation.citing), documents.get(known[citation.cited].family_id)
+        query, document = filed.get(citation.citing), documents.get(family[citation.cited])
         letter = strongest(citation.category) if rules.graded else EXAMINER if citation.origin == "examiner" else ""
         reason = _reason(query, document, letter, citation, rules)
         if reason or query is None or document is None:
             counts[reason] += 1
         else:
-            found.append(Judgement(query.publication_number, document.publication_number, letter, citation))
+            found.append(Judgement(query.number, document.number, letter, citation))
     return found, dict(counts)
 
 
-def _reason(query: Patent | None, document: Patent | None, letter: str, citation: Citation, rules: Rules) -> str:
+def _reason(query: Name | None, document: Name | None, letter: str, citation: Citation, rules: Rules) -> str:
     """Why a citation does not count; empty if it does."""
     if query is None:
         return "citations of applications without a publication before grant"
-    if rules.offices and query.jurisdiction not in rules.offices:
+    if rules.offices and query.office not in rules.offices:
         return "citations of applications of other offices"
-    limit = query.priority_date or query.application_date
-    if limit is None:
+    if query.limit is None:
         return "citations of applications without a priority or filing date"
     if not letter:
         return f"citations {'without a letter X, Y or A' if rules.graded else 'that are not by the examiner'}"
     if rules.last is not None and citation.date is not None and citation.date > rules.last:
         return "citations after the window"
-    if document is None or document.publication_date is None:
+    if document is None or document.public is None:
         return "citations of families without a dated text"
-    if query.family_id == document.family_id:
+    if query.family == document.family:
         return "citations within a family"
-    return "" if document.publication_date < limit else "citations of documents that were not public before the query's priority date"
+    return "" if document.public < query.limit else "citations of documents that were not public before the query's priority date"

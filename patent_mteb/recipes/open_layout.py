@@ -20,15 +20,16 @@ file                             content
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from patent_mteb.errors import DataError
-from patent_mteb.files import read_jsonl, read_keyed, read_parquet, write_jsonl, write_lines, write_parquet
+from patent_mteb.errors import DataError, NotThereError
+from patent_mteb.files import read_jsonl, read_keyed, read_parquet, write_jsonl, write_lines, write_parquet, write_rows
 from patent_mteb.patents import views
+from patent_mteb.patents.claims import claim_in_full
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.text import clean
@@ -48,6 +49,7 @@ __all__ = [
     "read_dates",
     "read_judgements",
     "read_part",
+    "there",
     "write_claims",
     "write_documents",
     "write_passages",
@@ -59,6 +61,10 @@ VIEWS = ("Abstract", "Claims")
 Qrels = dict[str, dict[str, int]]
 _STRINGS = pa.list_(pa.string())
 _METADATA = {"family_id": pa.string(), "public": pa.date32(), "priority": pa.date32(), "ipc": _STRINGS, "cpc": _STRINGS}
+_COLUMNS = ("_id", "family_id", "public", "priority", "jurisdiction", "publication_year", "ipc", "cpc")
+_KINDS = {"_id": pa.string(), **_METADATA, "jurisdiction": pa.string(), "publication_year": pa.int64()}
+_METADATA_SCHEMA = pa.schema([(name, _KINDS[name]) for name in _COLUMNS])
+_VIEWS_SCHEMA = pa.schema([(name, pa.string()) for name in ("_id", *VIEWS)])
 _JUDGEMENTS = {
     "query": pa.string(),
     "document": pa.string(),
@@ -78,6 +84,25 @@ def part_id(number: str, part: int) -> str:
         ('US2020000001A1#7', 'US2020000001A1')
     """
     return f"{number}#{part}"
+
+
+def there(folder: Path, part: str) -> Path:
+    """The folder of a part.
+
+    Raises:
+        NotThereError: it is not there.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.recipes.open_layout import there
+        >>> there(Path("open"), "claims")
+        Traceback (most recent call last):
+        patent_mteb.errors.NotThereError: open/claims: the data have no claims: no citation names one. Remedy: ...
+    """
+    if not (folder / part).is_dir():
+        problem = f"the data have no {part}: no citation names one"
+        raise NotThereError(problem, path=folder / part, remedy="build it from citations that do, or leave out this task")
+    return folder / part
 
 
 def document_of(part: str) -> str:
@@ -132,16 +157,20 @@ def write_documents(
     """
     by_pair = _pairs(judgements, lambda one: one.query)
     qrels = {query: {document: max(one.grade for one in own) for document, own in sorted(by_pair[query].items())} for query in queries}
-    rows = [texts[number] for number in sorted({*corpus, *queries})]
-    texts_of = {patent.publication_number: views.join_sections(views.VIEWS[name](patent) for name in VIEWS) for patent in rows}
-    files = beir.write_beir(
-        folder,
-        {number: (texts[number].title, texts_of[number]) for number in corpus},
-        {number: views.VIEWS["TAC"](texts[number]) for number in queries},
-        qrels,
-        _metadata(rows),
-        pa.table({"_id": [one.publication_number for one in rows], **{name: [views.VIEWS[name](one) for one in rows] for name in VIEWS}}),
-    )
+    rows = sorted({*corpus, *queries})
+    names = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "metadata.parquet", "views.parquet")
+    files = [folder / name for name in names]
+
+    def documents() -> Iterator[dict[str, str]]:
+        for number in corpus:
+            patent = texts[number]
+            yield {"_id": number, "title": patent.title, "text": views.join_sections(views.VIEWS[name](patent) for name in VIEWS)}
+
+    write_jsonl(files[0], documents())
+    write_jsonl(files[1], ({"_id": number, "text": views.VIEWS["TAC"](texts[number])} for number in queries))
+    _write_qrels(files[2], qrels)
+    write_rows(files[3], (_metadata(texts[number]) for number in rows), _METADATA_SCHEMA)
+    write_rows(files[4], ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows), _VIEWS_SCHEMA)
     return [*files, _write_judgements(folder, by_pair)]
 
 
@@ -177,41 +206,31 @@ def write_claims(
         grades = {document: max(one.grade for one in own) for document, own in documents.items()}
         qrels[claim] = {document: grades.get(document, 0) for document in sorted(cited[document_of(claim)])}
     files = [place / "queries.jsonl", place / "qrels" / "test.tsv"]
-    write_jsonl(files[0], ({"_id": claim, "text": _claim_text(texts[document_of(claim)], int(claim.partition("#")[2]))} for claim in qrels))
+    write_jsonl(
+        files[0], ({"_id": claim, "text": claim_in_full(texts[document_of(claim)].claims, int(claim.partition("#")[2]))} for claim in qrels)
+    )
     _write_qrels(files[1], qrels)
     return [*files, _write_judgements(place, pairs)]
 
 
-def write_passages(folder: Path, paragraphs: Mapping[str, Mapping[int, str]], qrels: Mapping[str, Mapping[str, int]]) -> list[Path]:
+def write_passages(folder: Path, paragraphs: Iterable[tuple[str, Mapping[int, str]]], qrels: Mapping[str, Mapping[str, int]]) -> list[Path]:
     """Write paragraphs as documents, with those that were cited against claims.
+
+    Args:
+        paragraphs: of each document, by its number; read once.
 
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb.recipes.open_layout import write_passages
-        >>> [path.name for path in write_passages(Path("open"), {"d": {1: "Pumps leak."}}, {"q#1": {"d#1": 3}})]
+        >>> [path.name for path in write_passages(Path("open"), [("d", {1: "Pumps leak."})], {"q#1": {"d#1": 3}})]
         ['corpus.jsonl', 'test.tsv']
     """
     place = folder / PASSAGES
     files = [place / "corpus.jsonl", place / "qrels" / "test.tsv"]
-    rows = ((part_id(document, number), text) for document, own in sorted(paragraphs.items()) for number, text in sorted(own.items()))
+    rows = ((part_id(document, number), text) for document, own in paragraphs for number, text in sorted(own.items()))
     write_jsonl(files[0], ({"_id": key, "title": "", "text": text} for key, text in rows))
     _write_qrels(files[1], {query: dict(sorted(judged.items())) for query, judged in sorted(qrels.items())})
     return files
-
-
-def _claim_text(patent: Patent, number: int) -> str:
-    """A claim behind the claims that it depends on, whose features it has."""
-    claims = {claim.number: claim for claim in patent.claims}
-    chain: dict[int, None] = {}
-
-    def add(one: int) -> None:
-        if one in claims and one not in chain:
-            chain[one] = None
-            for parent in claims[one].depends_on[:1]:  # of a multiple dependence the first
-                add(parent)
-
-    add(number)
-    return " ".join(claims[one].text for one in reversed(chain))
 
 
 def _pairs(judgements: Iterable[Judgement], key: Callable[[Judgement], str]) -> dict[str, dict[str, list[Judgement]]]:
@@ -246,19 +265,18 @@ def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Ju
     return path
 
 
-def _metadata(patents: Sequence[Patent]) -> pa.Table:
-    columns = {
-        "_id": [one.publication_number for one in patents],
-        "family_id": [one.family_id for one in patents],
-        "public": [one.publication_date for one in patents],
-        "priority": [one.priority_date or one.application_date for one in patents],
-        "jurisdiction": [one.jurisdiction for one in patents],
-        "publication_year": [one.publication_date.year if one.publication_date else None for one in patents],
-        "ipc": [list(one.ipc) for one in patents],
-        "cpc": [list(one.cpc) for one in patents],
+def _metadata(patent: Patent) -> dict[str, object]:
+    public = patent.publication_date
+    return {
+        "_id": patent.publication_number,
+        "family_id": patent.family_id,
+        "public": public,
+        "priority": patent.priority_date or patent.application_date,
+        "jurisdiction": patent.jurisdiction,
+        "publication_year": public.year if public else None,
+        "ipc": list(patent.ipc),
+        "cpc": list(patent.cpc),
     }
-    names = {"_id": pa.string(), **_METADATA, "jurisdiction": pa.string(), "publication_year": pa.int64()}
-    return pa.table(columns, schema=pa.schema([(name, names[name]) for name in columns]))
 
 
 @dataclass(frozen=True)
@@ -329,10 +347,10 @@ def read_dates(folder: Path) -> Dates:
 
 
 def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, str], Mapping[str, object]]:
-    """The rows of ``judgements.parquet`` by query and document, for these queries.
+    """The rows of ``judgements.parquet`` by query and document, for these queries; what is null is nothing said.
 
     Raises:
-        DataError: it is missing, or a column is missing or of another type.
+        DataError: it is missing, a column is missing or of another type, or a row names no query or no document.
 
     Example:
         >>> from patent_mteb.data.sources import sample_root
@@ -343,5 +361,12 @@ def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, s
         >>> sorted(next(iter(read_judgements(place, {query}).values())))[:2]
         ['document', 'letter']
     """
-    table = read_parquet(folder / "judgements.parquet", _JUDGEMENTS)
-    return {(row["query"], row["document"]): row for row in table.to_pylist() if row["query"] in queries}
+    path = folder / "judgements.parquet"
+    found: dict[tuple[str, str], Mapping[str, object]] = {}
+    for number, row in enumerate(read_parquet(path, _JUDGEMENTS).to_pylist(), start=1):
+        if not row["query"] or not row["document"]:
+            raise DataError("a judgement without its query or its document", path=path, row=number, remedy="build the directory again")
+        if row["query"] in queries:
+            said = {name: [one for one in row[name] or () if one] for name in ("origins", "phases", "units")}
+            found[row["query"], row["document"]] = {**row, **said, "letter": row["letter"] or ""}
+    return found

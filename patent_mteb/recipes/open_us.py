@@ -19,23 +19,25 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Literal
 
 from patent_mteb.errors import DataError
-from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.records import Citation, Description, Patent
+from patent_mteb.patents.spool import Spool
 from patent_mteb.patents.text import clean_patent
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need, deviations
-from patent_mteb.recipes.open_citations import GRADES, Judgement, Rules, documents_of, paragraphs_in, usable
+from patent_mteb.recipes.open_citations import GRADES, Judgement, Name, Rules, documents_of, names_of, paragraphs_in, usable
 from patent_mteb.recipes.parameters import Positive
-from patent_mteb.recipes.sampling import random_key, some_queries, stratum
+from patent_mteb.recipes.sampling import random_key, some_queries
 from patent_mteb.sample.office_actions import examined
 
-__all__ = ["EACH_CITATION", "NAME", "NEEDS", "SAMPLE", "Params", "build", "build_as", "sample_records"]
+__all__ = ["EACH_CITATION", "NAME", "NEEDS", "SAMPLE", "Asking", "Cleaned", "Params", "Source", "build", "build_as", "sample_records"]
 
 NAME = "PatentOpenUS"
 EACH_CITATION = True
@@ -51,6 +53,10 @@ NEEDS = (
     Need("category", "every table", drops="queries", fixed=True),
 )
 
+Asking = Mapping[str, Sequence[Judgement]]
+"""What was said against each claim that asks."""
+
+_NO_DESCRIPTION = Description()
 _ADD = "import enriched citations beside the publications of both sides, or widen the window (first, last)"
 
 
@@ -111,11 +117,26 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         >>> log.files[0]
         'PatentOpenUS/claims/judgements.parquet'
     """
-    return build_as(NAME, patents, citations, root, params, graded=True)
+    return build_as(NAME, patents, citations, root, params, Source())
 
 
-def build_as(name: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params, *, graded: bool) -> BuildLog:
-    """Write ``root/<name>``: from office actions with letters, or (``graded`` False) from what examiners cited on grants, in one grade.
+@dataclass(frozen=True)
+class Source:
+    """What an open benchmark is made of.
+
+    Attributes:
+        graded: from citations with letters, claim by claim; else from what examiners cited on grants, in one grade.
+        reports: citations are those of search reports, which are dated by the publication that they came with.
+        parts: writes further files, from the folder, the patents, the corpus, the claims that ask and the log.
+    """
+
+    graded: bool = True
+    reports: bool = False
+    parts: Callable[[Path, Sequence[Patent], Sequence[Name], Asking, BuildLog], list[Path]] | None = None
+
+
+def build_as(name: str, patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params, source: Source) -> BuildLog:
+    """Write ``root/<name>``. Of the patents only names are in memory, and what the office said in the citations that count.
 
     Raises:
         DataError: as :func:`build`.
@@ -123,28 +144,48 @@ def build_as(name: str, patents: Sequence[Patent], citations: Sequence[Citation]
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb.recipes import open_us
-        >>> log = open_us.build_as("Mine", *open_us.sample_records(), Path("tables"), open_us.Params(queries=20), graded=False)
+        >>> grants = open_us.Source(graded=False)
+        >>> log = open_us.build_as("Mine", *open_us.sample_records(), Path("tables"), open_us.Params(queries=20), grants)
         >>> [step.name for step in log.steps][-1]
         'corpus'
     """
     log = BuildLog(name, deviations=deviations(params, NEEDS))
-    documents = documents_of(patents)
-    families = len({patent.family_id for patent in patents})
+    names = names_of(patents)
+    documents = documents_of(names)
+    families = len({one.family for one in names})
     log.step("families", families, len(documents), f"{families - len(documents)} without a dated text")
-    judgements, reasons = usable(citations, patents, documents, Rules(params.offices, graded, params.last))
+    judgements, reasons = usable(citations, names, documents, Rules(params.offices, source.graded, params.last))
     judgements.sort(key=_order)
     log.step("citations", len(citations), len(judgements), "; ".join(f"{number} {reason}" for reason, number in sorted(reasons.items())))
-    known = {patent.publication_number: patent for patent in patents}
-    queries = _queries(judgements, known, params, graded, log)
-    judgements = [one for one in judgements if one.query in queries]
+    known = {one.number: one for one in names}
+    queries = _queries(judgements, known, params, source, log)
+    asking = set(queries)
+    judgements = [one for one in judgements if one.query in asking]
     corpus = _corpus(judgements, documents.values(), [known[query] for query in queries], params, log)
-    texts = {number: clean_patent(known[number]) for number in sorted({*corpus, *queries})}
+    texts = Cleaned(patents, {number: known[number].place for number in (*corpus, *queries)})
     folder = root / name
     files = layout.write_documents(folder, texts, corpus, queries, judgements)
-    if graded:
-        files += _write_claims(folder, [known[number] for number in corpus], known, texts, judgements, params, log)
+    if source.graded:
+        files += _write_claims(folder, patents, [known[number] for number in corpus], texts, judgements, params, source, log)
     log.files = sorted(path.relative_to(root).as_posix() for path in files)
     return log
+
+
+class Cleaned(Mapping[str, Patent]):
+    """Cleaned patents by number, without their descriptions: each is read and cleaned once, and lies in a temporary file."""
+
+    def __init__(self, patents: Sequence[Patent], places: Mapping[str, int]) -> None:
+        self._places = {number: row for row, number in enumerate(sorted(places))}
+        self._texts = Spool(replace(clean_patent(patents[places[number]]), description=_NO_DESCRIPTION) for number in self._places)
+
+    def __getitem__(self, number: str) -> Patent:
+        return self._texts[self._places[number]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def _order(one: Judgement) -> tuple[str, ...]:
@@ -152,19 +193,21 @@ def _order(one: Judgement) -> tuple[str, ...]:
     return one.query, one.document, one.letter, repr(one.citation)
 
 
-def _queries(judgements: Sequence[Judgement], known: Mapping[str, Patent], params: Params, graded: bool, log: BuildLog) -> list[str]:
+def _queries(judgements: Sequence[Judgement], known: Mapping[str, Name], params: Params, source: Source, log: BuildLog) -> list[str]:
     """The applications with a citation that makes a query, by number."""
 
     def asks(one: Judgement) -> bool:
-        day = one.citation.date or (None if graded else known[one.citation.citing].publication_date)
+        by_publication = source.reports or not source.graded
+        day = one.citation.date or (known[one.citation.citing].public if by_publication else None)
         inside = (params.first is None or (day is not None and day >= params.first)) and (
             params.last is None or (day is not None and day <= params.last)
         )
-        return inside and (not graded or GRADES[one.letter] > GRADES["A"])
+        return inside and (not source.graded or GRADES[one.letter] > GRADES["A"])
 
     cited = sorted({one.query for one in judgements})
-    asking = {one.query: stratum(known[one.query]) for one in judgements if asks(one)}
-    what = "an X or Y citation in an office action" if graded else "a citation by the examiner"
+    asking = {one.query: known[one.query].stratum for one in judgements if asks(one)}
+    report = "a search report" if source.reports else "an office action"
+    what = f"an X or Y citation in {report}" if source.graded else "a citation by the examiner"
     log.step("queries", len(cited), len(asking), f"applications with {what} of the window {params.first or ''} to {params.last or ''}")
     if not asking:
         raise DataError(f"no application has {what} of the window ({len(judgements)} usable citations in all)", remedy=_ADD)
@@ -173,17 +216,17 @@ def _queries(judgements: Sequence[Judgement], known: Mapping[str, Patent], param
 
 def _corpus(
     judgements: Sequence[Judgement],
-    documents: Collection[Patent],
-    queries: Sequence[Patent],
+    documents: Collection[Name],
+    queries: Sequence[Name],
     params: Params,
     log: BuildLog,
 ) -> list[str]:
     """The numbers of the documents that some query may see: those that are judged, and of the others as many as are asked for."""
-    latest = max(patent.priority_date or patent.application_date or dt.date.min for patent in queries)
+    latest = max(query.limit or dt.date.min for query in queries)
     judged = {one.document for one in judgements}
-    public = [one for one in documents if one.publication_date and one.publication_date < latest]
+    public = [one for one in documents if one.public and one.public < latest]
     others = sorted(
-        (one.publication_number for one in public if one.publication_number not in judged),
+        (one.number for one in public if one.number not in judged),
         key=lambda number: (random_key(params.seed, "documents", number), number),
     )
     if params.documents is not None:
@@ -195,25 +238,27 @@ def _corpus(
 
 def _write_claims(
     folder: Path,
-    corpus: Sequence[Patent],
-    known: Mapping[str, Patent],
+    patents: Sequence[Patent],
+    corpus: Sequence[Name],
     texts: Mapping[str, Patent],
     judgements: Sequence[Judgement],
     params: Params,
+    source: Source,
     log: BuildLog,
 ) -> list[Path]:
     """Write the claims as queries, and the paragraphs as documents."""
     counts: Counter[str] = Counter()
     against: dict[str, list[Judgement]] = {}
-    for one in judgements:
-        claims = {claim.number for claim in texts[one.query].claims}
-        if not one.citation.claims:
-            counts["citations without a claim"] += 1
-        for claim in one.citation.claims:
-            if claim in claims:
-                against.setdefault(layout.part_id(one.query, claim), []).append(one)
-            else:
-                counts["rejected claims that the application did not have as filed"] += 1
+    for query, own in groupby(judgements, key=lambda one: one.query):
+        claims = {claim.number for claim in texts[query].claims}
+        for one in own:
+            if not one.citation.claims:
+                counts["citations without a claim"] += 1
+            for claim in one.citation.claims:
+                if claim in claims:
+                    against.setdefault(layout.part_id(query, claim), []).append(one)
+                else:
+                    counts["rejected claims that the application did not have as filed"] += 1
     asking = {claim: own for claim, own in sorted(against.items()) if any(GRADES[one.letter] > GRADES["A"] for one in own)}
     counts["claims with A citations only"] = len(against) - len(asking)
     log.step("claims", len(judgements), len(asking), "; ".join(f"{number} {what}" for what, number in counts.items() if number))
@@ -222,30 +267,26 @@ def _write_claims(
     files = layout.write_claims(folder, texts, asking, judgements)
 
     judged = {one.document for own in asking.values() for one in own}
-    paragraphs = {
-        patent.publication_number: layout.numbered(patent)
-        for patent in corpus
-        if params.passages == "all" or patent.publication_number in judged
-    }
-    cited, unnamed = _cited_paragraphs(asking, known, paragraphs)
-    n_paragraphs = sum(map(len, paragraphs.values()))
-    note = (
-        f"of {n_paragraphs} numbered paragraphs of {sum(map(bool, paragraphs.values()))} documents; {unnamed} citations name none of them"
-    )
+    shown = {one.number: one.place for one in corpus if params.passages == "all" or one.number in judged}
+    numbered = {number: frozenset(layout.numbered(patents[place])) for number, place in shown.items()}
+    cited, unnamed = _cited_paragraphs(asking, numbered)
+    n_paragraphs = sum(map(len, numbered.values()))
+    note = f"of {n_paragraphs} numbered paragraphs of {sum(map(bool, numbered.values()))} documents; {unnamed} citations name none of them"
     log.step("passages", len(asking), len(cited), f"claims with a cited paragraph; {note}")
-    return files + (layout.write_passages(folder, paragraphs, cited) if cited else [])
+    if cited:
+        rows = ((number, layout.numbered(patents[place])) for number, place in sorted(shown.items()) if numbered[number])
+        files += layout.write_passages(folder, rows, cited)
+    return files + (source.parts(folder, patents, corpus, asking, log) if source.parts else [])
 
 
-def _cited_paragraphs(
-    asking: Mapping[str, Sequence[Judgement]], known: Mapping[str, Patent], paragraphs: Mapping[str, Mapping[int, str]]
-) -> tuple[dict[str, dict[str, int]], int]:
+def _cited_paragraphs(asking: Asking, paragraphs: Mapping[str, Set[int]]) -> tuple[dict[str, dict[str, int]], int]:
     """Grade of each paragraph that was cited against a claim, by claim, and the number of citations that name none."""
     found: dict[str, dict[str, int]] = {}
     unnamed: set[Judgement] = set()
     for claim, own in asking.items():
         for one in own:
             same = one.citation.cited == one.document
-            numbers = [number for number in paragraphs_in(one.citation.passages) if same and number in paragraphs.get(one.document, {})]
+            numbers = [number for number in paragraphs_in(one.citation.passages) if same and number in paragraphs.get(one.document, ())]
             if not numbers:
                 unnamed.add(one)
             for number in numbers:

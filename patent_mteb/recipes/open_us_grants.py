@@ -12,7 +12,7 @@ from pathlib import Path
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need
-from patent_mteb.recipes.open_us import EACH_CITATION, Params, build_as, sample_records
+from patent_mteb.recipes.open_us import EACH_CITATION, Params, Source, build_as, sample_records
 
 __all__ = ["EACH_CITATION", "NAME", "NEEDS", "SAMPLE", "Params", "build", "sample_records"]
 
@@ -43,4 +43,4 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         >>> log.files[0]
         'PatentOpenUSGrants/corpus.jsonl'
     """
-    return build_as(NAME, patents, citations, root, params, graded=False)
+    return build_as(NAME, patents, citations, root, params, Source(graded=False))

@@ -58,7 +58,7 @@ def prepare(folder: Path, *, count: bool = False) -> Upstream:
 def _benchmarks() -> Iterable[dict[str, Any]]:
     for benchmark in catalogue.mteb_benchmarks():
         facts = benchmark.facts
-        names = [task.metadata.name for task in benchmark.task_classes]
+        names = [task.metadata.name for tasks in benchmark.columns.values() for task in tasks]
         yield {
             "name": facts.name,
             "description": facts.description,

@@ -81,7 +81,8 @@ class PatentTask(TaskHooks, AbsTask):
         """Take the data of a source; name, revision and subset say which."""
         known = type(self).metadata
         base = sources.plain_name(known.name)
-        languages: Any = ["eng-Latn"] if source.subset == "default" else {source.subset: ["eng-Latn"]}
+        spoken = type(self).metadata.eval_langs
+        languages: Any = spoken if source.subset == "default" else {source.subset: spoken}
         self.source = source
         self.metadata = known.model_copy(
             update={

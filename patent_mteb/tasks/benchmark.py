@@ -123,6 +123,7 @@ class PatentBenchmark(Benchmark):
         names_in: the tasks that the files of a data set allow, by name; those of ``task_named`` among them. Without it, all its tasks.
         task_named: makes a task that the groups do not list of a name that follows their rules; None for any other name.
         published: its tasks stand on the published data or on none, whatever the environment says.
+        taken: further groups, of tasks that are mteb's own (:mod:`patent_mteb.tasks.taken`).
 
     Example:
         >>> from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -135,6 +136,7 @@ class PatentBenchmark(Benchmark):
 
     facts: Facts
     groups: Mapping[str, Sequence[type[PatentTask]]]
+    columns: Mapping[str, Sequence[type[AbsTask]]]
     macro: bool
 
     def __init__(
@@ -147,16 +149,19 @@ class PatentBenchmark(Benchmark):
         names_in: Callable[[Mapping[str, FileRecord]], Sequence[str]] | None = None,
         task_named: Callable[[str], type[PatentTask] | None] | None = None,
         published: bool = False,
+        taken: Mapping[str, Sequence[type[AbsTask]]] | None = None,
     ) -> None:
         self.facts, self.groups, self.macro, self.column, self.published = facts, groups, macro, column, published
         self.names_in, self._task_named = names_in, task_named
-        made: _Lazy[AbsTask] = _Lazy(lambda: tuple(map(self.make, self.task_classes)))
+        self.columns: Mapping[str, Sequence[type[AbsTask]]] = {**groups, **(taken or {})}
+        theirs = tuple(chain.from_iterable((taken or {}).values()))
+        made: _Lazy[AbsTask] = _Lazy(lambda: (*map(self.make, self.task_classes), *(task() for task in theirs)))
 
         def aggregations() -> tuple[BenchmarkAggregation | CustomGrouping, ...]:
             """mteb's means: none of them is over tasks of two worlds."""
-            by_class = dict(zip(self.task_classes, made, strict=True))
+            by_class = dict(zip((*self.task_classes, *theirs), made, strict=True))
             parted: dict[str, list[AbsTask]] = {}
-            for label, tasks in groups.items():
+            for label, tasks in self.columns.items():
                 for task in (by_class[kind] for kind in tasks):
                     parted.setdefault(WORLDS[world_of_task(task.metadata.name)].titled(label), []).append(task)
             grouping = CustomGrouping(column, tuple(CustomGroup(label, tuple(tasks)) for label, tasks in parted.items()))
@@ -271,7 +276,7 @@ def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: 
     """
     left_out = set(map(plain_name, small))
     means: dict[str, float | None] = {}
-    for label, tasks in benchmark.groups.items():
+    for label, tasks in benchmark.columns.items():
         names = [plain_name(task.metadata.name) for task in tasks]
         plain = _of_one_world(scores, names)
         counted = [plain[name] for name in names if name in plain and name not in left_out]
@@ -301,7 +306,7 @@ def summary(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Coll
         >>> summary(benchmark, {task.metadata.name: 0.5 for task in benchmark.task_classes})
         {'Overall': 0.5}
     """
-    names = [plain_name(task.metadata.name) for task in benchmark.task_classes]
+    names = [plain_name(task.metadata.name) for task in chain.from_iterable(benchmark.columns.values())]
     plain, left_out = _of_one_world(scores, names), set(map(plain_name, small))
     of_tasks = [plain[name] for name in names if name in plain and name not in left_out]
     known = [value for value in group_means(benchmark, scores, small).values() if value is not None] if benchmark.macro else of_tasks

@@ -11,9 +11,10 @@ from patent_mteb import _mteb
 from patent_mteb.data.roots import KEYS, Root
 from patent_mteb.errors import DataError, RegistrationError, did_you_mean
 from patent_mteb.models import prompts
-from patent_mteb.tasks import dapfam, open_us, own, patenteb, patentmap, sophia, wipo_at
+from patent_mteb.tasks import clef_ip, dapfam, novelty, open_ep, open_us, own, panorama, patenteb, patentmap, patentmatch, sophia, wipo_at
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, of_type
+from patent_mteb.tasks.taken import taken
 
 logger = logging.getLogger(__name__)
 
@@ -62,21 +63,27 @@ def add(benchmark: PatentBenchmark) -> None:
 
 
 def _make_twins(tasks: Sequence[type[PatentTask]]) -> None:
+    """Those of tasks whose data have a sample."""
     for task in tasks:
         if task not in _TWINS:
-            _TWINS[task] = sample_twin(task)
-            for kind in (task, _TWINS[task]):
+            if task.data.recipe:
+                _TWINS[task] = sample_twin(task)
+            for kind in (task, _TWINS.get(task, task)):
                 setattr(sys.modules[task.__module__], class_name(kind.metadata.name), kind)
 
 
 def _variants(benchmark: PatentBenchmark) -> tuple[PatentBenchmark, ...]:
     """``<Benchmark>(retrieval)`` where it has tasks of other types, so that systems that only search have complete scores; and both on the
-    sample, ``<Benchmark>.sample``."""
+    sample, ``<Benchmark>.sample``, where each of its tasks has one."""
     searched = of_type(benchmark, "Retrieval", f"{benchmark.name}(retrieval)")
-    return tuple(one for whole in (benchmark, searched) if whole is not None for one in (whole, _sampled(whole)))[1:]
+    wholes = [whole for whole in (benchmark, searched) if whole is not None]
+    variants = (one for whole in wholes for one in (whole, _sampled(whole)) if one is not None)
+    return tuple(variants)[1:]
 
 
-def _sampled(benchmark: PatentBenchmark) -> PatentBenchmark:
+def _sampled(benchmark: PatentBenchmark) -> PatentBenchmark | None:
+    if not all(task in _TWINS for task in benchmark.task_classes):
+        return None
     description = f"{benchmark.facts.description} On the built-in sample, for trying things out: its scores say nothing of the benchmark."
     facts = replace(benchmark.facts, name=f"{benchmark.name}.sample", description=description)
     groups = {label: [_TWINS[task] for task in tasks] for label, tasks in benchmark.groups.items()}
@@ -154,14 +161,14 @@ def tasks() -> tuple[type[PatentTask], ...]:
 
 
 def sample_tasks() -> tuple[type[PatentTask], ...]:
-    """The twins of all tasks that always run on the built-in sample.
+    """The twins of tasks that always run on the built-in sample: of all whose data have one.
 
     Example:
         >>> from patent_mteb.tasks.catalogue import sample_tasks
         >>> all(task.metadata.name.endswith(".sample") for task in sample_tasks())
         True
     """
-    return tuple(_TWINS[task] for task in tasks())
+    return tuple(_TWINS[task] for task in tasks() if task in _TWINS)
 
 
 def unlisted_tasks() -> tuple[type[PatentTask], ...]:
@@ -183,7 +190,7 @@ def get_tasks(
     Args:
         benchmark: name or names of benchmarks; all if None.
         types: mteb's task types, such as ``["Retrieval"]``; all if None.
-        sample: the tasks' twins on the built-in sample, whatever data there is.
+        sample: the tasks' twins on the built-in sample, whatever data there is; without a benchmark those that have one.
 
     Raises:
         DataError: an unknown benchmark, or no task of these types.
@@ -197,12 +204,12 @@ def get_tasks(
     homes = benchmarks() if names is None else [find(name) for name in names]
     held = {task: benchmark for benchmark in reversed(homes) for task in benchmark.task_classes}
     order = dict.fromkeys(task for benchmark in homes for task in benchmark.task_classes)
-    chosen = [task for task in order if types is None or task.metadata.type in types]
+    chosen = [task for task in order if (types is None or task.metadata.type in types) and (names or not sample or task in _TWINS)]
     if not chosen:
         known = ", ".join(sorted({task.metadata.type for task in held}))
         raise DataError(f"no task is of type {', '.join(types or ())}", remedy=f"choose among {known}")
     if sample and (without := [task for task in chosen if task not in _TWINS and not task.force_sample]):
-        raise DataError(f"{without[0].metadata.name} is a task on own data and has no sample", remedy="leave out sample=True")
+        raise DataError(f"{without[0].metadata.name} has no sample", remedy="leave out sample=True")
     return [_TWINS.get(task, task)() if sample else held[task].make(task) for task in chosen]
 
 
@@ -211,7 +218,10 @@ for _module in (wipo_at, dapfam, patenteb, sophia, patentmap):
 _make_twins(dapfam.MTEB_TASKS)
 
 _PAPERS = benchmarks()
-for _benchmark in (open_us.BENCHMARK, open_us.GRANTS):
+for _benchmark in (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK):
+    add(_benchmark)
+_PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip))
+for _benchmark in _PUBLIC:
     add(_benchmark)
 _TOTAL = PatentBenchmark(
     Facts(
@@ -228,6 +238,22 @@ _TOTAL = PatentBenchmark(
     published=True,
 )
 _VARIANTS[_TOTAL.name] = _variants(_TOTAL)
+_PLUS = PatentBenchmark(
+    Facts(
+        name="PatentMTEB+",
+        description="PatentMTEB and further public sets, each of which counts the same in the macro-average; on the published data only.",
+        reference=None,
+        bibtex="\n\n".join((_TOTAL.facts.bibtex, *(benchmark.facts.bibtex for benchmark in _PUBLIC))),
+        license="not specified",
+        date=_TOTAL.facts.date,
+    ),
+    {**_TOTAL.groups, **{benchmark.name: benchmark.task_classes for benchmark in _PUBLIC}},
+    column="Benchmark",
+    macro=True,
+    published=True,
+    taken=taken(),
+)
+_VARIANTS[_PLUS.name] = ()
 
 
 def total() -> PatentBenchmark:
@@ -242,13 +268,13 @@ def total() -> PatentBenchmark:
 
 
 def mteb_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """What mteb gets to know: every benchmark and ``PatentMTEB``, and behind them their retrieval tasks and their samples.
+    """What mteb gets to know: every benchmark, ``PatentMTEB`` and ``PatentMTEB+``, and behind them their retrieval tasks and their samples.
 
     Example:
         >>> from patent_mteb.tasks.catalogue import mteb_benchmarks
         >>> [benchmark.name for benchmark in mteb_benchmarks() if benchmark.name.startswith("PatentM")]  # doctest: +NORMALIZE_WHITESPACE
-        ['PatentMap', 'PatentMTEB', 'PatentMap.sample', 'PatentMap(retrieval)', 'PatentMap(retrieval).sample',
+        ['PatentMap', 'PatentMatch', 'PatentMTEB', 'PatentMTEB+', 'PatentMap.sample', 'PatentMap(retrieval)', 'PatentMap(retrieval).sample',
          'PatentMTEB.sample', 'PatentMTEB(retrieval)', 'PatentMTEB(retrieval).sample']
     """
-    whole = (*benchmarks(), _TOTAL)
+    whole = (*benchmarks(), _TOTAL, _PLUS)
     return (*whole, *(variant for benchmark in whole for variant in _VARIANTS[benchmark.name]))

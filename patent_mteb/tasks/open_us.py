@@ -33,7 +33,7 @@ from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import say
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
-__all__ = ["BENCHMARK", "GRANTS", "OpenRetrieval", "Spec"]
+__all__ = ["BENCHMARK", "GRANTS", "INSTRUCTIONS", "OpenRetrieval", "Spec", "open_tasks", "read_folder"]
 
 DATA = DataSet("PatentOpenUS", "open_us")
 GRANTS_DATA = DataSet("PatentOpenUSGrants", "open_us_grants")
@@ -60,7 +60,7 @@ class Spec:
 
     def description(self, cited: str) -> str:
         """What the task is, where relevant documents were ``cited``."""
-        asked = "claim that an office action rejected" if self.query == "Claim" else f"US application as filed (text: {self.query})"
+        asked = "rejected claim" if self.query == "Claim" else f"patent application as filed (text: {self.query})"
         wanted = "paragraphs" if self.document == "Passage" else "documents (text: TAC)"
         return f"Given a {asked}, retrieve the {wanted} that were {cited}, among those public before its priority date."
 
@@ -120,7 +120,7 @@ class OpenRetrieval(PatentRetrieval):
     def load_tables(self) -> RetrievalTables:
         place = self.source.path()
         folder = read_folder(place, self.source.revision)
-        queries, corpus, qrels = _texts(self.spec, folder, place)
+        queries, corpus, qrels = self.texts(place)
         said = layout.read_judgements(place / layout.CLAIMS if self.spec.query == "Claim" else place, set(qrels))
         parts, unformed = _slices(qrels, said, folder.dates.rows)
         family = {key: str(name or "") for key, name in folder.dates.rows.column("family_id")}
@@ -143,6 +143,10 @@ class OpenRetrieval(PatentRetrieval):
             ),
         )
 
+    def texts(self, place: Path) -> tuple[Mapping[str, str], Texts, slices.Qrels]:
+        """Queries, documents and judgements."""
+        return _texts(self.spec, read_folder(place, self.source.revision), place)
+
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         """How much of the rankings is judged, and bpref over all grades and over X and Y."""
         found, ids = super().own_scores(run, judged), (run.query_ids, run.doc_ids)
@@ -161,7 +165,7 @@ def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], 
         claims = _part(place, layout.CLAIMS)
         if spec.document != "Passage":
             return claims.queries, folder.documents, claims.qrels
-        passages = layout.read_part(_there(place, layout.PASSAGES), place / layout.CLAIMS)
+        passages = layout.read_part(layout.there(place, layout.PASSAGES), place / layout.CLAIMS)
         if passages.documents is None:
             raise NotThereError("there is no corpus.jsonl", path=place / layout.PASSAGES, remedy="build the directory again")
         return passages.queries, passages.documents, passages.qrels
@@ -174,14 +178,7 @@ def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], 
 
 
 def _part(place: Path, name: str) -> layout.Part:
-    return layout.read_part(_there(place, name))
-
-
-def _there(place: Path, name: str) -> Path:
-    if not (place / name).is_dir():
-        problem = f"the data have no {name}: no citation of an office action names one"
-        raise NotThereError(problem, path=place / name, remedy="build it from enriched citations, or leave out this task")
-    return place / name
+    return layout.read_part(layout.there(place, name))
 
 
 def _said(said: Mapping[tuple[str, str], Mapping[str, Any]], query: str, document: str) -> Mapping[str, Any]:
@@ -270,7 +267,19 @@ GRANTS_FACTS = Facts(
 )
 
 
-def _tasks(facts: Facts, data: DataSet, specs: Sequence[Spec], cited: str = "cited against it") -> tuple[type[OpenRetrieval], ...]:
+def open_tasks(facts: Facts, data: DataSet, specs: Sequence[Spec], cited: str = "cited against it") -> tuple[type[OpenRetrieval], ...]:
+    """The tasks of an open benchmark.
+
+    Args:
+        cited: how relevant documents were found, for the descriptions.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> from patent_mteb.tasks.open_us import SPECS, open_tasks
+        >>> known = find("PatentOpenUS")
+        >>> [task.metadata.name for task in open_tasks(known.facts, known.data_sets[0], SPECS[:1])]
+        ['PatentOpenUSTACToTACRetrieval']
+    """
     return tuple(
         make_task(
             OpenRetrieval,
@@ -300,5 +309,7 @@ def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
     return [f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in held]
 
 
-BENCHMARK = PatentBenchmark(FACTS, {group: _tasks(FACTS, DATA, specs) for group, specs in GROUPS.items()}, names_in=_names_in)
-GRANTS = PatentBenchmark(GRANTS_FACTS, {"Documents": _tasks(GRANTS_FACTS, GRANTS_DATA, SPECS[:3], "cited by the examiner of its grant")})
+BENCHMARK = PatentBenchmark(FACTS, {group: open_tasks(FACTS, DATA, specs) for group, specs in GROUPS.items()}, names_in=_names_in)
+GRANTS = PatentBenchmark(
+    GRANTS_FACTS, {"Documents": open_tasks(GRANTS_FACTS, GRANTS_DATA, SPECS[:3], "cited by the examiner of its grant")}
+)

@@ -175,12 +175,14 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         raise NotImplementedError
 
     def load_split(self) -> RetrievalSplitData:
-        self.tables, self.n_gated_judgements = gated(self.load_tables())
+        whole = self.load_tables()
+        self.tables, _ = gated(whole)
+        if self.limit:
+            self.tables = self.tables.limited(self.limit)
+        self.n_gated_judgements = sum(len(whole.qrels[query]) - len(judged) for query, judged in self.tables.qrels.items())
         if self.n_gated_judgements:
             told = "%s: %d judgements are of documents that were not public before the priority date of their query; they do not count"
             logger.warning(told, self.metadata.name, self.n_gated_judgements)
-        if self.limit:
-            self.tables = self.tables.limited(self.limit)
         for name, reason in self.tables.unformed.items():
             logger.warning("%s: slice %s cannot be formed: %s", self.own.name if self.own else self.source.data.key, name, reason)
         if alone := only_themselves(self.tables.paper_qrels):

@@ -3,9 +3,16 @@
 import dataclasses
 import datetime as dt
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import open_world as world
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import SHARED
 from open_world import D1, D2, Q1
@@ -14,7 +21,10 @@ import patent_mteb
 from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
+from patent_mteb.models import bm25
+from patent_mteb.readers.guard import guarded
 from patent_mteb.recipes.beir import read_qrels
+from patent_mteb.tasks import catalogue
 
 BULK = SHARED / "bulk" / "uspto"
 FILES = (
@@ -165,6 +175,93 @@ def test_a_changed_table_is_found_whatever_its_manifest_says(published, tmp_path
     path = again / "PatentOpenUS" / "qrels" / "test.tsv"
     path.write_text(path.read_text().replace(f"{Q1}\t{D2}\t2", f"{Q1}\t{D2}\t3"))
     assert editions.verify(published, again) == [f"judgement of document {D2} for {Q1}: grade 2 in the manifest, 3 here"]
+
+
+def manifest_of(folder):
+    return {path.name: path.read_bytes() for path in (folder / "manifest").iterdir()}
+
+
+@pytest.mark.parametrize("broken", ["write_json", "write_lines"])
+def test_who_is_interrupted_between_tables_and_manifest_leaves_none_and_repeats(published, tmp_path, monkeypatch, broken):
+    folder = made(tmp_path / "again")
+    whole = manifest_of(folder)
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(editions, broken, interrupted)
+        made(folder, ["documents=5"])
+    assert not (folder / "manifest" / "edition.json").exists()
+    with pytest.raises(DataError, match=r"edition\.json"):
+        editions.verify(folder / "manifest", published.parent)
+    made(folder)
+    assert manifest_of(folder) == whole == manifest_of(published.parent)
+
+
+def test_a_build_that_was_killed_is_repeated_to_the_same_manifest(published, tmp_path):
+    """Killed in its tables, which are then in no place, and started again."""
+    script = (
+        "import os, sys, open_world as world\n"
+        "from pathlib import Path\n"
+        "from patent_mteb.experiments import editions\n"
+        "from patent_mteb.recipes import open_layout\n"
+        "open_layout.write_claims = lambda *arguments: os.kill(os.getpid(), 9)\n"
+        "editions.build(world.collection(), Path(sys.argv[1]), world.WINDOW)\n"
+    )
+    folder = tmp_path / "killed"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", script, str(folder)], env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not list(folder.rglob("edition.json")) and not (folder / "PatentOpenUS").exists()
+    assert manifest_of(made(folder)) == manifest_of(published.parent)
+    assert not list(folder.glob(".*")), "what the killed one left is gone"
+
+
+def test_one_build_at_a_time(tmp_path):
+    with guarded(tmp_path / "edition"), pytest.raises(DataError, match=r"another build of an edition writes here.*wait until"):
+        made(tmp_path / "edition")
+    assert not (tmp_path / "edition" / "PatentOpenUS").exists()
+    made(tmp_path / "edition")
+
+
+def test_another_data_set_keeps_its_manifest(published):
+    with pytest.raises(DataError, match="PatentOpenUS"):
+        editions.build(world.collection(), published.parent, "2022")
+    assert editions.verify(published, published.parent) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "told"),
+    [
+        ("metadata.parquet", "public", "have no first public day"),
+        ("metadata.parquet", "priority", "have no priority date"),
+        ("judgements.parquet", "query", "row 2.*a judgement without its query or its document"),
+        ("judgements.parquet", "letter", ""),
+        ("judgements.parquet", "phases", ""),
+        ("metadata.parquet", "ipc", ""),
+        ("metadata.parquet", "family_id", ""),
+        ("views.parquet", "Abstract", ""),
+    ],
+)
+def test_nulls_in_the_tables_are_nothing_said_or_refused(tmp_path, monkeypatch, name, column, told):
+    path = made(tmp_path / "edition") / "PatentOpenUS" / name
+    table = pq.read_table(path)
+    values = table[column].to_pylist()
+    place = table["_id"].to_pylist().index(Q1 if column == "priority" else D1) if "_id" in table.column_names else 1
+    values[place] = [None] if column == "phases" else None
+    columns = {one: pa.array(values, table[one].type) if one == column else table[one] for one in table.column_names}
+    pq.write_table(pa.table(columns), path)
+    monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "edition"))
+    (benchmark,) = catalogue.own_benchmarks()
+    task = next(kind() for kind in benchmark.task_classes if "TACToTAC" in kind.metadata.name)
+    if told:
+        with pytest.raises(DataError, match=told):
+            task.load_data()
+    else:
+        scores = next(iter(task.evaluate(bm25(), "test", encode_kwargs={}).values()))
+        assert not [one for one in scores if "none" in one.lower()]
+        assert 0 < scores["ndcg_at_10"] <= 1
 
 
 @pytest.mark.parametrize(

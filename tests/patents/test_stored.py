@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from patent_mteb import sample
-from patent_mteb.patents.stored import only, outline, publications, stored, with_family
+from patent_mteb.patents.stored import in_order, only, outline, publications, stored, with_family
 
 PATENTS = sample.generate()[0][:60]
 
@@ -33,3 +33,16 @@ def test_other_families_and_a_choice_are_those_of_a_list():
         assert list(kept) == [patent for patent in expected if old(patent)]
         assert 0 < len(kept) < len(PATENTS)
         assert [kept[place] for place in (0, -1)] == [*kept][:: len(kept) - 1]
+
+
+def test_patents_in_an_order_are_those_of_a_list():
+    def key(patent):
+        return patent.publication_number[::-1]
+
+    expected = sorted(PATENTS, key=key)
+    for hold in (list, stored):
+        found = in_order(hold(PATENTS), key)
+        assert list(found) == expected, "one after the other"
+        assert [found[place] for place in range(len(found))] == expected, "each by its place"
+        assert [one.publication_number for one in publications(found)] == [one.publication_number for one in expected]
+        assert list(with_family(found, lambda patent: "F")) == [replace(one, family_id="F") for one in expected]

@@ -11,7 +11,7 @@ from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.recipes.open_citations import as_filed, paragraphs_in, strongest
+from patent_mteb.recipes.open_citations import as_filed, names_of, paragraphs_in, strongest
 
 RULES = ("first=2021-01-01", "last=2023-12-31", "match=family")
 
@@ -91,11 +91,11 @@ def test_samples_depend_on_numbers_only(tmp_path):
 
 
 def test_the_application_as_filed_is_the_first_publication_before_grant():
-    found = as_filed(world.PATENTS)
-    assert found["US11500001B2"].publication_number == found[Q1].publication_number == Q1
+    found = as_filed(names_of(world.PATENTS))
+    assert found["US11500001B2"].number == found[Q1].number == Q1
     assert "US11500003B2" not in found
     alone = [replace(one, application_number="", family_id="F") for one in world.PATENTS[:2]]
-    assert as_filed(alone)["US11500001B2"].publication_number == Q1
+    assert as_filed(names_of(alone))["US11500001B2"].number == Q1
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from patent_mteb import files, recipes, sample
 from patent_mteb.patents.collection import Collection, read_collection
 from patent_mteb.patents.records import Patent, write_citations, write_patents
 from patent_mteb.patents.spool import Spool
+from patent_mteb.patents.stored import stored
 from patent_mteb.recipes.dapfam_keywords import keywords_of
 from patent_mteb.recipes.parameters import settings_of, written
 
@@ -92,6 +93,18 @@ def test_no_step_holds_the_records(records, only_new, tmp_path, recipe, monkeypa
     recipes.run_on(recipe, read_collection(records), tmp_path / "Mine", _sample_settings(recipe))
     assert len(seen) > 10
     assert max(seen) < 30
+
+
+@pytest.mark.parametrize("recipe", ["open_us", "open_us_grants"])
+def test_the_open_benchmarks_are_the_same_too(tmp_path, recipe):
+    patents, citations = recipes.find(recipe).sample_records()
+    in_files = Collection(stored(iter(patents[::-1])), Spool(citations[::-1]))
+    made = []
+    for name, collection in (("a", Collection(patents, citations)), ("b", in_files)):
+        recipes.run_on(recipe, collection, tmp_path / name / "Mine", ["queries=40", "documents=300"])
+        made.append({file: content for file, content in _hashes(tmp_path / name / "Mine").items() if file != "dataset.json"})
+    assert made[0] == made[1]
+    assert len(made[0]) >= 3
 
 
 def test_keywords_are_those_of_tf_idf_over_all_abstracts():

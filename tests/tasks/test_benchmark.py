@@ -9,7 +9,7 @@ from patent_mteb.data import sources
 from patent_mteb.errors import NotThereError
 from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, group_means, score_table, summary
-from patent_mteb.tasks.catalogue import benchmarks, get_tasks, mteb_benchmarks, tasks
+from patent_mteb.tasks.catalogue import benchmarks, get_tasks, mteb_benchmarks, sample_tasks, tasks
 
 MODULES = (wipo_at, dapfam, patenteb, sophia, patentmap)
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"  # one that mteb knows: its tables show no other
@@ -19,7 +19,7 @@ def test_every_paper_has_a_benchmark_of_its_tasks():
     papers = benchmarks()[:5]  # whoever registers a benchmark comes behind them
     assert [benchmark.name for benchmark in papers] == ["WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap"]
     names = [benchmark.name for benchmark in mteb_benchmarks()]
-    assert names[: len(benchmarks()) + 1] == [*(benchmark.name for benchmark in benchmarks()), "PatentMTEB"]
+    assert names[: len(benchmarks()) + 2] == [*(benchmark.name for benchmark in benchmarks()), "PatentMTEB", "PatentMTEB+"]
     assert {name for name in names if "(retrieval)" in name and "sample" not in name} >= {
         "WIPO-AT(retrieval)",
         "PatenTEB(retrieval)",
@@ -27,7 +27,9 @@ def test_every_paper_has_a_benchmark_of_its_tasks():
         "PatentMTEB(retrieval)",
     }
     assert "DAPFAM(retrieval)" not in names, "all of its tasks are"
-    assert all(f"{name}.sample" in names for name in names if not name.endswith(".sample"))
+    without = {"PANORAMA", "PatentMatch", "PatSnapNovelty", "CLEF-IP-2013", "PatentOpenEP", "PatentOpenEP(retrieval)", "PatentMTEB+"}
+    assert {name for name in names if not name.endswith(".sample") and f"{name}.sample" not in names} <= without
+    assert not {f"{name}.sample" for name in without}.intersection(names), "their data have no sample"
     for module, benchmark in zip(MODULES, papers, strict=True):
         assert benchmark is module.BENCHMARK
         assert benchmark.facts is module.FACTS
@@ -57,6 +59,24 @@ def test_the_macro_average_counts_every_benchmark_once():
     assert group_means(total, scores) == {module.FACTS.name: float(place) for place, module in enumerate(MODULES)}
     del scores["PatentMapIPCClassification"]
     assert summary(total, scores) == {"Overall": None}
+
+
+def test_patentmteb_plus_is_patentmteb_and_each_further_public_set_once():
+    plus, total = mteb.get_benchmark("PatentMTEB+"), mteb.get_benchmark("PatentMTEB")
+    further = ("PANORAMA", "PatentMatch", "PatSnapNovelty", "CLEF-IP-2013", "BigPatent", "Swedish CPC")
+    assert list(plus.columns) == [*total.groups, *further]
+    names = [task.metadata.name for task in plus.tasks]
+    assert names[: len(total.tasks)] == [task.metadata.name for task in total.tasks]
+    theirs = ["BigPatentClustering.v2", "SwedishPatentCPCSubclassClassification", "SwedishPatentCPCGroupClassification"]
+    assert names[-3:] == theirs
+    assert [type(task).__module__.partition(".")[0] for task in plus.tasks[-3:]] == ["mteb"] * 3
+    scores = {name: float(place) for place, group in enumerate(plus.columns.values()) for name in (one.metadata.name for one in group)}
+    assert summary(plus, scores) == {"Overall": pytest.approx(5.0)}
+    assert summary(plus, {name: score for name, score in scores.items() if name not in theirs}) == {"Overall": None}
+    assert group_means(plus, scores)["Swedish CPC"] == 10.0
+    labels = {label for aggregation in plus.aggregations for label in aggregation.task_to_label.values()}
+    assert labels == set(plus.columns)
+    assert all(one.facts.license and one.facts.bibtex and one.facts.reference for one in benchmarks())
 
 
 def test_sophia_reports_its_spread():
@@ -122,7 +142,7 @@ def test_no_mean_over_two_worlds_in_mtebs_own_tools(tmp_path, monkeypatch):
     """The review's case: high scores on samples, low ones on real data, all of them filed under one model."""
     monkeypatch.setattr(sources, "REGISTERED", {})
     released = {task.metadata.name: 0.1 for task in tasks() if task.data.released}
-    samples = {f"{task.metadata.name}.sample": 0.9 for task in tasks()}
+    samples = {task.metadata.name: 0.9 for task in sample_tasks()}
     cache = _results(tmp_path, released | samples)
     total, trial = mteb.get_benchmark("PatentMTEB"), mteb.get_benchmark("PatentMTEB.sample")
     assert total.get_score(_read(cache, total))[MODEL]["Overall"] is None

@@ -1,0 +1,285 @@
+"""Recipe of PatSnap's novelty-search-bench: its published ground truth over a corpus of the user's own source.
+
+The benchmark (569 queries, CC BY-NC 4.0) publishes numbers only: whoever runs it brings the texts. ``truth`` names its ``data/test.jsonl``,
+of which every published field is needed:
+
+=================================================  ===================================================================================
+field                                              content
+=================================================  ===================================================================================
+``id``, ``pn``                                     number of the sample; publication number of the query
+``apdt``                                           its application date, ``YYYYMMDD``
+``ipc``, ``ipc_main``                              IPC codes; section
+``lang``, ``jurisdiction``                         ``CN`` or ``EN``; office
+``type``                                           ``family`` or ``public``
+``pn_x``, ``pn_family_x``                          what examiners cited as X against it, and against its family in other offices
+``pn_x_family``, ``pn_family_x_family``            the same with all members of their families
+``description``                                    optional: the text of the query (in the copy on the hub)
+=================================================  ===================================================================================
+
+Numbers are matched in any style (PatSnap writes ``US20100274144A1`` and ``JP2015519087A``). Written below ``root/PatSnapNovelty``:
+documents and queries in BEIR's form with ``metadata.parquet`` (``family_id``, ``public``, ``lang``, ``ipc``) and ``views.parquet``
+(``Description`` of queries), relevant documents (``pn_x`` and ``pn_family_x`` that have a record), those of their families beside them
+(``families/qrels/test.tsv``), and ``truth.parquet``: what is published of every sample, how many X documents it has, and which of them have
+a record. The corpus is what is judged and, by hash of the number, ``documents`` publications in all; no text is in memory.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import json_lines, write_jsonl, write_lines, write_parquet, write_rows
+from patent_mteb.patents import views
+from patent_mteb.patents.numbers import read_number
+from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.patents.stored import publications
+from patent_mteb.patents.text import clean, clean_patent
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.needs import Need, deviations
+from patent_mteb.recipes.parameters import Positive
+from patent_mteb.recipes.sampling import random_key
+
+__all__ = ["FAMILIES", "NAME", "NEEDS", "SAMPLE", "TRUTH", "Params", "Sample", "build", "read_truth"]
+
+NAME = "PatSnapNovelty"
+FAMILIES, TRUTH = "families/qrels/test.tsv", "truth.parquet"
+NEEDS = (
+    Need("title", "TAC"),
+    Need("abstract", "TAC"),
+    Need("claims", "TAC"),
+    Need("description", "queries of Description"),
+)
+_LISTS = ("ipc", "pn_x", "pn_x_family", "pn_family_x", "pn_family_x_family")
+_WORDS = {"lang": ("CN", "EN"), "type": ("family", "public")}
+_REMEDY = "take data/test.jsonl as it is published; if it is, its layout has changed: tell us"
+_METADATA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("_id", "family_id", "jurisdiction", "lang")),
+        ("public", pa.date32()),
+        ("publication_year", pa.int64()),
+        ("ipc", pa.list_(pa.string())),
+    ]
+)
+_TRUTH = pa.schema(
+    [
+        *((name, pa.string()) for name in ("_id", "pn", "lang", "jurisdiction", "type", "ipc_main")),
+        ("apdt", pa.date32()),
+        *((name, pa.int64()) for name in ("n_x", "n_x_family")),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Params:
+    """Settings of the recipe.
+
+    Attributes:
+        truth: path of the benchmark's ``test.jsonl``.
+        documents: size of the corpus: all that is judged, and others by hash of their number; None: all.
+        seed: of the draw.
+    """
+
+    truth: str = ""
+    documents: Positive | None = None
+    seed: int = 42
+
+
+SAMPLE = Params()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A published sample: its fields, numbers in their normal form; ``text`` is empty where the file brings none."""
+
+    number: str
+    pn: str
+    apdt: dt.date
+    fields: Mapping[str, Any]
+    x: tuple[str, ...]
+    x_family: tuple[str, ...]
+    text: str
+
+
+def _normal(number: str) -> str:
+    """A number in its normal form; one that cannot be read as it stands."""
+    found = read_number(number)
+    return found.docdb if found else number.strip().upper()
+
+
+def read_truth(path: Path) -> list[Sample]:
+    """The published samples.
+
+    Raises:
+        DataError: a field is missing or is not as published, or a publication is asked for twice.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.files import write_jsonl
+        >>> from patent_mteb.recipes.novelty import read_truth
+        >>> row = {"id": 1, "pn": "CN105877698A", "apdt": 20160203, "ipc": ["A61B5"], "ipc_main": "A", "lang": "CN", "jurisdiction": "CN"}
+        >>> cited = {"pn_x": ["US20100274144A1"], "pn_x_family": ["US20100274144A1"], "pn_family_x": [], "pn_family_x_family": []}
+        >>> write_jsonl(Path("test.jsonl"), [{**row, "type": "public", **cited}])
+        >>> read_truth(Path("test.jsonl"))[0].x
+        ('US2010274144A1',)
+    """
+    samples: list[Sample] = []
+    seen: dict[str, int] = {}
+    for row, fields in json_lines(path):
+
+        def refuse(problem: str, row: int = row) -> DataError:
+            return DataError(problem, path=path, row=row, remedy=_REMEDY)
+
+        for name in ("id", "pn", "apdt", "ipc_main", "jurisdiction", *_WORDS, *_LISTS):
+            value = fields.get(name)
+            if value is None:
+                raise refuse(f"'{name}' is missing")
+            if name in _LISTS and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+                raise refuse(f"'{name}' is no list of texts")
+            if name in _WORDS and value not in _WORDS[name]:
+                raise refuse(f"'{name}' is '{value}', not {' or '.join(_WORDS[name])}")
+        try:
+            day = dt.datetime.strptime(str(fields["apdt"]), "%Y%m%d").date()
+        except ValueError:
+            raise refuse(f"'apdt' is '{fields['apdt']}', no day as YYYYMMDD") from None
+        number = _normal(str(fields["pn"]))
+        if number in seen:
+            raise refuse(f"'{fields['pn']}' was asked for in row {seen[number]} already")
+        seen[number] = row
+        x, families = (tuple(dict.fromkeys(map(_normal, (*fields[one], *fields[other])))) for one, other in (_LISTS[1::2], _LISTS[2::2]))
+        samples.append(
+            Sample(number, fields["pn"], day, fields, x, families, clean(str(fields.get("description") or ""), boilerplate=False))
+        )
+    if not samples:
+        raise DataError("there is no sample", path=path, remedy=_REMEDY)
+    return samples
+
+
+def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = SAMPLE) -> BuildLog:
+    """Write ``root/PatSnapNovelty``.
+
+    Raises:
+        DataError: no ground truth is named or it cannot be used, or no sample has a text and an X document among the records.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.patents.records import Patent
+        >>> from patent_mteb.recipes import novelty
+        >>> novelty.build([Patent("CN105877698A", "F1")], [], Path("tables"))
+        Traceback (most recent call last):
+        patent_mteb.errors.DataError: the recipe needs the benchmark's test.jsonl. Remedy: ...
+    """
+    if not params.truth:
+        problem = "the recipe needs the benchmark's test.jsonl"
+        raise DataError(problem, remedy="fetch PatSnap/novelty-search-bench from the hub and give --set truth=PATH")
+    log = BuildLog(NAME, deviations=deviations(params, NEEDS))
+    samples = read_truth(Path(params.truth))
+    known: dict[str, int] = {}
+    names = publications(patents)
+    for place, one in enumerate(names):
+        known.setdefault(_normal(one.publication_number), place)
+    asking = [sample for sample in samples if sample.number in known]
+    log.step("samples", len(samples), len(asking), f"{len(samples) - len(asking)} whose publication has no record")
+    judged = {sample.number: [known[one] for one in sample.x if one in known] for sample in asking}
+    lost = sum(len(sample.x) for sample in asking) - sum(map(len, judged.values()))
+    relevant = {place for places in judged.values() for place in places}
+    log.step("X documents", sum(len(sample.x) for sample in asking), len(relevant), f"{lost} X citations of documents without a record")
+    corpus = _corpus(names, {known[one] for sample in asking for one in (*sample.x, *sample.x_family) if one in known}, params)
+    log.step("corpus", len(names), len(corpus), f"{len(relevant)} of them relevant")
+    if not relevant:
+        problem = "no sample has an X document among the records"
+        raise DataError(problem, path=Path(params.truth), remedy="import the cited documents too: the numbers are in the file")
+    files = _write(root / NAME, patents, corpus, samples, asking, known, log)
+    log.files = sorted(path.relative_to(root).as_posix() for path in files)
+    return log
+
+
+def _corpus(names: Sequence[Patent], judged: set[int], params: Params) -> list[int]:
+    """Places of the documents, by number."""
+    others = sorted(
+        (place for place in range(len(names)) if place not in judged),
+        key=lambda place: (random_key(params.seed, "documents", names[place].publication_number), names[place].publication_number),
+    )
+    if params.documents is not None:
+        others = others[: max(params.documents - len(judged), 0)]
+    return sorted([*judged, *others], key=lambda place: names[place].publication_number)
+
+
+def _write(
+    folder: Path,
+    patents: Sequence[Patent],
+    corpus: Sequence[int],
+    samples: Sequence[Sample],
+    asking: Sequence[Sample],
+    known: Mapping[str, int],
+    log: BuildLog,
+) -> list[Path]:
+    held = set(corpus)
+    number_of = {place: patents[place].publication_number for place in {*held, *(known[one.number] for one in asking)}}
+    files = [
+        folder / name for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv", FAMILIES, "metadata.parquet", TRUTH, "views.parquet")
+    ]
+    counts: Counter[str] = Counter()
+
+    def documents() -> Iterator[dict[str, str]]:
+        for place in corpus:
+            patent = clean_patent(patents[place])
+            yield {
+                "_id": number_of[place],
+                "title": patent.title,
+                "text": views.join_sections(views.VIEWS[one](patent) for one in ("Abstract", "Claims")),
+            }
+
+    def queries() -> Iterator[dict[str, str]]:
+        for sample in asking:
+            text = views.VIEWS["TAC"](clean_patent(patents[known[sample.number]]))
+            counts["queries without title, abstract and claims"] += not text
+            yield {"_id": number_of[known[sample.number]], "text": text}
+
+    def described() -> Iterator[dict[str, str]]:
+        for sample in asking:
+            own = sample.text or " ".join(clean_patent(patents[known[sample.number]]).description.lines())
+            yield {"_id": number_of[known[sample.number]], "Description": own}
+
+    def pairs(members: str) -> Iterator[str]:
+        yield "query-id\tcorpus-id\tscore"
+        for sample in asking:
+            found = sorted({number_of[known[one]] for one in getattr(sample, members) if one in known} - {number_of[known[sample.number]]})
+            yield from (f"{number_of[known[sample.number]]}\t{document}\t1" for document in found)
+
+    write_jsonl(files[0], documents())
+    write_jsonl(files[1], queries())
+    write_lines(files[2], pairs("x"))
+    write_lines(files[3], pairs("x_family"))
+    write_rows(files[4], (_row(patents[place]) for place in sorted(number_of, key=number_of.__getitem__)), _METADATA)
+    truth = [
+        {"_id": number_of[known[one.number]] if one.number in known else one.number, "pn": one.pn, "apdt": one.apdt}
+        | {name: one.fields[name] for name in ("lang", "jurisdiction", "type", "ipc_main")}
+        | {"n_x": len(one.x), "n_x_family": len(one.x_family)}
+        for one in samples
+    ]
+    write_parquet(files[5], pa.Table.from_pylist(truth, _TRUTH))
+    write_parquet(files[6], pa.Table.from_pylist(list(described()), pa.schema([("_id", pa.string()), ("Description", pa.string())])))
+    log.step(
+        "queries", len(asking), len(asking) - counts.total(), "; ".join(f"{number} {what}" for what, number in counts.items() if number)
+    )
+    return files
+
+
+def _row(patent: Patent) -> dict[str, Any]:
+    spoken = patent.languages
+    return {
+        "_id": patent.publication_number,
+        "family_id": patent.family_id,
+        "jurisdiction": patent.jurisdiction,
+        "lang": spoken.claims or spoken.abstract or spoken.title,
+        "public": patent.publication_date,
+        "publication_year": patent.publication_date.year if patent.publication_date else None,
+        "ipc": list(patent.ipc),
+    }

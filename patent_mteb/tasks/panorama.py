@@ -1,0 +1,278 @@
+"""PANORAMA: which of eight documents, and which of five paragraphs, an examiner of the USPTO cited against a claim.
+
+Two of the three tasks of PANORAMA (Lim et al. 2025) are questions with options, which a model that ranks can answer: PAR4PC (prior art
+retrieval) and PI4PC (paragraph identification). Here they are reranking tasks: a query is the claim, behind the claims that it depends on,
+and its options are the candidates. Gold answers have grade 2, silver ones 1, negative ones 0.
+
+Read from ``PAR4PC/test.parquet`` and ``PI4PC/test.parquet`` of the hub's data set:
+
+===============================  =====================================================================================================
+column                           content
+===============================  =====================================================================================================
+``application_number``           of the application, text
+``claim_number``                 of the rejected claim, from 1
+``context``                      ``title``, ``abstract``, ``claims`` (list of texts, each with its number) of the application
+``options``                      PAR4PC: letter -> ``patent_id``, ``title``, ``abstract``, ``claims``; PI4PC: paragraph number -> its text
+``gold_answers``                 keys of options; ``silver_answers`` and ``negative_answers`` alike
+``prior_art_specification``      PI4PC: ``title``, ``abstract``, ``claims``, ``specification`` of the cited document; not read
+===============================  =====================================================================================================
+
+Fields and values are those of the authors' published sample files. Whether nested fields are structures or JSON texts in the parquet files,
+and answers lists or texts with commas, was not seen: both are read, and anything else is refused with its row.
+
+The authors' evaluation asks for sets of letters or one paragraph. Of a ranking they are read off its first places: as many as there are
+gold answers (PAR4PC), or one (PI4PC). ``exact_match`` is the share of queries where these are the gold answers; ``custom_score`` is theirs:
+for PAR4PC (2 TP - FP - FN) / (2 gold), no less than 0, where a silver answer is no FP; for PI4PC 1 for gold and 0.5 for silver.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from patent_mteb import files
+from patent_mteb.data.sources import DataSet
+from patent_mteb.errors import DataError
+from patent_mteb.metrics.measures import Judged
+from patent_mteb.patents.claims import claim_in_full, read_claims, referred_claims
+from patent_mteb.patents.records import Claim
+from patent_mteb.patents.text import clean
+from patent_mteb.search.run import Run
+from patent_mteb.tasks.base import make_task, task_metadata
+from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
+from patent_mteb.tasks.checks import ids_of, refuse_unscorable, say
+from patent_mteb.tasks.reranking import CandidateTables, Reranking, best_of
+
+__all__ = ["BENCHMARK", "FACTS", "PanoramaReranking", "Spec", "claim_of", "keys_of"]
+
+DATA = DataSet("LG-AI-Research/PANORAMA", "", "main")
+GOLD, SILVER = 2, 1
+_REMEDY = "download the file again; if it is whole, its layout has changed: tell us"
+_NUMBERED = re.compile(r"\s*(?:claim\s*)?(\d+)\s*[.):]\s*", re.IGNORECASE)
+
+FACTS = Facts(
+    name="PANORAMA",
+    description="Documents and paragraphs that examiners of the USPTO cited against a claim, among given candidates.",
+    reference="https://arxiv.org/abs/2510.24774",
+    bibtex=r"""@inproceedings{lim2025panorama,
+  author = {Hyunseung Lim and Sooyohn Nam and Sungmin Na and Ji Yong Cho and June Yong Yang and Hyungyu Shin and Yoonjoo Lee and Juho Kim and Moontae Lee and Hwajung Hong},
+  booktitle = {Advances in Neural Information Processing Systems, Datasets and Benchmarks Track},
+  title = {PANORAMA: A Dataset and Benchmarks Capturing Decision Trails and Rationales in Patent Examination},
+  year = {2025},
+}""",  # noqa: E501
+    license="cc-by-nc-4.0",
+    date=("1976-01-01", "2024-12-31"),
+    annotations="expert-annotated",
+    prefix="Panorama",
+    headline="PanoramaPAR4PCReranking",
+    short_names={"PanoramaPAR4PCReranking": "PAR4PC", "PanoramaPI4PCReranking": "PI4PC"},
+    prompt_rows=((r"Panorama(PAR|PI)4PCReranking", "retrieval_MIXED"),),
+)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One task: its folder and what its options are."""
+
+    folder: str
+    description: str
+    instruction: str
+
+
+SPECS = (
+    Spec(
+        "PAR4PC",
+        "Given a claim of a US application, rank eight documents: those that the examiner cited against it come first.",
+        "Given a claim of a patent application, retrieve the prior art that was cited against it",
+    ),
+    Spec(
+        "PI4PC",
+        "Given a claim of a US application, rank five paragraphs of a cited document: the one that the examiner cited comes first.",
+        "Given a claim of a patent application, retrieve the paragraph that was cited against it",
+    ),
+)
+
+
+def _mapping(value: Any, column: str, path: Path, row: int) -> dict[str, Any]:
+    """A nested field: a structure (whose fields are those of all rows: the empty ones are not this row's), or JSON."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            value = None
+    if not isinstance(value, Mapping):
+        raise DataError(f"'{column}' is neither a structure nor JSON of one", path=path, row=row, remedy=_REMEDY)
+    return {str(key): item for key, item in value.items() if item is not None}
+
+
+def keys_of(value: Any) -> tuple[str, ...]:
+    """The keys in a field of answers: a list, a JSON list, or a text with commas; each once.
+
+    Example:
+        >>> from patent_mteb.tasks.panorama import keys_of
+        >>> keys_of(["A", "G"]), keys_of("A, G"), keys_of("[8, 36]"), keys_of(None)
+        (('A', 'G'), ('A', 'G'), ('8', '36'), ())
+    """
+    items = value if isinstance(value, Sequence) and not isinstance(value, str) else re.split(r"[\s,\[\]\"']+", str(value or ""))
+    return tuple(dict.fromkeys(str(item).strip() for item in items if str(item).strip()))
+
+
+def claim_of(claims: Sequence[str], number: int) -> str:
+    """A claim of an application behind those that it depends on; empty if there is none of this number.
+
+    Args:
+        claims: in order, each with its number in front; where a text holds several claims, these count too.
+
+    Example:
+        >>> from patent_mteb.tasks.panorama import claim_of
+        >>> claim_of(["1. A pump. 2. The pump of claim 1, in red.", "2. The pump of claim 1, in red."], 2)
+        'A pump. The pump of claim 1, in red.'
+    """
+    found: dict[int, str] = {}
+    for place, text in enumerate(claims, start=1):
+        own = _NUMBERED.match(text)
+        first = int(own[1]) if own else place
+        held = {claim.number: claim.text for claim in read_claims(text).claims} if own else {}
+        for one, words in (held if first in held else {first: clean(text[own.end() if own else 0 :], boilerplate=False)}).items():
+            found.setdefault(one, words)
+    known = sorted(found)
+    return claim_in_full([Claim(one, found[one], referred_claims(found[one], one, known)) for one in known], number)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One question: its id, the claim, and key, document id and text of each option, with the grades of the keys."""
+
+    query: str
+    claim: str
+    options: tuple[tuple[str, str, str], ...]
+    grades: dict[str, int]
+
+
+def _text(*parts: str) -> str:
+    return " ".join(text for part in parts if (text := clean(part, boilerplate=False)))
+
+
+def _strings(value: Any, what: str, path: Path, row: int) -> list[str]:
+    if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(one, str) for one in value):
+        return list(value)
+    raise DataError(f"{what} is no list of texts", path=path, row=row, remedy=_REMEDY)
+
+
+def _options(folder: str, given: Mapping[str, Any], query: str, path: Path, row: int) -> Iterator[tuple[str, str, str]]:
+    """Key, document id and text of each option."""
+    for key in sorted(given, key=lambda one: (len(one), one)):
+        option = given[key]
+        if folder == "PI4PC":
+            if not isinstance(option, str):
+                raise DataError(f"option '{key}' is no text", path=path, row=row, remedy=_REMEDY)
+            yield key, f"{query}/{key}", _text(option)
+            continue
+        document = _mapping(option, f"options.{key}", path, row)
+        if missing := [name for name in ("patent_id", "title", "abstract", "claims") if name not in document]:
+            raise DataError(f"option '{key}' has no {missing[0]}", path=path, row=row, remedy=_REMEDY)
+        claims = _strings(document["claims"], f"claims of option '{key}'", path, row)
+        yield key, str(document["patent_id"]), _text(document["title"], document["abstract"], *claims)
+
+
+def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
+    """The questions of a file.
+
+    Raises:
+        DataError: a column is missing, or a row is not as published.
+    """
+    answers = {"gold_answers": GOLD, "silver_answers": SILVER, "negative_answers": 0}
+    needed = ("application_number", "claim_number", "context", "options", *answers)
+    table = files.read_parquet(path, needed if folder == "PAR4PC" else (*needed, "prior_art_specification"))
+    asked: Counter[str] = Counter()
+    numbers = zip(ids_of(table, "application_number", path), ids_of(table, "claim_number", path), strict=True)
+    for row, ((application, claim), fields) in enumerate(zip(numbers, table.select(needed[2:]).to_pylist(), strict=True), start=1):
+        query = f"{application}#{claim}"
+        asked[query] += 1
+        query += f".{asked[query]}" if asked[query] > 1 else ""
+        context = _mapping(fields["context"], "context", path, row)
+        claims = _strings(context.get("claims"), "context.claims", path, row)
+        text = claim_of(claims, int(claim)) if claim.isdigit() else ""
+        if not text:
+            counts["questions whose claim the application does not have (left out)"] += 1
+            continue
+        options = tuple(_options(folder, _mapping(fields["options"], "options", path, row), query, path, row))
+        grades: dict[str, int] = {}
+        for column, grade in answers.items():
+            for key in keys_of(fields[column]):
+                grades[key] = max(grade, grades.get(key, 0))
+        keys = [key for key, _, _ in options]
+        if strange := sorted(set(grades) - set(keys)):
+            problem = f"the answer '{strange[0]}' is none of the options {', '.join(keys)}"
+            raise DataError(problem, path=path, row=row, remedy=_REMEDY)
+        counts["options that no answer names (taken as not relevant)"] += len(set(keys) - set(grades))
+        if GOLD not in grades.values():
+            counts["questions without a gold answer (left out)"] += 1
+            continue
+        yield _Row(query, text, options, grades)
+
+
+class PanoramaReranking(Reranking):
+    """One of the two tasks; see the module.
+
+    Example:
+        >>> from patent_mteb.tasks.catalogue import find
+        >>> [task.metadata.name for task in find("PANORAMA").task_classes]
+        ['PanoramaPAR4PCReranking', 'PanoramaPI4PCReranking']
+    """
+
+    spec: Spec
+
+    def load_tables(self) -> CandidateTables:
+        path = self.source.path(f"{self.spec.folder}/test.parquet")
+        counts: Counter[str] = Counter()
+        corpus: dict[str, str] = {}
+        queries: dict[str, str] = {}
+        qrels: dict[str, dict[str, int]] = {}
+        for row in _rows(self.spec.folder, path, counts):
+            judged: dict[str, int] = {}
+            for key, document, text in row.options:
+                if document in judged:
+                    counts["options that repeat a document of the same question (taken once)"] += 1
+                elif corpus.setdefault(document, text) != text:
+                    counts["options that give another text for a known document (the first is kept)"] += 1
+                judged[document] = max(row.grades.get(key, 0), judged.get(document, 0))
+            queries[row.query], qrels[row.query] = row.claim, judged
+        say(path, counts)
+        refuse_unscorable(qrels, path, "no question has a gold answer")
+        return CandidateTables(corpus, queries, qrels, candidates={query: list(judged) for query, judged in qrels.items()})
+
+    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        found = super().own_scores(run, judged)
+        single = self.spec.folder == "PI4PC"
+        of_grade = {
+            grade: {query: {key for key, gain in known.items() if gain == grade} for query, known in self.tables.qrels.items()}
+            for grade in (GOLD, SILVER)
+        }
+        asked = {query: 1 if single else len(of_grade[GOLD][query]) for query in run.query_ids}
+        exact, custom = [], []
+        for query, chosen in ((query, set(keys)) for query, keys in best_of(run, asked).items()):
+            gold, silver = of_grade[GOLD][query], of_grade[SILVER][query]
+            right = len(chosen & gold)
+            exact.append(right == 1 if single else chosen == gold)
+            if single:
+                custom.append(right + len(chosen & silver) / 2)
+            else:
+                wrong, missed = len(chosen - gold - silver), len(gold - chosen)
+                custom.append(max(0.0, (2 * right - wrong - missed) / (2 * len(gold))))
+        return found | ({"exact_match": sum(exact) / len(exact), "custom_score": sum(custom) / len(custom)} if exact else {})
+
+
+def _task(spec: Spec) -> type[PanoramaReranking]:
+    name = f"Panorama{spec.folder}Reranking"
+    more = {"prompt": {"query": spec.instruction}, "category": "t2t", "task_subtypes": ["Patent retrieval"]}
+    metadata = task_metadata(FACTS, DATA, name, "Reranking", spec.description, "ndcg_at_10", **more)
+    return make_task(PanoramaReranking, __name__, metadata, data=DATA, facts=FACTS, spec=spec)
+
+
+BENCHMARK = PatentBenchmark(FACTS, {"Reranking": tuple(map(_task, SPECS))})
