@@ -6,9 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
-
-from mteb.models.model_meta import ModelMeta
+from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.experiments.describing import describe
@@ -16,6 +14,9 @@ from patent_mteb.files import write_text
 from patent_mteb.models.suite import suite_metas
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.sizes import shipped, sizes
+
+if TYPE_CHECKING:
+    from mteb.models.model_meta import ModelMeta
 
 __all__ = ["Upstream", "prepare", "unknown_fields"]
 
