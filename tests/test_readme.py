@@ -12,7 +12,7 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
+import yaml
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
@@ -21,10 +21,6 @@ from patent_mteb.patents.records import read_patents
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 CODE = "\n".join(re.findall(r"```python\n(.*?)```", README, re.DOTALL))
-DOCS = "\n".join(path.read_text("utf-8") for path in sorted((Path(__file__).parents[1] / "docs").glob("*.md")))
-_COMMAND = re.compile(rf"(?: {{4}})?patent-mteb (?:{'|'.join(cli.COMMANDS)})\b")
-COMMANDS = list(dict.fromkeys(line.strip() for line in f"{README}\n{DOCS}".splitlines() if _COMMAND.match(line)))
-EXAMPLES = [line for command in cli.COMMANDS.values() for line in getattr(command, "EXAMPLES", ())]
 
 
 def test_import_paths_of_the_readme_work():
@@ -47,23 +43,26 @@ def test_the_records_of_the_first_version_are_still_found_under_their_old_path()
     assert patent_mteb.records.PATENT_SCHEMA is records.PATENT_SCHEMA
 
 
-@pytest.mark.parametrize("line", [*COMMANDS, *EXAMPLES])
-def test_commands_of_readme_docs_and_help_are_understood(line):
-    """Parsed, not run: ``[a|b]`` and ``a|b`` are choices, of which each is tried."""
-    command = line.partition("   #")[0].partition(" # ")[0]
-    forms = [command]
-    for choice in re.findall(r"\[[\w|]+\]|\b\w+(?:\|\w+)+", command):
-        forms = [form.replace(choice, one) for form in forms for one in choice.strip("[]").split("|")]
-    for form in forms:
-        words = shlex.split(form)[1:]
-        assert cli.parser().parse_args(words).command == words[0]
-
-
 def test_files_that_the_readme_names_are_there():
     root = Path(__file__).parents[1]
     named = set(re.findall(r"`((?:examples|docs|benchmarks|patent_mteb)/[\w./]+)`", README))
     assert named >= {"examples/add_a_benchmark.py", "docs/architecture.md"}
     assert not [name for name in named if not (root / name).exists()]
+
+
+def test_the_citation_names_this_version_and_every_paper():
+    from patent_mteb.identity import __version__
+    from patent_mteb.tasks import catalogue
+
+    document = yaml.safe_load((Path(__file__).parents[1] / "CITATION.cff").read_text("utf-8"))
+    assert document["version"] == __version__ and {"cff-version", "message", "title", "authors"} <= set(document)
+    papers = {one["notes"]: one for one in document["references"]}
+    for benchmark in (catalogue.find(name) for name in ("WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap")):
+        paper = papers.pop(benchmark.name)
+        assert paper["url"] == benchmark.facts.reference and f"title = {{{paper['title']}}}" in benchmark.facts.bibtex
+        assert all(author["family-names"] in benchmark.facts.bibtex for author in paper["authors"])
+        assert f"year = {{{paper['year']}}}" in benchmark.facts.bibtex
+    assert not papers
 
 
 THREE = re.findall(r"^ {4}(.+)$", README.partition("### Your own patents in three commands")[2].partition("`export` is")[0], re.MULTILINE)

@@ -8,7 +8,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -39,6 +39,7 @@ __all__ = [
     "add_store",
     "add_verbosity",
     "bars",
+    "by_reason",
     "console",
     "encode_kwargs",
     "folder_of",
@@ -56,6 +57,9 @@ __all__ = [
 
 PRECISIONS = ("float32", "bfloat16", "float16", "bfloat16-autocast", "int8", "uint8", "binary")
 """Those of :mod:`patent_mteb.models.loading`, which is not imported for ``--help``."""
+
+_NAMED = 3
+"""Names that stand before a reason that many share; --json names all."""
 
 
 class _Literal(RenderHook):
@@ -303,6 +307,20 @@ def load_encoder(args: argparse.Namespace) -> EncoderProtocol:
     folder = store_folder(args)
     encoder: EncoderProtocol = model if folder is None else stored(model, folder)
     return encoder
+
+
+def by_reason(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """One line a reason, with the first names that share it.
+
+    Args:
+        pairs: names and reasons, in the order in which they are told.
+    """
+    sharing: dict[str, list[str]] = {}
+    for name, reason in pairs:
+        sharing.setdefault(reason, []).append(name)
+    for reason, names in sharing.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield f"{', '.join(names[:_NAMED])}{more}: {reason}"
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -78,8 +78,8 @@ def _show(done: Sequence[Encoded]) -> None:
     if len(rows) > 1:
         rows += [("all", _of(one), *astuple(one.total)) for one in done]
     common.show(("task", "share", *counts), rows, right=counts)
-    for name, reason in {name: reason for one in done for name, reason in one.skipped.items()}.items():
-        common.warn(f"{name}: skipped: {reason}")
+    for line in common.by_reason({name: reason for one in done for name, reason in one.skipped.items()}.items()):
+        common.warn(f"skipped: {line}")
 
 
 def _of(done: Encoded) -> str:

@@ -35,12 +35,8 @@ def prepared(args: argparse.Namespace, *, upstream: bool) -> int:
     export = prepare(args.results, common.folder_of(args), args.model, upstream=upstream)
     for path in export.files:
         common.say(path)
-    reasons: dict[str, list[str]] = {}
-    for refusal in export.refused:
-        reasons.setdefault(refusal.reason, []).append(f"{refusal.task} of {refusal.run}")
-    for reason, names in reasons.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        common.warn(f"refused: {names[0]}{more}: {reason}")
+    for line in common.by_reason((f"{refusal.task} of {refusal.run}", refusal.reason) for refusal in export.refused):
+        common.warn(f"refused: {line}")
     for message in export.messages:
         common.warn(f"note: {message}")
     common.say(f"{export.exported} results exported, {len(export.refused)} refused")

@@ -55,12 +55,8 @@ def _print(plan: Plan, uncounted: Sequence[str]) -> None:
         common.say(line)
     if uncounted:
         common.say(f"Counted for -m alone on whole texts, without --{', --'.join(uncounted).replace('_', '-')}.")
-    reasons: dict[str, list[str]] = {}
-    for row in plan.tasks:
-        if row.reason:
-            reasons.setdefault(row.reason, []).append(row.task)
-    for reason, names in reasons.items():
-        common.warn(f"  {names[0]}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {reason}")
+    for line in common.by_reason((row.task, row.reason) for row in plan.tasks if row.reason):
+        common.warn(f"  {line}")
 
 
 def _summary(plan: Plan) -> Iterator[str]:

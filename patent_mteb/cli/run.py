@@ -28,9 +28,6 @@ EXAMPLES: tuple[str, ...] = (
     "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100",
 )
 
-_NAMED = 3
-"""Tasks that are named where many have no score for the same reason; --json names all."""
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     common.add_model(parser)
@@ -199,7 +196,7 @@ def show(report: Report, folder: Path) -> None:
     unscored = [outcome for outcome in report.outcomes if outcome.status != "scored"]
     if unscored:
         common.warn(Text(f"{len(unscored)} of {len(report.outcomes)} tasks have no score:", style="bold red"))
-        for line in _reasons(unscored):
+        for line in common.by_reason((outcome.task, f"{outcome.status}: {outcome.reason}") for outcome in unscored):
             common.warn(f"  {line}")
 
 
@@ -213,16 +210,6 @@ def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
         yield "Tasks named .sample ran on the built-in sample: their scores say nothing about the published benchmark."
     if any(".local-" in outcome.task for outcome in scored):
         yield "Tasks named .local-<content> ran on local data: their scores say nothing about the published benchmark."
-
-
-def _reasons(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """One line a reason, with the tasks that share it."""
-    sharing: dict[tuple[str, str], list[str]] = {}
-    for outcome in outcomes:
-        sharing.setdefault((outcome.status, outcome.reason), []).append(outcome.task)
-    for (status, reason), names in sharing.items():
-        shown = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
-        yield f"{shown}: {status}: {reason}"
 
 
 def _as_json(report: Report, folder: Path) -> str:

@@ -24,7 +24,7 @@ from patent_mteb.tasks.base import PatentTask
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["keep_other_revision"]
+__all__ = ["keep_other_revision", "revision_now"]
 
 _FIELD = "patent_mteb"
 
@@ -53,7 +53,7 @@ def keep_other_revision(results: Path, query_scores: Path, meta: ModelMeta, task
     if not path.exists():
         return None
     revision = json.loads(path.read_text("utf-8")).get("dataset_revision")
-    if revision == _revision(task, str(revision)):
+    if revision == revision_now(task, str(revision)):
         return None
     settings = {**(meta.experiment_kwargs or {}), "data_revision": str(revision)}
     kept_meta = meta.model_copy(update={"experiment_kwargs": settings})
@@ -75,8 +75,15 @@ def keep_other_revision(results: Path, query_scores: Path, meta: ModelMeta, task
     return kept
 
 
-def _revision(task: AbsTask, filed: str) -> str:
-    """The revision of a task's data; where nobody can say it today, the one that was filed, if it may be."""
+def revision_now(task: AbsTask, filed: str) -> str:
+    """The revision of a task's data; where nobody can say it today, the one that was filed, if it may be.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.experiments.kept import revision_now
+        >>> revision_now(mteb.get_task("PatenTEBBloom.sample"), "").partition("-")[0]
+        'sample'
+    """
     if isinstance(task, PatentTask):
         with contextlib.suppress(PatentMTEBError):  # loading the data says it
             task.settle()

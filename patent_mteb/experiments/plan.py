@@ -19,9 +19,8 @@ from mteb.abstasks import AbsTask
 from mteb.types import PromptType
 
 from patent_mteb.errors import PatentMTEBError
-from patent_mteb.experiments.run import unable
+from patent_mteb.experiments.run import is_done, unable
 from patent_mteb.store import StoredEncoder
-from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
 
 logger = logging.getLogger(__name__)
@@ -90,7 +89,7 @@ def plan(model: Any, tasks: Sequence[AbsTask], results: Path, *, encode_kwargs: 
         logger.info("[%d/%d] %s", position, len(tasks), name)
         if reason := unable(model, task):
             rows.append(TaskPlan(name, "unable", reason=reason))
-        elif perquery.path_of(results / "results", meta, name, ".json").exists():
+        elif is_done(results / "results", meta, task):
             rows.append(TaskPlan(name, "done"))
         elif not isinstance(task, PatentTask):
             rows.append(TaskPlan(name, "unknown", reason="the texts of tasks of other packages are not counted"))

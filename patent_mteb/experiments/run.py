@@ -16,12 +16,13 @@ import mteb
 from mteb.abstasks import AbsTask
 from mteb.models import CrossEncoderProtocol, EncoderProtocol, MTEBModels
 from mteb.models.model_meta import ModelMeta
+from mteb.results import TaskResult
 from mteb.types import EncodeKwargs
 
 from patent_mteb.errors import ModelError, PatentMTEBError
 from patent_mteb.experiments import torn
 from patent_mteb.experiments.canaries import Canaries
-from patent_mteb.experiments.kept import keep_other_revision
+from patent_mteb.experiments.kept import keep_other_revision, revision_now
 from patent_mteb.experiments.whole import WholeResults
 from patent_mteb.files import read_json, write_text
 from patent_mteb.protocols.zero_shot import LabelScorer
@@ -32,7 +33,7 @@ from patent_mteb.tasks.base import PatentTask
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["Outcome", "Report", "run"]
+__all__ = ["Outcome", "Report", "is_done", "run", "unable"]
 
 
 @dataclass(frozen=True)
@@ -216,14 +217,39 @@ def _set_aside_if_torn(results: Path, meta: ModelMeta, task_name: str) -> None:
 
 def _strategy(chosen: str, results: Path, meta: ModelMeta, task: AbsTask) -> str:
     """What to do where there is a result: one that lacks scores which are asked for now is made again."""
-    if chosen != "only-missing" or not isinstance(task, PatentTask):
-        return chosen
-    filed = read_json(perquery.path_of(results, meta, task.metadata.name, ".json")) or {}
-    entries = [entry for entry in filed.get("scores", {}).get(task.split, ()) if entry.get("hf_subset") == task.source.subset]
-    if not any(map(task.lacks, entries)):
+    if chosen != "only-missing" or not _lacks(results, meta, task):
         return chosen
     logger.info("%s: its result lacks scores that are asked for now; it is made again", task.metadata.name)
     return "always"
+
+
+def _lacks(results: Path, meta: ModelMeta, task: AbsTask) -> bool:
+    """Whether the result that lies there lacks scores that are asked for now."""
+    if not isinstance(task, PatentTask):
+        return False
+    filed = read_json(perquery.path_of(results, meta, task.metadata.name, ".json")) or {}
+    entries = [entry for entry in filed.get("scores", {}).get(task.split, ()) if entry.get("hf_subset") == task.source.subset]
+    return any(map(task.lacks, entries))
+
+
+def is_done(results: Path, meta: ModelMeta, task: AbsTask) -> bool:
+    """Whether a run would take the result that lies in mteb's folder of results: it can be read, it is of the data of now, and it has
+    every score that is asked for.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import patent_mteb
+        >>> from patent_mteb.experiments.run import is_done
+        >>> from patent_mteb.models import bm25
+        >>> is_done(Path("results"), bm25("dapfam").mteb_model_meta, patent_mteb.get_tasks("PatentMap", sample=True)[0])
+        False
+    """
+    path = perquery.path_of(results, meta, task.metadata.name, ".json")
+    if not path.exists() or torn.flaw(path, result=True):
+        return False
+    found = TaskResult.from_disk(path)
+    same = found.dataset_revision == revision_now(task, str(found.dataset_revision))
+    return same and not found.get_missing_evaluations(task) and not _lacks(results, meta, task)
 
 
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:

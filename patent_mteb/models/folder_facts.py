@@ -16,9 +16,9 @@ __all__ = ["folder_facts"]
 _BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I16": 2, "I8": 1, "U8": 1}
 _BUFFERS = ("I64", "I32", "BOOL")
 """Types of what is kept beside weights, such as the numbers of positions."""
+_SIMILARITIES = {"cosine": ScoringFunction.COSINE, "dot": ScoringFunction.DOT_PRODUCT}
+"""Those that mteb computes itself; with any other it asks the model, if its description says none."""
 _EMBEDDINGS = ("word_embeddings.weight", "embed_tokens.weight", "wte.weight", "tok_embeddings.weight", "shared.weight", "embedding.weight")
-
-_SIMILARITIES = {one.value: one for one in ScoringFunction}
 
 
 def folder_facts(folder: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.report.cells import Cell, Table
+from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.names import inert, visible
 from patent_mteb.report.scores import COLUMNS, Score
 
@@ -211,13 +211,15 @@ _LINE = 92
 """Characters of size scriptsize in a line of 345 pt, the text width of the standard classes."""
 _WRAPPED = 24
 """Characters of a column that breaks lines, which longer texts are set in."""
-_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[/_.=,@+])")
+_HEADING = 13
+"""Characters of a line of the heading above numbers; longer headings take several lines."""
+_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[/_.=,@+])|(?<=[^\x00-\u017f])")
 """Where a name may be broken."""
 
 
 def _latex(text: str) -> str:
     return "".join(
-        _LATEX.get(character) or (character if ord(character) <= _LATIN else f"[U+{ord(character):04X}]") for character in visible(text)
+        _LATEX.get(character) or (character if ord(character) <= _LATIN else f"{{[U+{ord(character):04X}]}}") for character in visible(text)
     )
 
 
@@ -243,8 +245,20 @@ def as_latex(table: Table) -> str:
 
 def _width(table: Table, place: int) -> int:
     """Of a column in characters, its distance to the next included."""
-    widest = max((len(row[place].text) + len(row[place].behind) + 2 * len(row[place].letters) for row in table.rows), default=0)
-    return min(max(widest, len(table.columns[place].title)), _WRAPPED) + 2
+    column = table.columns[place]
+    widest = max(map(_length, (row[place] for row in table.rows)), default=0)
+    title = min(_letters(column.title) + sum(map(str.isupper, column.title)) // 3, _HEADING) if column.numeric else _letters(column.title)
+    return min(max(widest, title), _WRAPPED) + 2
+
+
+def _length(cell: Cell) -> int:
+    """Of what a cell shows, in characters; bold ones are wider."""
+    return _letters(cell.text) + len(cell.behind) + 2 * len(cell.letters) + (cell.mark == "best")
+
+
+def _letters(text: str) -> int:
+    """Of a text as it is printed, where some letters are written as their numbers."""
+    return sum(1 if character in _LATEX or ord(character) <= _LATIN else len("[U+0000]") for character in text)
 
 
 def _fitting(table: Table) -> list[Table]:
@@ -273,13 +287,13 @@ def _longtable(table: Table, label: str, notes: str) -> str:
         return "r" if table.columns[place].numeric else "l"
 
     wrapped = {place for place, column in enumerate(table.columns) if not column.numeric and _width(table, place) > _WRAPPED}
-    head = line([_latex(column.title) for column in table.columns])
+    head = line(list(map(_latex_heading, table.columns)))
     rows = [
         [_latex_cell(cell, n in table.emphasised, place in wrapped) for place, cell in enumerate(row)] for n, row in enumerate(table.rows)
     ]
     return "\n".join(
         [
-            r"\begingroup\scriptsize\setlength{\tabcolsep}{3pt}",
+            r"\begingroup\scriptsize\setlength{\tabcolsep}{2.5pt}",
             rf"\begin{{longtable}}{{{''.join(map(kind, range(len(table.columns))))}}}",
             rf"\caption{{{_latex(table.title)}. {_latex(notes)}}}\label{{tab:{label}}}\\",
             rf"\toprule {head} \midrule \endfirsthead",
@@ -297,8 +311,19 @@ LATEX_HEAD = r"% \usepackage{array,booktabs,longtable}"
 """What a document needs for the tables."""
 
 
+def _breakable(text: str) -> str:
+    return r"\allowbreak{}".join(map(_latex, _BREAKS.split(text)))
+
+
+def _latex_heading(column: Column) -> str:
+    """The title of a column, over several lines where it is much wider than the numbers below it."""
+    if not column.numeric or _letters(column.title) <= _HEADING:
+        return _latex(column.title)
+    return rf"\parbox[b]{{{_HEADING / _LINE:.2f}\linewidth}}{{\raggedleft\hspace{{0pt}}{_breakable(column.title)}}}"
+
+
 def _latex_cell(cell: Cell, emphasised: bool, wrapped: bool) -> str:
-    text = r"\allowbreak{}".join(map(_latex, _BREAKS.split(cell.text))) if wrapped else _latex(cell.text)
+    text = _breakable(cell.text) if wrapped else _latex(cell.text)
     text = {"best": rf"\textbf{{{text}}}", "second": rf"\underline{{{text}}}"}.get(cell.mark, text)
     if emphasised and isinstance(cell.value, str):
         text = rf"\textit{{{text}}}"

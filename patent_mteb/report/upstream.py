@@ -4,26 +4,54 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import PatentMTEBError
 from patent_mteb.experiments.describing import describe
 from patent_mteb.files import write_text
 from patent_mteb.models.suite import suite_metas
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.sizes import shipped
+from patent_mteb.tasks.sizes import shipped, sizes
 
-__all__ = ["Upstream", "prepare"]
+if TYPE_CHECKING:
+    from mteb.models.model_meta import ModelMeta
+
+__all__ = ["Upstream", "prepare", "unknown_fields"]
 
 
 @dataclass(frozen=True)
 class Upstream:
-    """The files, and the tasks whose statistics could not be counted, with the reason."""
+    """What was written, and what is still to be found out.
+
+    Attributes:
+        missing: tasks whose statistics could not be counted, with the reason.
+        unknown: fields that mteb's tests ask of a model, with the names of the models of which no source states them.
+    """
 
     files: tuple[Path, ...]
     missing: dict[str, str]
+    unknown: dict[str, tuple[str, ...]]
+
+
+_OTHER_DATA = "what is here are not its published data. Remedy: unset PATENT_MTEB_SAMPLE, and PATENT_MTEB_DATA if it holds others"
+
+
+def unknown_fields(metas: Iterable[ModelMeta]) -> dict[str, tuple[str, ...]]:
+    """The models that lack what mteb's tests ask for: a revision, and the parameters of the embeddings of open weights.
+
+    Example:
+        >>> from patent_mteb.models.suite import suite_metas
+        >>> from patent_mteb.report.upstream import unknown_fields
+        >>> "datalyes/patembed-large" in unknown_fields(suite_metas())["revision"]
+        False
+    """
+    metas = tuple(metas)
+    return {
+        field: tuple(str(meta.name) for meta in metas if getattr(meta, field) is None)
+        for field in ("revision", "release_date", "n_parameters", "n_embedding_parameters", "memory_usage_mb", "license")
+    }
 
 
 def prepare(folder: Path, *, count: bool = False) -> Upstream:
@@ -31,28 +59,34 @@ def prepare(folder: Path, *, count: bool = False) -> Upstream:
 
     Args:
         count: read the published data and count them too; without it only the statistics that the package brings along, of the sample.
+            ``sizes.json`` has the queries and texts of published data as far as releases and papers state them.
 
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb.report.upstream import prepare
         >>> sorted({path.name for path in prepare(Path("up")).files if path.parent.name == "up"})
-        ['benchmarks.json', 'models.json', 'tasks.json']
+        ['benchmarks.json', 'models.json', 'sizes.json', 'tasks.json']
     """
     statistics, missing = dict(shipped()), dict[str, str]()
     kinds = [*catalogue.tasks(), *catalogue.sample_tasks()]
     for kind in catalogue.tasks() if count else ():
         try:
-            statistics |= describe([kind])
+            if kind().metadata.name == kind.metadata.name:
+                statistics |= describe([kind])
+            else:
+                missing[kind.metadata.name] = _OTHER_DATA
         except PatentMTEBError as error:
             missing[kind.metadata.name] = str(error)
     types = {kind.metadata.name: kind.metadata.type for kind in kinds}
     files = [
         _json(folder / "descriptive_stats" / types[name] / f"{name}.json", found) for name, found in statistics.items() if name in types
     ]
+    published = {kind.metadata.name: asdict(sizes(kind)) for kind in catalogue.tasks()}
+    files.append(_json(folder / "sizes.json", {name: found for name, found in published.items() if any(found.values())}))
     files.append(_json(folder / "tasks.json", [kind.metadata.model_dump(mode="json") for kind in kinds]))
     files.append(_json(folder / "benchmarks.json", list(_benchmarks())))
     files.append(_json(folder / "models.json", [meta.to_dict() for meta in suite_metas()]))
-    return Upstream(tuple(files), missing)
+    return Upstream(tuple(files), missing, unknown_fields(suite_metas()))
 
 
 def _benchmarks() -> Iterable[dict[str, Any]]:

@@ -228,7 +228,7 @@ _TOTAL = PatentBenchmark(
         name="PatentMTEB",
         description="The benchmarks of the five papers on the published data; the score of a model is the macro-average over them.",
         reference=None,
-        bibtex="\n\n".join(benchmark.facts.bibtex for benchmark in _PAPERS),
+        bibtex="\n\n".join(sorted((benchmark.facts.bibtex for benchmark in _PAPERS), key=lambda entry: entry.partition("{")[2])),
         license="not specified",
         date=("1964-01-01", "2025-12-31"),
     ),

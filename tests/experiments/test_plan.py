@@ -35,6 +35,26 @@ def test_the_plan_is_what_the_run_does(tmp_path):
     assert after.disk == 4 * width * (after.distinct - after.stored)
 
 
+def test_a_result_counts_as_done_where_the_run_would_take_it(tmp_path, monkeypatch):
+    model, chosen = Words(), tasks()[:1]
+
+    def planned():
+        return [row.status for row in plan(model, chosen, tmp_path).tasks]
+
+    run(model, chosen, tmp_path, show_progress=False)
+    (path,) = tmp_path.rglob("PatentMapAbsToAbsRetrieval.sample.json")
+    whole = path.read_text()
+    assert planned() == ["done"]
+    for before, after in (('"dataset_revision": "sample-', '"dataset_revision": "sample-0'), ('"test"', '"train"'), (whole[-40:], "")):
+        path.write_text(whole.replace(before, after))
+        assert planned() == ["to do"], after
+        (again,) = run(model, chosen, tmp_path, show_progress=False).outcomes
+        assert not again.cached
+        path.write_text(whole)
+    monkeypatch.setattr(type(chosen[0]), "lacks", lambda task, entry: True)
+    assert planned() == ["to do"]
+
+
 def test_what_is_missing_is_said(tmp_path, monkeypatch):
     monkeypatch.delenv("PATENT_MTEB_DATA", raising=False)
     wanted = [mteb.get_task("PatenTEBTitle2Full"), *tasks()[:1]]

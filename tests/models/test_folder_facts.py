@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from mteb.models.model_meta import ScoringFunction
 from sentence_transformers import SentenceTransformer
@@ -40,6 +41,20 @@ def test_a_table_of_word_vectors(tmp_path):
     assert load(str(tmp_path / "words")).mteb_model_meta.similarity_fn_name is ScoringFunction.DOT_PRODUCT
     (tmp_path / "words" / "model.safetensors").write_bytes(b"torn")
     assert folder_facts(tmp_path / "words") == {"similarity_fn_name": ScoringFunction.DOT_PRODUCT}
+
+
+@pytest.mark.parametrize("name", ["cosine", "dot", "euclidean", None])
+def test_pairs_are_compared_as_the_checkpoint_says(tmp_path, name):
+    folder = checkpoint(tmp_path / "model", 8, "mean")
+    path = folder / "config_sentence_transformers.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "similarity_fn_name": name}))
+    a, b = np.random.default_rng(0).normal(size=(2, 5, 8))
+    norms = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+    expected = {"dot": (a * b).sum(1), "euclidean": -np.linalg.norm(a - b, axis=1)}.get(name, (a * b).sum(1) / norms)
+    model = load(str(folder))
+    for encoder in (model, stored(model, tmp_path / "store")):
+        assert np.asarray(encoder.similarity_pairwise(a, b)) == pytest.approx(expected)
+        assert np.diag(np.asarray(encoder.similarity(a, b))) == pytest.approx(expected)
 
 
 def test_what_is_not_said_is_left_out(tmp_path):

@@ -7,8 +7,10 @@ import shutil
 import subprocess
 
 import pytest
+from many import many_models
 from report_folders import HEADLINE, add, built_tables, main_scores, model_folder, sample_world
 
+from patent_mteb import report
 from patent_mteb.report import forms
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
@@ -132,7 +134,7 @@ def hard(world):
 def test_latex_is_plain_and_no_part_is_wider_than_a_line(tmp_path):
     text = "\n".join(map(forms.as_latex, hard(tmp_path).values()))
     assert all(ord(character) < 0x180 for character in text)
-    assert "[U+6A21][U+578B]/" in text and r"\allowbreak{}" in text
+    assert "{[U+6A21]}" in text and "{[U+578B]}" in text and r"\allowbreak{}" in text
     assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") > 8
     for columns, part in re.findall(r"\\begin\{longtable\}\{([^\n]*)\}\n(.*?)\\end\{longtable\}", text, flags=re.S):
         kinds = re.sub(r">\{.*?\}p\{0.25\\linewidth\}", "p", columns)
@@ -146,12 +148,32 @@ def test_latex_is_plain_and_no_part_is_wider_than_a_line(tmp_path):
         assert sum(widths) + 1.7 * len(kinds) <= 345 / 3.6 * 1.05, columns
 
 
-@pytest.mark.skipif(not (shutil.which("pdflatex") or shutil.which("tectonic")), reason="neither pdflatex nor tectonic is installed")
-def test_latex_compiles(tmp_path):
-    body = "\n".join(map(forms.as_latex, hard(tmp_path / "world").values()))
+def compiled(folder, body):
+    """What LaTeX says of a document of these tables."""
     head = "\\documentclass{article}\n\\usepackage{array,booktabs,longtable}\n\\begin{document}\n"
-    (tmp_path / "tables.tex").write_text(f"{head}{body}\n\\end{{document}}\n")
+    (folder / "tables.tex").write_text(f"{head}{body}\n\\end{{document}}\n")
     command = ["tectonic"] if shutil.which("tectonic") else ["pdflatex", "-halt-on-error", "-interaction=nonstopmode"]
-    done = subprocess.run([*command, "tables.tex"], cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([*command, "tables.tex"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
-    assert "Overfull \\hbox" not in done.stdout
+    return done.stdout
+
+
+LATEX = pytest.mark.skipif(not (shutil.which("pdflatex") or shutil.which("tectonic")), reason="neither pdflatex nor tectonic is installed")
+
+
+@LATEX
+def test_latex_compiles(tmp_path):
+    said = compiled(tmp_path, "\n".join(map(forms.as_latex, hard(tmp_path / "world").values())))
+    assert "Overfull \\hbox" not in said
+
+
+@LATEX
+def test_latex_of_a_whole_report_on_25_models_with_long_names_compiles_and_breaks_over_pages(tmp_path):
+    many_models(tmp_path / "world", 25)
+    for path in (tmp_path / "world").rglob("*.sample.json"):
+        if not path.name.startswith(("PatentDAPFAMTACTo", "PatentMap", HEADLINE)):
+            path.unlink()
+    report.run(tmp_path / "world", formats=["latex"], out=tmp_path / "out", published=True)
+    said = compiled(tmp_path, (tmp_path / "out" / "tables.tex").read_text("utf-8"))
+    assert "Overfull \\hbox" not in said
+    assert int(re.search(r"\((\d+) pages", said.replace("\n", ""))[1]) > 20

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import mteb
 import pytest
@@ -9,8 +10,18 @@ from mteb.abstasks.task_metadata import TaskMetadata
 
 from patent_mteb import cli
 from patent_mteb.models.suite import suite_metas
+from patent_mteb.report.upstream import unknown_fields
 from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.sizes import sizes
 
+FIELDS = {
+    "revision": "revision",
+    "release_date": "release date",
+    "n_parameters": "parameters",
+    "n_embedding_parameters": "parameters of the embeddings",
+    "memory_usage_mb": "memory",
+    "license": "licence",
+}
 EVERY = [*catalogue.tasks(), *catalogue.sample_tasks()]
 
 
@@ -28,6 +39,49 @@ def test_tasks_on_the_sample_say_that_they_are_invented_and_have_statistics():
     for kind in catalogue.sample_tasks():
         assert (kind.metadata.sample_creation, kind.metadata.license) == ("created", "apache-2.0")
         assert kind.metadata.descriptive_stats is not None and kind.metadata.n_samples is not None
+
+
+def formatted(bibtex):
+    """An entry as mteb's own test writes it."""
+    bibtexparser = pytest.importorskip("bibtexparser")
+    from bibtexparser.bwriter import BibTexWriter
+
+    writer = BibTexWriter()
+    writer.indent, writer.add_trailing_comma = "  ", True
+    options = {"common_strings": True, "ignore_nonstandard_types": False, "interpolate_strings": False}
+    return writer.write(bibtexparser.loads(bibtex, bibtexparser.bparser.BibTexParser(**options))).strip()
+
+
+def test_citations_have_the_form_that_mteb_writes():
+    """mteb's tests/test_citation_formatting.py: reading and writing an entry gives the same bytes."""
+    found = {kind.metadata.bibtex_citation for kind in EVERY} | {one.citation for one in catalogue.mteb_benchmarks()}
+    found |= {meta.citation for meta in suite_metas()}
+    citations = [one.strip() for one in found if one and one.strip()]
+    assert len(citations) > 10
+    assert [one for one in citations if formatted(one) != one] == []
+
+
+def test_what_a_model_was_trained_on_can_be_derived():
+    """mteb's tests/test_models/test_model_meta.py."""
+    for meta in suite_metas():
+        assert meta.name != meta.adapted_from
+        assert meta.training_datasets is None or set(meta.training_datasets) <= set(meta.get_training_datasets())
+
+
+def test_what_no_source_states_of_a_model_is_said_and_is_no_more_than_the_page_says(tmp_path, capsys):
+    """mteb asks of every model a revision, and of open weights the parameters of the embeddings; a file of weights of ours has both."""
+    page = (Path(__file__).parents[2] / "docs" / "upstream.md").read_text("utf-8")
+    assert cli.main(["upstream", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    for field, names in unknown_fields(suite_metas()).items():
+        assert {name for name in names if meta_of(name)[field] is None} == set(names)
+        words = FIELDS[field]
+        assert f"| {words} | {len(names)} |" in page
+        assert (f"no source states the {words} of {len(names)} models" in said) == bool(names)
+
+
+def meta_of(name):
+    return mteb.get_model_meta(name).to_dict()
 
 
 def test_models_have_what_is_known_of_them():
@@ -51,6 +105,11 @@ def test_the_files_of_a_pull_request(tmp_path, capsys):
     for kind in catalogue.sample_tasks():
         path = tmp_path / "descriptive_stats" / kind.metadata.type / f"{kind.metadata.name}.json"
         assert all(part["num_samples"] > 0 for part in json.loads(path.read_text()).values())
+    counts = json.loads((tmp_path / "sizes.json").read_text())
+    assert counts["PatentDAPFAMTACToTACRetrieval"] == {"queries": 1247, "texts": 45336}, "DAPFAM Table 2 and the release"
+    for kind in catalogue.tasks():
+        found = sizes(kind)
+        assert counts.get(kind.metadata.name, {"queries": None, "texts": None}) == {"queries": found.queries, "texts": found.texts}
     benchmarks = json.loads((tmp_path / "benchmarks.json").read_text())
     assert {one["name"] for one in benchmarks} == {one.name for one in catalogue.mteb_benchmarks()}
     assert len(json.loads((tmp_path / "models.json").read_text())) == len(suite_metas())

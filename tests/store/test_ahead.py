@@ -155,7 +155,7 @@ def test_what_keeps_no_single_vectors_is_refused_and_what_is_not_ours_is_skipped
     assert "nothing can be encoded ahead" in capsys.readouterr().err
     words = ["encode", "-m", "mteb/baseline-random-encoder", "-t", "NFCorpus", "--store", str(tmp_path / "store")]
     assert cli.main(words) == 1
-    assert "NFCorpus: skipped: it is no task of this suite" in capsys.readouterr().err
+    assert "skipped: NFCorpus: it is no task of this suite" in capsys.readouterr().err
 
 
 def test_a_damaged_store_is_not_merged_and_a_merge_goes_on(tmp_path):

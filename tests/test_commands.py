@@ -1,0 +1,186 @@
+"""Every command that README, CONTRIBUTING, docs and helps print is run, in a directory where what it names lies.
+
+What is not run as it stands is said in the tables below, with the reason; a new command that is in none of them has to run.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from conftest import SHARED
+from printed import printed
+from shelf import FILES, MINILM
+
+from patent_mteb import cli
+
+COMMANDS = printed()
+_TRAINING = "trains for minutes; tests/training runs its parts, examples/train.py the whole"
+_CLUSTER = "needs directories that a cluster shares; tests/test_ray.py runs both on one"
+_DOCTOR = "starts fresh processes; tests/experiments/test_doctor.py runs both"
+_HERE = "runs these tests"
+NOT_RUN = {
+    "patent-mteb run -t PatentCitationRetrieval -m mteb/baseline-bm25s": "tests/test_readme.py runs it and compares what it prints",
+    "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s": "the same task, by its own name",
+    "patent-mteb sweep dapfam --paper -m MODEL": "249 runs; tests/experiments/test_sweep.py has parts of them, --paper --list is run here",
+    "patent-mteb sweep dapfam --paper -m ORG/NAME": "the same",
+    "patent-mteb sweep dapfam -m ORG/NAME --out sweep.csv": "stands with MODEL in the README",
+    "patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results": "stands with MODEL in the README",
+    "patent-mteb fuse bm25.run dense.run -t PatentDAPFAMTACToTACRetrieval --grid": "stands with --table in the README",
+    "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100": "stands with MODEL in the README",
+    "patent-mteb run -b PatentMTEB -m ORG/NAME --dry-run": "stands with MODEL in the README",
+    "patent-mteb inspect records": "stands with RECORDS in the README",
+    "patent-mteb inspect patents.parquet citations.parquet": "stands with RECORDS in the README",
+    "patent-mteb doctor results --fix": _DOCTOR,
+    "patent-mteb doctor results": _DOCTOR,
+    "patent-mteb doctor --fix": _DOCTOR,
+    "mteb available-tasks": _DOCTOR,
+    "patent-mteb train RECIPE DATA -m BASE --out DIR": _TRAINING,
+    "patent-mteb train wipo-r3 sample -m MODEL --out trained --seeds 42,7,13 --set accumulation=1 --evaluate WIPO-AT.sample": _TRAINING,
+    "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate WIPO-AT.sample": _TRAINING,
+    "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora": _TRAINING,
+    "patent-mteb train wipo-r3 pap2pat -m wordllama --out words --split 0.7726,0 --seeds 42,7,13 "
+    "--set lr=0.01 --set accumulation=1 --set checks=1": _TRAINING,
+    "python examples/static_model.py wordllama": "tests/test_examples.py runs it",
+    "RAY_ADDRESS=auto patent-mteb import grants/ --out /shared/records --engine ray": _CLUSTER,
+    "RAY_ADDRESS=auto patent-mteb encode /shared/mine -m MODEL --store /shared/store --engine ray": _CLUSTER,
+    "python -m pytest -n 2 --dist loadfile": _HERE,
+    "python -m pytest": _HERE,
+    "python -m pytest -m long": "runs for hours",
+    "python -m venv .venv && . .venv/bin/activate": "makes the environment that these tests run in",
+    "python -m sphinx docs site": "tests/test_docs.py runs it",
+    "python tests/compare_scores.py COMMIT": "runs the suite of another commit, for half an hour",
+}
+QUICKER = {
+    "patent-mteb run -b PatenTEB -m path/to/checkpoint": "-t PatenTEBTitle2Full PatenTEBBloom PatenTEBParaProblem",
+    'patent-mteb run -b "PatenTEB(retrieval)" -m MODEL --limit 100': "-t PatenTEBTitle2Full PatenTEBEffect2Full",
+    "patent-mteb run -b WIPO-AT --task-types Clustering -m MODEL --json": "-t WIPOATEmergingClustering",
+    "patent-mteb run -t PatentCitationRetrieval -m MODEL --dims 256 --rerank CROSS_ENCODER": "--limit 3",
+    "patent-mteb run -b PatenTEB -m MODEL --layers 12 --input noSEP+trim[1]": "-t PatenTEBTitle2Full --limit 5",
+    "patent-mteb run -b Sophia -m MODEL --max-tokens 512": "-t SophiaAbRetrieval --limit 5",
+    "patent-mteb sweep dapfam -m MODEL --out sweep.csv": "--queries TA --corpora TAC",
+}
+"""Words that are added, so that it takes seconds."""
+
+STANDS_FOR = {
+    "patent-mteb run -b PatenTEB -m MODEL --layers 12 --input noSEP+trim[1]": {"MODEL": "LAYERED"},
+    "patent-mteb run -b Sophia -m MODEL --max-tokens 512": {"MODEL": "LAYERED"},
+    "patent-mteb encode -b DAPFAM": {"DAPFAM": "PatentMap"},
+    "patent-mteb export": {"ORG/NAME": MINILM},
+    "patent-mteb leaderboard": {"ORG/NAME": MINILM},
+    "patent-mteb build BENCHMARK": {"BENCHMARK": "wipo_at"},
+    "mteb run": {"MODEL": "mteb/baseline-random-encoder"},
+    "PATENT_MTEB_DATA=ROOT mteb run": {"MODEL": "mteb/baseline-random-encoder"},
+}
+"""What is put for a word, by how the command begins."""
+
+LIES_THERE = {
+    "patent-mteb edition build open-us records edition": {"records": "ACTED-UPON"},
+    "patent-mteb import --merge --out records": {"records": "one"},
+    "patent-mteb store": {"store-of-the-user": "a"},
+    "PATENT_MTEB_DATA=mine patent-mteb run -t GrantsPatenTEBTitle2Full": {"mine": "GRANTS"},
+}
+"""What lies under a name, where it is something else than usual, by how the command begins."""
+
+_UNPUBLISHED = (1, "PATENT_MTEB_DATA")
+STATUS = {
+    "patent-mteb run -b PatentMTEB -m MODEL --dry-run": _UNPUBLISHED,
+    "patent-mteb run -b PatentMTEB -m ORG/NAME": _UNPUBLISHED,
+    "patent-mteb upstream DIR --count": _UNPUBLISHED,
+    "patent-mteb reproduce --results results": (1, "nothing to compare"),
+}
+"""What ends otherwise than with 0 where the published data are not, and what it says then."""
+
+WRITTEN_BEHIND = {"--out", "--html", "--table", "--save-runs", "--store"}
+WRITTEN = {"build": {"ROOT", "mine"}, "edition build": {"edition"}, "beir": {"DIR"}, "upstream": {"DIR"}, "export": {"DIR"}}
+"""Names that a command makes itself: behind these options, and by how it begins."""
+
+
+@pytest.fixture(scope="session")
+def shelf(tmp_path_factory):
+    """A function that gives what a name stands for, made once."""
+    folder, made = tmp_path_factory.mktemp("shelf"), {}
+
+    def get(name):
+        make = FILES[name]
+        if make not in made:
+            made[make] = folder / f"{len(made)}" / Path(name).name
+            made[make].parent.mkdir()
+            make(made[make])
+        return made[make]
+
+    return get
+
+
+def of(table, line, default):
+    """The entry of a table whose key begins the command."""
+    return next((value for begin, value in table.items() if line.startswith(begin)), default)
+
+
+def read_by(words):
+    """The names among the words of a command that have to be there."""
+    command = " ".join(words)
+    written = of(WRITTEN, command, set())
+    return [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if word in FILES and word not in written and before not in WRITTEN_BEHIND
+    ]
+
+
+def lay(folder, things, shelf):
+    """Copies of things under their names."""
+    for name, what in things.items():
+        place, thing = folder / name.rstrip("/"), shelf(what)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        (shutil.copytree if thing.is_dir() else shutil.copy)(thing, place)
+
+
+def execute(words):
+    """Run a command in this process and return its exit status."""
+    if words[0] == "patent-mteb":
+        return cli.main(words[1:])
+    from mteb.cli.build_cli import main
+
+    with mock.patch.object(sys, "argv", words[:1] + words[3:] if words[0] == "python" else words):
+        runpy.run_module(words[2], run_name="__main__") if words[0] == "python" else main()
+    return 0
+
+
+def test_what_the_tables_name_is_printed():
+    begins = [*STANDS_FOR, *LIES_THERE, *QUICKER, *STATUS]
+    assert set(NOT_RUN) <= set(COMMANDS)
+    assert not [begin for begin in begins if not any(line.startswith(begin) for line in COMMANDS)]
+    assert len(COMMANDS) > 80
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line not in NOT_RUN])
+def test_a_printed_command_runs(line, tmp_path, monkeypatch, shelf, capsys):
+    if "bulk/" in line and not (SHARED / "bulk").is_dir():
+        pytest.skip("shared/data/bulk is not here")
+    monkeypatch.chdir(tmp_path)
+    swap = of(STANDS_FOR, line, {})
+    command, _, into = line.partition(" > ")
+    words = [swap.get(word, word) for word in [*shlex.split(command), *QUICKER.get(line, "").split()]]
+    folders = {"MTEB_CACHE": tmp_path / "mteb", "PATENT_MTEB_STORE": tmp_path / "store-of-the-user"}
+    with mock.patch.dict(os.environ, {"PATENT_MTEB_SAMPLE": "1", **{name: str(path) for name, path in folders.items()}}):
+        while "=" in words[0]:
+            name, _, value = words.pop(0).partition("=")
+            os.environ[name] = value
+            words.append(value)
+        lay(tmp_path, {name: name for name in read_by(words[1:])} | of(LIES_THERE, line, {}), shelf)
+        words = words[: len(words) - line.count("PATENT_MTEB_DATA=")]
+        capsys.readouterr()
+        status, said = STATUS.get(line, (0, ""))
+        assert execute(words) == status
+    streams = capsys.readouterr()
+    assert said in streams.out + streams.err
+    assert words[0] != "patent-mteb" or "Traceback" not in streams.err
+    if into:
+        assert streams.out and into in FILES
