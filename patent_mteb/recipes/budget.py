@@ -10,7 +10,7 @@ from patent_mteb.errors import DataError
 __all__ = ["NEEDED", "memory_of", "refuse_beyond"]
 
 _FIXED = 500_000_000
-NEEDED = {"wipo_at": 2_400, "dapfam": 2_400}
+NEEDED = {"wipo_at": 5_300, "dapfam": 1_400}
 """Bytes that a recipe takes for each publication, by recipe."""
 
 _OTHERS = 10_000
@@ -22,7 +22,7 @@ def memory_of(recipe: str, publications: int) -> int:
 
     Example:
         >>> from patent_mteb.recipes.budget import memory_of
-        >>> memory_of("wipo_at", 1_000_000) < 4e9
+        >>> memory_of("dapfam", 1_000_000) < 4e9
         True
     """
     return _FIXED + NEEDED.get(recipe, _OTHERS) * publications

@@ -14,7 +14,7 @@ def test_more_publications_take_more():
     for recipe in recipes.RECIPES:
         assert memory_of(recipe, 0) < memory_of(recipe, 1000) < memory_of(recipe, 1_000_000)
     refuse_beyond(None, "wipo_at", 10**12)
-    refuse_beyond(4, "wipo_at", 1_000_000)
+    refuse_beyond(4, "dapfam", 1_000_000)
     with pytest.raises(DataError, match=r"10,000,000 publications takes about [\d.]+ GB of memory, and 4 GB are allowed") as caught:
         refuse_beyond(4, "wipo_at", 10_000_000)
     enough = float(caught.value.remedy.split("--memory ")[1].split(",")[0])
