@@ -64,7 +64,7 @@ def test_candidates_rerankers_and_report(candidates, tmp_path, capsys, monkeypat
 
     assert main(["report", "results", "--html", "page", "--format", "csv", "--out", "tables"]) == 0
     assert list((tmp_path / "page").rglob("*.html"))
-    (row,) = [row for row in csv.DictReader((tmp_path / "tables" / "results.csv").open()) if "llm" in row["run"]]
+    (row,) = [row for row in csv.DictReader((tmp_path / "tables" / "csv" / "results.csv").open()) if "llm" in row["run"]]
     assert (int(row["calls"]), int(row["tokens"])) == (effort["calls"], effort["input_tokens"] + effort["output_tokens"])
     assert float(row["cost"]) == effort["cost"] and float(row["seconds_per_query"]) == pytest.approx(effort["seconds"] / 25)
 
