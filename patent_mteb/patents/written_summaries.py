@@ -85,6 +85,13 @@ def read_summaries(path: Path) -> list[WrittenSummary]:
 
     Raises:
         DataError: a missing file, a row of another form, an unknown kind or origin, a summary that stands twice, an empty one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.patents.written_summaries import read_summaries, write_summaries
+        >>> write_summaries(Path("none.jsonl"), [])
+        >>> read_summaries(Path("none.jsonl"))
+        []
     """
     rows: list[WrittenSummary] = []
     seen: dict[tuple[str, ...], int] = {}
