@@ -25,6 +25,9 @@ _TRAINING = "trains for minutes; tests/training runs its parts, examples/train.p
 _CLUSTER = "needs directories that a cluster shares; tests/test_ray.py runs both on one"
 _DOCTOR = "starts fresh processes; tests/experiments/test_doctor.py runs both"
 _HERE = "runs these tests"
+_RERANKED = "needs a reranker or a server; tests/cli/test_candidates.py runs the way from candidates to report"
+_SUMMARIES = "needs a server, or two builds; tests/experiments/test_summarising.py runs them"
+_SCORED = "tests/cli/test_score.py runs it"
 NOT_RUN = {
     "patent-mteb run -t PatentCitationRetrieval -m mteb/baseline-bm25s": "tests/test_readme.py runs it and compares what it prints",
     "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s": "the same task, by its own name",
@@ -52,6 +55,23 @@ NOT_RUN = {
     "RAY_ADDRESS=auto patent-mteb encode /shared/mine -m MODEL --store /shared/store --engine ray": _CLUSTER,
     "python -m pytest -n 2 --dist loadfile": _HERE,
     "python -m pytest": _HERE,
+    "patent-mteb candidates -t PatentCitationRetrieval -m bm25-dapfam --out candidates": _RERANKED,
+    "patent-mteb run -t PatentCitationRetrieval -m CROSS_ENCODER --candidates candidates": _RERANKED,
+    "patent-mteb summarise records --endpoint URL --model NAME --out summaries.jsonl": _SUMMARIES,
+    'patent-mteb score vendor.run -t PatentDAPFAMTACToTACRetrieval --name "Vendor 3.1" --seconds 5400 --cost 12.50': _SCORED,
+    "patent-mteb candidates -t PatentCitationRetrieval -m bm25-dapfam --top 1000 --out candidates": _RERANKED,
+    "patent-mteb run -t PatentCitationRetrieval -m CROSS_ENCODER --candidates candidates --rerank-depth 100": _RERANKED,
+    "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint "
+    "http://localhost:8000/v1 --candidates candidates --rerank-depth 20": _RERANKED,
+    "patent-mteb build sophia records ROOT": _SUMMARIES,
+    "patent-mteb summarise records --queries ROOT --endpoint http://localhost:8000/v1 --model NAME --out summaries.jsonl": _SUMMARIES,
+    "patent-mteb build sophia records ROOT --set summaries=summaries.jsonl": _SUMMARIES,
+    "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint "
+    "http://localhost:8000/v1 --candidates DIR --budget-calls 1000": _RERANKED,
+    "patent-mteb candidates -t PatentCitationRetrieval.sample -m bm25-dapfam --top 100 --out candidates": _RERANKED,
+    "patent-mteb run -t PatentCitationRetrieval.sample -m path/to/cross-encoder --candidates candidates": _RERANKED,
+    "patent-mteb summarise records --endpoint http://localhost:8000/v1 --model NAME --queries ROOT --out summaries.jsonl": _SUMMARIES,
+    "patent-mteb summarise records --extractive --out summaries.jsonl": _SUMMARIES,
     "python -m pytest -m long": "runs for hours",
     "python -m venv .venv && . .venv/bin/activate": "makes the environment that these tests run in",
     "python -m sphinx docs site": "tests/test_docs.py runs it",

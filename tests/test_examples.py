@@ -58,7 +58,7 @@ def numbers(text):
 
 def test_every_example_is_run_here():
     tested = {"quickstart", "own_patents", "compare_models", "hybrid_sweep", "passages", "add_a_benchmark", "static_model"}
-    elsewhere = {"real_patents", "summarise_openai", "train"}
+    elsewhere = {"real_patents", "train"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} == tested | elsewhere
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import atexit
 import io
+import math
 import os
 import re
 import sys
@@ -216,6 +217,14 @@ def positive(word: str) -> int:
     number = int(word)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is not above 0")
+    return number
+
+
+def amount(word: str) -> float:
+    """A finite number, 0 or above, for an option."""
+    number = float(word)
+    if not (math.isfinite(number) and number >= 0):
+        raise argparse.ArgumentTypeError(f"{word} is no amount")
     return number
 
 

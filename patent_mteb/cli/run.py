@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from patent_mteb.cli import common, planning
+from patent_mteb.cli import asking, common, planning
 from patent_mteb.errors import ModelError
 from patent_mteb.metrics.sizes import explained, too_small
 from patent_mteb.report.cells import Cell
@@ -26,6 +26,7 @@ EXAMPLES: tuple[str, ...] = (
     "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s",
     "patent-mteb run -b PatentMTEB -m ORG/NAME --dry-run",
     "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100",
+    "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR --budget-calls 1000",
 )
 
 
@@ -82,6 +83,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     wrap.add_argument("--rrf", type=float, metavar="K", help="reciprocal rank fusion with constant K")
     wrap.add_argument("--rerank", metavar="MODEL", help="cross-encoder that orders the first documents anew")
     wrap.add_argument("--rerank-depth", type=int, default=100, metavar="K", help="how many documents it orders")
+    wrap.add_argument(
+        "--candidates", type=Path, metavar="DIR", help="of 'patent-mteb candidates': -m is the reranker of what was found before"
+    )
+    wrap.add_argument("--chat-endpoint", metavar="URL", help="the reranker is the language model of this name behind this address")
+    asking.add_asking(parser)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -92,6 +98,10 @@ def main(args: argparse.Namespace) -> int:
     if args.save_runs:
         os.environ[RUNS_VARIABLE] = str(args.save_runs)
     tasks = _tasks(args)
+    if args.chat_endpoint and not (args.rerank or args.candidates):
+        raise ModelError("--chat-endpoint is the address of a reranker. Remedy: name it with --rerank, or with -m beside --candidates")
+    if args.dry_run and (args.candidates or args.chat_endpoint):
+        raise ModelError("--dry-run says what is encoded, and rerankers encode nothing. Remedy: try --limit, or a small --budget-calls")
     if args.dry_run:
         return planning.show(args, tasks)
     report = run.run(
@@ -135,6 +145,8 @@ def _model(args: argparse.Namespace) -> Any:
     from patent_mteb.models.composition import compose
     from patent_mteb.models.loading import load
 
+    if args.candidates:
+        return _reranker_of_candidates(args)
     try:
         return compose(
             load(
@@ -156,9 +168,29 @@ def _model(args: argparse.Namespace) -> Any:
             fuse=load(args.fuse, device=args.device) if args.fuse else None,
             alpha=args.alpha,
             rrf_k=args.rrf,
-            rerank=load(args.rerank, device=args.device) if args.rerank else None,
+            rerank=_reranker(args, args.rerank) if args.rerank else None,
             rerank_depth=args.rerank_depth,
         )
+    except ValueError as error:
+        raise ModelError(str(error)) from error
+
+
+def _reranker(args: argparse.Namespace, name: str) -> Any:
+    """A cross-encoder by its name, or a language model behind the address that was given."""
+    from patent_mteb.models.judge import Judge
+    from patent_mteb.models.loading import load
+
+    return Judge(asking.chat_of(args, args.chat_endpoint, name)) if args.chat_endpoint else load(name, device=args.device)
+
+
+def _reranker_of_candidates(args: argparse.Namespace) -> Any:
+    from patent_mteb.search.candidates import Candidates
+    from patent_mteb.search.rerank import Reranked
+
+    if others := [f"--{name}" for name in ("passages", "fuse", "rerank", "dims", "layers", "input") if getattr(args, name) is not None]:
+        raise ModelError(f"{', '.join(others)} and --candidates exclude each other. Remedy: -m names the reranker, the first stage is done")
+    try:
+        return Reranked(Candidates(args.candidates), _reranker(args, args.model), k=args.rerank_depth)
     except ValueError as error:
         raise ModelError(str(error)) from error
 

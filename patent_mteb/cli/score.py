@@ -20,6 +20,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drop-unknown", action="store_true", help="leave out documents that are not in the task's corpus, with their number"
     )
+    parser.add_argument("--seconds", type=common.amount, metavar="S", help="what the system took for all queries of the run together")
+    parser.add_argument("--cost", type=common.amount, metavar="C", help="what they cost together, in any currency")
     common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
 
 
@@ -28,7 +30,8 @@ def main(args: argparse.Namespace) -> int:
     from patent_mteb.experiments.run import run
     from patent_mteb.search.stored import StoredRun
 
-    system = StoredRun(args.run, args.name, allow_missing=args.allow_missing, drop_unknown=args.drop_unknown)
+    effort = {name: value for name, value in (("seconds", args.seconds), ("cost", args.cost)) if value is not None}
+    system = StoredRun(args.run, args.name, allow_missing=args.allow_missing, drop_unknown=args.drop_unknown, effort=effort)
     report = run(system, [retrieval_task(args.task)], args.out, show_progress=False)
     show(report, args.out)
     return report.exit_status

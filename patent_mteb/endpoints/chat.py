@@ -7,7 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from patent_mteb.endpoints.answers import Answers
@@ -28,6 +28,7 @@ class Answer:
     Attributes:
         model: as the server names it.
         day: on which it was written, ISO 8601.
+        key: what was asked, as a digest.
         kept: whether it was on disk already.
     """
 
@@ -35,6 +36,7 @@ class Answer:
     usage: Usage
     model: str
     day: str
+    key: str = ""
     kept: bool = False
 
 
@@ -91,10 +93,10 @@ class Chat:
         key = digest([self.identity, instruction, message], 64)
         with self._locks[int(key[:8], 16) % _STRIPES]:
             if self.answers is not None and (kept := self.answers.get(key)) is not None:
-                return Answer(kept["text"], Usage(**kept["usage"]), kept["model"], kept["day"], kept=True)
-            answer = self._asked(instruction, message)
+                return Answer(kept["text"], Usage(**kept["usage"]), kept["model"], kept["day"], key, kept=True)
+            answer = replace(self._asked(instruction, message), key=key)
             if self.answers is not None:
-                self.answers.put(key, {name: value for name, value in asdict(answer).items() if name != "kept"})
+                self.answers.put(key, {name: value for name, value in asdict(answer).items() if name not in ("key", "kept")})
             return answer
 
     def ask_all(self, questions: Iterable[tuple[str, str]]) -> Iterator[Answer]:

@@ -2,7 +2,8 @@
 
 The five kinds are those of Sophia-Bench (§3.3): ``abstract``, ``features``, ``claims``, ``advantages``, ``objectives``, the fields of
 :class:`~patent_mteb.patents.records.MachineSummaries`. A summariser is any callable ``(kind, text) -> summary`` with a name for what it
-is (model, prompt version); ``examples/summarise_openai.py`` is one for every server that speaks the OpenAI protocol.
+is (model, prompt version). ``patent-mteb summarise`` writes them with any server that speaks the OpenAI protocol, into a file of its own
+(:mod:`patent_mteb.patents.written_summaries`).
 """
 
 from __future__ import annotations

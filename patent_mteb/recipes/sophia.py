@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,6 +44,7 @@ from patent_mteb.patents.sketches import Sketched
 from patent_mteb.patents.spool import Spool
 from patent_mteb.patents.summaries import Summariser, SummaryCache, summarise
 from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.written_summaries import Filling, read_summaries
 from patent_mteb.recipes.beir import write_beir
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import CATEGORIES, MATCH_THEM, Filter, Funnel, Need, deviations, filters_of, note_ungraded
@@ -86,6 +87,7 @@ class Params:
         corpus: most documents, but never fewer than the relevant ones.
         min_relevant: least number of relevant documents of a query.
         seed: seed of every draw.
+        summaries: file of ``patent-mteb summarise`` with summaries that query patents lack.
         summariser: writes the summaries that query patents lack.
         summary_cache: file that keeps what the summariser writes; needed with one.
         require: what a query must have; without category a citation needs no letter. The others are waived.
@@ -107,6 +109,7 @@ class Params:
         "ipc",
         "category",
     )
+    summaries: str | None = None
     summariser: Summariser | None = None
     summary_cache: Path | None = None
     allow_missing_summaries: bool = False
@@ -180,7 +183,8 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         f"{len({family.year for family in queries})} years, {len({family.section for family in queries})} sections, "
         f"{len({family.jurisdiction for family in queries})} jurisdictions",
     )
-    written = _with_summaries(Spool(known.whole(family.document.publication_number) for family in queries), params)
+    whole = (known.whole(family.document.publication_number) for family in queries)
+    written = _with_summaries(_with_written(whole, params.summaries, log), params)
     corpus = _corpus(documents, queries, edges, params)
     log.step("corpus", len(documents), len(corpus))
 
@@ -323,6 +327,21 @@ def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
         quotas[year] = min(available[year], rest // (len(by_size) - rank))
         rest -= quotas[year]
     return dict(sorted(quotas.items()))
+
+
+def _with_written(queries: Iterable[Patent], path: str | None, log: BuildLog) -> Sequence[Patent]:
+    """The queries with the summaries of a file; where these come from is told wherever the paper's rules are left."""
+    if path is None:
+        return Spool(queries)
+    rows = read_summaries(Path(path))
+    filling = Filling(rows)
+    filled = Spool(map(filling.fill, queries))
+    notes = [f"{filling.kept} stood in the records already"] * bool(filling.kept)
+    notes += [f"{filling.outdated} of a text that has changed since"] * bool(filling.outdated)
+    log.step("summaries from a file that queries lack", len(rows), filling.n, "; ".join(notes))
+    for origin in filling.origins:
+        log.deviate(f"the AI queries hold {origin}")
+    return filled
 
 
 def _with_summaries(queries: Sequence[Patent], params: Params) -> Sequence[Patent]:

@@ -13,7 +13,7 @@ from patent_mteb.patents import views
 from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.records import Patent
 
-__all__ = ["ADVANTAGE_PATTERNS", "OBJECT_PATTERNS", "REPRESENTATIONS", "advantages_and_disadvantages", "object_of_invention"]
+__all__ = ["ADVANTAGE_PATTERNS", "OBJECT_PATTERNS", "REPRESENTATIONS", "advantages_and_disadvantages", "object_of_invention", "sentences"]
 
 _INVENTION = r"(?:present |instant |subject |claimed )?(?:inventions?|disclosures?|applications?|technolog(?:y|ies)|utility model)"
 _AIM = r"(?:objects?|objectives?|aims?|goals?|purposes?|intentions?)"
@@ -51,8 +51,18 @@ def _description(patent: Patent) -> str:
     return views.VIEWS["Description"](patent)
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of a text.
+
+    Example:
+        >>> sentences("Pumps, e.g. of Fig. 1, are known. They leak.")
+        ['Pumps, e.g. of Fig. 1, are known.', 'They leak.']
+    """
+    return _SENTENCE_END.split(text) if text else []
+
+
 def _sentences_with(pattern: re.Pattern[str], text: str) -> str:
-    return " ".join(sentence for sentence in _SENTENCE_END.split(text) if pattern.search(sentence))
+    return " ".join(sentence for sentence in sentences(text) if pattern.search(sentence))
 
 
 def object_of_invention(description: str) -> str:

@@ -20,6 +20,12 @@ __all__ = ["costs", "passages"]
 
 _FLOAT = 4
 """Bytes of a number of a vector."""
+_EFFORT = {
+    "seconds a query of the second stage": "seconds_per_query",
+    "tokens of the second stage": "tokens",
+    "cost of the queries": "cost",
+}
+"""What rerankers and scored runs took, with its column of a result."""
 
 
 def costs(view: BenchmarkView) -> pl.DataFrame:
@@ -51,6 +57,9 @@ def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         yield "seconds of the evaluation", float(seconds)
     if isinstance(memory, float):
         yield "memory of the weights (MB)", memory
+    for what, column in _EFFORT.items():
+        if row[column]:
+            yield what, float(row[column])
     documents = _documents(result, row["split"], row["subset"])
     if documents and row["dims"]:
         yield "index (MB)", documents * row["dims"] * _FLOAT / 1e6

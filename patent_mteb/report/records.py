@@ -27,13 +27,17 @@ _COUNTS = (*_SLICE_COUNTS, "_n_classes")
 _RESULT_COLUMNS = (
     *("run", "world", "benchmark", "group", "task", "plain", "kind", "main_score", "value", "n_queries", "model", "revision"),
     *("experiment", "settings", "data", "data_revision", "subset", "split", "prompt", "versions", "date", "parameters", "dims"),
-    *("path", "queries", "prompts", "computed", "small"),
+    *("path", "queries", "prompts", "computed", "small", "seconds_per_query", "calls", "tokens", "cost"),
 )
 RESULT_SCHEMA: dict[str, Any] = dict.fromkeys(_RESULT_COLUMNS, pl.String) | {
     "value": pl.Float64,
     "n_queries": pl.Int64,
     "parameters": pl.Float64,
     "dims": pl.Int64,
+    "seconds_per_query": pl.Float64,
+    "calls": pl.Int64,
+    "tokens": pl.Int64,
+    "cost": pl.Float64,
 }
 """Columns of the table with one row a result (see :class:`patent_mteb.report.collect.Collected`)."""
 
@@ -168,7 +172,26 @@ def result_row(result: Result) -> dict[str, Any]:
         "prompts": None if result.prompts is None else json.dumps(result.prompts, sort_keys=True),
         "computed": _computed(result),
         "small": too_small(result.scores),
+        **_effort(result),
     }
+
+
+def _effort(result: Result) -> dict[str, float | int | None]:
+    """What a reranker or a scored run took, as its evidence says."""
+    said = result.evidence.get("effort")
+    known = {name: value for name, value in (said.items() if isinstance(said, Mapping) else ()) if _amount(value)}
+    queries = result.scores.get("n_queries")
+    tokens = [known[name] for name in ("input_tokens", "output_tokens") if name in known]
+    return {
+        "seconds_per_query": known["seconds"] / queries if queries and "seconds" in known else None,
+        "calls": int(known["calls"]) if "calls" in known else None,
+        "tokens": int(sum(tokens)) if tokens else None,
+        "cost": known.get("cost"),
+    }
+
+
+def _amount(value: Any) -> bool:
+    return isinstance(value, (int, float)) and 0 <= value < _MOST
 
 
 def _computed(result: Result) -> str | None:

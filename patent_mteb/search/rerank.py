@@ -6,6 +6,7 @@ does not find is lost, so its Recall@K bounds the result; it is kept beside it.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from mteb.models import MTEBModels
     from sentence_transformers import CrossEncoder
 
-__all__ = ["Reranked", "as_cross_encoder"]
+__all__ = ["Reranked", "as_cross_encoder", "in_first_order"]
 
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
@@ -118,7 +119,7 @@ class Reranked(ArraySearch):
         cross_encoder: what :func:`as_cross_encoder` accepts.
         k: documents that are scored anew for each query; 100 in the paper.
         max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder, which keeps
-            it. None leaves its own limit in force.
+            it. None leaves its own limit in force; a language model (:mod:`patent_mteb.models.judge`) cuts pairs itself.
 
     The run of a search holds what the first stage found (:attr:`~patent_mteb.search.run.Run.first_stage`), so that a task can report
     its Recall@k beside the scores.
@@ -150,9 +151,10 @@ class Reranked(ArraySearch):
         if k < 1 or (max_length is not None and max_length < 1):
             raise ValueError(f"k and max_length must be positive, got k = {k} and max_length = {max_length}")
         self.k = k
-        self.max_length = max_length
         self._first = engine(first_stage)
         self._cross_encoder = as_cross_encoder(cross_encoder)
+        max_length = None if getattr(self._cross_encoder, "cuts_pairs", False) else max_length
+        self.max_length = max_length
         if max_length is not None:
             _limit_pairs(self._cross_encoder, max_length)
         parts = [first_stage.mteb_model_meta, self._cross_encoder.mteb_model_meta]
@@ -161,14 +163,14 @@ class Reranked(ArraySearch):
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         self._first.ensure_indexed(self.corpus, context)
         first = self._first.rank(queries, self.k, context)
-        return self._reranked(queries, first.to_dict(), self.k, context, first).top(top_k)
+        return self._settled(self._reranked(queries, first.to_dict(), self.k, context, first), first).top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """The first stage ranks once, and every pair of a query and a candidate of either ranking is scored once."""
         self._first.ensure_indexed(self.corpus, context)
         seen, whole = self._first.rank_both(queries, self.k, context)
         if not context.hidden:
-            run = self._reranked(queries, seen.to_dict(), self.k, context, seen).top(top_k)
+            run = self._settled(self._reranked(queries, seen.to_dict(), self.k, context, seen), seen).top(top_k)
             return run, run
         found = seen.to_dict(), whole.to_dict()
         either = {query: found[0][query] | found[1][query] for query in seen.query_ids}
@@ -176,12 +178,42 @@ class Reranked(ArraySearch):
         others = [{query: either[query].keys() - own[query].keys() for query in either} for own in found]
         every = replace(scored.without(others[1]), first_stage=FirstStage(whole, self.k))
         depth = min(top_k, self.k)
-        return scored.without(others[0]).top(depth), every.top(depth)
+        return self._settled(scored.without(others[0]), seen).top(depth), self._settled(every, whole).top(depth)
 
     def _reranked(self, queries: Dataset, candidates: Results, k: int, context: SearchContext, first: Run) -> Run:
         """The candidates of each query in the order of the cross-encoder."""
         pairs = {query: list(documents) for query, documents in candidates.items()}
         second = Foreign(SearchCrossEncoderWrapper(_OneScore(self._cross_encoder)))
         second.ensure_indexed(self.corpus, context)
+        started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
-        return replace(run, first_stage=FirstStage(first, self.k))
+        effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started, **self._told()}
+        return replace(run, first_stage=FirstStage(first, self.k), effort={name: round(value, 6) for name, value in effort.items()})
+
+    def _told(self) -> dict[str, float]:
+        """What a reranker that is paid by the call counted itself."""
+        effort: dict[str, float] = getattr(self._cross_encoder, "effort", dict)()
+        return effort
+
+    def _settled(self, run: Run, first: Run) -> Run:
+        """Documents of one grade in the order of the first stage, where a reranker gives grades."""
+        return in_first_order(run, first) if getattr(self._cross_encoder, "graded", False) else run
+
+
+def in_first_order(run: Run, first: Run) -> Run:
+    """A run whose scores are whole numbers, those of one number in the order of another run: each gains less than 1 by its place there.
+
+    Example:
+        >>> from patent_mteb.search.rerank import in_first_order
+        >>> from patent_mteb.search.run import Run
+        >>> graded, first = Run.from_dict({"q": {"a": 3, "b": 1, "c": 3}}), Run.from_dict({"q": {"a": 0.9, "b": 0.5, "c": 0.2}})
+        >>> [document for document, _ in in_first_order(graded, first).ranking("q")]
+        ['a', 'c', 'b']
+    """
+    scores = run.scores.astype(np.float64)
+    for row, found in enumerate(run.docs):
+        place = {int(document): position for position, document in enumerate(first.docs[row]) if document >= 0}
+        for column, document in enumerate(found):
+            if document >= 0:
+                scores[row, column] += (first.depth - place[int(document)]) / (first.depth + 1)
+    return replace(run, scores=scores.astype(np.float32)).ordered()

@@ -7,7 +7,7 @@ and trec_eval. Every run is in this order, whatever made it, so that a run file,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,7 @@ class Run:
         parts: [Q, depth] int32, the part (section) of each document that it was found by, where the search knows it.
         first_stage: what a reranker was given, where there was one.
         task: name of the task whose queries and corpus these are, where it is known.
+        effort: what the ranking took where somebody pays for it: pairs, calls, tokens, seconds, cost.
 
     Example:
         >>> from patent_mteb.search.run import Run
@@ -80,6 +81,7 @@ class Run:
     parts: NDArray[np.int32] | None = None
     first_stage: FirstStage | None = None
     task: str = ""
+    effort: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def depth(self) -> int:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -111,6 +111,7 @@ class StoredRun(ArraySearch):
         allow_missing: queries that the file does not have found nothing; by default they are refused, for half a file looks the same.
         drop_unknown: documents that are not in the corpus of the task are left out and counted; by default they are refused, for a run
             over another corpus looks the same.
+        effort: what the system took for all queries, as far as its owner says: ``seconds``, ``cost``; filed with the result.
 
     Raises:
         DataError: the file cannot be read, or no query stands in it; when it is searched, if it is of other queries or another corpus.
@@ -131,8 +132,17 @@ class StoredRun(ArraySearch):
     gates = True
     cuts_documents = True
 
-    def __init__(self, path: Path, name: str = "", *, allow_missing: bool = False, drop_unknown: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        name: str = "",
+        *,
+        allow_missing: bool = False,
+        drop_unknown: bool = False,
+        effort: Mapping[str, float] | None = None,
+    ) -> None:
         self.path = path
+        self.effort = dict(effort or {})
         self.allow_missing = allow_missing
         self.drop_unknown = drop_unknown
         self._results = trec.read_run(path)
@@ -165,7 +175,7 @@ class StoredRun(ArraySearch):
                 if later := int((known.docs >= 0).sum() - (seen.docs >= 0).sum()):
                     told = "%s: %d documents that were not public before the priority date of their query are taken out"
                     logger.warning(told, self.path, later)
-            self._found = asked, seen
+            self._found = asked, replace(seen, effort=self.effort)
         return self._found[1].top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:

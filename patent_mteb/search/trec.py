@@ -53,8 +53,11 @@ def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str)
                 out.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
 
 
-def read_run(path: Path) -> dict[str, dict[str, float]]:
+def read_run(path: Path, first: int | None = None) -> dict[str, dict[str, float]]:
     """Read a run; the ranks of the file do not matter, its scores do.
+
+    Args:
+        first: keep so many lines of each query only, for files whose documents stand best first.
 
     Raises:
         DataError: a line of another form, a score that is no finite number, a document that a query has twice, or a second ranking
@@ -88,7 +91,8 @@ def read_run(path: Path) -> dict[str, dict[str, float]]:
         last, ranks[query] = query, _rank(rank)
         if document in results.setdefault(query, {}):
             raise DataError(f"query '{query}' has document '{document}' twice", path=path, row=number, remedy="keep one of the two lines")
-        results[query][document] = score
+        if first is None or len(results[query]) < first:
+            results[query][document] = score
     return results
 
 

@@ -7,6 +7,7 @@ Every entry of scores that a task of the suite gives holds, under :data:`KEY`,
 ``data``         task, revision and digest of what was read: texts with their ids, judgements, labels
 ``texts``        for each role the number of distinct texts that were encoded or searched, and a digest of their set
 ``ranking``      retrieval: the number of queries, the depth, and a digest of the documents in their order
+``effort``       rerankers and scored runs: what the ranking took (pairs, calls, tokens, seconds, cost), where it is known
 ``embeddings``   other tasks: number, width and digest of the vectors, their mean length, and the length of their mean
 ``predictions``  tasks on pairs: number and digest of the similarities
 ``model``        name, revision, digest of its settings, fingerprint of its weights, device and type of number

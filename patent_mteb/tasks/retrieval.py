@@ -217,14 +217,18 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         Raises:
             DataError: the data cannot be had or cannot be used.
         """
+        system, queries, context = self.searching(model, encode_kwargs)
+        return replace(system.rank(queries, max(self.k_values), context), task=self.metadata.name)
+
+    def searching(self, model: MTEBModels, encode_kwargs: Mapping[str, Any] | None = None) -> tuple[ArraySearch, Any, SearchContext]:
+        """A model as a search over the task's corpus, indexed; the task's queries, and the context to rank them in."""
         self.load_data()
         given = (self.dataset or {})[self.source.subset][self.split]
         where = {"encode_kwargs": encode_kwargs or {}, "hf_split": self.split, "hf_subset": self.source.subset}
         context = self._context(where, given["top_ranked"])
         system, data_split = self.system(model), self.texts_for(model, given)
         system.ensure_indexed(data_split["corpus"], context)
-        run = system.rank(data_split["queries"], max(self.k_values), context)
-        return replace(run, task=self.metadata.name)
+        return system, data_split["queries"], context
 
     def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
         """mteb's scores of the task, and ours; the evaluation is handed on for per-query scores (:mod:`.perquery`)."""
@@ -242,7 +246,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
         hand_on(replace(evaluation, prompts=self.prompts(model, data_split, **arguments)))
         ranking = ranking_record(evaluation.run, evaluation.ranking)
-        return {**scores, **papers, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking}}
+        effort = {"effort": dict(run.effort)} if run.effort else {}
+        return {**scores, **papers, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking, **effort}}
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
         candidates, data_split = data_split["top_ranked"], self.texts_for(model, data_split)

@@ -1,8 +1,12 @@
 """``patent-mteb score``: the ranking of a system that is no model."""
 
+import datetime as dt
 import json
+import random
+from dataclasses import replace
 
 import ir_measures
+import pyarrow.parquet as pq
 import pytest
 from ir_measures import AP, RR, Qrel, R, nDCG
 
@@ -10,6 +14,7 @@ import patent_mteb
 from patent_mteb.cli import main
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.models import bm25
+from patent_mteb.search.stored import StoredRun
 
 TASK = "PatentDAPFAMTitleToTARetrieval.sample"
 
@@ -47,9 +52,11 @@ def said(capsys):
 def test_scores_are_those_of_the_model_and_of_ir_measures(tmp_path, ranking, task, capsys, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
     path = trec(tmp_path / "vendor.run", ranking)
-    assert main(["score", str(path), "-t", TASK, "--name", "Vendor 3.1", "--out", str(tmp_path / "results")]) == 0
+    words = ["--name", "Vendor 3.1", "--seconds", "30", "--cost", "1.5", "--out", str(tmp_path / "results")]
+    assert main(["score", str(path), "-t", TASK, *words]) == 0
     place, scores = filed(tmp_path / "results")
     assert place.parents[1].name == "run__Vendor-3.1"
+    assert scores["evidence"]["effort"] == {"seconds": 30.0, "cost": 1.5}
     assert "run/Vendor-3.1" in said(capsys)
     (queries,) = (tmp_path / "results").rglob("*.queries.parquet")
     assert queries.stat().st_size
@@ -63,6 +70,40 @@ def test_scores_are_those_of_the_model_and_of_ir_measures(tmp_path, ranking, tas
     theirs = ir_measures.calc_aggregate([nDCG @ 10, nDCG @ 100, R @ 100, AP @ 1000, RR], qrels, run)
     names = {nDCG @ 10: "ndcg_at_10", nDCG @ 100: "ndcg_at_100", R @ 100: "recall_at_100", AP @ 1000: "map_at_1000", RR: "mrr_at_1000"}
     assert {measure: scores[name] for measure, name in names.items()} == pytest.approx(theirs, abs=1e-5)
+
+
+def test_a_run_of_ir_measures_scores_query_by_query_as_ir_measures_does(tmp_path, ranking, task, monkeypatch):
+    """Written from ir-measures' own records of a run, documents of a query in any order; both read the same file."""
+    monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
+    scored = [ir_measures.ScoredDoc(query, document, score) for query, found in ranking.items() for document, score in found.items()]
+    random.Random(7).shuffle(scored)
+    scored.sort(key=lambda one: one.query_id)
+    path = tmp_path / "theirs.run"
+    path.write_text("".join(f"{one.query_id} Q0 {one.doc_id} 0 {one.score} ir\n" for one in scored))
+    assert main(["score", str(path), "-t", TASK, "--out", str(tmp_path / "results")]) == 0
+    assert patent_mteb.rank(StoredRun(path), TASK).to_dict() == ranking, "the model's own ranking"
+    qrels = [Qrel(q, d, gain) for q, judged in task.tables.qrels.items() for d, gain in judged.items()]
+    run = list(ir_measures.read_trec_run(str(path)))
+    (file,) = (tmp_path / "results").rglob("*.queries.parquet")
+    own = {row["query"]: row for row in pq.read_table(file).to_pylist()}
+    for measure, name in {nDCG @ 10: "ndcg@10", R @ 100: "recall@100", AP @ 1000: "map@1000", RR: "mrr@1000"}.items():
+        theirs = {one.query_id: one.value for one in ir_measures.iter_calc([measure], qrels, run)}
+        assert {query: own[query][name] for query in theirs} == pytest.approx(theirs, abs=1e-6)
+        assert len(theirs) == len(own)
+
+
+def test_documents_behind_the_gate_are_taken_out_with_their_number(tmp_path, caplog):
+    from searching import context_of, corpus_of
+
+    from patent_mteb.search.gate import Gate
+
+    days = {"old": dt.date(2010, 1, 1), "new": dt.date(2020, 1, 1)}
+    system = StoredRun(trec(tmp_path / "late.run", {"q": {"new": 2.0, "old": 1.0}, "r": {"new": 2.0, "old": 1.0}}))
+    context = replace(context_of(), gate=Gate(days, {"q": dt.date(2015, 1, 1), "r": dt.date(2021, 1, 1)}))
+    system.ensure_indexed(corpus_of(dict.fromkeys(days, "text")), context)
+    found = system.rank(corpus_of({"q": "", "r": ""}), 10, context).to_dict()
+    assert found == {"q": {"old": 1.0}, "r": {"new": 2.0, "old": 1.0}}
+    assert "1 documents that were not public before the priority date of their query are taken out" in caplog.text
 
 
 def test_own_family_unknown_documents_and_missing_queries_are_answered(tmp_path, ranking, task, capsys):

@@ -1,20 +1,12 @@
-"""Machine summaries: the cache, the bookkeeping of what is missing, and the example against a local server."""
+"""Machine summaries: the cache, and the bookkeeping of what is missing."""
 
 from __future__ import annotations
-
-import importlib.util
-import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 
 import pytest
 
 from patent_mteb.errors import DataError
-from patent_mteb.patents.records import Claim, MachineSummaries, Patent, read_patents, write_patents
+from patent_mteb.patents.records import Claim, MachineSummaries, Patent
 from patent_mteb.patents.summaries import KINDS, SummaryCache, SummaryError, summarise
-
-EXAMPLE = Path(__file__).parents[2] / "examples" / "summarise_openai.py"
 
 
 def patent(number: str, **fields) -> Patent:
@@ -117,93 +109,3 @@ def test_two_processes_share_a_cache(tmp_path):
 
 
 # --- the example -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def example():
-    spec = importlib.util.spec_from_file_location("summarise_openai", EXAMPLE)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture
-def server():
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            held = self.server
-            held.seen.append((self.path, self.headers.get("Authorization"), body))
-            status, answer = held.script.pop(0) if held.script else (200, None)
-            if answer is None:
-                content = f"summary {len(held.seen)}"
-                answer = {"choices": [{"message": {"role": "assistant", "content": content}}]}
-            data = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *args):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    server.seen, server.script = [], []
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def url(server) -> str:
-    return f"http://127.0.0.1:{server.server_port}/v1"
-
-
-def test_example_speaks_the_chat_protocol(example, server):
-    ours = example.OpenAISummariser(url(server) + "/", "llm", "secret", max_characters=20)
-    assert ours("advantages", "x" * 50) == "summary 1"
-    ((path, key, body),) = server.seen
-    assert path == "/v1/chat/completions" and key == "Bearer secret"
-    assert body["model"] == "llm" and body["temperature"] == 0
-    assert body["messages"][1]["content"] == example.PROMPTS["advantages"] + "\n\n" + "x" * 20
-    assert set(example.PROMPTS) == set(KINDS)
-    assert ours.identity != example.OpenAISummariser(url(server), "llm", max_characters=21).identity
-    assert ours.identity != example.OpenAISummariser(url(server), "other", max_characters=20).identity
-
-
-def test_example_tries_again_only_where_it_may_help(example, server):
-    ours = example.OpenAISummariser(url(server), "llm", retries=2, pause=0.001)
-    server.script = [(503, {}), (429, {}), (200, None)]
-    assert ours("claims", "text") == "summary 3"
-    server.script = [(401, {"error": "wrong key"})]
-    with pytest.raises(ValueError, match=r"answered 401: .*wrong key"):
-        ours("claims", "text")
-    server.script = [(500, {})] * 3
-    with pytest.raises(ValueError, match="answered 500"):
-        ours("claims", "text")
-    assert len(server.seen) == 7
-    server.script = [(200, {"choices": []})]
-    with pytest.raises(ValueError, match="gave no chat completion"):
-        ours("claims", "text")
-
-
-def test_example_run_cut_off_is_continued(example, server, tmp_path, capsys):
-    source, target = tmp_path / "patents.jsonl", tmp_path / "out.jsonl"
-    write_patents(source, [patent("EP1"), patent("EP2")])
-    command = [str(source), str(target), "--base-url", url(server), "--model", "llm"]
-    server.script = [(200, None)] * 7 + [(400, {})] * 3
-    assert example.main(command) == 2
-    assert not target.exists() and "3 summaries missing (7 made" in capsys.readouterr().err
-    assert example.main(command) == 0
-    assert len(server.seen) == 13
-    written = [p.summaries for p in read_patents(target)]
-    assert written[0] == MachineSummaries(*(f"summary {i}" for i in range(1, 6)))
-    assert all(getattr(written[1], kind) for kind in KINDS)
-
-
-def test_example_without_a_server(example):
-    ours = example.OpenAISummariser("http://127.0.0.1:9", "llm", retries=1, pause=0.001)
-    with pytest.raises(ValueError, match="cannot be reached"):
-        ours("claims", "text")

@@ -1,0 +1,215 @@
+"""The five machine summaries of Sophia-Bench (§3.3) for one's own patents: by a language model, or as extracts that are named as such."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import tee
+from typing import Protocol
+
+from tqdm import tqdm
+
+from patent_mteb.endpoints.budget import Usage
+from patent_mteb.endpoints.chat import Chat
+from patent_mteb.errors import ModelError
+from patent_mteb.identity import digest
+from patent_mteb.patents import views
+from patent_mteb.patents.claims import independent_claims
+from patent_mteb.patents.records import Patent
+from patent_mteb.patents.summaries import KINDS
+from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.written_summaries import EXTRACT, MODEL, WrittenSummary, source_of, text_of
+from patent_mteb.recipes.sophia_texts import advantages_and_disadvantages, object_of_invention, sentences
+
+logger = logging.getLogger(__name__)
+
+__all__ = ["Extracts", "ModelSummaries", "Writer", "summarise_patents"]
+
+PROMPTS: Mapping[str, str] = {
+    "abstract": "Write an abstract of this patent in at most 150 words: what it is, how it works, what it is for.",
+    "features": "List the technical features of this patent's invention as short phrases separated by semicolons.",
+    "claims": "Summarise what the claims of this patent protect, in plain technical English and at most 150 words.",
+    "advantages": "State the advantages that this patent attributes to its invention, in at most 100 words.",
+    "objectives": "State the technical problem that this patent addresses and the objective of its invention, in at most 100 words.",
+}
+"""What a language model is told, by kind; the paper prints no prompt."""
+_INSTRUCTION = "You summarise patents. Answer with the summary alone, in English, without introduction, headings or markup."
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_PREAMBLE_END = re.compile(r"\b(?:comprising|comprises|characteri[sz]ed in that|consisting of)\b:?")
+_EXTRACTS = "extracts of patent-mteb, version 1"
+_WORDS = {"abstract": 150, "features": 150, "claims": 150, "advantages": 100, "objectives": 100}
+
+
+@dataclass(frozen=True)
+class Made:
+    """One text with where it comes from; an empty one could not be made."""
+
+    text: str
+    model: str
+    day: str
+
+
+class Writer(Protocol):
+    """Writes summaries of patents, in the order in which they are asked for."""
+
+    how: str
+
+    def prompt(self, kind: str) -> str:
+        """Digest of what it is told beside the patent."""
+        ...
+
+    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Made]:
+        """One summary for each kind and patent."""
+        ...
+
+
+class ModelSummaries:
+    """Summaries by a language model; each answer is kept, so that a run that was cut off asks nothing twice.
+
+    Args:
+        characters: of a patent that the model reads.
+
+    Example:
+        >>> from patent_mteb.endpoints.chat import Chat
+        >>> from patent_mteb.endpoints.client import Endpoint
+        >>> from patent_mteb.experiments.summarising import ModelSummaries
+        >>> writer = ModelSummaries(Chat(Endpoint("http://localhost:8000/v1"), "my-model"))
+        >>> writer.how, writer.prompt("abstract") == writer.prompt("claims")
+        ('model', False)
+    """
+
+    how = MODEL
+
+    def __init__(self, chat: Chat, *, characters: int = 60_000) -> None:
+        if characters < 1:
+            raise ModelError(f"a model cannot read {characters} characters. Remedy: give a positive number")
+        self.chat = chat
+        self.characters = characters
+        self.used = Usage()
+
+    def prompt(self, kind: str) -> str:
+        return digest([_INSTRUCTION, PROMPTS[kind], self.characters, self.chat.identity["settings"]])
+
+    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Made]:
+        questions = ((_INSTRUCTION, f"{PROMPTS[kind]}\n\n{text_of(patent)[: self.characters]}") for kind, patent in wanted)
+        for answer in self.chat.ask_all(questions):
+            self.used += answer.usage
+            yield Made(_THOUGHTS.sub("", answer.text).strip(), answer.model, answer.day)
+
+
+class Extracts:
+    """Extracts of the patent's own sentences, where there is no language model. They are no machine summaries, and nothing calls them so.
+
+    ``abstract``: the sentences of the description whose words are most frequent in it; ``features``: the parts of the independent claims;
+    ``claims``: the first independent claim; ``advantages`` and ``objectives``: the sentences of the description that state some. Each is
+    cut at 100 or 150 words.
+
+    Example:
+        >>> from patent_mteb.experiments.summarising import Extracts
+        >>> from patent_mteb.patents.records import Claim, Patent
+        >>> patent = Patent("US1A", "F1", claims=(Claim(1, "A pump comprising: a rotor; and a valve."),))
+        >>> next(Extracts().write([("features", patent)])).text
+        'a rotor; and a valve'
+    """
+
+    how = EXTRACT
+
+    def prompt(self, kind: str) -> str:
+        return ""
+
+    def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Made]:
+        today = dt.datetime.now(dt.UTC).date().isoformat()
+        for kind, patent in wanted:
+            yield Made(" ".join(_EXTRACT[kind](patent).split()[: _WORDS[kind]]), _EXTRACTS, today)
+
+
+def _description(patent: Patent) -> str:
+    return views.VIEWS["Description"](patent)
+
+
+def _central(patent: Patent) -> str:
+    """The sentences whose words are the most frequent of the text, as many as there is room for, in their order."""
+    of_text = sentences(_description(patent) or views.VIEWS["Abstract"](patent))
+    words = [set(re.findall(r"[^\W\d_]{4,}", sentence.lower())) for sentence in of_text]
+    frequency = Counter(word for some in words for word in some)
+    weight = [sum(frequency[word] for word in some) / len(some) if some else 0.0 for some in words]
+    room, chosen = _WORDS["abstract"], []
+    for place in sorted(range(len(of_text)), key=lambda one: (-weight[one], one)):
+        if (size := len(of_text[place].split())) <= room:
+            room -= size
+            chosen.append(place)
+    return " ".join(of_text[place] for place in sorted(chosen))
+
+
+def _features(patent: Patent) -> str:
+    """What follows the preamble of each independent claim."""
+    bodies = (
+        re.split(r"\b(?:comprising|comprises|characteri[sz]ed in that|consisting of)\b:?", claim.text, maxsplit=1)
+        for claim in independent_claims(patent.claims)
+    )
+    return "; ".join(parts[-1].strip(" .;:,") for parts in bodies)
+
+
+def _first_claim(patent: Patent) -> str:
+    found = independent_claims(patent.claims)
+    return found[0].text if found else ""
+
+
+_EXTRACT: Mapping[str, Callable[[Patent], str]] = {
+    "abstract": _central,
+    "features": _features,
+    "claims": _first_claim,
+    "advantages": lambda patent: advantages_and_disadvantages(_description(patent)),
+    "objectives": lambda patent: object_of_invention(_description(patent)),
+}
+
+
+@dataclass(frozen=True)
+class Summarised:
+    """What was written, how many texts records had already, and how many could not be made, by kind."""
+
+    rows: list[WrittenSummary]
+    there: int
+    lacking: Mapping[str, int]
+
+
+def summarise_patents(patents: Iterable[Patent], writer: Writer, kinds: Sequence[str] = KINDS, *, progress: bool = False) -> Summarised:
+    """Write the summaries that patents lack, of their cleaned texts, as recipes read them.
+
+    Raises:
+        EndpointError: the server gives no answer, or the budget is spent.
+
+    Example:
+        >>> from patent_mteb.experiments.summarising import Extracts, summarise_patents
+        >>> from patent_mteb.patents.records import Claim, Patent
+        >>> patent = Patent("US1A", "F1", claims=(Claim(1, "A pump comprising: a rotor; and a valve."),))
+        >>> found = summarise_patents([patent], Extracts(), ["claims", "objectives"])
+        >>> [row.text for row in found.rows], found.lacking
+        (['A pump comprising: a rotor; and a valve.'], {'objectives': 1})
+    """
+    there, lacking = 0, Counter[str]()
+
+    def wanted() -> Iterator[tuple[str, Patent]]:
+        nonlocal there
+        for patent in map(clean_patent, patents):
+            open_kinds = [kind for kind in kinds if not getattr(patent.summaries, kind).strip()]
+            there += len(kinds) - len(open_kinds)
+            if text_of(patent).strip():
+                yield from ((kind, patent) for kind in open_kinds)
+            else:
+                lacking.update(open_kinds)
+
+    rows = []
+    asked, answered = tee(wanted())
+    made = tqdm(writer.write(asked), desc="Summaries", disable=not progress)
+    for (kind, patent), one in zip(answered, made, strict=True):
+        if not one.text:
+            lacking[kind] += 1
+            continue
+        about = (writer.how, one.model, writer.prompt(kind), source_of(patent), one.day)
+        rows.append(WrittenSummary(patent.publication_number, kind, one.text, *about))
+    return Summarised(rows, there, dict(lacking))

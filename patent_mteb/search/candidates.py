@@ -1,0 +1,227 @@
+"""Candidates that a first stage found and wrote down: what a reranker needs instead of the corpus' vectors.
+
+A folder holds the candidates of one system for any number of tasks; for each task
+
+* ``<Task>.<hash>.run``: the best k documents of every query that it may see, in TREC form, best first;
+* ``<Task>.<hash>.whole.run``: the best k with nothing hidden (the paper's protocol), where anything is hidden;
+* ``<Task>.json``: the manifest, written last: task and revision of its data, digests of queries, documents, hidden documents and gate,
+  the system with all its settings, k, recall at k, and the hashes of both runs.
+
+A reader refuses candidates of other data, of another gate, of a run that is not the manifest's, and a depth beyond k. Settings of the
+system and k are part of the identity of whatever is computed on them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mteb.models.model_meta import ModelMeta
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import load_json, write_json
+from patent_mteb.identity import compose_meta, digest, identity_of
+from patent_mteb.search import trec
+from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.run import Run
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+__all__ = ["Candidates", "data_of", "manifest_of", "system_of", "write_candidates"]
+
+_FORMAT = 1
+_SEEN, _WHOLE = "run", "whole_run"
+_NAMES = {
+    "revision": "another revision of the data",
+    "queries": "other queries",
+    "documents": "another corpus",
+    "hidden": "other hidden documents",
+    "gate": "another gate",
+}
+
+
+def data_of(queries: Sequence[str], documents: Sequence[str], context: SearchContext) -> dict[str, Any]:
+    """What candidates depend on beside their system: the data of a search, as digests.
+
+    Example:
+        >>> from patent_mteb.experiments.evaluate import retrieval_task
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.candidates import data_of
+        >>> system, queries, context = retrieval_task("PatentMapAbsToAbsRetrieval.sample").searching(bm25("dapfam"))
+        >>> data_of(queries["id"], system.doc_ids, context)["queries"]["n"]
+        25
+    """
+    return {
+        "revision": context.task_metadata.revision,
+        "queries": {"n": len(queries), "digest": digest(sorted(queries), 32)},
+        "documents": {"n": len(documents), "digest": digest(sorted(documents), 32)},
+        "hidden": digest([[query, sorted(context.hidden[query])] for query in sorted(context.hidden) if context.hidden[query]], 32),
+        "gate": context.gate.identity if context.gate else None,
+    }
+
+
+def system_of(meta: ModelMeta) -> dict[str, Any]:
+    """The identity of a first stage as a manifest holds it.
+
+    Example:
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.candidates import system_of
+        >>> system_of(bm25("dapfam").mteb_model_meta)["name"]
+        'patent-mteb/bm25-dapfam'
+    """
+    return dict(json.loads(json.dumps(identity_of(meta), default=str)))
+
+
+def manifest_of(folder: Path, task: str) -> dict[str, Any] | None:
+    """The manifest of a task's candidates, None if there are none.
+
+    Raises:
+        DataError: a file of that name that is none.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.search.candidates import manifest_of
+        >>> print(manifest_of(Path("empty"), "PatentCitationRetrieval"))
+        None
+    """
+    path = _manifest(folder, task)
+    if not path.exists():
+        return None
+    found = load_json(path)
+    wanted = {"format": int, "task": str, "data": dict, "system": dict, "k": int, "files": dict}
+    if not isinstance(found, dict) or any(not isinstance(found.get(name), kind) for name, kind in wanted.items()):
+        raise DataError("no manifest of candidates", path=path, remedy="write the candidates again, into an empty folder")
+    if found["format"] != _FORMAT:
+        raise DataError(f"candidates of format {found['format']}, not {_FORMAT}", path=path, remedy="write the candidates again")
+    return found
+
+
+def write_candidates(
+    folder: Path, task: str, system: ModelMeta, k: int, data: Mapping[str, Any], runs: tuple[Run, Run], facts: Mapping[str, Any]
+) -> Path:
+    """Write the candidates of one task, the manifest last; return its path.
+
+    Args:
+        runs: what queries may see, and everything; the same object where nothing is hidden.
+        facts: what else the manifest says.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.candidates import manifest_of, write_candidates
+        >>> from patent_mteb.search.run import Run
+        >>> run = Run.from_dict({"q": {"a": 0.9, "b": 0.5}})
+        >>> path = write_candidates(Path("found"), "MyTask", bm25("dapfam").mteb_model_meta, 2, {"revision": "1"}, (run, run), {})
+        >>> manifest_of(Path("found"), "MyTask")["k"]
+        2
+    """
+    seen, whole = runs
+    before = manifest_of(folder, task)
+    files = {_SEEN: _write(folder, task, "", seen)}
+    if whole is not seen:
+        files[_WHOLE] = _write(folder, task, ".whole", whole)
+    path = _manifest(folder, task)
+    about = {"format": _FORMAT, "task": task, "data": dict(data), "system": system_of(system), "k": k, "files": files}
+    write_json(path, {**about, **facts})
+    kept = {entry["name"] for entry in files.values()}
+    for entry in before["files"].values() if before else ():
+        if entry["name"] not in kept:
+            (folder / Path(entry["name"]).name).unlink(missing_ok=True)
+    return path
+
+
+def _manifest(folder: Path, task: str) -> Path:
+    return folder / f"{task}.json"
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _write(folder: Path, task: str, what: str, run: Run) -> dict[str, str]:
+    """Write a run under a name of its own, so that whoever reads an older manifest finds the run of that one."""
+    content = hashlib.sha256(digest([run.query_ids, run.doc_ids], 64).encode() + run.docs.tobytes() + run.scores.tobytes())
+    place = folder / f"{task}.{content.hexdigest()[:12]}{what}.run"
+    run.save(place, tag="candidates")
+    return {"name": place.name, "sha256": _hash(place)}
+
+
+class Candidates(ArraySearch):
+    """The candidates of a folder as a first stage (see the module): ``Reranked(Candidates(folder), cross_encoder)``.
+
+    Raises:
+        DataError: there are none, or those of several systems; when it is searched, candidates of other data or of less depth.
+
+    Example:
+        >>> from pathlib import Path
+        >>> import patent_mteb
+        >>> from patent_mteb.experiments.candidates import candidates
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.search.candidates import Candidates
+        >>> task = "PatentMapAbsToAbsRetrieval.sample"
+        >>> found = candidates(bm25("dapfam"), [task], Path("candidates"), k=1000)
+        >>> model = Candidates(Path("candidates"))
+        >>> model.mteb_model_meta.name
+        'candidates/1000-bm25-dapfam'
+        >>> patent_mteb.rank(model, task).to_dict() == patent_mteb.rank(bm25("dapfam"), task).to_dict()
+        True
+    """
+
+    hides = True
+    gates = True
+    cuts_documents = True
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder)
+        found = [manifest for path in sorted(self.folder.glob("*.json")) if (manifest := manifest_of(self.folder, path.stem))]
+        if not found:
+            raise DataError(
+                "no candidates are there", path=self.folder, remedy="write them: patent-mteb candidates -t TASK -m MODEL --out DIR"
+            )
+        if len({digest([one["system"], one["k"]]) for one in found}) > 1:
+            raise DataError(
+                f"the candidates of {found[0]['task']} and others are of several systems or depths",
+                path=self.folder,
+                remedy="keep a folder for each system and depth",
+            )
+        self.k = int(found[0]["k"])
+        self.tasks = [str(one["task"]) for one in found]
+        system = dict(found[0]["system"])
+        about = {"name": system.pop("name"), "revision": system.pop("revision"), "embed_dim": system.pop("embed_dim", None)}
+        part = ModelMeta.create_empty(overwrites={**about, "experiment_kwargs": system or None})
+        self.mteb_model_meta = compose_meta("candidates", [part], {"k": self.k}, tag=str(self.k))
+
+    def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
+        return self._read(_SEEN, list(queries["id"]), top_k, context)
+
+    def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
+        """Both rankings as they were written: what a fusion finds depends on what is hidden."""
+        run = self.rank(queries, top_k, context)
+        return (run, self._read(_WHOLE, list(queries["id"]), top_k, context)) if context.hidden else (run, run)
+
+    def _read(self, which: str, query_ids: list[str], top_k: int, context: SearchContext) -> Run:
+        task = context.task_metadata.name
+        manifest = manifest_of(self.folder, task)
+        path = _manifest(self.folder, task)
+        if manifest is None:
+            raise DataError(f"no candidates of {task} are there", path=self.folder, remedy=f"write them: patent-mteb candidates -t {task}")
+        if top_k > self.k and self.k < len(self.doc_ids):
+            raise DataError(f"the candidates are the best {self.k}, and {top_k} are asked for", path=path, remedy="write deeper ones")
+        now = data_of(query_ids, self.doc_ids, context)
+        if other := [said for name, said in _NAMES.items() if manifest["data"].get(name) != now[name]]:
+            raise DataError(
+                f"the candidates of {task} are of {', '.join(other)}", path=path, remedy="write them again, on the data at hand"
+            )
+        entry = manifest["files"].get(which) or manifest["files"][_SEEN]
+        run = self.folder / Path(str(entry["name"])).name
+        if not run.is_file() or _hash(run) != entry["sha256"]:
+            problem = f"{run.name} is not the file that the candidates' manifest names"
+            raise DataError(problem, path=path, remedy="write the candidates again; nothing in their folder may be edited")
+        found = {query: dict[str, float]() for query in query_ids} | trec.read_run(run, first=top_k)
+        return replace(Run.from_dict(found, query_ids, self.doc_ids).top(top_k), task=task)

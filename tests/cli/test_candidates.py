@@ -1,0 +1,84 @@
+"""The way of a user: candidates, a cross-encoder and a language model over them, and what a report says of their costs."""
+
+import csv
+import json
+import re
+
+import pytest
+from chat_server import KEY, chat_server
+from standins import write_cross_encoder
+
+from patent_mteb.cli import main
+
+TASK = "PatentMapAbsToAbsRetrieval.sample"
+
+
+def said(capsys):
+    found = capsys.readouterr()
+    return " ".join(f"{found.out} {found.err}".split())
+
+
+@pytest.fixture
+def candidates(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["candidates", "-t", TASK, "-m", "bm25-dapfam", "--top", "20", "--out", "candidates", "--no-store"]) == 0
+    return ["-t", TASK, "--candidates", "candidates", "--out", "results", "--no-store"]
+
+
+def entry(folder, model):
+    (path,) = folder.glob(f"results/**/*{model}*/**/{TASK}.json")
+    ((scores,),) = json.loads(path.read_text())["scores"].values()
+    return scores
+
+
+def test_candidates_rerankers_and_report(candidates, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert f"{TASK} 25" in said(capsys)
+    folder = write_cross_encoder(tmp_path / "tiny")
+    assert main(["run", "-m", str(folder), "--rerank-depth", "10", *candidates]) == 0
+    crossed = entry(tmp_path, "tiny")
+    assert crossed["evidence"]["effort"]["pairs"] >= 250
+    assert {"first_stage_recall_at_10"} <= crossed.keys()
+
+    chat = ["run", "-m", "org/llm", "--rerank-depth", "5", *candidates, "--answers", "answers.sqlite"]
+    with chat_server(lambda body: str(len(body["messages"][1]["content"]) % 5)) as (url, server):
+        chat += ["--chat-endpoint", url, "--price-input", "1", "--price-output", "2"]
+        assert main([*chat, "--budget-calls", "9"]) == 1
+        assert "skipped: the budget of 9 calls is spent" in said(capsys)
+        assert len(server.bodies) == 9 and not list(tmp_path.glob(f"results/**/*llm*/**/{TASK}.json"))
+        assert main(chat) == 0
+        asked = [body["messages"][1]["content"] for body in server.bodies]
+        assert len(asked) == len(set(asked)), "nothing is asked twice"
+        first = entry(tmp_path, "llm")
+        for path in tmp_path.glob("results/**/*llm*/**/*"):
+            path.unlink(missing_ok=True) if path.is_file() else None
+        assert main(chat) == 0
+        assert len(server.bodies) == len(asked), "all of it is kept"
+    again = entry(tmp_path, "llm")
+    assert again["evidence"]["ranking"] == first["evidence"]["ranking"]
+    effort = again["evidence"]["effort"]
+    assert effort == first["evidence"]["effort"] and effort["pairs"] == 125
+    assert effort["calls"] == len(asked) < 125, "some documents have one text, which is asked for once"
+    assert effort["cost"] == pytest.approx((effort["input_tokens"] + 2 * effort["output_tokens"]) / 1e6, abs=1e-6)
+    assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+    assert main(["report", "results", "--html", "page", "--format", "csv", "--out", "tables"]) == 0
+    assert list((tmp_path / "page").rglob("*.html"))
+    (row,) = [row for row in csv.DictReader((tmp_path / "tables" / "csv" / "results.csv").open()) if "llm" in row["run"]]
+    assert (int(row["calls"]), int(row["tokens"])) == (effort["calls"], effort["input_tokens"] + effort["output_tokens"])
+    assert float(row["cost"]) == effort["cost"] and float(row["seconds_per_query"]) == pytest.approx(effort["seconds"] / 25)
+
+
+def test_options_that_do_not_go_together(candidates, capsys):
+    chat = ["--chat-endpoint", "http://localhost/v1"]
+    for words, told in (
+        (["run", "-t", TASK, "-m", "bm25-dapfam", *chat], "--chat-endpoint is the address of a reranker"),
+        (["run", "-m", "llm", *chat, "--dry-run", *candidates], "--dry-run says what is encoded"),
+        (["run", "-m", "llm", *chat, "--fuse", "bm25", *candidates], "--fuse and --candidates exclude each other"),
+        (["run", "-m", "llm", *chat, "--request", "[]", *candidates], "--request is no JSON object"),
+        (["run", "-m", "llm", "--chat-endpoint", "localhost", *candidates], "'localhost' is no address of a server"),
+        (["run", "-m", "llm", *chat, *candidates, "--candidates", "nothing"], "no candidates are there"),
+        (["run", "-m", "bm25-dapfam", *candidates], "is no cross-encoder"),
+    ):
+        assert main(words) == 2, told
+        assert re.search(re.escape(told), said(capsys)), told

@@ -1,0 +1,141 @@
+"""Candidates that were written down give a reranker what the first stage itself gives it, and nothing else is taken for them."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import mteb
+import numpy as np
+import pytest
+from standins import write_cross_encoder
+
+from patent_mteb.errors import DataError
+from patent_mteb.experiments.candidates import candidates
+from patent_mteb.experiments.evaluate import retrieval_task
+from patent_mteb.models import Hybrid, Reranked, bm25
+from patent_mteb.search.candidates import Candidates
+from patent_mteb.search.engine import engine
+
+K, DEPTH = 30, 8
+
+
+def limited():
+    return retrieval_task("PatentDAPFAMTitleToTARetrieval.sample").limit_to(15)
+
+
+@pytest.fixture(scope="module")
+def task():
+    return limited()
+
+
+@pytest.fixture(scope="module")
+def cross_encoder(tmp_path_factory):
+    return write_cross_encoder(tmp_path_factory.mktemp("reranker") / "tiny")
+
+
+@pytest.fixture
+def folder(task, tmp_path):
+    candidates(bm25("dapfam"), [task], tmp_path / "candidates", K)
+    return tmp_path / "candidates"
+
+
+def rankings(model, task):
+    system, queries, context = task.searching(model)
+    return [run.to_dict() for run in system.rank_both(queries, DEPTH, context)]
+
+
+def test_a_reranker_finds_the_same_over_files_as_over_the_search(task, folder, cross_encoder):
+    direct, stored = (Reranked(first, cross_encoder, DEPTH) for first in (bm25("dapfam"), Candidates(folder)))
+    assert rankings(stored, task) == rankings(direct, task)
+    assert any(task.tables.hidden.values()), "both protocols differ"
+    assert direct.mteb_model_meta.revision != stored.mteb_model_meta.revision
+    assert stored.mteb_model_meta.name == "reranked/8-candidates-30-bm25-dapfam+tiny"
+    run = task.rank(stored)
+    assert run.first_stage.k == DEPTH and run.effort["pairs"] == 15 * DEPTH and run.effort["seconds"] > 0
+
+
+def test_both_protocols_of_a_fusion_come_from_the_files(task, tmp_path):
+    """A fusion normalises its scores over what is not hidden: neither ranking can be read off the other."""
+    model = Hybrid(bm25("dapfam"), bm25("bm25s"), alpha=0.5)
+    candidates(model, [task], tmp_path / "hybrid", K)
+    assert rankings(Candidates(tmp_path / "hybrid"), task) == rankings(model, task)
+
+
+def test_recall_is_the_share_of_the_relevant_documents_that_are_there(task, folder):
+    manifest = json.loads(next(folder.glob("*.json")).read_text())
+    system, queries, context = task.searching(bm25("dapfam"))
+    found = system.rank(queries, K, context).to_dict()
+    relevant = {query: {document for document, gain in judged.items() if gain > 0} for query, judged in task.tables.qrels.items()}
+    naive = [len(relevant[query] & set(found[query])) / len(relevant[query]) for query in queries["id"]]
+    assert manifest["recall"] == pytest.approx(np.mean(naive), abs=1e-12)
+    assert manifest["k"] == K and manifest["system"]["name"] == "patent-mteb/bm25-dapfam" and manifest["data"]["queries"]["n"] == 15
+
+
+def test_what_is_there_is_kept_and_what_a_kill_left_is_done_again(task, folder, monkeypatch):
+    (manifest,) = folder.glob("*.json")
+    before = manifest.read_bytes()
+    model = bm25("dapfam")
+    with monkeypatch.context() as patched:
+        patched.setattr(type(engine(model)), "search_run", lambda *_: pytest.fail("searched again"))
+        (again,) = candidates(model, [task], folder, K)
+    assert again.there and manifest.read_bytes() == before
+    manifest.unlink()
+    (again,) = candidates(model, [task], folder, K)
+    assert not again.there and json.loads(manifest.read_bytes())["files"] == json.loads(before)["files"]
+    assert len(list(folder.iterdir())) == 3, "two runs and the manifest"
+    next(folder.glob("*.whole.run")).unlink()
+    (again,) = candidates(model, [task], folder, K)
+    assert not again.there and len(list(folder.iterdir())) == 3
+
+
+def test_two_at_once_leave_one_whole_folder(task, tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(lambda one: candidates(bm25("dapfam"), [one], tmp_path / "both", K), [limited(), limited()]))
+    assert not any(one.reason for found in done for one in found)
+    assert rankings(Candidates(tmp_path / "both"), task) == rankings(bm25("dapfam"), task)
+
+
+def test_one_folder_is_of_one_system_and_depth(task, folder):
+    for model, k in ((bm25("bm25s"), K), (bm25("dapfam"), K + 1)):
+        with pytest.raises(DataError, match=r"another system or depth are there \(candidates/30-bm25-dapfam\)"):
+            candidates(model, [task], folder, k)
+    with pytest.raises(DataError, match="0 candidates are none"):
+        candidates(bm25("dapfam"), [task], folder, 0)
+    (one,) = candidates(bm25("dapfam"), ["PatentMapIPCClassification.sample"], folder, K)
+    assert "no retrieval task" in one.reason
+
+
+def test_candidates_of_other_data_are_refused(task, folder):
+    system, queries, context = task.searching(Candidates(folder))
+    assert system.rank(queries, DEPTH, context).depth == DEPTH
+    for other, words in (
+        (replace(context, hidden={}), "other hidden documents"),
+        (
+            replace(context, task_metadata=context.task_metadata.model_copy(update={"dataset": {"path": "x", "revision": "y"}})),
+            "another rev",
+        ),
+    ):
+        with pytest.raises(DataError, match=words):
+            system.rank(queries, DEPTH, other)
+    with pytest.raises(DataError, match="other queries"):
+        system.rank(queries.select(range(5)), DEPTH, context)
+    with pytest.raises(DataError, match="the best 30, and 31 are asked for"):
+        system.rank(queries, K + 1, context)
+    system.index(system.corpus.select(range(20)), **context.encoding(), encode_kwargs={})
+    with pytest.raises(DataError, match="another corpus"):
+        system.rank(queries, DEPTH, context)
+    with pytest.raises(DataError, match=r"no candidates of PatentDAPFAMTitleToTARetrieval\.sample are there"):
+        retrieval_task("PatentDAPFAMTitleToTARetrieval.sample").rank(Candidates(folder))
+
+
+def test_an_edited_run_and_a_broken_manifest_are_refused(task, folder, tmp_path):
+    run = next(path for path in folder.glob("*.run") if ".whole" not in path.name)
+    run.write_text(run.read_text().replace(" 1 ", " 2 ", 1))
+    with pytest.raises(DataError, match="is not the file that the candidates' manifest names"):
+        task.rank(Reranked(Candidates(folder), mteb.get_model_meta("mteb/baseline-random-cross-encoder"), DEPTH, None))
+    (manifest,) = folder.glob("*.json")
+    manifest.write_text('{"format": 1}')
+    with pytest.raises(DataError, match="no manifest of candidates"):
+        Candidates(folder)
+    with pytest.raises(DataError, match="no candidates are there"):
+        Candidates(tmp_path / "nothing")

@@ -1,0 +1,121 @@
+"""A language model as a reranker, against a loopback server whose grades are known."""
+
+import re
+from collections import Counter
+
+import pytest
+from chat_server import KEY, chat_server
+from mteb.models.model_meta import ModelMeta
+from searching import ranking as ranked
+from searching import run_of
+
+from patent_mteb.endpoints.answers import Answers
+from patent_mteb.endpoints.budget import Budget, BudgetError, Meter, Prices
+from patent_mteb.endpoints.chat import Chat
+from patent_mteb.endpoints.client import Endpoint
+from patent_mteb.errors import ModelError
+from patent_mteb.models.judge import Judge, grade_in
+from patent_mteb.search.rerank import Reranked
+
+CORPUS = {f"d{number}": f"rotor {number}" for number in range(12)}
+QUERIES = {"qa": "a pump", "qb": "a valve"}
+
+
+class First:
+    """Finds every document, the ones with small numbers first."""
+
+    mteb_model_meta = ModelMeta.create_empty({"name": "test/first", "revision": "1"})
+
+    def index(self, corpus, **kwargs):
+        self.ids = list(corpus["id"])
+
+    def search(self, queries, *, top_k, **kwargs):
+        scores = {document: 100.0 - int(document[1:]) for document in self.ids}
+        best = dict(sorted(scores.items(), key=lambda one: -one[1])[:top_k])
+        return dict.fromkeys(queries["id"], best)
+
+
+def said(body):
+    """What a request is about: (query, number of the document)."""
+    query, document = re.search(r"QUERY:\n(.*)\n\nDOCUMENT:\nrotor (\d+)", body["messages"][1]["content"]).groups()
+    return query, int(document)
+
+
+def grade(query, number):
+    return (number * (3 if query == "a pump" else 5)) % 5
+
+
+def judge(url, answers=None, **more):
+    return Judge(Chat(Endpoint(url, pause=0.001, retries=1), "org/model", answers, more.pop("meter", None)), **more)
+
+
+def test_grades_order_the_documents_and_the_first_stage_those_of_one_grade():
+    with chat_server(lambda body: f"Grade: {grade(*said(body))}") as (url, server):
+        model = Reranked(First(), judge(url), k=10)
+        run = run_of(model, CORPUS, QUERIES, top_k=10)
+    for query, text in QUERIES.items():
+        wanted = sorted(range(10), key=lambda number: (-grade(text, number), number))
+        assert [document for document, _ in run.ranking(query)] == [f"d{number}" for number in wanted]
+    assert len(server.bodies) == 20
+    assert model.mteb_model_meta.name == "reranked/10-first+org-model"
+    effort = run.effort
+    assert (effort["pairs"], effort["calls"], effort["unreadable"], effort["output_tokens"]) == (20, 20, 0, 40)
+    assert effort["seconds"] > 0 and "cost" not in effort
+
+
+def test_a_spent_budget_a_second_run_and_a_third(tmp_path, monkeypatch):
+    """Nothing is asked twice, the effort of a result is that of all its answers, and the key is in no file."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with chat_server(lambda body: str(grade(*said(body)))) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+        with pytest.raises(BudgetError, match="budget of 7 calls is spent"):
+            run_of(Reranked(First(), judge(url, answers, meter=Meter(Budget(calls=7))), k=10), CORPUS, QUERIES)
+        assert len(server.bodies) == 7
+        runs = [run_of(Reranked(First(), judge(url, answers, meter=Meter(prices=Prices(1, 1))), k=10), CORPUS, QUERIES) for _ in range(2)]
+    assert len(server.bodies) == 20 and max(Counter(map(said, server.bodies)).values()) == 1
+    assert server.keys == [f"Bearer {KEY}"] * 20
+    assert runs[0].to_dict() == runs[1].to_dict() and runs[0].effort == runs[1].effort
+    effort = runs[0].effort
+    assert effort["calls"] == 20 and effort["cost"] == pytest.approx((effort["input_tokens"] + effort["output_tokens"]) / 1e6, abs=1e-6)
+    assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_hidden_documents_are_not_asked_about_twice():
+    with chat_server(lambda body: str(grade(*said(body)))) as (url, server):
+        run = run_of(Reranked(First(), judge(url), k=5), CORPUS, {"qa": "a pump"}, top_k=5, hidden={"qa": {"d0", "d3"}})
+    assert {document for document, _ in run.ranking("qa")} == {"d1", "d2", "d4", "d5", "d6"}
+    assert max(Counter(map(said, server.bodies)).values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [("4", 4), ("0.", 0), ("**3**", 3), ('{"grade": 2}', 2), ("Relevance: 1/4", 1), ("<think>4? no, 2</think>\n2", 2)]
+    + [(other, None) for other in ("", "5", "-", "3.5", "12", "2 or 3", "I cannot grade 3 documents", "Grade 3 because it is close")],
+)
+def test_an_answer_is_a_grade_or_none(text, wanted):
+    assert grade_in(text) == wanted
+
+
+def test_answers_without_a_grade_are_counted_and_too_many_are_refused():
+    with chat_server(lambda body: "no idea" if said(body)[1] == 4 else "3") as (url, _):
+        run = run_of(Reranked(First(), judge(url), k=10), CORPUS, QUERIES, top_k=10)
+    assert run.effort["unreadable"] == 2 and run.ranking("qa")[-1][0] == "d4"
+    with (
+        chat_server(lambda body: "As an assistant I like rotors") as (url, _),
+        pytest.raises(ModelError, match=r"gave 6 of 6 answers without a grade from 0 to 4, the last is 'As an assistant"),
+    ):
+        run_of(Reranked(First(), judge(url), k=10), CORPUS, QUERIES)
+
+
+def test_what_it_reads_and_is_told_is_its_identity():
+    with chat_server(lambda body: "3") as (url, server):
+        ranked(Reranked(First(), judge(url, characters=3), k=1), CORPUS, {"q": "abcdef"})
+        body = server.bodies[0]
+    assert "QUERY:\nabc\n\nDOCUMENT:\nrot" in body["messages"][1]["content"] and body["temperature"] == 0
+    chats = [
+        judge("http://host/v1"),
+        judge("http://other/v1"),
+        judge("http://host/v1", characters=9),
+        Judge(Chat(Endpoint("http://host/v1"), "org/model", settings={"max_tokens": 4})),
+        Judge(Chat(Endpoint("http://host/v1"), "model")),
+    ]
+    assert len({(one.mteb_model_meta.name, one.mteb_model_meta.revision) for one in chats}) == len(chats)
