@@ -11,6 +11,7 @@ import mteb
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 
+from patent_mteb.endpoints.client import Endpoint
 from patent_mteb.errors import ModelError, did_you_mean
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.adjusted import AUTOCAST, adjusted
@@ -19,6 +20,7 @@ from patent_mteb.models.folder_facts import folder_facts
 from patent_mteb.models.multi_vector import exact
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 from patent_mteb.models.registry import without_prompts
+from patent_mteb.models.served import Served
 from patent_mteb.models.trained import TrainedMeta, training_record
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import is_late_interaction
@@ -171,6 +173,7 @@ def load(
     max_tokens: int | None = None,
     layers: int | None = None,
     input: str | None = None,
+    server: str | None = None,
     **kwargs: Any,
 ) -> Any:
     """Load a model by what :func:`find_meta` accepts.
@@ -178,6 +181,7 @@ def load(
     Args:
         prompts: False loads a patent model of the suite without its prompts, as an identity of its own.
         max_tokens, layers, input: see :func:`~patent_mteb.models.adjusted.adjusted`.
+        server: address of a server in the OpenAI protocol that has the model (:class:`~patent_mteb.models.served.Served`).
         precision: of an encoder's weights, products or vectors, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
 
     Raises:
@@ -188,6 +192,12 @@ def load(
         >>> load("bm25-dapfam").mteb_model_meta.name
         'patent-mteb/bm25-dapfam'
     """
+    if server is not None:
+        if not prompts or precision not in (None, "float32") or any(one is not None for one in (max_tokens, layers, input)):
+            raise ModelError(
+                "a server's model is taken as it is. Remedy: leave out --no-prompts, --precision, --max-tokens, --layers and --input"
+            )
+        return note(Served(Endpoint(server), name, revision))
     meta = find_meta(name, revision)
     if not prompts:
         if meta.name not in CHECKPOINTS:
