@@ -8,8 +8,9 @@ each query and rank; here a ranking is a :class:`~patent_mteb.search.run.Run` fr
 read from the model's description but checked on its vectors, those of least and greatest length among them. Any other similarity
 (a scaled one, token by token, in half precision) is asked block by block.
 
-**Shared rankings.** A ranking is made once for the same vectors: tasks that put the same queries to the same corpus (ALL, IN and OUT of
-DAPFAM) read it from the last searches, whichever prompts, settings or models the vectors come from (256 MiB; corpora that are held at once).
+**Shared rankings.** A ranking is made once for the same vectors: tasks that put the same queries to the same corpus (ALL, IN and OUT
+of DAPFAM) read it from the last searches, whichever prompts, settings or models the vectors come from (256 MiB; of a corpus whose
+vectors are held at once).
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from patent_mteb.search.base import (
     text_dataset,
 )
 from patent_mteb.search.nearest import add_nearest, add_pairs
+from patent_mteb.search.phases import phase
 from patent_mteb.search.recent import RecentRuns
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain, parts
@@ -132,7 +134,9 @@ class DenseSearch(ArraySearch):
         dates = None if gate is None else (gate.days(self.doc_ids), gate.limits(query_ids))
         with self._phase("Encoding queries", context):
             theirs = self._encode(_query_table(queries), PromptType.query, context)
+        self.own_bytes = 0
         for numbers, vectors in self._held(context):
+            self.own_bytes += sum(int(chunk.nbytes) for chunk in vectors if is_plain(chunk))
             with self._phase("Computing similarity", context):
                 held = _Held(
                     numbers,
@@ -142,7 +146,7 @@ class DenseSearch(ArraySearch):
                 )
                 kind = self._kind(theirs, vectors) if all(map(is_plain, (theirs, *vectors))) else None
                 if kind is not None and allowed is None and len(numbers) == len(self._number):
-                    place = (kind, self.half, _digest_of_corpus(self.corpus["id"], vectors), gate.identity if gate else "")
+                    place = (kind, self.half, _digest_of_corpus(self.corpus["id"][:], vectors), gate.identity if gate else "")
                     return SEARCHED.run(
                         place, query_ids, _digests(theirs, hidden.tocsr()), top_k, partial(self._ranked, best, theirs, vectors, held, kind)
                     )
@@ -191,7 +195,8 @@ class DenseSearch(ArraySearch):
             ModelError: they are no vectors of the texts (:func:`~patent_mteb.search.vectors.checked_vectors`).
         """
         loader = _loader(table, context)
-        vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
+        with phase("encode"):
+            vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
         return checked_vectors(vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}")
 
     def _rank(self, best: TopK, queries: Any, chunks: list[Any], held: _Held, kind: str | None) -> None:
@@ -287,7 +292,7 @@ def _digest_of_corpus(ids: Iterable[str], chunks: list[Any]) -> str:
     total = xxhash.xxh3_128("\0".join(ids).encode("utf-8", "surrogatepass"))
     for chunk in chunks:
         for block in parts(chunk):
-            total.update(as_tensor(block).numpy())
+            total.update(as_tensor(block).numpy().data)
     return total.hexdigest()
 
 
