@@ -15,7 +15,7 @@ from patent_mteb.report.folders import META, read_document
 from patent_mteb.report.model_facts import known_of
 from patent_mteb.report.names import visible
 from patent_mteb.report.view import BenchmarkView
-from patent_mteb.tasks.cost import KEY
+from patent_mteb.tasks.cost import COST
 
 __all__ = ["costs", "passages"]
 
@@ -106,7 +106,7 @@ def _entry(result: Mapping[str, Any], split: str, subset: str) -> Mapping[str, A
 
 
 def _cost(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    recorded = entry.get(KEY)
+    recorded = evidence_of(entry).get(COST)
     return recorded if isinstance(recorded, Mapping) else {}
 
 

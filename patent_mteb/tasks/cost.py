@@ -1,6 +1,6 @@
 """What a score cost: seconds by phase, texts and tokens that reached a model, memory, and the size of the index.
 
-Every entry of scores that a task of the suite gives holds, under :data:`KEY`,
+The evidence (:mod:`patent_mteb.tasks.evidence`) in every entry of scores that a task of the suite gives holds, under :data:`COST`,
 
 =====================  =================================================================================================
 ``seconds``            of the evaluation, without reading the data; ``processor_seconds`` of all threads of the process
@@ -12,7 +12,7 @@ Every entry of scores that a task of the suite gives holds, under :data:`KEY`,
 =====================  =================================================================================================
 
 What is not known is left out: texts of an encoder without a store, tokens of a model that is no sentence-transformers model. What it was
-computed on stands in the evidence (:mod:`patent_mteb.tasks.evidence`).
+computed on stands in the evidence beside it.
 """
 
 from __future__ import annotations
@@ -26,21 +26,22 @@ from typing import Any
 from patent_mteb.search.phases import timed
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.settings import parts_of
+from patent_mteb.tasks.evidence import KEY
 
-__all__ = ["KEY", "measured"]
+__all__ = ["COST", "measured"]
 
-KEY = "cost"
-"""Where the record stands among the scores."""
+COST = "cost"
+"""Where the record stands in the evidence."""
 _DIGITS = 4
 
 
 def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The scores that ``work`` gives with what they cost; what they say under :data:`KEY` already is kept.
+    """The scores that ``work`` gives with what they cost in their evidence; what that says under :data:`COST` already is kept.
 
     Example:
         >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.tasks.cost import KEY, measured
-        >>> list(measured(bm25("dapfam"), lambda: {"ndcg_at_10": 0.5})[KEY]["phases"])
+        >>> from patent_mteb.tasks.cost import measured
+        >>> list(measured(bm25("dapfam"), lambda: {"ndcg_at_10": 0.5})["evidence"]["cost"]["phases"])
         ['rest']
     """
     stores = list(_stores(model))
@@ -62,7 +63,8 @@ def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     if tokens["computed"]:
         found |= {"tokens": tokens["read"], "padding": round(1 - tokens["read"] / tokens["computed"], _DIGITS)}
     found |= _memory(on_card)
-    return {**scores, KEY: {**found, **scores.get(KEY, {})}}
+    evidence = scores.get(KEY, {})
+    return {**scores, KEY: {**evidence, COST: {**found, **evidence.get(COST, {})}}}
 
 
 def _stores(model: Any) -> Iterator[StoredEncoder]:

@@ -34,7 +34,7 @@ from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.gate import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask, asked
-from patent_mteb.tasks.cost import KEY as COST
+from patent_mteb.tasks.cost import COST
 from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
 from patent_mteb.tasks.paper import only_themselves, paper_scores
 from patent_mteb.tasks.perquery import Evaluation, hand_on
@@ -242,7 +242,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         hand_on(replace(evaluation, prompts=self.prompts(model, data_split, **arguments)))
         ranking = ranking_record(evaluation.run, evaluation.ranking)
         index = {"index_mb": round(system.index_bytes / 1e6, 3)} if system.index_bytes else {}
-        return {**scores, **papers, **evaluation.scores, COST: index, KEY: {"texts": texts, "ranking": ranking}}
+        return {**scores, **papers, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking, COST: index}}
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
         candidates, data_split = data_split["top_ranked"], self.texts_for(model, data_split)

@@ -25,7 +25,7 @@ def test_hours_a_million_texts_come_from_what_reached_the_model_in_all_tasks(tmp
     for path in paths:
         ((entry,),) = json.loads(path.read_text("utf-8"))["scores"].values()
         (run_name,) = {model for model, _ in found if path.parents[1].name.rpartition("__")[2] in model}
-        cost = entry["cost"]
+        cost = entry["evidence"]["cost"]
         assert found[run_name, "CPU-hours a million texts"] == pytest.approx(cost["phases"]["encode"] / cost["encoded"] * 1e6 / 3600)
         assert found[run_name, "index (MB)"] == cost["index_mb"]
         assert found[run_name, "highest memory of the process (MB)"] == cost["peak_memory_mb"]

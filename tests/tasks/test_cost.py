@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader
 from patent_mteb.models import Hybrid, bm25
 from patent_mteb.search.phases import phase, timed
 from patent_mteb.store import stored
-from patent_mteb.tasks.cost import KEY, measured
+from patent_mteb.tasks.cost import measured
 
 PLACE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
 
@@ -28,17 +28,17 @@ def test_tokens_and_padding_are_those_of_the_batches(tmp_path, minilm_dir):
     def work():
         with phase("encode"):
             model.encode(DataLoader(Dataset.from_dict({"text": texts}), batch_size=2), batch_size=2, **PLACE)
-        return {"score": 0.5, KEY: {"index_mb": 1.0}}
+        return {"score": 0.5, "evidence": {"cost": {"index_mb": 1.0}}}
 
     first, again = measured(model, work), measured(model, work)
     lengths = np.array(sorted(len(wrapper.model.tokenizer(text)["input_ids"]) for text in set(texts)))[::-1]
     computed = sum(max(pair) * len(pair) for pair in np.split(lengths, [2, 4]))
-    cost = first[KEY]
+    cost = first["evidence"]["cost"]
     assert first["score"] == 0.5 and cost["index_mb"] == 1.0
     assert (cost["encoded"], cost["characters"]) == (5, sum(map(len, set(texts))))
     assert cost["tokens"] == lengths.sum() and cost["padding"] == pytest.approx(1 - lengths.sum() / computed, abs=1e-4)
     assert cost["phases"]["encode"] + cost["phases"]["rest"] == pytest.approx(cost["seconds"], abs=1e-3)
-    assert again[KEY]["encoded"] == 0 and "tokens" not in again[KEY]
+    assert again["evidence"]["cost"]["encoded"] == 0 and "tokens" not in again["evidence"]["cost"]
     assert not next(iter(wrapper.model))._forward_pre_hooks
 
 
@@ -47,15 +47,17 @@ def test_every_result_has_it_and_the_size_of_its_index(tmp_path):
     model = Words(dims=64)
     dense = evaluate(task, stored(model, tmp_path))
     documents = dense["evidence"]["texts"]["document"]["n"]
-    assert dense[KEY]["encoded"] == len(model.seen) and dense[KEY]["phases"].keys() == {"encode", "rest"}
-    assert dense[KEY]["index_mb"] >= round(documents * 64 * 4 / 1e6, 3)
-    assert 10 < dense[KEY]["peak_memory_mb"] < 1e6
+    assert dense["evidence"]["cost"]["encoded"] == len(model.seen) and dense["evidence"]["cost"]["phases"].keys() == {"encode", "rest"}
+    assert dense["evidence"]["cost"]["index_mb"] >= round(documents * 64 * 4 / 1e6, 3)
+    assert 10 < dense["evidence"]["cost"]["peak_memory_mb"] < 1e6
     lexical, hybrid = evaluate(task, bm25("dapfam")), evaluate(task, Hybrid(bm25("dapfam"), Words(dims=64)))
-    assert hybrid[KEY]["index_mb"] == pytest.approx(lexical[KEY]["index_mb"] + dense[KEY]["index_mb"], abs=0.002)
-    assert lexical[KEY]["phases"].keys() == {"index", "rest"} and "encoded" not in lexical[KEY]
-    assert json.loads(json.dumps(dense))[KEY] == dense[KEY]
+    assert hybrid["evidence"]["cost"]["index_mb"] == pytest.approx(
+        lexical["evidence"]["cost"]["index_mb"] + dense["evidence"]["cost"]["index_mb"], abs=0.002
+    )
+    assert lexical["evidence"]["cost"]["phases"].keys() == {"index", "rest"} and "encoded" not in lexical["evidence"]["cost"]
+    assert json.loads(json.dumps(dense))["evidence"]["cost"] == dense["evidence"]["cost"]
     probe = evaluate(mteb.get_task("WIPOATEmergingClustering.sample"), stored(Words(dims=16), tmp_path / "other"))
-    assert probe[KEY]["encoded"] > 0 and probe[KEY]["phases"].keys() == {"encode", "rest"}
+    assert probe["evidence"]["cost"]["encoded"] > 0 and probe["evidence"]["cost"]["phases"].keys() == {"encode", "rest"}
 
 
 def test_a_clock_inside_another_counts_for_both_and_no_second_twice():
