@@ -207,6 +207,12 @@ def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None
     )
 
 
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    """``--backend`` and ``--attention``."""
+    parser.add_argument("--backend", choices=("torch", "onnx", "openvino"), help="what runs the encoder; filed apart unless it is torch")
+    parser.add_argument("--attention", choices=("eager", "sdpa", "flash_attention_2"), help="how torch computes attention; filed apart")
+
+
 def add_server(parser: argparse.ArgumentParser) -> None:
     """``--server``."""
     parser.add_argument(

@@ -30,6 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     common.add_engine(parser)
     parser.add_argument("--dry-run", action="store_true", help="only count what is there and what would be encoded")
     common.add_server(parser)
+    common.add_backend(parser)
     common.add_device(parser)
     common.add_batch_size(parser)
     common.add_batch_tokens(parser)
@@ -68,6 +69,8 @@ def _job(args: argparse.Namespace) -> Job:
         "layers": args.layers,
         "input": args.input,
         "server": args.server,
+        "backend": args.backend,
+        "attention": args.attention,
     }
     data = args.data.resolve() if args.data else None
     store = (args.store or default_path()).resolve()

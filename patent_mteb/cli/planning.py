@@ -47,6 +47,8 @@ def _model(args: argparse.Namespace) -> Any:
         precision=args.precision,
         max_tokens=args.max_tokens,
         server=args.server,
+        backend=args.backend,
+        attention=args.attention,
     )
     folder = common.store_folder(args)
     return stored(model, folder) if folder is not None and isinstance(model, EncoderProtocol) else model

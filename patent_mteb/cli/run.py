@@ -49,6 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the outcome of every task as JSON")
     common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
     common.add_server(parser)
+    common.add_backend(parser)
     common.add_device(parser)
     common.add_batch_size(parser)
     common.add_batch_tokens(parser)
@@ -152,6 +153,8 @@ def _model(args: argparse.Namespace) -> Any:
                 layers=args.layers,
                 input=args.input,
                 server=args.server,
+                backend=args.backend,
+                attention=args.attention,
             ),
             store=common.store_folder(args),
             section_tags=args.section_tags,
