@@ -97,6 +97,7 @@ def evaluate(folder: Path, way: str) -> dict[str, Any]:
     ours = mteb.get_task("PatentCitationRetrieval.sample")
     ours.load_tables = lambda: tables
     split = ours.load_split()
+    ours.dataset = {ours.source.subset: {ours.split: split}}  # what the evidence is of
 
     class Stock(AbsTaskRetrieval):
         metadata = ours.metadata
