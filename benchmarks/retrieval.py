@@ -86,7 +86,7 @@ def evaluate(folder: Path, way: str) -> dict[str, Any]:
     import patent_mteb  # noqa: F401
     from patent_mteb.tasks.retrieval import RetrievalTables
 
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0))))
     encoder, cited = model(folder), np.load(folder / "cited.npy")
     sizes = {name: len(vectors) for name, vectors in encoder.vectors.items()}
     tables = RetrievalTables(
@@ -97,6 +97,7 @@ def evaluate(folder: Path, way: str) -> dict[str, Any]:
     ours = mteb.get_task("PatentCitationRetrieval.sample")
     ours.load_tables = lambda: tables
     split = ours.load_split()
+    ours.dataset = {ours.source.subset: {ours.split: split}}  # what the evidence is of
 
     class Stock(AbsTaskRetrieval):
         metadata = ours.metadata

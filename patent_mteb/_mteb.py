@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import RegistrationError
@@ -88,13 +88,17 @@ class TaskHooks:
         """The scores with what the model was told, to be filed beside them."""
         return scores
 
+    def watched(self, model: Any, work: Callable[[], Any]) -> Any:
+        """The scores that ``work`` gives, with what they cost."""
+        return work()
+
     def admit(self, model: Any, **arguments: Any) -> None:
         """Refuse a model whose scores could not be told from another's."""
 
     def _evaluate_subset(self, model: Any, data_split: Any, **arguments: Any) -> Any:
         self.admit(model, **arguments)
-        scores = self.told(self.evaluate_split(model, data_split, **arguments), model, data_split, **arguments)
-        return self.checked(scores, model)
+        scores = self.watched(model, lambda: self.evaluate_split(model, data_split, **arguments))
+        return self.checked(self.told(scores, model, data_split, **arguments), model)
 
     def _calculate_descriptive_statistics_from_split(self, split: str, **arguments: Any) -> Any:
         return self.describe_split(split, **arguments)
@@ -120,12 +124,10 @@ def check_contract() -> None:
     Raises:
         RegistrationError: mteb lacks one, or a parameter of it.
     """
-    from collections.abc import Callable
-
     for (module, kind, method), parameters in METHODS.items():
         owner = _private(module, kind, type)
         found = inspect.getattr_static(owner, method, None)
-        known = inspect.signature(found).parameters if isinstance(found, Callable) else {}  # type: ignore[arg-type]
+        known = inspect.signature(found).parameters if callable(found) else {}
         if missing := [name for name in parameters if name not in known] or ([] if found else [method]):
             raise RegistrationError(
                 _moved(f"{module}.{kind}.{method} with the parameter {missing[0]}" if found else f"{module}.{kind}.{method}")
@@ -184,8 +186,6 @@ def register_tasks(tasks: Iterable[type[AbsTask]], hidden: Iterable[type[AbsTask
 
 def register_benchmarks(benchmarks: Iterable[Benchmark]) -> None:
     """Enter benchmark objects under their names."""
-    from collections.abc import Callable
-
     build = _private("mteb.benchmarks.get_benchmark", "_build_registry", Callable)  # type: ignore[arg-type]
     registry = build()
     if not isinstance(registry, dict) or build() is not registry:

@@ -7,6 +7,7 @@ import importlib.resources
 import json
 import logging
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -33,6 +34,13 @@ def messages_are_heard():
 @pytest.fixture(autouse=True)
 def query_scores_apart(tmp_path, monkeypatch):
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", str(tmp_path / "query_scores"))
+
+
+@pytest.fixture(autouse=True)
+def each_search_is_made(monkeypatch):
+    """No test reads a ranking that another one made, or itself under other conditions."""
+    if (dense := sys.modules.get("patent_mteb.search.dense")) is not None:
+        monkeypatch.setattr(dense, "SEARCHED", type(dense.SEARCHED)(0))
 
 
 @pytest.fixture(scope="session")

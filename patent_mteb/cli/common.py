@@ -212,6 +212,22 @@ def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None
     )
 
 
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    """``--backend`` and ``--attention``."""
+    parser.add_argument("--backend", choices=("torch", "onnx", "openvino"), help="what runs the encoder; filed apart unless it is torch")
+    parser.add_argument("--attention", choices=("eager", "sdpa", "flash_attention_2"), help="how torch computes attention; filed apart")
+
+
+def add_server(parser: argparse.ArgumentParser) -> None:
+    """``--server``."""
+    parser.add_argument(
+        "--server",
+        metavar="URL",
+        help="a server in the OpenAI protocol that embeds (http://host:8000/v1); -m is the model's name there, --model-revision what you "
+        "know of it; a key is read from OPENAI_API_KEY",
+    )
+
+
 def positive(word: str) -> int:
     """A whole number above 0, for an option."""
     number = int(word)
@@ -240,6 +256,16 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 def add_batch_size(parser: argparse.ArgumentParser) -> None:
     """``--batch-size``."""
     parser.add_argument("--batch-size", type=int, metavar="N", help="texts that the model encodes at a time; without it the model's own")
+
+
+def add_batch_tokens(parser: argparse.ArgumentParser) -> None:
+    """``--batch-tokens``, for commands with a store."""
+    parser.add_argument(
+        "--batch-tokens",
+        type=positive,
+        metavar="N",
+        help="sort texts by tokens and encode as many at a time as N tokens hold, with hardly any padding; sentence-transformers models",
+    )
 
 
 def add_store(parser: argparse.ArgumentParser, *, optional: bool = True) -> None:
@@ -296,6 +322,10 @@ def store_folder(args: argparse.Namespace) -> Path | None:
 def encode_kwargs(args: argparse.Namespace) -> dict[str, Any]:
     """mteb's ``encode_kwargs``; no bars where only warnings are wanted. In a file the bar of the store is a line now and then."""
     size = {} if args.batch_size is None else {"batch_size": args.batch_size}
+    if (budget := getattr(args, "batch_tokens", None)) is not None:
+        if getattr(args, "no_store", False):
+            raise ModelError("--batch-tokens is of encoding into a store. Remedy: leave out --no-store")
+        size["batch_tokens"] = budget
     return size if args.verbosity >= 2 and not args.no_progress else {**size, "show_progress_bar": False}
 
 

@@ -29,8 +29,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     common.add_shard(parser, "encode only this share: every N-th batch from the I-th on; 'store merge' puts stores together")
     common.add_engine(parser)
     parser.add_argument("--dry-run", action="store_true", help="only count what is there and what would be encoded")
+    common.add_server(parser)
+    common.add_backend(parser)
     common.add_device(parser)
     common.add_batch_size(parser)
+    common.add_batch_tokens(parser)
     common.add_store(parser, optional=False)
     parser.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
     parser.add_argument("--max-tokens", type=int, metavar="N", help="read no more tokens of a text")
@@ -65,6 +68,9 @@ def _job(args: argparse.Namespace) -> Job:
         "max_tokens": args.max_tokens,
         "layers": args.layers,
         "input": args.input,
+        "server": args.server,
+        "backend": args.backend,
+        "attention": args.attention,
     }
     data = args.data.resolve() if args.data else None
     store = (args.store or default_path()).resolve()

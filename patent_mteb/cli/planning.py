@@ -40,7 +40,15 @@ def _model(args: argparse.Namespace) -> Any:
     from patent_mteb.store import stored
 
     model = load(
-        args.model, args.model_revision, args.device, prompts=not args.no_prompts, precision=args.precision, max_tokens=args.max_tokens
+        args.model,
+        args.model_revision,
+        args.device,
+        prompts=not args.no_prompts,
+        precision=args.precision,
+        max_tokens=args.max_tokens,
+        server=args.server,
+        backend=args.backend,
+        attention=args.attention,
     )
     folder = common.store_folder(args)
     return stored(model, folder) if folder is not None and isinstance(model, EncoderProtocol) else model

@@ -46,8 +46,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--eval-splits", nargs="+", metavar="SPLIT", help="evaluate on these splits instead of the tasks' own")
     parser.add_argument("--json", action="store_true", help="print the outcome of every task as JSON")
     common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
+    common.add_server(parser)
+    common.add_backend(parser)
     common.add_device(parser)
     common.add_batch_size(parser)
+    common.add_batch_tokens(parser)
     common.add_store(parser)
     parser.add_argument("--num-proc", type=int, metavar="N", help="processes that load the data")
     parser.add_argument("--co2-tracker", action=argparse.BooleanOptionalAction, default=False, help="estimate emissions with codecarbon")
@@ -158,6 +161,9 @@ def _model(args: argparse.Namespace) -> Any:
                 max_tokens=args.max_tokens,
                 layers=args.layers,
                 input=args.input,
+                server=args.server,
+                backend=args.backend,
+                attention=args.attention,
             ),
             store=common.store_folder(args),
             section_tags=args.section_tags,

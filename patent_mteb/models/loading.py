@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import mteb
 from mteb.models import SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 
+from patent_mteb.endpoints.client import Endpoint
 from patent_mteb.errors import ModelError, did_you_mean
 from patent_mteb.identity import content_revision, local_name
 from patent_mteb.models.adjusted import AUTOCAST, adjusted
@@ -19,16 +22,20 @@ from patent_mteb.models.folder_facts import folder_facts
 from patent_mteb.models.multi_vector import exact
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 from patent_mteb.models.registry import without_prompts
+from patent_mteb.models.served import Served
 from patent_mteb.models.trained import TrainedMeta, training_record
 from patent_mteb.models.zero_shot import local_nli_meta
 from patent_mteb.search.colbert import is_late_interaction
 from patent_mteb.store.settings import LiveIdentity, note
 
-__all__ = ["PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
+__all__ = ["BACKENDS", "PRECISIONS", "find_meta", "kind_of_checkpoint", "load"]
 
 WEIGHTS = ("float32", "bfloat16", "float16")
 PRECISIONS = (*WEIGHTS, AUTOCAST, *VECTOR_PRECISIONS)
 """Of an encoder's weights, of its products, or of its vectors (:class:`~patent_mteb.models.quantised.Quantised`)."""
+
+BACKENDS: dict[str, tuple[str, ...]] = {"torch": (), "onnx": ("optimum", "onnxruntime"), "openvino": ("optimum", "openvino")}
+"""What can run an encoder, with the packages that it needs."""
 
 _SHORT_NAMES = {"bm25": "patent-mteb/bm25-bm25s", "bm25-dapfam": "patent-mteb/bm25-dapfam"}
 
@@ -161,6 +168,22 @@ def _known() -> list[str]:
     return names + [name.rpartition("/")[2] for name in names]
 
 
+def _run_by(backend: str | None, attention: str | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of sentence-transformers for a backend and a way to compute attention.
+
+    Raises:
+        ModelError: there is no such backend, or its packages are missing.
+    """
+    if backend is not None and backend not in BACKENDS:
+        raise ModelError(f"backend '{backend}' is none of {', '.join(BACKENDS)}. Remedy: choose one of them")
+    if missing := [package for package in BACKENDS.get(backend or "torch", ()) if find_spec(package) is None]:
+        raise ModelError(f"the backend {backend} needs {' and '.join(missing)}. Remedy: pip install 'sentence-transformers[{backend}]'")
+    found: dict[str, Any] = {} if backend in (None, "torch") else {"backend": backend}
+    if attention is not None:
+        found["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "attn_implementation": attention}
+    return found
+
+
 def load(
     name: str,
     revision: str | None = None,
@@ -171,6 +194,9 @@ def load(
     max_tokens: int | None = None,
     layers: int | None = None,
     input: str | None = None,
+    server: str | None = None,
+    backend: str | None = None,
+    attention: str | None = None,
     **kwargs: Any,
 ) -> Any:
     """Load a model by what :func:`find_meta` accepts.
@@ -178,6 +204,9 @@ def load(
     Args:
         prompts: False loads a patent model of the suite without its prompts, as an identity of its own.
         max_tokens, layers, input: see :func:`~patent_mteb.models.adjusted.adjusted`.
+        server: address of a server in the OpenAI protocol that has the model (:class:`~patent_mteb.models.served.Served`).
+        backend: what runs an encoder, one of :data:`BACKENDS`; ``attention``: how torch computes it (``eager``, ``sdpa``,
+            ``flash_attention_2``). Each another identity, for each changes bits.
         precision: of an encoder's weights, products or vectors, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
 
     Raises:
@@ -188,6 +217,14 @@ def load(
         >>> load("bm25-dapfam").mteb_model_meta.name
         'patent-mteb/bm25-dapfam'
     """
+    if server is not None:
+        if not prompts or precision not in (None, "float32") or any(one is not None for one in (max_tokens, layers, input)):
+            raise ModelError(
+                "a server's model is taken as it is. Remedy: leave out --no-prompts, --precision, --max-tokens, --layers and --input"
+            )
+        if backend or attention:
+            raise ModelError("a server computes as it likes. Remedy: leave out --backend and --attention")
+        return note(Served(Endpoint(server), name, revision))
     meta = find_meta(name, revision)
     if not prompts:
         if meta.name not in CHECKPOINTS:
@@ -197,6 +234,9 @@ def load(
         raise ModelError(f"precision '{precision}' is none of {', '.join(PRECISIONS)}. Remedy: choose one of them")
     if precision not in (None, "float32") and "dense" not in meta.model_type:
         raise ModelError(f"'{name}' is no encoder, so it has no {precision}. Remedy: leave out --precision")
+    kwargs |= _run_by(backend, attention, kwargs)
+    if (backend not in (None, "torch") or attention) and "dense" not in meta.model_type:
+        raise ModelError(f"'{name}' is no encoder. Remedy: leave out --backend and --attention")
     if precision in WEIGHTS[1:]:
         kwargs["model_kwargs"] = {**kwargs.get("model_kwargs", {}), "dtype": precision}
     try:

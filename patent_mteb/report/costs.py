@@ -15,6 +15,7 @@ from patent_mteb.report.folders import META, read_document
 from patent_mteb.report.model_facts import known_of
 from patent_mteb.report.names import visible
 from patent_mteb.report.view import BenchmarkView
+from patent_mteb.tasks.cost import COST
 
 __all__ = ["costs", "passages"]
 
@@ -29,7 +30,10 @@ _EFFORT = {
 
 
 def costs(view: BenchmarkView) -> pl.DataFrame:
-    """``model, what, cost, value``: main score of the headline task against seconds, memory of the weights and size of the index.
+    """``model, what, cost, value``: main score of the headline task against what it cost (:mod:`patent_mteb.tasks.cost`).
+
+    Seconds of the evaluation, memory of the weights, of the process and of the index; and hours of encoding a million texts, from all
+    tasks of the benchmark in which texts reached the model (what came from a store took no time).
 
     Example:
         >>> from pathlib import Path
@@ -40,10 +44,11 @@ def costs(view: BenchmarkView) -> pl.DataFrame:
         True
     """
     headline = view.headline.name if view.headline else ""
+    encoding = {run: list(_per_million(rows)) for (run,), rows in view.results.group_by("run", maintain_order=True)}
     rows = [
         {"model": row["run"], "what": what, "cost": cost, "value": row["value"]}
         for row in view.results.filter(pl.col("task") == headline).iter_rows(named=True)
-        for what, cost in _of_result(row)
+        for what, cost in [*_of_result(row), *encoding[row["run"]]]
     ]
     frame = pl.DataFrame(rows, schema={"model": pl.String, "what": pl.String, "cost": pl.Float64, "value": pl.Float64})
     return frame.filter(pl.len().over("what") > 1)
@@ -60,9 +65,39 @@ def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for what, column in _EFFORT.items():
         if row[column]:
             yield what, float(row[column])
-    documents = _documents(result, row["split"], row["subset"])
-    if documents and row["dims"]:
+    entry = _entry(result, row["split"], row["subset"])
+    recorded = _cost(entry)
+    if isinstance(peak := recorded.get("peak_memory_mb"), (int, float)):
+        yield "highest memory of the process (MB)", float(peak)
+    documents = _documents(entry)
+    if isinstance(index := recorded.get("index_mb"), (int, float)):
+        yield "index (MB)", float(index)
+    elif documents and row["dims"]:
         yield "index (MB)", documents * row["dims"] * _FLOAT / 1e6
+
+
+def _per_million(results: pl.DataFrame) -> Iterator[tuple[str, float]]:
+    """Hours in which a model encodes a million texts, and a million of its tokens, by the texts that reached it on one kind of device."""
+    spent: dict[str, dict[str, float]] = {}
+    for path, split, subset in results.select("path", "split", "subset").unique(maintain_order=True).iter_rows():
+        entry = _entry(_document(Path(path)), split, subset)
+        recorded = _cost(entry)
+        seconds = (recorded.get("phases") or {}).get("encode")
+        if recorded.get("encoded") and isinstance(seconds, (int, float)):
+            device = "GPU" if "cuda" in str(evidence_of(entry).get("model", {}).get("device", "")) else "CPU"
+            tokens = recorded.get("tokens", 0)
+            sums = spent.setdefault(device, dict.fromkeys(("seconds", "texts", "tokens", "timed"), 0.0))
+            for name, value in (
+                ("seconds", seconds),
+                ("texts", recorded["encoded"]),
+                ("tokens", tokens),
+                ("timed", seconds * bool(tokens)),
+            ):
+                sums[name] += value
+    for device, sums in spent.items():
+        yield f"{device}-hours a million texts", sums["seconds"] / sums["texts"] * 1e6 / 3600
+        if sums["tokens"]:
+            yield f"{device}-hours a billion tokens", sums["timed"] / sums["tokens"] * 1e9 / 3600
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -73,15 +108,23 @@ def _document(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _documents(result: Mapping[str, Any], split: str, subset: str) -> int:
+def _entry(result: Mapping[str, Any], split: str, subset: str) -> Mapping[str, Any]:
+    """The scores of one split and subset."""
+    entries = result.get("scores", {}).get(split, [])
+    return next((entry for entry in entries if entry.get("hf_subset", "default") == subset), {})
+
+
+def _cost(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    recorded = evidence_of(entry).get(COST)
+    return recorded if isinstance(recorded, Mapping) else {}
+
+
+def _documents(entry: Mapping[str, Any]) -> int:
     """How many documents were searched, as the evidence of a result has it; 0 where it does not say."""
-    for entry in result.get("scores", {}).get(split, []):
-        if entry.get("hf_subset", "default") == subset:
-            found: Any = evidence_of(entry)
-            for key in ("texts", "document", "n"):
-                found = found.get(key) if isinstance(found, Mapping) else None
-            return found if isinstance(found, int) else 0
-    return 0
+    found: Any = evidence_of(entry)
+    for key in ("texts", "document", "n"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, int) else 0
 
 
 def passages(view: BenchmarkView) -> pl.DataFrame:

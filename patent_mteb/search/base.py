@@ -214,6 +214,13 @@ class ArraySearch(ABC):
     hides = False
     gates = False
     cuts_documents = False
+    own_bytes: int = 0
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of what is searched, here and in the systems that this one is made of, as far as they say it (``own_bytes``)."""
+        held = [part for value in vars(self).values() for part in (value if isinstance(value, (list, tuple)) else [value])]
+        return self.own_bytes + sum(part.index_bytes for part in held if isinstance(part, ArraySearch))
 
     def index(
         self,
@@ -281,7 +288,7 @@ class ArraySearch(ABC):
             return self.search_run(queries, top_k, context)
         allowed = None if context.top_ranked is None else gate.admitted(context.top_ranked)
         blind = replace(context, gate=None, top_ranked=allowed)
-        query_ids = list(queries["id"])
+        query_ids = queries["id"][:]
         open_rows, depth, done = np.arange(len(query_ids)), top_k, list[tuple[Any, Run]]()
         while len(open_rows):
             depth = min(depth, len(self.doc_ids))

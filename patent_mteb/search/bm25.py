@@ -293,12 +293,13 @@ class BM25(LiveIdentity, ArraySearch):
             self._content = (content_of(self.corpus), self.settings)
             index = self._indices.get(self._content)
             self._index = BM25Index(document_texts(self.corpus), self.settings) if index is None else index
+        self.own_bytes = self._index.nbytes
         self._indices.keep(self._content, self._index, self._index.nbytes)
         number = {document: position for position, document in enumerate(self.doc_ids)}
-        self._rank = np.array([number[document] for document in self.corpus["id"]], np.int64)
+        self._rank = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
 
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
-        texts, query_ids = query_texts(queries), list(queries["id"])
+        texts, query_ids = query_texts(queries), queries["id"][:]
         if context.top_ranked is not None:
             return self._search(texts, query_ids, top_k, context)
         place = (*self._content, context.gate.identity if context.gate else "")

@@ -237,7 +237,7 @@ def _checked(run: Run, what: str) -> Run:
     return run
 
 
-_NO_EFFECT = {"batch_size", "show_progress_bar"}
+_NO_EFFECT = {"batch_size", "batch_tokens", "show_progress_bar"}
 
 
 def _listed(pairs: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]] | None:

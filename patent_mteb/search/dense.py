@@ -7,16 +7,22 @@ each query and rank; here a ranking is a :class:`~patent_mteb.search.run.Run` fr
 **Similarity.** The model's own counts. Where it is the cosine or the inner product, a matrix product takes its place; that is not
 read from the model's description but checked on its vectors, those of least and greatest length among them. Any other similarity
 (a scaled one, token by token, in half precision) is asked block by block.
+
+**Shared rankings.** A ranking is made once for the same vectors: tasks that put the same queries to the same corpus (ALL, IN and OUT
+of DAPFAM) read it from the last searches, whichever prompts, settings or models the vectors come from (256 MiB; of a corpus whose
+vectors are held at once).
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+import xxhash
 from datasets import Dataset
 from mteb.models import EncoderProtocol, SearchProtocol
 from mteb.types import PromptType
@@ -35,6 +41,8 @@ from patent_mteb.search.base import (
     text_dataset,
 )
 from patent_mteb.search.nearest import add_nearest, add_pairs
+from patent_mteb.search.phases import phase
+from patent_mteb.search.recent import RecentRuns
 from patent_mteb.search.run import Run, TopK, pairs_matrix
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain, parts
 
@@ -50,6 +58,8 @@ CHUNK_BYTES = 1 << 30
 """Bytes of text of a chunk; corpora of ordinary documents never reach it."""
 _PROBED = 8
 _AGREEMENT = 1e-5
+SEARCHED = RecentRuns(1 << 28)
+"""Of the whole process: a ranking is kept by the vectors that it was made of, and so is that of any model that gives these."""
 
 
 def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
@@ -124,7 +134,9 @@ class DenseSearch(ArraySearch):
         dates = None if gate is None else (gate.days(self.doc_ids), gate.limits(query_ids))
         with self._phase("Encoding queries", context):
             theirs = self._encode(_query_table(queries), PromptType.query, context)
+        self.own_bytes = 0
         for numbers, vectors in self._held(context):
+            self.own_bytes += sum(int(chunk.nbytes) for chunk in vectors if is_plain(chunk))
             with self._phase("Computing similarity", context):
                 held = _Held(
                     numbers,
@@ -132,7 +144,17 @@ class DenseSearch(ArraySearch):
                     None if allowed is None else allowed[:, numbers],
                     None if dates is None else (dates[0][numbers], dates[1]),
                 )
-                self._rank(best, theirs, vectors, held)
+                kind = self._kind(theirs, vectors) if all(map(is_plain, (theirs, *vectors))) else None
+                if kind is not None and allowed is None and len(numbers) == len(self._number):
+                    place = (kind, self.half, _digest_of_corpus(self.corpus["id"][:], vectors), gate.identity if gate else "")
+                    return SEARCHED.run(
+                        place, query_ids, _digests(theirs, hidden.tocsr()), top_k, partial(self._ranked, best, theirs, vectors, held, kind)
+                    )
+                self._rank(best, theirs, vectors, held, kind)
+        return best.run()
+
+    def _ranked(self, best: TopK, queries: Any, chunks: list[Any], held: _Held, kind: str) -> Run:
+        self._rank(best, queries, chunks, held, kind)
         return best.run()
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
@@ -173,11 +195,12 @@ class DenseSearch(ArraySearch):
             ModelError: they are no vectors of the texts (:func:`~patent_mteb.search.vectors.checked_vectors`).
         """
         loader = _loader(table, context)
-        vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
+        with phase("encode"):
+            vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
         return checked_vectors(vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}")
 
-    def _rank(self, best: TopK, queries: Any, chunks: list[Any], held: _Held) -> None:
-        if all(is_plain(vectors) for vectors in (queries, *chunks)) and (kind := self._kind(queries, chunks)) is not None:
+    def _rank(self, best: TopK, queries: Any, chunks: list[Any], held: _Held, kind: str | None) -> None:
+        if kind is not None:
             theirs = _joined([queries], kind)
             if held.allowed is not None:
                 add_pairs(best, theirs, _joined(chunks, kind), held.numbers, held.allowed > held.hidden)
@@ -262,6 +285,23 @@ class _Held:
         if self.dates is not None:
             visible &= self.dates[0] < self.dates[1][rows, None]
         return visible
+
+
+def _digest_of_corpus(ids: Iterable[str], chunks: list[Any]) -> str:
+    """Of the documents' ids and vectors, in their order."""
+    total = xxhash.xxh3_128("\0".join(ids).encode("utf-8", "surrogatepass"))
+    for chunk in chunks:
+        for block in parts(chunk):
+            total.update(as_tensor(block).numpy().data)
+    return total.hexdigest()
+
+
+def _digests(queries: Any, hidden: Any) -> list[str]:
+    """Of each query's vector, and the documents that are hidden from it (SciPy CSR)."""
+    rows = (row for block in parts(queries) for row in as_tensor(block).numpy())
+    pairs = zip(hidden.indptr, hidden.indptr[1:], strict=False)
+    unseen = (hidden.indices[start:end].tobytes() for start, end in pairs)
+    return [xxhash.xxh3_128_hexdigest(row.tobytes() + documents) for row, documents in zip(rows, unseen, strict=True)]
 
 
 def _megabytes(vectors: Any) -> float:

@@ -90,7 +90,7 @@ class Foreign(ArraySearch):
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
         options: Any = context.as_kwargs()
-        return Run.from_dict(self.model.search(queries, top_k=top_k, **options), list(queries["id"]), self.doc_ids)
+        return Run.from_dict(self.model.search(queries, top_k=top_k, **options), queries["id"][:], self.doc_ids)
 
 
 class AsMteb:

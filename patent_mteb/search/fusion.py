@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RRF", "Fusion", "Hybrid", "Linear", "fuse", "min_max", "sweep"]
 
-_ROWS_AT_ONCE = 256
-_LAST = np.int64(0x7FFFFFFF)
+_ROWS_AT_ONCE = 64
+_LAST = np.int32(0x7FFFFFFF)
 
 
 @dataclass(frozen=True)
@@ -177,35 +177,49 @@ def _rrf(pair: _Pair) -> Callable[[RRF], Contributions]:
 
 
 def _ranked(pair: _Pair, contribute: Contributions, top_k: int, threads: int) -> Run:
-    """Rank by one integer for each document: the bits of its score, which sort like the score itself, then its number, reversed."""
+    """Rank by one integer for each document: the bits of its score, which sort like the score itself, then its number, reversed.
+
+    Above are the bits of the score (of -1 for what does not count, which is below all others), below the number.
+    """
     depth, width = pair.first.depth, pair.first.depth + pair.second.depth
     kept = min(top_k, width)
     docs = np.full((len(pair.first.query_ids), kept), -1, np.int32)
     scores = np.zeros(docs.shape, np.float32)
+    short = bool((pair.first.docs < 0).any())
 
     def rank(start: int) -> None:
         rows = slice(start, start + _ROWS_AT_ONCE)
-        fused = np.empty((len(docs[rows]), width), np.float32)
-        fused[:, :depth], fused[:, depth:] = contribute(rows)
-        keys = fused.view(np.int32).astype(np.int64)
-        keys <<= 32
-        keys[:, :depth] |= _LAST - pair.first.docs[rows]
-        keys[:, depth:] |= _LAST - pair.second.docs[rows]
-        np.putmask(keys[:, :depth], pair.first.docs[rows] < 0, -1)
-        np.putmask(keys[:, depth:], ~pair.lone[rows], -1)
+        keys = np.empty((len(docs[rows]), width), "<i8")
+        numbers, fused = _numbers(keys), _scores(keys)
+        np.subtract(_LAST, pair.first.docs[rows], out=numbers[:, :depth])
+        np.subtract(_LAST, pair.second.docs[rows], out=numbers[:, depth:])
+        ours, lone = contribute(rows)
+        fused[:, :depth] = np.where(pair.first.docs[rows] < 0, -1.0, ours) if short else ours
+        fused[:, depth:] = np.where(pair.lone[rows], lone, -1.0)
         if kept < width:
             keys.partition(width - kept, axis=1)
-        keys = np.sort(keys[:, width - kept :], axis=1)[:, ::-1]
-        docs[rows] = _LAST - (keys & 0xFFFFFFFF)
-        scores[rows] = (keys >> 32).astype(np.int32).view(np.float32)
-        np.putmask(docs[rows], keys < 0, -1)
-        np.putmask(scores[rows], keys < 0, 0.0)
+        best = np.ascontiguousarray(np.sort(keys[:, width - kept :], axis=1)[:, ::-1])
+        np.subtract(_LAST, _numbers(best), out=docs[rows])
+        scores[rows] = _scores(best)
+        if (best[:, -1:] < 0).any():
+            np.putmask(docs[rows], best < 0, -1)
+            np.putmask(scores[rows], best < 0, 0.0)
 
     with ThreadPoolExecutor(threads) as pool:
         for _ in pool.map(rank, range(0, len(docs), _ROWS_AT_ONCE)):
             pass
     filled = int((docs >= 0).sum(axis=1).max(initial=0))
     return Run(pair.first.query_ids, pair.first.doc_ids, docs[:, :filled], scores[:, :filled])
+
+
+def _numbers(keys: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The lower halves of keys, to be read and written."""
+    return keys.view("<i4")[:, ::2]
+
+
+def _scores(keys: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Their upper halves as single precision."""
+    return keys.view("<f4")[:, 1::2]
 
 
 def sweep(first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000, threads: int | None = None) -> Iterator[Run]:

@@ -33,6 +33,7 @@ from patent_mteb.search.colbert import (
     load_encoder,
 )
 from patent_mteb.search.maxsim import MEMORY_BUDGET, ScoreDtype, Scorer, check_tokens
+from patent_mteb.search.phases import phase
 from patent_mteb.search.run import Run, TopK, columns_by_row
 from patent_mteb.search.token_store import TokenStore
 from patent_mteb.store.settings import LiveIdentity, note
@@ -152,7 +153,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
         """
 
         def encode(some: list[str]) -> list[NDArray[np.float32]]:
-            return self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size) if some else []
+            with phase("encode"):
+                return self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size) if some else []
 
         if self._kept is None:
             return encode(list(texts))
@@ -240,7 +242,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         check_tokens(tokens, "query")
         by_length = np.argsort([len(vectors) for vectors in tokens], kind="stable")
         tokens = [tokens[position] for position in by_length]
-        query_ids, corpus_ids = list(queries["id"]), list(self.corpus["id"])
+        query_ids, corpus_ids = queries["id"][:], self.corpus["id"][:]
         number = {name: position for position, name in enumerate(self.doc_ids)}
         documents = np.array([number[name] for name in corpus_ids], dtype=np.int64)
         best = TopK([query_ids[position] for position in by_length], self.doc_ids, top_k)

@@ -83,7 +83,8 @@ class _Dense:
 
     def _encode(self, texts: list[str], kind: PromptType, context: SearchContext) -> Any:
         loader = _loader(texts, context.encode_kwargs.get("batch_size", 32))
-        vectors = self.encoder.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
+        with phase("encode"):
+            vectors = self.encoder.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
         name, task = self.encoder.mteb_model_meta.name, context.task_metadata.name
         return checked_vectors(vectors, len(texts), f"model {name} on task {task}")
 
@@ -151,7 +152,7 @@ class _Task:
     """Queries of one search and the best documents so far under each aggregation."""
 
     def __init__(self, queries: Any, doc_ids: list[str], top_k: int, names: Sequence[str], context: SearchContext) -> None:
-        self.texts, query_ids = query_texts(queries), list(queries["id"])
+        self.texts, query_ids = query_texts(queries), queries["id"][:]
         self._best = {name: TopK(query_ids, doc_ids, top_k) for name in names}
         self._allowed = context.candidates(query_ids, doc_ids)
         self._eligible = context.eligible(query_ids, doc_ids)
@@ -271,7 +272,7 @@ class Passages(ArraySearch):
 
     def prepare(self, context: SearchContext) -> None:
         number = {document: position for position, document in enumerate(self.doc_ids)}
-        self._rank = np.array([number[document] for document in self.corpus["id"]], np.int64)
+        self._rank = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
         self._bytes = text_bytes(self.corpus)
         self._corpus_content = "" if self._cache is None else content_of(self.corpus)
 

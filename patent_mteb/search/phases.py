@@ -29,6 +29,14 @@ class _Clock:
             self.seconds[self._open[-1]] += now - self._since
         self._since = now
 
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Count what another clock counted meanwhile, which is then no time of the phase that is open here."""
+        self._pass()
+        for name, value in seconds.items():
+            self.seconds[name] += value
+            if self._open:
+                self.seconds[self._open[-1]] -= value
+
     def enter(self, name: str) -> None:
         self._pass()
         self._open.append(name)
@@ -66,7 +74,7 @@ def phase(name: str) -> Iterator[None]:
 
 @contextmanager
 def timed() -> Iterator[Mapping[str, float]]:
-    """The seconds that the phases of the block took, by phase; of this thread.
+    """The seconds that the phases of the block took, by phase; of this thread. Inside another such block they count for both.
 
     Example:
         >>> from patent_mteb.models import bm25
@@ -77,9 +85,11 @@ def timed() -> Iterator[Mapping[str, float]]:
         >>> list(seconds)
         ['index']
     """
-    clock = _Clock()
+    around, clock = _CLOCK.get(), _Clock()
     token = _CLOCK.set(clock)
     try:
         yield clock.seconds
     finally:
         _CLOCK.reset(token)
+        if around is not None:
+            around.add(clock.seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
+from threading import Lock
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -79,26 +80,37 @@ class RecentRuns:
 
     def __init__(self, most_bytes: int) -> None:
         self._held: Recent[tuple[Hashable, int, _Queries], Run] = Recent(most_bytes)
+        self._lock = Lock()
 
     def run(self, corpus: Hashable, query_ids: Sequence[str], texts: Sequence[str], top_k: int, search: Callable[[], Run]) -> Run:
         """The rankings of queries over a corpus, from a search that was as deep and asked for all of them, else by a search.
 
         Args:
             corpus: what the ranking of a query depends on beside the query.
+            texts: the text of each query, or whatever else its ranking depends on.
             search: gives the rankings of just these queries, in their order.
         """
         asked = tuple(
             (query, xxhash.xxh3_128_hexdigest(text.encode("utf-8", "surrogatepass"))) for query, text in zip(query_ids, texts, strict=True)
         )
+        with self._lock:
+            known = self._known(corpus, asked, top_k)
+        if known is not None:
+            before, run = known
+            place = {query: row for row, query in enumerate(before)}
+            return _rows(run, [place[query] for query in asked], list(query_ids), top_k)
+        found = search()
+        with self._lock:
+            self._held.keep((corpus, top_k, asked), found, found.nbytes)
+        return found
+
+    def _known(self, corpus: Hashable, asked: _Queries, top_k: int) -> tuple[_Queries, Run] | None:
         wanted = set(asked)
         for key in self._held:
             where, depth, before = key
-            if where == corpus and depth >= top_k and wanted <= set(before) and (known := self._held.get(key)) is not None:
-                place = {query: row for row, query in enumerate(before)}
-                return _rows(known, [place[query] for query in asked], list(query_ids), top_k)
-        found = search()
-        self._held.keep((corpus, top_k, asked), found, found.nbytes)
-        return found
+            if where == corpus and depth >= top_k and wanted <= set(before) and (run := self._held.get(key)) is not None:
+                return before, run
+        return None
 
 
 def _rows(run: Run, rows: list[int], query_ids: list[str], top_k: int) -> Run:

@@ -24,6 +24,7 @@ Results = dict[str, dict[str, float]]
 """mteb's form of a ranking: ``{query id: {document id: score}}``."""
 
 _TIE_BITS = 32
+_PAIRS_AT_ONCE = 4096
 _NOTHING = np.iinfo(np.int64).min
 
 
@@ -165,26 +166,27 @@ class Run:
 
     def without(self, hidden: Mapping[str, Set[str]]) -> Run:
         """The run without the given documents of each query; those behind them move up."""
-        forbidden = pairs_matrix(hidden, self.query_ids, self.doc_ids).tocsr()
-        docs, scores = self.docs.copy(), self.scores.copy()
-        parts = None if self.parts is None else self.parts.copy()
-        for row in np.flatnonzero(np.diff(forbidden.indptr)):
-            kept = ~np.isin(docs[row], forbidden.indices[forbidden.indptr[row] : forbidden.indptr[row + 1]])
-            left = int(kept.sum())
-            for values, empty in ((docs, -1), (scores, 0), (parts, -1)):
-                if values is not None:
-                    values[row, :left] = values[row, kept]
-                    values[row, left:] = empty
-        return replace(self, docs=docs, scores=scores, parts=parts)
+        forbidden = pairs_matrix(hidden, self.query_ids, self.doc_ids).tocoo()
+        kept = np.ones(self.docs.shape, np.bool_)
+        for start in range(0, forbidden.nnz, _PAIRS_AT_ONCE):
+            rows, documents = (ends[start : start + _PAIRS_AT_ONCE] for ends in (forbidden.row, forbidden.col))
+            pair, place = np.nonzero(self.docs[rows] == documents[:, None])
+            kept[rows[pair], place] = False
+        return self.only(kept)
 
     def only(self, kept: NDArray[np.bool_]) -> Run:
         """The run with the places where ``kept`` [queries, depth] is True; those behind them move up."""
         kept = kept & (self.docs >= 0)
-        order = np.argsort(~kept, axis=1, kind="stable")
+        changed = np.flatnonzero((kept != (self.docs >= 0)).any(axis=1))
+        kept = kept[changed]
         left = np.arange(self.depth) < kept.sum(axis=1)[:, None]
 
         def moved(values: NDArray[Any], empty: int) -> Any:
-            return np.where(left, np.take_along_axis(values, order, axis=1), values.dtype.type(empty))
+            rows = np.full(kept.shape, empty, values.dtype)
+            rows[left] = values[changed][kept]
+            found = values.copy()
+            found[changed] = rows
+            return found
 
         parts = None if self.parts is None else moved(self.parts, -1)
         return replace(self, docs=moved(self.docs, -1), scores=moved(self.scores, 0), parts=parts)

@@ -162,7 +162,7 @@ class StoredRun(ArraySearch):
         )
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        query_ids = list(queries["id"])
+        query_ids = queries["id"][:]
         asked = query_ids, self.doc_ids, context.hidden, context.gate
         if self._found is None or self._found[0] != asked:
             self._check(query_ids)

@@ -108,7 +108,8 @@ class Ahead:
         self.counts.stored += int((plan.stored & new).sum())
         self.counts.ours += ours
         if mine and not self._dry:
-            self._encoder.encode_calls(inputs, texts, mine, plan, where, kwargs, kept)
+            size = sum(map(len, mine))
+            self._encoder.encode_groups(inputs, texts, self._encoder.groups(mine), size, plan, where, kwargs, kept)
             self.counts.encoded += ours
             self._tell(ours)
         return np.arange(1, len(texts) + 1, dtype=np.float32)[:, None]

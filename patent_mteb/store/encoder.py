@@ -3,15 +3,16 @@
 What is the same with and without the store: the vectors are handed on bit for bit as the model gave them (in fp32), so every
 score computed from them is too. A transformer's vector depends in its last bits on the texts that it was padded with; therefore
 texts new to the store go to a sentence-transformers model in the very batches that stock mteb would form (longest first,
-``batch_size`` at a time). Where a call repeats a text, or finds a part of its texts in the store, the batches cannot be the same:
-vectors then differ from those of another run by about 1e-7, as they do in stock mteb between two tasks or two batch sizes, and
-never within one store.
+``batch_size`` at a time), unless ``batch_tokens`` among the arguments asks for batches of so many tokens (:mod:`.batches`). Where
+a call repeats a text, or finds a part of its texts in the store, the batches cannot be the same: vectors then differ from those of
+another run by about 1e-7, as they do in stock mteb between two tasks or two batch sizes, and never within one store.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,7 +28,8 @@ from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
 from patent_mteb.store.admission import as_encoder, checked_meta
-from patent_mteb.store.batches import loader_of, rows_of, texts_of
+from patent_mteb.store.batches import loader_of, rows_of, texts_of, token_lengths, within_budget
+from patent_mteb.store.claims import Group, groups_of, shared_out
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
 from patent_mteb.store.progress import Stats, progress_bar
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["StoredEncoder", "stored"]
 
 logger = logging.getLogger(__name__)
+
+_BUDGET = "batch_tokens"
 
 
 @dataclass(frozen=True)
@@ -180,12 +184,15 @@ class StoredEncoder(LiveIdentity):
         texts = texts_of(inputs)
         if texts is None or (precision not in (None, "float32") and self.facts().core is None):
             self.stats.passed_through += 1
+            kwargs.pop(_BUDGET, None)
             logger.info("%s on %s bypasses the store", self._meta.name, task_metadata.name)
             return self.model.encode(inputs, **where, **kwargs)
         plan = self.plan(inputs, texts, where, kwargs)
 
         def encode(missing: NDArray[np.int64]) -> None:
-            self.encode_calls(inputs, texts, self.calls(inputs, texts, missing, plan, kwargs), plan, where, kwargs)
+            groups = self.groups(self.calls(inputs, texts, missing, plan, kwargs))
+            with contextlib.closing(shared_out(plan.space.directory, plan.keys, groups, plan.space.contains)) as ours:
+                self.encode_groups(inputs, texts, ours, len(missing), plan, where, kwargs)
 
         vectors = plan.space.filled(plan.keys, encode, "float32")
         self.stats.texts += len(texts)
@@ -274,6 +281,9 @@ class StoredEncoder(LiveIdentity):
 
     def calls(self, inputs: Any, texts: list[str], chosen: NDArray[np.int64], plan: Plan, kwargs: Mapping[str, Any]) -> list[Any]:
         """The positions ``chosen``, call by call, as the model is given their texts: a vector depends in its last bits on its batch."""
+        if (budget := kwargs.get(_BUDGET)) is not None:
+            lengths = token_lengths(self.model, [plan.prompt.text + texts[i] for i in chosen])
+            return [chosen[batch] for batch in within_budget(lengths, int(budget))]
         batch_size = _batch_size(inputs, kwargs)
         call_size = max(1, self._chunk_texts // batch_size) * batch_size
         if plan.facts.core is not None:
@@ -282,44 +292,47 @@ class StoredEncoder(LiveIdentity):
                 call_size = batch_size
         return [chosen[start : start + call_size] for start in range(0, len(chosen), call_size)]
 
-    def encode_calls(
+    def groups(self, calls: list[NDArray[np.int64]]) -> list[Group]:
+        """Calls that are written together."""
+        return groups_of(calls, self._chunk_texts)
+
+    def encode_groups(
         self,
         inputs: Any,
         texts: list[str],
-        calls: list[NDArray[np.int64]],
+        groups: Iterable[Group],
+        size: int,
         plan: Plan,
         where: Mapping[str, Any],
         kwargs: Mapping[str, Any],
         kept: NDArray[np.int64] | None = None,
     ) -> None:
-        """Encode texts call by call and write them, ``chunk_texts`` (or one call's) at a time.
+        """Encode texts call by call and write them group by group.
 
         Args:
+            size: texts of all groups; fewer come if other processes encode some of them.
             kept: positions whose vectors are not written, since they are there.
         """
-        task, batch_size = where["task_metadata"].name, _batch_size(inputs, kwargs)
-        passed = {**kwargs, "batch_size": batch_size, "show_progress_bar": False}
-        passed.pop("precision", None)
+        task = where["task_metadata"].name
+        passed = {name: value for name, value in kwargs.items() if name not in ("precision", _BUDGET)} | {"show_progress_bar": False}
         pending: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
-        done, size = 0, sum(map(len, calls))
-        reused = len(plan.first) - size
+        done, reused = 0, len(plan.first) - size
         shown = kwargs.get("show_progress_bar", True)
         with progress_bar(f"{self._meta.name} on {task}", len(plan.first), reused, shown) as progress:
-            try:
-                for chosen in calls:
-                    loader = loader_of(inputs, texts, chosen, batch_size, plan.prompt.whole_row)
-                    width = pending[0][1].shape[1] if pending else plan.space.width
-                    pending.append(
-                        (chosen, self._checked(self.model.encode(loader, **where, **passed), len(chosen), plan.space, width, task))
-                    )
-                    if sum(len(vectors) for _, vectors in pending) >= self._chunk_texts:
+            for group in groups:
+                try:
+                    for chosen in group:
+                        passed["batch_size"] = len(chosen) if _BUDGET in kwargs else _batch_size(inputs, kwargs)
+                        loader = loader_of(inputs, texts, chosen, passed["batch_size"], plan.prompt.whole_row)
+                        width = pending[0][1].shape[1] if pending else plan.space.width
+                        vectors = self.model.encode(loader, **where, **passed)
+                        pending.append((chosen, self._checked(vectors, len(chosen), plan.space, width, task)))
+                        done += len(chosen)
+                        progress.set_postfix(encoded=done, reused=reused, to_go=size - done, refresh=False)
+                        progress.update(len(chosen))
+                finally:
+                    if pending:
                         self._write(plan, texts, pending, kept)
-                    done += len(chosen)
-                    progress.set_postfix(encoded=done, reused=reused, to_go=size - done, refresh=False)
-                    progress.update(len(chosen))
-            finally:
-                if pending:
-                    self._write(plan, texts, pending, kept)
 
     def _write(self, plan: Plan, texts: list[str], pending: list[tuple[Any, Any]], kept: NDArray[np.int64] | None) -> None:
         chosen, vectors = (np.concatenate(parts) for parts in zip(*pending, strict=True))

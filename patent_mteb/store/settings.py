@@ -38,9 +38,10 @@ __all__ = [
     "weights_changed",
 ]
 
-NEUTRAL = frozenset(
-    {"batch_size", "show_progress_bar", "precision", "device", "convert_to_numpy", "convert_to_tensor", "pool", "chunk_size"}
-)
+NEUTRAL = frozenset({"batch_size", "batch_tokens", "show_progress_bar", "precision", "device", "pool", "chunk_size"}) | {
+    "convert_to_numpy",
+    "convert_to_tensor",
+}
 """Arguments of ``encode`` that need no digest: they change how vectors are made or handed over, and mteb itself files precision apart."""
 
 _NOTE = "_patent_mteb_at_load"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
@@ -22,6 +22,7 @@ from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.models.prompt_record import prompts_put
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
+from patent_mteb.tasks.cost import measured
 from patent_mteb.tasks.evidence import KEY, data_digest, sealed, texts_record
 from patent_mteb.tasks.metadata import SAMPLED, PatentTaskMetadata, task_metadata
 from patent_mteb.tasks.owned import owned
@@ -189,6 +190,9 @@ class PatentTask(TaskHooks, AbsTask):
         """Have an encoder encode all texts of the split, as :meth:`evaluate_split` would."""
         raise NotImplementedError
 
+    def watched(self, model: MTEBModels, work: Callable[[], Any]) -> Any:
+        return measured(model, work)
+
     def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
         """The roles that the texts of the split are encoded in."""
         return (None,)
@@ -198,7 +202,8 @@ class PatentTask(TaskHooks, AbsTask):
         return prompts_put(model, self.metadata, self.roles(data_split), arguments["hf_split"], arguments["hf_subset"])
 
     def told(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
-        batch = {"batch_size": arguments["encode_kwargs"].get("batch_size")}
+        given = arguments["encode_kwargs"]
+        batch = {"batch_size": given.get("batch_size")} | ({"batch_tokens": given["batch_tokens"]} if "batch_tokens" in given else {})
         return {**scores, **self.whose(), "prompts": self.prompts(model, data_split, **arguments), KEY: {**scores.get(KEY, {}), **batch}}
 
     def whose(self) -> dict[str, Any]:

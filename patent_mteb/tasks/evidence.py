@@ -10,6 +10,7 @@ Every entry of scores that a task of the suite gives holds, under :data:`KEY`,
 ``effort``       rerankers and scored runs: what the ranking took (pairs, calls, tokens, seconds, cost), where it is known
 ``embeddings``   other tasks: number, width and digest of the vectors, their mean length, and the length of their mean
 ``predictions``  tasks on pairs: number and digest of the similarities
+``cost``         seconds by phase, texts, tokens and memory (:mod:`patent_mteb.tasks.cost`)
 ``model``        name, revision, digest of its settings, fingerprint of its weights, device and type of number
 ``seal``         digest of all numbers of the entry and of this record
 ===============  =======================================================================================================

@@ -17,6 +17,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.protocols.threads import SMALL_EMBEDDINGS, one_thread
+from patent_mteb.search.phases import phase
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, vectors_record
@@ -75,14 +76,9 @@ def encode_texts(
         raise ModelError(f"model {name} does not embed texts, which task {task_metadata.name} needs")
     distinct = list(dict.fromkeys(texts))
     loader: Any = DataLoader(Dataset.from_dict({"text": distinct}), batch_size=encode_kwargs.get("batch_size", 32), shuffle=False)
-    embeddings = model.encode(
-        loader,
-        task_metadata=task_metadata,
-        hf_split=hf_split,
-        hf_subset=hf_subset,
-        prompt_type=prompt_type,
-        **encode_kwargs,
-    )
+    where: Any = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset, "prompt_type": prompt_type}
+    with phase("encode"):
+        embeddings = model.encode(loader, **where, **encode_kwargs)
     matrix = check_embeddings(embeddings, len(distinct), task_metadata.name, str(name))
     place = {text: row for row, text in enumerate(distinct)}
     return matrix[[place[text] for text in texts]] if len(distinct) < len(texts) else matrix

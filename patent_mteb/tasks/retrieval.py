@@ -34,6 +34,7 @@ from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.gate import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import PatentTask, asked
+from patent_mteb.tasks.cost import COST
 from patent_mteb.tasks.evidence import KEY, document_texts, ranking_record
 from patent_mteb.tasks.paper import only_themselves, paper_scores
 from patent_mteb.tasks.perquery import Evaluation, hand_on
@@ -193,8 +194,7 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
     def limit_to(self, queries: int) -> Self:
         """A task like this on so many queries only, for trying out. It is named ``<Task>.limit<N>``, so its scores are no others'."""
         made = copy.copy(self)
-        made.limit, made.data_loaded = queries, False
-        made._data_digest = made._texts_seen = None
+        made.limit, made.data_loaded, made._data_digest, made._texts_seen = queries, False, None, None
         made._stand_on(made.source)
         return made
 
@@ -247,7 +247,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
         hand_on(replace(evaluation, prompts=self.prompts(model, data_split, **arguments)))
         ranking = ranking_record(evaluation.run, evaluation.ranking)
         effort = {"effort": dict(run.effort)} if run.effort else {}
-        return {**scores, **papers, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking, **effort}}
+        index = {"index_mb": round(system.index_bytes / 1e6, 3)} if system.index_bytes else {}
+        return {**scores, **papers, **evaluation.scores, KEY: {"texts": texts, "ranking": ranking, COST: index, **effort}}
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
         candidates, data_split = data_split["top_ranked"], self.texts_for(model, data_split)

@@ -32,3 +32,30 @@ def test_precision_is_another_identity_and_nearly_the_same_vectors(minilm_dir):
 def test_a_precision_that_cannot_be_had_is_refused(name, precision, message):
     with pytest.raises(ModelError, match=message):
         load(name, precision=precision)
+
+
+def test_attention_is_another_identity_and_the_same_vectors_but_for_last_bits(minilm_dir):
+    plain, eager, torch = (load(str(minilm_dir), device="cpu", **given) for given in ({}, {"attention": "eager"}, {"backend": "torch"}))
+    assert torch.mteb_model_meta.experiment_name == plain.mteb_model_meta.experiment_name != eager.mteb_model_meta.experiment_name
+    assert eager.model[0].auto_model.config._attn_implementation == "eager"
+    np.testing.assert_allclose(vectors(eager), vectors(plain), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"backend": "tensorrt"}, "is none of torch, onnx, openvino"),
+        ({"attention": "eager"}, "is no encoder"),
+        ({"server": "http://host/v1", "precision": "bfloat16"}, "taken as it is"),
+        ({"server": "http://host/v1", "attention": "eager"}, "computes as it likes"),
+    ],
+)
+def test_what_a_model_cannot_be_run_by_is_refused(given, message):
+    with pytest.raises(ModelError, match=message):
+        load("bm25", **given)
+
+
+def test_a_backend_whose_packages_are_missing_names_them(minilm_dir, monkeypatch):
+    monkeypatch.setattr("patent_mteb.models.loading.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"needs optimum and onnxruntime.*sentence-transformers\[onnx\]"):
+        load(str(minilm_dir), backend="onnx")

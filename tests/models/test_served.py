@@ -1,0 +1,106 @@
+"""An encoder behind a loopback server: its vectors in order, retries, prompts, identity, and a stop that costs no text twice."""
+
+from __future__ import annotations
+
+import json
+
+import mteb
+import numpy as np
+import pytest
+from chat_server import chat_server
+from datasets import Dataset
+from mteb.types import PromptType
+from small_world import Words, evaluate
+from torch.utils.data import DataLoader
+
+from patent_mteb.endpoints.client import Endpoint, EndpointError
+from patent_mteb.errors import ModelError
+from patent_mteb.models.served import Served
+from patent_mteb.store import stored
+
+WHERE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
+WORDS = Words(dims=32)
+
+
+def embeddings(body, change=None):
+    vectors = (WORDS.vector(text)[: body.get("dimensions")].tolist() for text in body["input"])
+    rows = [{"index": number, "embedding": vector} for number, vector in enumerate(vectors)]
+    document = {"data": rows[::-1]}  # the protocol does not promise an order
+    return 200, {}, json.dumps(change(document) if change else document).encode()
+
+
+def encode(model, texts, side=None):
+    return model.encode(DataLoader(Dataset.from_dict({"text": texts}), batch_size=4), prompt_type=side, **WHERE)
+
+
+def served(url, **more):
+    return Served(Endpoint(url, pause=0.001, retries=2), "org/words", "1", **more)
+
+
+def test_scores_are_those_of_the_same_model_here():
+    task = mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
+    with chat_server(embeddings) as (url, server):
+        there = evaluate(task, served(url, texts_at_once=50))
+    here = evaluate(task, Words(dims=32))
+    numbers = {name: value for name, value in here.items() if isinstance(value, float)}
+    assert {name: there[name] for name in numbers} == pytest.approx(numbers, rel=0, abs=0, nan_ok=True)
+    assert 1 < server.most_under_way <= 4 or len(server.bodies) < 4
+
+
+def test_vectors_stand_in_the_order_of_the_texts_with_their_prompt_and_size():
+    texts = [f"text {number}" for number in range(11)]
+    with chat_server(embeddings) as (url, server):
+        model = served(url, texts_at_once=4, dimensions=8, prompts={"query": "find: "})
+        found = encode(model, texts, PromptType.query)
+    np.testing.assert_allclose(found, [WORDS.vector(f"find: {text}")[:8] for text in texts], rtol=1e-6)
+    assert sorted(len(body["input"]) for body in server.bodies) == [3, 4, 4]
+    assert {body["model"] for body in server.bodies} == {"org/words"} and encode(model, []).shape == (0, 8)
+
+
+def test_a_refusal_that_lasts_keeps_what_was_encoded_and_the_next_run_asks_for_the_rest(tmp_path):
+    texts, asked = [f"text {number}" for number in range(24)], []
+
+    def limited(body):
+        if len(asked) >= 8:
+            return 503, {}, b"busy"
+        asked.extend(body["input"])
+        return embeddings(body)
+
+    with chat_server(limited) as (url, _), pytest.raises(EndpointError, match="503"):
+        encode(stored(served(url, texts_at_once=4, at_once=1), tmp_path, chunk_texts=4), texts)
+    assert len(asked) == 8
+    refusals = iter([(429, {"Retry-After": "0"}, b"slow")])
+    with chat_server(lambda body: next(refusals, None) or embeddings(body)) as (url, server):
+        found = encode(stored(served(url, texts_at_once=4), tmp_path), texts)
+    np.testing.assert_allclose(found, [WORDS.vector(text) for text in texts], rtol=1e-6)
+    rest = {text for body in server.bodies for text in body["input"]}
+    assert rest == set(texts) - set(asked)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: {"data": document["data"][1:]},
+        lambda document: {"data": [*document["data"], {"index": 9, "embedding": [0.0] * 32}]},
+        lambda document: {"data": [{**row, "embedding": "abc"} for row in document["data"]]},
+        lambda document: {"data": [{**row, "embedding": row["embedding"][: 3 + row["index"]]} for row in document["data"]]},
+        lambda document: {"error": "no"},
+    ],
+)
+def test_an_answer_that_is_not_one_vector_a_text_is_refused(change):
+    with chat_server(lambda body: embeddings(body, change)) as (url, _), pytest.raises(EndpointError, match=r"org/words.*Remedy"):
+        encode(served(url), ["a pump", "a valve"])
+
+
+def test_identity_holds_model_revision_and_settings_and_no_address():
+    one, other = (Endpoint(f"http://{host}/v1") for host in ("a", "b"))
+
+    def identity(*arguments, **more):
+        meta = Served(*arguments, **more).mteb_model_meta
+        return meta.name, meta.revision, json.dumps(meta.experiment_kwargs)
+
+    assert identity(one, "m") == identity(other, "m", at_once=9, texts_at_once=2)
+    different = [identity(one, "m"), identity(one, "n"), identity(one, "m", "2"), identity(one, "m", dimensions=8)]
+    assert len({*different, identity(one, "m", prompts={"query": "q: "})}) == 5
+    with pytest.raises(ModelError, match="positive"):
+        Served(one, "m", dimensions=0)
