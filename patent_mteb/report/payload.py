@@ -61,7 +61,8 @@ def payload(
     numbers = {run: number for number, run in enumerate(collected.runs)}
     facts, seen = facts_of_runs(collected)
     said = Texts()
-    explorer = Explorer(numbers, partial(texts_of, read_all=texts))
+    views = [view for world in collected.worlds.values() for view in world.benchmarks]
+    explorer = Explorer(numbers, partial(texts_of, read_all=texts), views)
     tabs: list[dict[str, Any]] = []
     for name, world in collected.worlds.items():
         overall = by_name[slug(name, "overall")]
