@@ -140,8 +140,8 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
                     pairs[where] = _pairs(known, values, compared)
         if contradicting:
             messages.append(
-                f"{task}: the per-query scores of {len(contradicting)} slice{'s' * (len(contradicting) > 1)} are not those of the result, so "
-                f"not compared: {', '.join(contradicting)}."
+                f"{task}: per-query scores that are not the result's, of {len(contradicting)} slice{'s' * (len(contradicting) > 1)}, "
+                f"which are not compared: {', '.join(contradicting)}."
             )
     return Statistics(scores, pairs, chosen, tuple(messages), test)
 

@@ -108,8 +108,8 @@ class OwnTasks:
     def messages(self) -> tuple[str, ...]:
         """A message on each data set that is not at hand."""
         return tuple(
-            f"{name}: which tasks the data set declares is not known here, so its means are over the tasks that results are of. Remedy: set "
-            "PATENT_MTEB_DATA to its directory."
+            f"{name}: which tasks the data set declares is not known here, so its means are over the tasks that results are of. "
+            "Remedy: set PATENT_MTEB_DATA to its directory."
             for name in sorted(self._found)
             if not self._declared(name)
         )

@@ -101,6 +101,8 @@ async function switchSlices(frame, seen) {
   seen.slice = Object.fromEntries(rows(frame).map((row) => [row.cells[0].textContent, row.cells[1].textContent]));
   await click(frame, "All", ".switch button");
   seen.names = column(frame, 0);
+  seen.terms = all(frame, ".terms dt").map((node) => node.textContent);
+  seen.trained = rows(frame).filter((row) => row.textContent.includes("‡")).map((row) => row.cells[0].textContent);
   const box = all(frame, "details.part").find((node) => node.textContent.startsWith("By slice"));
   box.open = true;
   await settle(200);

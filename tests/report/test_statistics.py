@@ -167,7 +167,7 @@ def test_scores_of_a_slice_that_are_not_the_results_are_not_used(tmp_path):
     assert compared.of(*where, "acme/low", "in") is None and compared.of(*where, "acme/near", "in") is not None
     assert compared.of(*where, "acme/low", "out") is not None
     assert compared.messages == (
-        f"{HEADLINE}.sample: the per-query scores of 1 slice are not those of the result, so not compared: in of acme/low.",
+        f"{HEADLINE}.sample: per-query scores that are not the result's, of 1 slice, which are not compared: in of acme/low.",
     )
 
 
