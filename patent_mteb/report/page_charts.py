@@ -203,7 +203,7 @@ def _sections(geometries: pl.DataFrame) -> pl.DataFrame:
         found = [by_section(part, name).with_columns(measure=pl.lit(title)) for name, title in NAMES.items()]
         return pl.concat(found)
 
-    return _by_task(geometries, of_task).with_columns(facet=pl.format("{}, {}", "measure", "task"))
+    return _by_task(geometries, of_task).with_columns(measure=pl.format("{}, {}", "measure", "task"))
 
 
 def _by_task(geometries: pl.DataFrame, of_task: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
@@ -233,7 +233,7 @@ GEOMETRY_CHARTS = (
         "model",
         "group",
         "value",
-        facet="facet",
+        facet="measure",
         x_title="section",
         lower=True,
         note="Lower is better (PatentMap, appendices D and E).",

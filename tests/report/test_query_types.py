@@ -17,6 +17,7 @@ def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("sophia")
     found = written(root)
     levels = {f"inscope_{level}_at_{k}": 0.9 / (k * place) for place, level in ((1, "section"), (2, "subgroup")) for k in (1, 10)}
+    levels |= {f"inscope_{level}_n_queries": 39 for level in ("section", "subgroup")}
     add(model_folder(root, "acme/part"), "SophiaTacdRetrieval", queries=[0.5] * 40, more=levels)
     return found, collect(root).worlds["sample"].benchmark("Sophia"), built_tables(root)["sample-sophia-query-types"]
 

@@ -205,7 +205,8 @@ function heat(spec, rows, width) {
   const size = Math.max(46, (width - left - 4 - lean) / columns.length);
   const across = left + size * columns.length + 4 + lean;
   const top = upright ? 24 : lean + 22;
-  const height = top + series.length * 24 + 4;
+  const step = 21;
+  const height = top + series.length * step + 4;
   const digits = spec.y === "rank" ? 1 : 3;
   const parts = heads.map((head, at) => {
     const x = left + size * (at + 0.5);
@@ -213,14 +214,14 @@ function heat(spec, rows, width) {
     return known(text(x, top - 8, head, upright ? { "text-anchor": "middle" } : turned), String(columns[at]), []);
   });
   series.forEach((one, row) => {
-    parts.push(text(left - 6, top + row * 24 + 16, cut(nameOf(one), left - 10), { "text-anchor": "end" }));
+    parts.push(text(left - 6, top + row * step + 15, cut(nameOf(one), left - 10), { "text-anchor": "end" }));
     columns.forEach((column, at) => {
       const value = cells.get(`${row} ${at}`);
       const share = value === undefined ? 0 : (value - low) / (high - low || 1);
       const strength = spec.lower ? 1 - share : share;
-      const box = draw("rect", { x: left + size * at + 1, y: top + row * 24 + 1, width: size - 2, height: 22, rx: 3, class: "heat", style: `--shade:${value === undefined ? 0 : Math.round(6 + 52 * strength)}%` });
+      const box = draw("rect", { x: left + size * at + 1, y: top + row * step + 1, width: size - 2, height: step - 2, rx: 3, class: "heat", style: `--shade:${value === undefined ? 0 : Math.round(6 + 52 * strength)}%` });
       parts.push(value === undefined ? box : known(box, titleOf(one), [[String(column), fixed(value, digits + 1)]]));
-      parts.push(text(left + size * (at + 0.5), top + row * 24 + 16, value === undefined ? DASH : fixed(value, digits), { "text-anchor": "middle" }));
+      parts.push(text(left + size * (at + 0.5), top + row * step + 15, value === undefined ? DASH : fixed(value, digits), { "text-anchor": "middle" }));
     });
   });
   return [draw("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height }, ...parts)];
