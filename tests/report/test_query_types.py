@@ -3,8 +3,8 @@
 from statistics import mean
 
 import pytest
+from query_types import RUNS, TYPES, of_slice, written
 from report_folders import add, built_tables, model_folder
-from test_common_queries import RUNS, TYPES, of_slice, written
 
 from patent_mteb.report.collect import collect
 from patent_mteb.report.page_charts import charts_of
