@@ -84,6 +84,12 @@ def _retained(view: BenchmarkView) -> pl.DataFrame:
     return _truncated(view).with_columns(value=100 * pl.col("value") / whole).drop_nulls("value")
 
 
+def _query_types(view: BenchmarkView) -> pl.DataFrame:
+    types = query_types.by_type(view).select("model", "value", column="type", show="judgements")
+    parts = query_types.by_part(view).select("model", "value", column="part", show="kind")
+    return pl.concat([types, parts])
+
+
 CHARTS = (
     ChartSpec("IN and OUT of domain", "bars", _in_out, "model", "side", "value", task=_domains),
     ChartSpec(
@@ -100,26 +106,14 @@ CHARTS = (
     ChartSpec(
         "Query types on common queries",
         "heat",
-        query_types.by_type,
+        _query_types,
         "model",
-        "type",
+        "column",
         "value",
-        facet="judgements",
-        x_title="representation of the query",
+        facet="show",
+        x_title="representation of the query, or part of the queries",
         task=_headline,
-        note="Over the queries that every representation and model has.",
-    ),
-    ChartSpec(
-        "Mean of all query types on common queries, by part of the queries",
-        "heat",
-        query_types.by_part,
-        "model",
-        "part",
-        "value",
-        facet="kind",
-        x_title="part",
-        task=_headline,
-        note="Over the queries that every representation and model has.",
+        note="Over the queries that every representation and model has; by part, the mean of all representations.",
     ),
     ChartSpec(
         "InScope@k",
