@@ -165,7 +165,7 @@ def frequencies(frame: pl.DataFrame, *, groups_are: str, counted: str = "familie
         >>> figure = frequencies(pl.DataFrame(rows, schema=["series", "group", "count"], orient="row"), groups_are="IPC domain")
         >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
         ['G06F', 'A61K']
-        >>> [bar.get_height() for bar in figure.axes[0].containers[0]]
+        >>> [float(bar.get_height()) for bar in figure.axes[0].containers[0]]
         [75.0, 25.0]
     """
     require(frame, "series", "group", "count")

@@ -30,7 +30,7 @@ def fitted(figure: Figure, width: float, height: float) -> Figure:
     Example:
         >>> from patent_mteb.report.fitting import fitted
         >>> from patent_mteb.report.style import new_figure
-        >>> for figure in (new_figure(1, 1), new_figure(9, 9)):
+        >>> for figure in (new_figure(1, 1), new_figure(5, 5)):
         ...     axes = figure.add_subplot()
         ...     made = fitted(figure, 3, 2)
         ...     print(bool(3 < made.get_figwidth() < 4), bool(2 < made.get_figheight() < 3))
