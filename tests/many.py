@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +24,8 @@ def names(count):
 
 
 def many_models(root: Path, count: int, *, kind: str = "sample", queries: int = 0) -> Path:
-    """Results of ``count`` models on all tasks, with intervals and, for retrieval, slices; with ``queries`` the headline has per-query
-    scores."""
+    """Results of ``count`` models on all tasks, with intervals and, for retrieval, slices, and geometries; with ``queries`` the headline
+    and Sophia's query types have per-query scores."""
     rng = np.random.default_rng(count)
     tasks = list(suite_tasks().values())
     states = {task.name: data_revision(task.name, "sample") if kind == "sample" else commit(task.data) for task in tasks}
@@ -47,7 +48,9 @@ def many_models(root: Path, count: int, *, kind: str = "sample", queries: int = 
 
 def _write(folder, name, task, revision, kind, number, rng, queries):
     label = f"{task.name}.sample" if kind == "sample" else task.name
-    per_query = np.clip(rng.normal(0.25 + 0.015 * number, 0.2, queries), 0, 1) if queries and task.name == HEADLINE else None
+    by_query = queries and (task.name == HEADLINE or task.benchmark == "Sophia")
+    per_query = np.clip(rng.normal(0.25 + 0.015 * number, 0.2, queries), 0, 1) if by_query else None
+    parts = _parts(per_query) if by_query and task.benchmark == "Sophia" else {}
     value = round(float(rng.normal(0.3 + 0.012 * number, 0.02) if per_query is None else per_query.mean()), 5)
     main = task.main_score
     scores = {main: value, "main_score": value, f"{main}_low": round(value - 0.02, 5), f"{main}_high": round(value + 0.02, 5)}
@@ -57,10 +60,19 @@ def _write(folder, name, task, revision, kind, number, rng, queries):
             part_value = round(value * (1.1 - 0.06 * place), 5)
             scores |= {f"{part}_{main}": part_value, f"{part}_n_queries": 900 - 90 * place}
             scores |= {f"{part}_{main}_low": round(part_value - 0.03, 5), f"{part}_{main}_high": round(part_value + 0.03, 5)}
+        for part, values in parts.items():
+            known = [score for score in values if score is not None]
+            scores |= {f"{part}_{main}": round(float(np.mean(known)), 5), f"{part}_n_queries": len(known)}
+        if task.name == "SophiaTacdRetrieval":
+            scores |= {
+                f"inscope_{level}_at_{k}": value / (2 - k / 100) for level in ("section", "subclass", "subgroup") for k in (1, 10, 100)
+            }
+        if task.benchmark == "PatentMap":
+            _geometry(folder, name, task, label, revision, subset_of(task, revision), rng)
         scores = {f"recall_at_{k}": min(1.0, value * (0.4 + 0.2 * rank)) for rank, k in enumerate((1, 10, 100))} | scores
     else:
         scores |= {"n_test": 20 if number == 0 else 200, "n_classes": 5}
-    subset = Source(task.data, "hub", revision).subset
+    subset = subset_of(task, revision)
     result = {
         "dataset_revision": revision,
         "task_name": label,
@@ -72,7 +84,34 @@ def _write(folder, name, task, revision, kind, number, rng, queries):
     }
     (folder / f"{label}.json").write_text(json.dumps(result))
     if per_query is not None:
-        write_queries(folder, label, per_query.tolist(), revision, subset, json.loads((folder / "model_meta.json").read_text()))
+        write_queries(
+            folder, label, per_query.tolist(), revision, subset, json.loads((folder / "model_meta.json").read_text()), parts=parts
+        )
+
+
+def subset_of(task, revision):
+    return Source(task.data, "hub", revision).subset
+
+
+def _parts(scores):
+    """Slices of Sophia's queries."""
+    tests = {"xy": lambda q: q % 2 == 0, "a": lambda q: q % 3 == 0}
+    tests |= {f"ipc_{section}": lambda q, at=at: q % 8 == at for at, section in enumerate("abcdefgh")}
+    tests |= {f"jurisdiction_{office}": lambda q, at=at: q % 6 == at for at, office in enumerate(("cn", "de", "en", "jp", "kr", "row"))}
+    tests |= {f"year_{2016 + at}": lambda q, at=at: q % 10 == at for at in range(10)}
+    return {name: [float(score) if test(q) else None for q, score in enumerate(scores)] for name, test in tests.items()}
+
+
+def _geometry(folder, name, task, label, revision, subset, rng):
+    """A geometry as ``patent-mteb geometry`` files it, with sections for the task whose corpus has them."""
+    sections = ("abstract", "claim", "background", "drawing", "invention", "summary")
+    values = {"alignment": 1.0, "uniformity": -3.0, "ssd": 0.2}
+    if task.name == "PatentMapClmToAllRetrieval":
+        values |= {f"{measure}_{section}": 0.3 for measure in ("alignment", "uniformity", "ssd") for section in sections}
+        values |= {"ida_ratio": 0.5} | {f"ida_ratio_{one}_{other}": 0.5 for one, other in combinations(sections, 2)}
+    measures = {key: float(value + rng.normal(0, 0.1)) if key != "ssd" else float(rng.uniform(0.05, 0.4)) for key, value in values.items()}
+    known = {"task": label, "model": name, "model_revision": "r1", "dataset_revision": revision, "subset": subset}
+    (folder / f"{label}.geometry.jsonl").write_text(json.dumps(known | {"settings": {"seed": 42}, "measures": measures}))
 
 
 if __name__ == "__main__":  # python tests/many.py FOLDER COUNT, with PYTHONPATH=tests

@@ -158,20 +158,23 @@ TESTS: dict[str, Callable[[ArrayLike], Compared]] = {"bootstrap": bootstrap, "t"
 
 def effect_sizes(scores: ArrayLike, base: int) -> NDArray[np.float64]:
     """[m]: the mean difference of each model to model ``base`` in standard deviations of the differences by query (Cohen's d of paired
-    samples); 0 for no difference, NaN for one query, infinite for a difference that is the same on all queries.
+    samples); 0 for no difference, NaN for one query, infinite for a difference that is the same on all queries. What is no more than the
+    rounding of the scores is no difference and no spread.
 
     Example:
         >>> from patent_mteb.metrics.paired import effect_sizes
         >>> effect_sizes([[0.0, 0.5], [0.0, 1.0]], 0).round(3)
         array([0.   , 2.121])
     """
-    gaps = checked_scores(scores)
-    gaps = gaps - gaps[:, [base]]
+    values = checked_scores(scores)
+    rounding = 4 * np.finfo(np.float64).eps * float(np.abs(values).max())
+    gaps = values - values[:, [base]]
     if len(gaps) < 2:
         return np.where((gaps == 0).all(axis=0), 0.0, np.nan)
     mean, spread = gaps.mean(axis=0), gaps.std(axis=0, ddof=1)
+    spread = np.where(spread <= rounding, 0.0, spread)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(mean == 0, 0.0, mean / spread)
+        return np.where(np.abs(mean) <= rounding, 0.0, mean / spread)
 
 
 def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) -> float | None:

@@ -123,7 +123,8 @@ def run(
         from patent_mteb.files import write_text
         from patent_mteb.report.page import page
 
-        files.append(write_text(html / "index.html", page(collected, compared, measured, printed, messages, texts=texts)))
+        shown_page = page(collected, compared, measured, printed, messages, texts=texts, geometries=lying)
+        files.append(write_text(html / "index.html", shown_page))
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
 
 

@@ -53,6 +53,7 @@ def benchmark_tab(
     texts: Texts,
     numbers: Mapping[str, int],
     seen: Mapping[str, frozenset[str]],
+    geometries: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
     """The tab of a benchmark in one world.
 
@@ -61,6 +62,7 @@ def benchmark_tab(
         texts: takes what many numbers share.
         numbers: number of each run.
         seen: by run the tasks that are in its training data.
+        geometries: of :func:`patent_mteb.report.geometry.read`, those of the benchmark in this world.
 
     Example:
         >>> from pathlib import Path
@@ -102,7 +104,7 @@ def benchmark_tab(
         "intervals": {name: matrix(cells) for name, cells in _intervals(view, statistics).items()},
         "found": matrix(_found(view, texts)),
         "trained": [[tasks.index(task) for task in tasks if task in trained.get(run, ())] for run in runs],
-        "charts": charts_of(view, numbers),
+        "charts": charts_of(view, numbers, geometries),
     }
 
 

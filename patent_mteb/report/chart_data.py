@@ -27,7 +27,6 @@ __all__ = [
 
 _MOST_TASKS = 20
 """Tasks side by side, at most; of more the means of groups are drawn."""
-_MOST_DISTRIBUTIONS = 8
 
 
 def by_task(view: BenchmarkView) -> pl.DataFrame:
@@ -176,7 +175,7 @@ def labels(view: BenchmarkView) -> pl.DataFrame:
 
 def distribution(view: BenchmarkView) -> pl.DataFrame:
     """``model, part, value``: the main score of each query of the headline task, of all queries and, where they were filed, IN and OUT of
-    domain (WIPO-AT Fig. 20 and 21), of the eight best models.
+    domain (WIPO-AT Fig. 20 and 21).
 
     Example:
         >>> from pathlib import Path
@@ -187,11 +186,7 @@ def distribution(view: BenchmarkView) -> pl.DataFrame:
         ['ALL', 'IN', 'OUT']
     """
     head = view.headline.name if view.headline else ""
-    rows = (
-        view.results.filter((pl.col("task") == head) & pl.col("queries").is_not_null())
-        .sort("value", descending=True)
-        .head(_MOST_DISTRIBUTIONS)
-    )
+    rows = view.results.filter((pl.col("task") == head) & pl.col("queries").is_not_null()).sort("value", descending=True)
     empty = pl.DataFrame(schema={"model": pl.String, "part": pl.String, "value": pl.Float64})
     found = []
     for row in rows.iter_rows(named=True):

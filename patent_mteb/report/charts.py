@@ -64,7 +64,7 @@ CHARTS = (
         chart_data.section_advantage,
         plots.jurisdiction_heatmap,
         "",
-        options={"groups_are": "query section"},
+        options={"groups_are": "query section", "differences": True},
     ),
     Chart(
         "dwpi-tasks",
@@ -73,7 +73,7 @@ CHARTS = (
         chart_data.task_advantage,
         plots.jurisdiction_heatmap,
         "",
-        options={"groups_are": "task"},
+        options={"groups_are": "task", "differences": True},
     ),
     Chart("jurisdictions", "WIPO-AT 9, Sophia-Bench 5", "filing jurisdiction", frames.jurisdictions, plots.jurisdiction_heatmap),
     Chart("ranks", "WIPO-AT 10", "ranks in each group of tasks", frames.ranks, plots.rank_summary, "", ()),

@@ -116,6 +116,7 @@ def collect(folder: Path) -> Collected:
     reader.attach_queries(results)
     reader.part_states(results)
     reader.compare_evidence(results)
+    reader.messages += reader.own.messages
     _label(list({id(result.source): result.source for result in results}.values()))
     results.sort(key=lambda result: (result.world.order, result.task.order, result.source.label))
     return Collected(

@@ -14,6 +14,7 @@ from patent_mteb.metrics.significance import holm
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.statistics import ALPHA, Pairs, Statistics
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
+from patent_mteb.report.words import measure_title
 
 __all__ = ["PAIRS_SCHEMA", "TEST_NAMES", "holm_of_pairs", "pairs_table", "tables"]
 
@@ -94,7 +95,8 @@ def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) ->
         Column("better_than", "Better than", numeric=False),
     )
     notes = (
-        f"{task.name} ({task.measure}). Low and high: 95% interval. p: one-sided, against the best of the slice on the same queries "
+        f"{task.name} ({measure_title(task.measure)}). Low and high: 95% interval. "
+        "p: one-sided, against the best of the slice on the same queries "
         f"({TEST_NAMES[statistics.test]}); Holm p: corrected over the models. Effect: difference to the best in standard deviations of the "
         "differences by query (Cohen's d).",
         "Tier: a new one begins where a model differs significantly from the one ranked just above it; models of one tier can differ. "

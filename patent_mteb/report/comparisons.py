@@ -11,10 +11,12 @@ import polars as pl
 from patent_mteb.report.fitting import LINE, end_labels, fitted
 from patent_mteb.report.style import (
     COLOURS,
+    DIFFERENCES,
     GREY,
     SERIES,
     best_models,
     broken,
+    cell_text,
     cut_title,
     look,
     new_figure,
@@ -26,7 +28,10 @@ from patent_mteb.report.style import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["curves", "differences", "distributions", "dots", "frontier", "rank_correlations"]
+__all__ = ["curves", "differences", "distributions", "dots", "frequencies", "frontier", "rank_correlations"]
+
+_BINS = 20
+_MOST_GROUPS = 50
 
 
 @styled
@@ -116,17 +121,12 @@ def distributions(frame: pl.DataFrame, *, measure: str = "score", title: str = "
     models, parts = best_models(frame, frame["model"].n_unique()), frame["part"].unique(maintain_order=True).to_list()
     figure = new_figure(4 * len(parts), 3)
     grid = figure.subplots(1, len(parts), squeeze=False, sharey=True)
-    shares = {
-        (model, part): np.histogram(found, bins=20, range=(0, 1))[0] / max(len(found), 1)
-        for model in models
-        for part in parts
-        for found in [frame.filter((pl.col("model") == model) & (pl.col("part") == part))["value"].to_numpy()]
-    }
-    means = {(model, part): value for model, part, value in frame.group_by("model", "part").agg(pl.col("value").mean()).iter_rows()}
+    scores = {key: rows["value"].to_numpy() for key, rows in frame.partition_by("model", "part", as_dict=True).items()}
+    shares = {key: np.histogram(found, bins=_BINS, range=(0, 1))[0] / len(found) for key, found in scores.items()}
     top = max(float(share.max()) for share in shares.values())
     for axes, part in zip(grid.flat, parts, strict=True):
         image = axes.imshow(
-            np.stack([shares[model, part] for model in models]),
+            np.stack([shares.get((model, part), np.zeros(_BINS)) for model in models]),
             cmap="cividis",
             vmin=0,
             vmax=top,
@@ -134,8 +134,8 @@ def distributions(frame: pl.DataFrame, *, measure: str = "score", title: str = "
             extent=(0, 1, len(models), 0),
         )
         for height, model in enumerate(models):
-            if (model, part) in means:
-                text = f"{means[model, part]:.3f}"
+            if (model, part) in scores:
+                text = f"{scores[model, part].mean():.3f}"
                 axes.annotate(
                     text, (1.02, height + 0.5), xycoords=("axes fraction", "data"), va="center", fontsize=8, annotation_clip=False
                 )
@@ -146,6 +146,52 @@ def distributions(frame: pl.DataFrame, *, measure: str = "score", title: str = "
     figure.colorbar(image, ax=grid, label="share of queries", location="bottom", shrink=0.5, pad=0.02)
     figure.suptitle(broken(f"{title}\nbehind each row the mean"), fontsize=11)
     return fitted(figure, 3, max(1.0, 0.26 * len(models)))
+
+
+@styled
+def frequencies(frame: pl.DataFrame, *, groups_are: str, counted: str = "families", title: str = "") -> Figure:
+    """How often each group occurs in each series, as shares of the series: IPC domains (DAPFAM Fig. 2) or first claim years (DAPFAM Fig. 3)
+    of queries and targets. Numbers are in their order, names by their share, at most the fifty most frequent.
+
+    Args:
+        frame: ``series, group, count``.
+        groups_are: what the axis shows.
+        counted: what was counted.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.comparisons import frequencies
+        >>> rows = [("queries", "G06F", 3), ("queries", "A61K", 1), ("targets", "G06F", 5)]
+        >>> figure = frequencies(pl.DataFrame(rows, schema=["series", "group", "count"], orient="row"), groups_are="IPC domain")
+        >>> [label.get_text() for label in figure.axes[0].get_xticklabels()]
+        ['G06F', 'A61K']
+        >>> [float(bar.get_height()) for bar in figure.axes[0].containers[0]]
+        [75.0, 25.0]
+    """
+    require(frame, "series", "group", "count")
+    shares = frame.with_columns(share=100 * pl.col("count") / pl.col("count").sum().over("series"))
+    named = frame["group"].dtype == pl.String
+    totals = shares.group_by("group", maintain_order=True).agg(pl.col("share").sum()).sort("share", descending=True, maintain_order=True)
+    groups = (totals.head(_MOST_GROUPS) if named else totals.sort("group"))["group"].to_list()
+    series = frame["series"].unique(maintain_order=True).to_list()
+    width = 0.8 / len(series)
+    figure = new_figure(6, 3)
+    axes = figure.add_subplot()
+    for number, name in enumerate(series):
+        known = dict(shares.filter(series=name).select("group", "share").iter_rows())
+        size = frame.filter(series=name)["count"].sum()
+        places = np.arange(len(groups)) + (number - (len(series) - 1) / 2) * width
+        heights = [known.get(group, 0.0) for group in groups]
+        axes.bar(places, heights, width, color=COLOURS[number % len(COLOURS)], label=f"{name}, n {size:,}")
+    axes.set_xticks(range(len(groups)), map(str, groups), rotation=90)
+    axes.set_xlim(-0.6, len(groups) - 0.4)
+    axes.set_xlabel(groups_are)
+    axes.set_ylabel(f"% of {counted}")
+    axes.grid(visible=False, axis="x")
+    figure.legend(loc="outside lower center", ncols=min(4, len(series)))
+    cut = f"\nthe {len(groups)} most frequent of {len(totals)}" if len(groups) < len(totals) else ""
+    figure.suptitle(broken(title + cut), fontsize=11)
+    return fitted(figure, max(4.0, 0.2 * len(groups)), 2.6)
 
 
 @styled
@@ -176,11 +222,11 @@ def rank_correlations(frame: pl.DataFrame, *, title: str = "") -> Figure:
                 found[row, column] = spearmanr(both["a"], both["b"]).statistic
     figure = new_figure(4, 4)
     axes = figure.add_subplot()
-    image = axes.imshow(np.ma.masked_invalid(found), cmap="cividis", vmin=-1, vmax=1, aspect="auto")
+    image = axes.imshow(np.ma.masked_invalid(found), cmap=DIFFERENCES, vmin=-1, vmax=1, aspect="auto")
     for (row, column), value in np.ndenumerate(found):
         text = "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
         colour = GREY if np.isnan(value) else readable_on(image.cmap((value + 1) / 2))
-        axes.text(column, row, text, ha="center", va="center", fontsize=8, color=colour)
+        cell_text(axes, row, column, text, colour)
     axes.set_xticks(range(len(groups)), groups, rotation=60, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(len(groups)), groups)
     axes.grid(visible=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -21,8 +22,8 @@ from patent_mteb.report.view import BenchmarkView, MeasuredTask
 
 __all__ = ["Explorer", "TaskTexts", "chosen", "outcomes", "top_documents"]
 
-BUDGET = 400_000
-"""Numbers that the explorers of all tabs may hold together."""
+BUDGET = 2_400_000
+"""Characters of JSON that the explorers of all tabs may hold together."""
 EACH = 5
 """Queries kept for each two models and each direction, where there are few models; one where there are many."""
 _MANY = 10
@@ -108,38 +109,49 @@ def _judged(path: Path, queries: Sequence[str]) -> Qrels:
 
 
 class Explorer:
-    """Explorers of tasks, as many as :data:`BUDGET` allows: of a benchmark the headline task first, which alone has texts and documents.
+    """Explorers of tasks with per-query scores of at least two models on the same queries, as many as :data:`BUDGET` allows: the headline
+    task of every benchmark first, which alone has texts and documents.
 
     Args:
         numbers: number of each run.
         texts_of: gives the texts of a task that may be shown; empty ones where they may not, or are not at hand.
+        views: the benchmarks.
     """
 
-    def __init__(self, numbers: Mapping[str, int], texts_of: Callable[[BenchmarkView, MeasuredTask], TaskTexts]) -> None:
+    def __init__(
+        self,
+        numbers: Mapping[str, int],
+        texts_of: Callable[[BenchmarkView, MeasuredTask], TaskTexts],
+        views: Sequence[BenchmarkView],
+    ) -> None:
         self.numbers = numbers
         self.texts_of = texts_of
         self.left = BUDGET
         self.left_out = 0
         self.messages: list[str] = []
+        self._found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        for view in views:
+            self._add(view, [task for task in view.tasks if _is_headline(view, task)])
+        for view in views:
+            self._add(view, [task for task in view.tasks if not _is_headline(view, task)])
 
     def of(self, view: BenchmarkView) -> list[dict[str, Any]]:
-        """The explorers of a benchmark's tasks with per-query scores of at least two models on the same queries."""
-        head = view.headline.name if view.headline else ""
-        tasks = sorted(view.tasks, key=lambda task: task.name != head)
-        found = []
+        """The explorers of a benchmark's tasks."""
+        return self._found[view.world.name, view.name]
+
+    def _add(self, view: BenchmarkView, tasks: Sequence[MeasuredTask]) -> None:
+        found = self._found.setdefault((view.world.name, view.name), [])
         for task in tasks:
             read = self._read(view, task)
             if len(read) < 2:
                 continue
-            parts = len(next(iter(read.values())).parts)
-            pairs = len(read) * (len(read) - 1) // 2
-            cost = pairs * (2 * parts + 2 * EACH)
+            made = self._task(view, task, read, documents=_is_headline(view, task))
+            cost = len(json.dumps(made, ensure_ascii=False))
             if cost > self.left:
                 self.left_out += 1
                 continue
             self.left -= cost
-            found.append(self._task(view, task, read, documents=task.name == head))
-        return found
+            found.append(made)
 
     def _read(self, view: BenchmarkView, task: MeasuredTask) -> dict[str, QueryTable]:
         """The per-query scores of the runs that have those of most."""
@@ -198,6 +210,10 @@ class Explorer:
                 ranked, gains = {}, {}
             top.append([[[visible(one), int(gains.get(query, {}).get(one, 0) > 0)] for one in ranked.get(query, [])] for query in queries])
         return top if any(any(ranked) for ranked in top) else []
+
+
+def _is_headline(view: BenchmarkView, task: MeasuredTask) -> bool:
+    return view.headline is not None and task.name == view.headline.name
 
 
 def _by_length(tables: Sequence[QueryTable], texts: Mapping[str, str]) -> dict[str, list[Floats]]:

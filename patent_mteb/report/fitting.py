@@ -17,47 +17,57 @@ __all__ = ["LINE", "end_labels", "fitted", "shown_texts", "spread"]
 LINE = 0.19
 """Inches from one label to the next."""
 _ROUNDS = 4
+_CLOSE = 0.1
+"""Inches that a panel may be smaller than it should: each further round takes as long as the first."""
 _MARGIN = 0.05
 """Inches that no text comes nearer to the edge."""
 
 
 def fitted(figure: Figure, width: float, height: float) -> Figure:
-    """Grow a figure until each panel is at least so large (inches) and no text leaves the canvas; return it.
+    """Make a figure as small as it can be with panels of at least this size (inches) and no text that leaves the canvas; return it, with
+    its layout as it is then: writing it as a file works out none again.
 
     Example:
         >>> from patent_mteb.report.fitting import fitted
         >>> from patent_mteb.report.style import new_figure
-        >>> figure = new_figure(1, 1)
-        >>> axes = figure.add_subplot()
-        >>> grown = fitted(figure, 3, 2)
-        >>> bool(grown.get_figwidth() > 3), bool(grown.get_figheight() > 2)
-        (True, True)
+        >>> for figure in (new_figure(1, 1), new_figure(5, 5)):
+        ...     axes = figure.add_subplot()
+        ...     made = fitted(figure, 3, 2)
+        ...     print(bool(3 < made.get_figwidth() < 4), bool(2 < made.get_figheight() < 3))
+        True True
+        True True
     """
     engine = figure.get_layout_engine()
     if engine is None:
         return figure
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         engine.execute(figure)  # places all panels, and with them all texts
         size = figure.get_size_inches()
-        needed = np.maximum(_panels_lack(figure, size, (width, height)), _overhang(figure, size))
-        if (needed < 0.03).all():
+        lacking, overhang = _panels_lack(figure, size, (width, height)), _overhang(figure, size)
+        if number == 0:
+            figure.set_size_inches(np.maximum(size + lacking + overhang, size / 3))
+            continue
+        if (lacking < _CLOSE).all() and (overhang < _MARGIN / 2).all():
             break
-        figure.set_size_inches(size + needed)
+        figure.set_size_inches(size + np.maximum(np.maximum(lacking, 0), overhang))
+    else:
+        engine.execute(figure)
+    figure.set_layout_engine("none")
     return figure
 
 
 def _panels_lack(figure: Figure, size: Any, wanted: tuple[float, float]) -> Any:
-    """How much the figure has to grow for its smallest panel."""
-    lacking = np.zeros(2)
+    """How much the figure has to grow for its smallest panel; below 0 how much it can shrink."""
+    lacking = np.full(2, -np.inf)
     for axes in figure.axes:
         spec = axes.get_subplotspec()
         if spec is None or not axes.get_visible() or _is_bar(axes):
             continue
         grid = spec.get_gridspec()
         place = axes.get_position()
-        short = np.maximum(np.array(wanted) - np.array([place.width, place.height]) * size, 0)
+        short = np.array(wanted) - np.array([place.width, place.height]) * size
         lacking = np.maximum(lacking, short * [grid.ncols, grid.nrows])
-    return lacking
+    return np.where(np.isfinite(lacking), lacking, 0)
 
 
 def _is_bar(axes: Axes) -> bool:
@@ -66,7 +76,8 @@ def _is_bar(axes: Axes) -> bool:
 
 def _overhang(figure: Figure, size: Any) -> Any:
     """How far texts leave the canvas, on both sides together."""
-    boxes = np.array([text.get_window_extent().extents for text in shown_texts(figure)]).reshape(-1, 4) / figure.dpi
+    texts = (text for text in shown_texts(figure) if text.get_in_layout())
+    boxes = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4) / figure.dpi
     if not len(boxes):
         return np.zeros(2)
     before, behind = _MARGIN - boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0) - size + _MARGIN

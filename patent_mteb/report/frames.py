@@ -27,6 +27,7 @@ __all__ = [
     "named",
     "ranks",
     "recall",
+    "rrf",
     "scale",
     "section_axes",
     "sections",
@@ -200,33 +201,54 @@ def alpha(view: BenchmarkView) -> pl.DataFrame:
     """
     results = _headline_results(view)
     alone = {(row["model"], row["revision"], row["settings"]): row["value"] for row in results.iter_rows(named=True)}
+    values, systems_of = _fused(results, "linear", "alpha")
+    for curve, systems in systems_of.items():
+        for end, system in enumerate(systems):
+            single = alone.get((system["name"], system.get("revision"), _settings(system)))
+            if single is not None:
+                values.setdefault((curve, float(end)), single)
+    return _curves(values, "alpha")
+
+
+def rrf(view: BenchmarkView) -> pl.DataFrame:
+    """``model, k, value`` of reciprocal rank fusion on the headline task (DAPFAM Fig. 9 and 10); ``model`` as of :func:`alpha`.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import rrf
+        >>> rrf(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns  # results of 'patent-mteb run'
+        ['model', 'k', 'value']
+    """
+    values, _ = _fused(_headline_results(view), "rrf", "k")
+    return _curves(values, "k")
+
+
+_Systems = tuple[Mapping[str, Any], Mapping[str, Any]]
+
+
+def _fused(results: pl.DataFrame, method: str, parameter: str) -> tuple[dict[tuple[str, float], float], dict[str, _Systems]]:
+    """Scores of hybrids of a method, by their systems and their parameter; and the two systems of each curve."""
     values: dict[tuple[str, float], float] = {}
-    systems_of: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
+    systems_of: dict[str, _Systems] = {}
     for row in results.iter_rows(named=True):
         settings = json.loads(row["settings"])
-        parts = settings.get("parts") or []
-        weight = settings.get("alpha")
-        if (
-            settings.get("kind") != "hybrid"
-            or settings.get("method") != "linear"
-            or len(parts) != 2
-            or not isinstance(weight, (int, float))
-        ):
+        parts, number = settings.get("parts") or [], settings.get(parameter)
+        if (settings.get("kind"), settings.get("method"), len(parts)) != ("hybrid", method, 2) or not isinstance(number, (int, float)):
             continue
         first, second = parts
         curve = f"{_label(second)} + {_label(first)}"
         if systems_of.setdefault(curve, (first, second)) != (first, second):
             curve += f" ({row['revision'][:7]})"
             systems_of[curve] = (first, second)
-        values[curve, float(weight)] = row["value"]
-    for curve, systems in systems_of.items():
-        for end, system in enumerate(systems):
-            single = alone.get((system["name"], system.get("revision"), _settings(system)))
-            if single is not None:
-                values.setdefault((curve, float(end)), single)
-    names = _brief({curve: curve for curve in systems_of})
-    rows = [{"model": names[curve], "alpha": weight, "value": value} for (curve, weight), value in sorted(values.items())]
-    return pl.DataFrame(rows, schema={"model": pl.String, "alpha": pl.Float64, "value": pl.Float64})
+        values[curve, float(number)] = row["value"]
+    return values, systems_of
+
+
+def _curves(values: Mapping[tuple[str, float], float], parameter: str) -> pl.DataFrame:
+    names = _brief({curve: curve for curve, _ in values})
+    rows = [{"model": names[curve], parameter: number, "value": value} for (curve, number), value in sorted(values.items())]
+    return pl.DataFrame(rows, schema={"model": pl.String, parameter: pl.Float64, "value": pl.Float64})
 
 
 def _settings(system: Mapping[str, Any]) -> str:

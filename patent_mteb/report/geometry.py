@@ -28,14 +28,15 @@ from patent_mteb.tasks import catalogue
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SCHEMA", "draw", "plane", "read", "tables"]
+__all__ = ["NAMES", "SCHEMA", "by_section", "draw", "on_plane", "plane", "read", "tables", "task_title"]
 
 SCHEMA: dict[str, Any] = dict.fromkeys(("run", "world", "benchmark", "task", "plain", "settings", "measure"), pl.String) | {
     "value": pl.Float64,
     "score": pl.Float64,
 }
 _PLANE = ("alignment", "uniformity", "ssd")
-_NAMES = {"alignment": "Alignment", "uniformity": "Uniformity", "ssd": "SSD / log d", "ida_ratio": "IDA ratio"}
+NAMES = {"alignment": "Alignment", "uniformity": "Uniformity", "ssd": "SSD / log d", "ida_ratio": "IDA ratio"}
+"""How the measures are called; lower is better for each."""
 _AGAIN = "measure it again with 'patent-mteb geometry'"
 
 
@@ -116,7 +117,7 @@ def tables(frame: pl.DataFrame) -> list[Table]:
         made.append(
             Table(
                 slug(str(world), str(benchmark), "geometry", str(plain)),
-                world_named(str(world)).titled(f"{benchmark}: geometry of the embeddings, {_short(str(benchmark), str(plain))}"),
+                world_named(str(world)).titled(f"{benchmark}: geometry of the embeddings, {task_title(str(benchmark), str(plain))}"),
                 (Column("model", "Model", numeric=False), *(Column(name, name.replace("_", " "), marked=False) for name in names)),
                 tuple((Cell(run), *(Cell(values.get((run, name))) for name in names)) for run in shown["run"].unique().sort()),
                 banner=world_named(str(world)).banner,
@@ -127,7 +128,14 @@ def tables(frame: pl.DataFrame) -> list[Table]:
     return made
 
 
-def _short(benchmark: str, task: str) -> str:
+def task_title(benchmark: str, task: str) -> str:
+    """How a task of a benchmark is called in titles.
+
+    Example:
+        >>> from patent_mteb.report.geometry import task_title
+        >>> task_title("PatentMap", "PatentMapAbsToAbsRetrieval")
+        'Abs→Abs'
+    """
     known = {one.name: one.facts for one in (*catalogue.benchmarks(), *catalogue.own_benchmarks())}
     return short(task, known[benchmark]) if benchmark in known else task.removeprefix(benchmark)
 
@@ -143,10 +151,10 @@ def draw(frame: pl.DataFrame) -> list[Plot]:
     """
     drawn: list[Plot] = []
     for (world, benchmark, plain), part in frame.group_by("world", "benchmark", "plain", maintain_order=True):
-        view = str(world), str(benchmark), _short(str(benchmark), str(plain))
-        figures = [("plane", "alignment and uniformity", plane, _on_plane(part))]
+        view = str(world), str(benchmark), task_title(str(benchmark), str(plain))
+        figures = [("plane", "alignment and uniformity", plane, on_plane(part))]
         figures += [
-            (f"geometry-{slug(name)}", f"{what} by section", _heatmap(what), _by_section(part, name)) for name, what in _NAMES.items()
+            (f"geometry-{slug(name)}", f"{what} by section", _heatmap(what), by_section(part, name)) for name, what in NAMES.items()
         ]
         drawn += [_plot(*view, kind, what, figure, data) for kind, what, figure, data in figures if len(data)]
     return drawn
@@ -157,16 +165,35 @@ def _plot(world: str, benchmark: str, task: str, kind: str, what: str, figure: C
     return Plot(slug(world, benchmark, kind, task), title, world, benchmark, figure(data, title=title))
 
 
-def _on_plane(part: pl.DataFrame) -> pl.DataFrame:
-    """The models that have all three measures of the plane."""
+def on_plane(part: pl.DataFrame) -> pl.DataFrame:
+    """``model, alignment, uniformity, ssd, score``: the models that have all three measures of the plane.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.geometry import SCHEMA, on_plane
+        >>> row = ("m", "sample", "PatentMap", "PatentMapAbsToAbsRetrieval.sample", "PatentMapAbsToAbsRetrieval", "")
+        >>> measures = {"alignment": 1.0, "uniformity": -3.0, "ssd": 0.125}
+        >>> frame = pl.DataFrame([(*row, *pair, 0.5) for pair in measures.items()], schema=SCHEMA, orient="row")
+        >>> on_plane(frame).select("model", "alignment", "uniformity", "ssd", "score").rows()
+        [('m', 1.0, -3.0, 0.125, 0.5)]
+    """
     if not set(_PLANE) <= set(part["measure"]):
         return part.head(0)
     wide = part.filter(pl.col("measure").is_in(_PLANE)).pivot("measure", index=["run", "score"], values="value")
-    return wide.drop_nulls().rename({"run": "model"})
+    return wide.drop_nulls().select(pl.col("run").alias("model"), *_PLANE, "score")
 
 
-def _by_section(part: pl.DataFrame, measure: str) -> pl.DataFrame:
-    """A measure of each section, or of each two."""
+def by_section(part: pl.DataFrame, measure: str) -> pl.DataFrame:
+    """``model, group, value``: a measure of each section, or of each two.
+
+    Example:
+        >>> import polars as pl
+        >>> from patent_mteb.report.geometry import SCHEMA, by_section
+        >>> row = ("m", "sample", "PatentMap", "PatentMapClmToAllRetrieval.sample", "PatentMapClmToAllRetrieval", "")
+        >>> frame = pl.DataFrame([(*row, "ida_ratio_claim_summary", 0.5, 0.25)], schema=SCHEMA, orient="row")
+        >>> by_section(frame, "ida_ratio").rows()
+        [('m', 'claim – summary', 0.5)]
+    """
     name = pl.col("measure")
     own = part.filter(name.str.starts_with(f"{measure}_") & ~name.str.starts_with(f"{measure}_to_"))
     group = name.str.strip_prefix(f"{measure}_").str.replace_all("_", " – ")

@@ -14,6 +14,8 @@ import json
 from collections.abc import Sequence
 from importlib.resources import files
 
+import polars as pl
+
 from patent_mteb.report.cells import Table
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.payload import TITLE, payload
@@ -34,6 +36,7 @@ def page(
     messages: Sequence[str] = (),
     *,
     texts: bool = False,
+    geometries: pl.DataFrame | None = None,
 ) -> str:
     """The page as HTML text.
 
@@ -41,6 +44,7 @@ def page(
         tables: of :func:`patent_mteb.report.tables.build`, with those of geometries.
         published: of :func:`patent_mteb.report.published.beside`.
         messages: shown in a list that can be opened.
+        geometries: of :func:`patent_mteb.report.geometry.read`.
         texts: read the texts of queries and documents of real data too, where their licence allows to show them.
 
     Example:
@@ -53,7 +57,8 @@ def page(
         >>> page(collected, Statistics(), build(collected, Statistics()))[:15]
         '<!doctype html>'
     """
-    content = json.dumps(payload(collected, statistics, tables, published, messages, texts=texts), ensure_ascii=False, allow_nan=False)
+    shown = payload(collected, statistics, tables, published, messages, texts=texts, geometries=geometries)
+    content = json.dumps(shown, ensure_ascii=False, allow_nan=False)
     library, style = _library()
     parts = {
         "TITLE": html.escape(TITLE),

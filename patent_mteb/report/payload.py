@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
+
+import polars as pl
 
 from patent_mteb.data.worlds import World
 from patent_mteb.identity import __version__
 from patent_mteb.metrics.sizes import MARK, explained
 from patent_mteb.report.benchmark_tab import Texts, benchmark_tab
-from patent_mteb.report.cells import TIED, Cell, Table, slug
+from patent_mteb.report.cells import TIED, Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.explorer import Explorer
 from patent_mteb.report.frames import model_names
@@ -27,12 +29,13 @@ from patent_mteb.report.model_facts import FACTS, facts_of_runs
 from patent_mteb.report.names import visible
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.task_texts import texts_of
-from patent_mteb.report.words import TERMS
+from patent_mteb.report.view import BenchmarkView
+from patent_mteb.report.words import TERMS, measure_title
 
 __all__ = ["TITLE", "payload"]
 
 TITLE = "Patent embedding leaderboard"
-_FURTHER = ("statistics", "detectable", "advantage", "geometry")
+_FURTHER = ("query-types", "statistics", "detectable", "advantage", "geometry")
 """Tables of a benchmark that the page shows as they are."""
 
 
@@ -44,6 +47,7 @@ def payload(
     messages: Sequence[str] = (),
     *,
     texts: bool = False,
+    geometries: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
     """What the page shows; arguments as of :func:`patent_mteb.report.page.page`.
 
@@ -61,7 +65,8 @@ def payload(
     numbers = {run: number for number, run in enumerate(collected.runs)}
     facts, seen = facts_of_runs(collected)
     said = Texts()
-    explorer = Explorer(numbers, partial(texts_of, read_all=texts))
+    views = [view for world in collected.worlds.values() for view in world.benchmarks]
+    explorer = Explorer(numbers, partial(texts_of, read_all=texts), views)
     tabs: list[dict[str, Any]] = []
     for name, world in collected.worlds.items():
         overall = by_name[slug(name, "overall")]
@@ -69,7 +74,9 @@ def payload(
         tabs.append(_tab(overall, world.world, "front") | front(world, overall, statistics, numbers) | {"reproduction": paired})
         for view in world.benchmarks:
             summary = by_name[slug(name, view.name)]
-            tab = _tab(summary, world.world, "benchmark") | benchmark_tab(view, summary, statistics, said, numbers, seen)
+            tab = _tab(summary, world.world, "benchmark") | benchmark_tab(
+                view, summary, statistics, said, numbers, seen, _of(geometries, view)
+            )
             joined = [table for table in published if table.benchmark == view.name and name == "real"]
             further = [table for table in tables if table.name.startswith(tuple(slug(name, view.name, kind) for kind in _FURTHER))]
             tab |= {"explorers": explorer.of(view)}
@@ -92,6 +99,10 @@ def payload(
         "tabs": tabs,
         "texts": said.all,
     }
+
+
+def _of(geometries: pl.DataFrame | None, view: BenchmarkView) -> pl.DataFrame | None:
+    return None if geometries is None else geometries.filter(world=view.world.name, benchmark=view.name)
 
 
 def _names(collected: Collected) -> dict[str, str]:
@@ -127,6 +138,11 @@ def _cell(cell: Cell) -> Any:
     return [value, cell.rank, cell.behind, cell.ranked] if cell.rank or cell.behind or not cell.ranked else value
 
 
+def _worded(cell: Cell, column: Column) -> Cell:
+    """A measure by its name in words."""
+    return replace(cell, value=measure_title(cell.value)) if column.key == "measure" and isinstance(cell.value, str) else cell
+
+
 def _table(table: Table) -> dict[str, Any]:
     digits = [max((row[place].digits for row in table.rows), default=4) for place in range(len(table.columns))]
     shape: Mapping[str, Any] = {"blocks": list(table.blocks)} if any(table.blocks) else {}
@@ -137,7 +153,7 @@ def _table(table: Table) -> dict[str, Any]:
             {"title": column.title, "numeric": column.numeric, "marked": column.marked, "digits": digits[place]}
             for place, column in enumerate(table.columns)
         ],
-        "rows": [[_cell(cell) for cell in row] for row in table.rows],
+        "rows": [[_cell(_worded(cell, column)) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows],
         "emphasised": sorted(table.emphasised),
         **shape,
     }

@@ -12,10 +12,12 @@ from patent_mteb.metrics.slices import JURISDICTION_GROUPS
 from patent_mteb.report.fitting import LINE, end_labels, fitted
 from patent_mteb.report.style import (
     COLOURS,
+    DIFFERENCES,
     GREY,
     PANELS,
     best_models,
     broken,
+    cell_text,
     cut_title,
     look,
     new_figure,
@@ -83,18 +85,17 @@ def in_out_bars(frame: pl.DataFrame, *, measure: str = "score", title: str = "")
     return fitted(figure, 4.5, 0.2 + 0.36 * len(frame))
 
 
-def _heat(axes: Axes, values: np.ndarray, low: float, high: float) -> Any:
-    """A heatmap with its numbers in the colour that can be read on each cell; missing cells are grey and say so."""
+def _heat(axes: Axes, values: np.ndarray, low: float, high: float, *, differences: bool = False) -> Any:
+    """A heatmap with its numbers in the colour that can be read on each cell; missing cells are grey and say so. Differences have signs,
+    and colours that part at zero."""
     import matplotlib
 
-    palette = matplotlib.colormaps["cividis"].with_extremes(bad="#eeeeee")
+    palette = matplotlib.colormaps[DIFFERENCES if differences else "cividis"].with_extremes(bad="#eeeeee")
     image = axes.imshow(np.ma.masked_invalid(values), cmap=palette, vmin=low, vmax=high, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
-        if np.isnan(value):
-            axes.text(column, row, "–", ha="center", va="center", color=GREY)
-        else:
-            colour = readable_on(palette((value - low) / ((high - low) or 1)))
-            axes.text(column, row, f"{value:.3f}", ha="center", va="center", fontsize=8.5, color=colour)
+        colour = GREY if np.isnan(value) else readable_on(palette((value - low) / ((high - low) or 1)))
+        number = f"{value:+.3f}".replace("-", "−") if differences else f"{value:.3f}"
+        cell_text(axes, row, column, "–" if np.isnan(value) else number, colour)
     axes.grid(visible=False)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
@@ -160,13 +161,19 @@ def section_heatmaps(
 
 @styled
 def jurisdiction_heatmap(
-    frame: pl.DataFrame, *, measure: str = "score", title: str = "", groups_are: str = "filing jurisdiction of the query"
+    frame: pl.DataFrame,
+    *,
+    measure: str = "score",
+    title: str = "",
+    groups_are: str = "filing jurisdiction of the query",
+    differences: bool = False,
 ) -> Figure:
     """Models against the filing jurisdiction of the query (WIPO-AT Fig. 9, Sophia-Bench Fig. 5), or against any other groups: tasks
     (PatenTEB Fig. 2), IPC sections (Sophia-Bench Fig. 7), labels (WIPO-AT Fig. 13), data sets (WIPO-AT Fig. 16 and 17).
 
     Args:
         frame: ``model, group, value``, and ``n``, the queries of a group, where they are known.
+        differences: values are gains and losses: colours part at zero.
 
     Example:
         >>> import polars as pl
@@ -181,7 +188,10 @@ def jurisdiction_heatmap(
     sizes = dict(frame.select("group", "n").iter_rows()) if "n" in frame.columns else {}
     figure = new_figure(5, 3)
     axes = figure.add_subplot()
-    image = _heat(axes, _pivot(frame, "model", "group", models, groups), *_range(frame))
+    low, high = _range(frame)
+    if differences:
+        low, high = -max(-low, high), max(-low, high)
+    image = _heat(axes, _pivot(frame, "model", "group", models, groups), low, high, differences=differences)
     names = [f"{group}\nn {sizes[group]:,}" if sizes.get(group) else str(group) for group in groups]
     tilted = max(map(len, groups)) > _WIDE
     axes.set_xticks(range(len(groups)), names)

@@ -18,7 +18,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.report.evidence import ContradictionError
 from patent_mteb.report.records import Result
 
-__all__ = ["TOLERANCE", "QueryTable", "per_query_measure", "read_queries", "usable_queries"]
+__all__ = ["TOLERANCE", "QueryTable", "per_query_measure", "query_ids", "read_queries", "usable_queries"]
 
 TOLERANCE = 1e-5
 """mteb rounds its scores to five decimals."""
@@ -61,6 +61,19 @@ def read_queries(path: Path, measure: str) -> QueryTable:
         table = pl.DataFrame(pl.from_arrow(file.read(columns=["query", measure, *slices]))).sort("query")
     parts = {"": measure} | {name.removeprefix(_PART): name for name in slices}
     return QueryTable(tuple(table["query"]), {part: table[name].cast(pl.Float64).to_numpy() for part, name in parts.items()})
+
+
+def query_ids(path: Path) -> list[str]:
+    """The queries of a file of per-query scores.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.queries import query_ids
+        >>> len(query_ids(next(Path("results").rglob("*.queries.parquet")))) > 10  # results of 'patent-mteb run'
+        True
+    """
+    with pq.ParquetFile(path) as file:
+        return [str(query) for query in file.read(columns=["query"])["query"].to_pylist()]
 
 
 def usable_queries(result: Result) -> Path | None:

@@ -206,7 +206,8 @@ def _computed(result: Result) -> str | None:
 def score_rows(result: Result) -> Iterator[ScoreRow]:
     """One row for each number of a result.
 
-    A score of a slice is named ``<slice>_<measure>``; a slice is known by its count, ``<slice>_n_queries`` or ``<slice>_n_pairs``.
+    A score of a slice is named ``<slice>_<measure>``; a slice is known by its count, ``<slice>_n_queries`` or ``<slice>_n_pairs``. InScope
+    counts the queries of each level, which is no slice.
 
     Example:
         >>> from pathlib import Path
@@ -220,6 +221,7 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
         [('', 'ndcg_at_10', 0.5, None), ('in', 'ndcg_at_10', 0.75, 8)]
     """
     counts = {key.removesuffix(end): int(value) for key, value in result.scores.items() for end in _SLICE_COUNTS if key.endswith(end)}
+    inscope = {name: counts.pop(name) for name in tuple(counts) if name.startswith("inscope_")}
     longest_first = sorted(counts, key=len, reverse=True)
     whole = result.scores.get("n_queries")
     task = result.task
@@ -230,5 +232,5 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
             continue
         name = next((name for name in longest_first if key.startswith(f"{name}_")), "")
         measure = key.removeprefix(f"{name}_") if name else key
-        n_queries = counts[name] if name else None if whole is None else int(whole)
+        n_queries = counts[name] if name else inscope.get(measure.partition("_at_")[0], None if whole is None else int(whole))
         yield ScoreRow(*common, name, measure, value, n_queries, measure == task.main_score, small[name])

@@ -124,8 +124,11 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
         runs, apart = _agreeing(read, chosen)
         if apart:
             messages.append(f"{task}: other queries than those of {runs[0]}, so not compared: {', '.join(apart)}.")
+        contradicting: list[str] = []
         for part in dict.fromkeys(name for run in runs for name in read[run].parts):
-            known = [run for run in runs if _is_stated(read[run], part, stated.get((*where, part, run)))]
+            own = {run: stated.get((*where, part, run)) for run in runs if part in read[run].parts}
+            known = [run for run, value in own.items() if _is_stated(read[run], part, value)]
+            contradicting += [f"{part} of {run}" for run in own if run not in known and _has_scores(read[run], part)]
             if not known:
                 continue
             values = np.column_stack([read[run].parts[part] for run in known])
@@ -135,6 +138,11 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
                 scores |= {(*where, part, run): score for run, score in _compare(known, values, compared, chosen).items()}
                 if not part:
                     pairs[where] = _pairs(known, values, compared)
+        if contradicting:
+            messages.append(
+                f"{task}: per-query scores that are not the result's, of {len(contradicting)} slice{'s' * (len(contradicting) > 1)}, "
+                f"which are not compared: {', '.join(contradicting)}."
+            )
     return Statistics(scores, pairs, chosen, tuple(messages), test)
 
 
@@ -153,14 +161,15 @@ def _stated(collected: Collected) -> dict[tuple[str, str, str, str], float]:
 
 
 def _is_stated(table: QueryTable, part: str, stated: float | None) -> bool:
-    """Whether per-query scores of a slice are there, and their mean is what the result states; that of the whole task was checked."""
+    """Whether the mean of a slice's per-query scores is what the result states; that of the whole task was checked."""
     if not part:
         return True
-    if part not in table.parts or stated is None:
-        return False
     values = table.parts[part]
-    members = values[np.isfinite(values)]
-    return bool(len(members)) and abs(float(members.mean()) - stated) <= TOLERANCE
+    return stated is not None and _has_scores(table, part) and abs(float(np.nanmean(values)) - stated) <= TOLERANCE
+
+
+def _has_scores(table: QueryTable, part: str) -> bool:
+    return bool(np.isfinite(table.parts[part]).any())
 
 
 def _brought(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
@@ -230,8 +239,13 @@ def _against(compared: Compared, base: int) -> tuple[Floats, Floats]:
 
 def _pairs(runs: Sequence[str], values: Floats, compared: Compared) -> Pairs:
     order = np.argsort(-compared.means, kind="stable")
-    p = np.stack([compared.p_pairs(order, np.full(len(order), base)) for base in order])
-    effects = np.stack([-effect_sizes(values, int(base))[order] for base in order])
+    upper = np.triu_indices(len(order), 1)
+    p, effects = np.ones((len(order), len(order))), np.zeros((len(order), len(order)))
+    for row, base in enumerate(order[:-1]):  # a row at a time: all pairs at once would hold every resample of each
+        below = order[row + 1 :]
+        p[row, row + 1 :] = compared.p_pairs(below, np.full(len(below), base))
+        effects[row, row + 1 :] = -effect_sizes(values[:, order[row:]], 0)[1:]
+    p.T[upper], effects.T[upper] = p[upper], -effects[upper]
     return Pairs(tuple(runs[place] for place in order), compared.means[order], p, effects, len(values), detectable(values))
 
 

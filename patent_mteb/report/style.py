@@ -18,16 +18,19 @@ import polars as pl
 from patent_mteb.report.collect import ReportError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = [
     "COLOURS",
+    "DIFFERENCES",
     "GREY",
     "MARKERS",
     "PANELS",
     "SERIES",
     "best_models",
     "broken",
+    "cell_text",
     "cut_title",
     "look",
     "new_figure",
@@ -45,6 +48,9 @@ PANELS = 8
 """Panels in one figure, at most."""
 
 _LINES = ("-", "--", ":", "-.")
+DIFFERENCES = "PuOr"
+"""Colours of what lies on two sides of zero: both sides as dark, white between them."""
+
 _STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
@@ -159,6 +165,20 @@ def look(series: int) -> dict[str, Any]:
         "markersize": 6,
         "linewidth": 1.6,
     }
+
+
+def cell_text(axes: Axes, row: int, column: int, text: str, colour: str) -> None:
+    """The number in a cell of a heatmap. It lies within its panel, and is left out when the panel's room is worked out, which takes most
+    of the time of a figure with many cells.
+
+    Example:
+        >>> from patent_mteb.report.style import cell_text, new_figure
+        >>> axes = new_figure(2, 1).add_subplot()
+        >>> cell_text(axes, 0, 1, "0.5", "black")
+        >>> [(text.get_text(), text.get_in_layout()) for text in axes.texts]
+        [('0.5', False)]
+    """
+    axes.text(column, row, text, ha="center", va="center", fontsize=8.5, color=colour).set_in_layout(False)
 
 
 def cut_title(title: str, shown: int, total: int) -> str:

@@ -72,7 +72,8 @@ def _row(task: type[PatentTask], group: str, data: DataSet, order: int) -> dict[
 
 
 class OwnTasks:
-    """The tasks on own data that results are of: what a result says of itself is enough, wherever the data are.
+    """The tasks on own data that results are of: what a result says of itself is enough, wherever the data are. Where ``PATENT_MTEB_DATA``
+    names the data set, its benchmarks have every task that it declares, so that a model without one of them has no mean over all.
 
     Example:
         >>> from patent_mteb.report.suite import OwnTasks
@@ -101,4 +102,24 @@ class OwnTasks:
     @property
     def benchmarks(self) -> tuple[PatentBenchmark, ...]:
         """The benchmarks of these tasks, by name."""
-        return tuple(benchmark_of_results(self._found[name].values()) for name in sorted(self._found))
+        return tuple(benchmark_of_results([*self._found[name].values(), *self._declared(name)]) for name in sorted(self._found))
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """A message on each data set that is not at hand."""
+        return tuple(
+            f"{name}: which tasks the data set declares is not known here, so its means are over the tasks that results are of. "
+            "Remedy: set PATENT_MTEB_DATA to its directory."
+            for name in sorted(self._found)
+            if not self._declared(name)
+        )
+
+    def _declared(self, name: str) -> list[tuple[type[PatentTask], PatentBenchmark]]:
+        """The tasks of the data set at hand, if it is the version that the results are of."""
+        task, published = next(iter(self._found[name].values()))
+        mine = next((one for one in catalogue.own_benchmarks() if one.name == name), None)
+        return [(one, published) for one in mine.task_classes if _same_data(one, task)] if mine else []
+
+
+def _same_data(one: type[PatentTask], other: type[PatentTask]) -> bool:
+    return one.own is not None and other.own is not None and (one.own.name, one.own.version) == (other.own.name, other.own.version)

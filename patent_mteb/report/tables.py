@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from patent_mteb.metrics.significance import difference_interval
+from patent_mteb.report import query_types
 from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, slug
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.compared import TEST_NAMES
@@ -20,6 +21,7 @@ from patent_mteb.report.compared import tables as compared_tables
 from patent_mteb.report.forms import COMPARED
 from patent_mteb.report.statistics import LETTER, Statistics
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView, gap_percent
+from patent_mteb.report.words import measure_title
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark, group_means, summary
 
@@ -151,7 +153,7 @@ def _best_first(rows: Iterable[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...
 
 def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     tables = [_by_run(view, statistics), *_by_task(view, statistics), *_by_domain(view, statistics), *advantage(view)]
-    tables += compared_tables(view, statistics)
+    tables += [*query_types.tables(view), *compared_tables(view, statistics)]
     states = view.results.select("data", "data_revision").unique(maintain_order=True)
     if view.world.name != "sample":
         note = "Data: " + "; ".join(f"{data} at {revision[:24]}" for data, revision in states.iter_rows()) + "."
@@ -245,7 +247,7 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
     if shared:
         notes.append(f"Mean of {len(common)} common: over the tasks that all models of this table have.")
     if task:
-        notes.append(f"{task.short} is {task.name} ({task.measure}). {_GAP_NOTE}")
+        notes.append(f"{task.short} is {task.name} ({measure_title(task.measure)}). {_GAP_NOTE}")
         if sides := view.facts.domain_tasks.get(task.plain):
             notes.append(f"IN and OUT are {sides['in']} and {sides['out']}, tasks with queries of their own.")
         notes += _baseline_notes(view, statistics)

@@ -10,6 +10,7 @@ import polars as pl
 
 from patent_mteb.data.worlds import World
 from patent_mteb.report.cells import Cell, short
+from patent_mteb.report.common_queries import common_queries
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 
@@ -136,6 +137,11 @@ class BenchmarkView:
     def intervals(self) -> dict[tuple[str, str, str], tuple[float, float]]:
         """The 95% intervals of main scores that results bring, by task, run and slice."""
         return _intervals(self.scores, {task.name: task.measure for task in self.tasks})
+
+    @cached_property
+    def common_queries(self) -> pl.DataFrame:
+        """Scores on the queries that all tasks have, where the tasks are representations of the same queries; else no row."""
+        return common_queries(self.results if self.facts.query_types else self.results.clear())
 
     @cached_property
     def slice_scores(self) -> dict[tuple[str, str, str], float]:

@@ -25,6 +25,8 @@ TERMS = {
 
 _NAMES = {
     "ndcg": "nDCG",
+    "graded_ndcg": "graded nDCG",
+    "knn_precision": "kNN precision",
     "map": "MAP",
     "mrr": "MRR",
     "pres": "PRES",
@@ -44,7 +46,11 @@ def measure_title(measure: str) -> str:
         >>> from patent_mteb.report.words import measure_title
         >>> measure_title("ndcg_at_10"), measure_title("macro_f1"), measure_title("recall_at_100"), measure_title("")
         ('nDCG@10', 'macro F1', 'Recall@100', 'score')
+        >>> measure_title("inscope_subclass_at_10")
+        'InScope@10, subclass'
     """
     name, _, depth = measure.partition("_at_")
+    if name.startswith("inscope_"):
+        return f"InScope@{depth}, {name.removeprefix('inscope_')}"
     plain = name.replace("_", " ")
     return _NAMES.get(name, plain[:1].upper() + plain[1:] or "score") + (f"@{depth}" if depth else "")

@@ -54,6 +54,7 @@ class Facts:
         paper: its key among the published tables (:mod:`patent_mteb.published`), empty for none.
         paper_queries: number of queries in the paper, where nobody can have its data; a run over fewer is not comparable with its rows.
         section_grid: (query view, corpus view) of each task of a grid of text views, by task.
+        query_types: whether its retrieval tasks are one set of queries over one corpus, each task in another representation of the query.
         replaced: beginnings of its tasks' names, and of its own, in whose place the name of an own data set stands.
         subject: words on the paper's landscape in descriptions and instructions, which are not said of own data.
         known_by: a directory that is named otherwise is taken for this benchmark's if it holds one of these files.
@@ -79,6 +80,7 @@ class Facts:
     paper: str = ""
     paper_queries: int = 0
     section_grid: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    query_types: bool = False
     replaced: tuple[str, ...] = ()
     subject: str = ""
     known_by: tuple[str, ...] = ()

@@ -55,6 +55,7 @@ FACTS = Facts(
     prompt_rows=((r"Sophia\w+Retrieval", "retrieval_MIXED"),),
     paper="sophia",
     paper_queries=10_000,  # §3.2
+    query_types=True,
 )
 
 K_VALUES = (1, 5, 10, 20, 50, 100, 200, 500, 1000)

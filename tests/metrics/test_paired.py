@@ -93,6 +93,14 @@ def test_effect_sizes_by_hand():
     assert np.isinf(effect_sizes(np.column_stack([np.zeros(3), np.full(3, 0.25)]), 0)[1])
 
 
+def test_an_effect_size_is_never_made_of_rounding():
+    """0.1 more on every query is one and the same difference, although its floats differ in the last place."""
+    scores = np.linspace(0.1, 0.9, 50)
+    shifted, moved_and_back = scores + 0.1, (scores + 0.3) - 0.3
+    assert np.ptp(shifted - scores) > 0 and np.ptp(moved_and_back - scores) > 0
+    assert effect_sizes(np.column_stack([scores, shifted, moved_and_back]), 0).tolist() == [0, np.inf, 0]
+
+
 @pytest.mark.parametrize(("n", "power"), [(80, 0.8), (80, 0.9), (15, 0.8)])
 def test_the_detectable_difference_is_found_with_that_power(n, power):
     scores = SCORES[:n]

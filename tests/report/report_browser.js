@@ -98,9 +98,11 @@ async function switchSlices(frame, seen) {
   }
   seen.slices = [...one(frame, "#slice").options].map((option) => option.value);
   await set(frame, "#slice", "jurisdiction_jp", "change");
-  seen.slice = Object.fromEntries(rows(frame).map((row) => [row.cells[0].textContent, row.cells[1].textContent]));
+  seen.slice = Object.fromEntries(rows(frame).map((row) => [row.cells[0].textContent, row.cells[1].firstChild.textContent]));
   await click(frame, "All", ".switch button");
   seen.names = column(frame, 0);
+  seen.terms = all(frame, ".terms dt").map((node) => node.textContent);
+  seen.trained = rows(frame).filter((row) => row.textContent.includes("‡")).map((row) => row.cells[0].textContent);
   const box = all(frame, "details.part").find((node) => node.textContent.startsWith("By slice"));
   box.open = true;
   await settle(200);

@@ -11,6 +11,9 @@ watch(async (frame) => {
       overflow: overflow(frame),
       cutText: cutText(frame),
       rows: one(frame, "main table").querySelectorAll("tbody tr").length,
+      alive: Number(frame.contentDocument.documentElement.dataset.tables),
+      tables: all(frame, "main table").length,
+      charts: all(frame, "main figcaption").map((node) => node.textContent),
     });
   }
   return { tabs, problems: frame.contentWindow.problems };

@@ -1,5 +1,6 @@
 """Query by query: which queries are shown, who wins how often, and which texts and documents stand beside them."""
 
+import json
 from itertools import combinations
 
 import numpy as np
@@ -20,7 +21,8 @@ def world(tmp_path_factory):
 
 def explored(root, texts=None):
     collected = collect(root)
-    made = Explorer({run: number for number, run in enumerate(collected.runs)}, lambda view, task: texts or TaskTexts())
+    views = collected.worlds["sample"].benchmarks
+    made = Explorer({run: number for number, run in enumerate(collected.runs)}, lambda view, task: texts or TaskTexts(), views)
     view = collected.worlds["sample"].benchmark("WIPO-AT")
     return made, made.of(view), collected
 
@@ -81,12 +83,16 @@ def test_a_damaged_run_is_named(tmp_path):
     assert "row 1" in made.messages[0]
 
 
-def test_what_does_not_fit_is_counted(world, monkeypatch):
-    monkeypatch.setattr(explorer, "BUDGET", 50)
-    made, tabs, _ = explored(world)
-    assert len(tabs) == 1
-    assert tabs[0]["task"] == f"{HEADLINE}.sample"
-    assert made.left_out == 2
+def test_what_does_not_fit_is_counted_and_headlines_come_first(world, monkeypatch):
+    every, _, collected = explored(world)
+    views = collected.worlds["sample"].benchmarks
+    whole = {tab["task"]: len(json.dumps(tab, ensure_ascii=False)) for view in views for tab in every.of(view)}
+    heads = [view.headline.name for view in views]
+    room = sum(whole[head] for head in heads)
+    monkeypatch.setattr(explorer, "BUDGET", room + min(whole.values()) - 1)
+    made, _, _ = explored(world)
+    assert [tab["task"] for view in views for tab in made.of(view)] == heads
+    assert (made.left_out, made.left) == (len(whole) - len(heads), min(whole.values()) - 1)
 
 
 def test_texts_of_closed_data_are_not_shown():

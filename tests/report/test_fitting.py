@@ -65,6 +65,16 @@ FIGURES = {
     "dots": lambda m: comparisons.dots(table(m, series=["IN", "MIXED", "OUT"]), title=TITLE),
     "differences": lambda m: comparisons.differences(table(m).with_columns(value=pl.col("value") - 0.51), title=TITLE),
     "distributions": lambda m: comparisons.distributions(table(m, part=["IN", "OUT"], q=range(30)), title=TITLE),
+    "differences_heatmap": lambda m: plots.jurisdiction_heatmap(
+        table(m, group=[f"Query section {n}" for n in range(5)]).with_columns(value=pl.col("value") - 0.51), title=TITLE, differences=True
+    ),
+    "frequencies": lambda m: comparisons.frequencies(
+        pl.DataFrame(
+            {"series": ["queries"] * 60 + ["targets"] * 60, "group": [f"H{n:02}" for n in range(60)] * 2, "count": range(1200, 1320)}
+        ),
+        groups_are="IPC domain",
+        title=TITLE,
+    ),
     "rank_correlations": lambda m: comparisons.rank_correlations(table(m, group=[*GROUPS, *OFFICES]), title=TITLE),
     "curves": lambda m: comparisons.curves(table(m, x=range(2016, 2026)), x="publication year", title=TITLE),
     "frontier": lambda m: comparisons.frontier(table(m).with_columns(cost=pl.col("value") * 100), title=TITLE),

@@ -85,7 +85,8 @@ def test_alpha_takes_the_ends_from_the_systems_alone(tmp_path):
     for alpha in (0.1, 0.5):
         hybrid(tmp_path, alpha, 0.3 + alpha / 10, {})
         hybrid(tmp_path, alpha, 0.2 + alpha / 10, {"dims": 32}, "r7")
-    hybrid(tmp_path, 0.6, 0.8, {}, "r8", method="rrf")
+    for k, value in ((60.0, 0.8), (10.0, 0.7)):
+        hybrid(tmp_path, 0.6, value, {}, f"r{k:.0f}", method="rrf", k=k)
     view = collect(tmp_path).worlds["sample"].benchmark("WIPO-AT")
     frame = frames.alpha(view)
     assert view.headline.name == f"{HEADLINE}.sample"
@@ -94,6 +95,7 @@ def test_alpha_takes_the_ends_from_the_systems_alone(tmp_path):
         "small + bm25": [(0.0, 0.2), (0.1, 0.31), (0.5, 0.35), (1.0, 0.3)],
         "small (dims=32) + bm25": [(0.0, 0.2), (0.1, 0.21), (0.5, 0.25), (1.0, 0.1)],
     }
+    assert frames.rrf(view).rows() == [("small + bm25", 10.0, 0.7), ("small + bm25", 60.0, 0.8)]
 
 
 def test_truncation_of_a_model_with_its_full_width(tmp_path):

@@ -12,7 +12,7 @@ from many import many_models
 from report_folders import HEADLINE, add, model_folder, payload_of, sample_world
 
 from patent_mteb import report
-from patent_mteb.report import cells, tables
+from patent_mteb.report import cells, geometry, tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.page import page
 from patent_mteb.report.payload import payload
@@ -120,6 +120,25 @@ def test_facts_of_models(world):
     tab = next(tab for tab in content["tabs"] if tab["id"] == "sample-wipo-at")
     place = [content["runs"][number]["label"] for number in tab["runs"]].index("acme/large")
     assert [tab["tasks"][at]["name"] for at in tab["trained"][place]] == [f"{HEADLINE}.sample"]
+
+
+def test_the_words_of_a_tab_are_explained_in_it(seen):
+    assert {"IN", "OUT", "TAC", "nDCG@10"} <= set(seen["terms"])
+
+
+def test_a_score_on_a_task_of_the_training_data_is_marked(seen):
+    assert seen["trained"] == ["acme/large"]
+
+
+def test_measures_are_words_and_in_and_out_are_named_after_their_tasks(world):
+    collected = collect(world)
+    compared = statistics(collected)
+    content = payload(collected, compared, tables.build(collected, compared))
+    notes = [note for tab in content["tabs"] for box in (tab, *tab.get("further", ())) for note in box["notes"]]
+    assert any("TAC→TAC is PatentCitationRetrieval.sample (nDCG@10)" in note for note in notes)
+    assert not [note for note in notes if re.search(r"_at_\d|macro_f1|v_measure", note)]
+    titles = {chart["title"] for tab in content["tabs"] for chart in tab.get("charts", ())}
+    assert {"IN and OUT of domain: TAC→TAC", "IN and OUT of domain: RetrievalIN and RetrievalOUT"} <= titles
 
 
 def test_tabs_keep_sample_and_real_apart(world):
@@ -338,11 +357,11 @@ def test_a_number_opens_its_queries(world, seen):
 
 @pytest.mark.parametrize("count", [1, 25])
 def test_page_of_many_models_is_light_and_no_tab_is_endless(browser, tmp_path, count):
-    root = many_models(tmp_path / "many", count)
+    root = many_models(tmp_path / "many", count, queries=60 if count == 25 else 0)
     collected = collect(root)
-    compared = statistics(collected)
+    compared = statistics(collected, test="t")
     assert len(collected.results) == count * len(suite_tasks())
-    text = page(collected, compared, tables.build(collected, compared))
+    text = page(collected, compared, tables.build(collected, compared), geometries=geometry.read(collected)[0])
     assert len(text.encode()) < 2_000_000
     seen = observe(browser, text, "report_heights.js", tmp_path)
     for frame in ("wide", "phone"):
@@ -354,3 +373,7 @@ def test_page_of_many_models_is_light_and_no_tab_is_endless(browser, tmp_path, c
             assert tab["overflow"] <= 0, tab
             assert tab["cutText"] == [], tab
             assert tab["rows"] == count, tab
+            assert tab["alive"] == tab["tables"], "tables of tabs that were left are destroyed"
+        drawn = [title.partition(":")[0] for tab in seen[frame]["tabs"] for title in tab["charts"]]
+        assert {"Alignment and uniformity", "Geometry by section"} <= set(drawn)
+        assert ("Query types on common queries" in drawn) == (count == 25)

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from patent_mteb.report import lines, plots, style
+from patent_mteb.report import comparisons, lines, plots, style
 from patent_mteb.report.collect import ReportError
 
 pytest.importorskip("matplotlib")
@@ -66,6 +66,36 @@ def test_jurisdiction_heatmap_in_the_papers_order():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["high", "low"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["EN", "JP", "RU"]
     assert axes.images[0].get_array().tolist() == [[1.5, 2.5, 0.5], [1.1, 2.1, 0.1]]
+
+
+def test_differences_have_signs_and_colours_that_part_at_zero():
+    frame = pl.DataFrame({"model": ["m"] * 2, "group": ["a", "b"], "value": [0.01, -0.03]})
+    (axes, _) = plots.jurisdiction_heatmap(frame, differences=True).axes
+    assert axes.images[0].get_clim() == (-0.03, 0.03)
+    assert texts(axes) == ["+0.010", "−0.030"]
+    gain, none, loss = (np.array(axes.images[0].cmap(axes.images[0].norm(value))[:3]) for value in (0.03, 0.0, -0.03))
+    assert none.min() > 0.9, "zero is white"
+    assert gain[2] > gain[0] + 0.1 and loss[0] > loss[2] + 0.1, "a gain is blue, a loss is red"
+
+
+def test_every_model_has_its_distribution():
+    rows = [(f"m{number:02}", "ALL", value) for number in range(12) for value in (0.01 * number, 1.0)]
+    figure = comparisons.distributions(pl.DataFrame(rows, schema=["model", "part", "value"], orient="row"))
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [f"m{number:02}" for number in range(11, -1, -1)]
+    shares = figure.axes[0].images[0].get_array()
+    assert shares.shape == (12, 20) and shares.sum(axis=1).tolist() == [1] * 12 and shares[0][2] == 0.5
+    assert texts(figure.axes[0])[0] == "0.555"
+
+
+def test_frequencies_are_shares_of_each_series_in_the_order_of_groups():
+    years = pl.DataFrame({"series": ["queries"] * 2 + ["targets"], "group": [2001, 1999, 2000], "count": [3, 1, 7]})
+    (axes,) = comparisons.frequencies(years, groups_are="earliest claim year").axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1999", "2000", "2001"]
+    assert [[bar.get_height() for bar in bars] for bars in axes.containers] == [[25, 0, 75], [0, 100, 0]]
+    many = pl.DataFrame({"series": ["q"] * 60, "group": [f"G{n:02}" for n in range(60)], "count": range(1, 61)})
+    figure = comparisons.frequencies(many, groups_are="IPC domain", title="T")
+    assert [label.get_text() for label in figure.axes[0].get_xticklabels()][:2] == ["G59", "G58"]
+    assert figure.get_suptitle() == "T\nthe 50 most frequent of 60"
 
 
 def test_rank_summary_is_sorted_by_the_mean_rank():

@@ -166,6 +166,25 @@ def test_scores_of_a_slice_that_are_not_the_results_are_not_used(tmp_path):
     where = "sample", f"{HEADLINE}.sample"
     assert compared.of(*where, "acme/low", "in") is None and compared.of(*where, "acme/near", "in") is not None
     assert compared.of(*where, "acme/low", "out") is not None
+    assert compared.messages == (
+        f"{HEADLINE}.sample: per-query scores that are not the result's, of 1 slice, which are not compared: in of acme/low.",
+    )
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "t", "permutation"])
+def test_all_pairs_by_hand(tmp_path, test):
+    values = sliced(tmp_path)
+    pairs = statistics(collect(tmp_path), test=test).pairs["sample", f"{HEADLINE}.sample"]
+    by_name = sorted(range(120), key=lambda number: f"q{number}")
+    matrix = np.column_stack([values[model][""] for model in pairs.runs])[by_name]
+    direct = TESTS[test](matrix)
+    assert pairs.runs == ("acme/best", "acme/near", "acme/low", "acme/last")
+    for row in range(4):
+        for column in range(4):
+            gap = matrix[:, row] - matrix[:, column]
+            expected = 0 if row == column else gap.mean() / gap.std(ddof=1)
+            assert pairs.effects[row, column] == pytest.approx(expected)
+            assert pairs.p[row, column] == direct.p_pairs(np.array([row]), np.array([column]))[0]
 
 
 def test_the_tidy_table_says_it_of_every_main_score_and_of_nothing_else(tmp_path):

@@ -33,6 +33,8 @@ const isNumber = (value) => typeof value === "number";
 const fixed = (value, digits = 4) => (isNumber(value) ? value.toFixed(digits) : DASH);
 const rounded = (value, digits) => Number(value.toFixed(digits));
 
+const signed = (value, digits) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(digits)}`;
+
 function brief(value) {
   for (const [size, unit] of [[1e9, "B"], [1e6, "M"], [1e3, "k"]]) if (Math.abs(value) >= size) return `${Number((value / size).toPrecision(3))}${unit}`;
   return String(Number(value.toPrecision(4)));

@@ -55,7 +55,8 @@ function scoreCell(tab, slice, place, task) {
   if (value === null) return { value };
   const small = smallOf(tab, slice, place, task);
   const sure = tab.intervals[slice]?.[place]?.[task];
-  return { value, behind: small ? "†" : "", ranked: !small, tied: Boolean(sure?.[2]), above: sure?.[5] ? "a" : "", below: below(sure, small), known: scoreKnown(tab, slice, place, task) };
+  const trained = tab.trained[place].includes(task);
+  return { value, behind: `${small ? "†" : ""}${trained ? "‡" : ""}`, ranked: !small, tied: Boolean(sure?.[2]), above: sure?.[5] ? "a" : "", below: below(sure, small), known: scoreKnown(tab, slice, place, task) };
 }
 
 function scores(tab) {
@@ -79,7 +80,7 @@ function scores(tab) {
       return { run: number, cells: [{ value: run.label, known: modelKnown(run) }, ...averages, ...kept.map((task) => scoreCell(tab, state.slice, place, task)), ...factCells(run)] };
     });
     const made = table({ columns, rows, name: `${tab.label}, ${sliceTitle(state.slice)}` });
-    holder.replaceChildren(made.holder);
+    replace(holder, made.holder);
     hide();
   }
 
@@ -125,7 +126,7 @@ function bySlice(tab) {
         return { ...cell, above: "", shade: isNumber(cell.value) ? (cell.value - low) / (high - low || 1) : null };
       })],
     }));
-    holder.replaceChildren(table({ columns, rows, name: `${tab.label}, by ${FAMILIES[state.family] ?? state.family}`, classes: "heat" }).holder);
+    replace(holder, table({ columns, rows, name: `${tab.label}, by ${FAMILIES[state.family] ?? state.family}`, classes: "heat" }).holder);
   }
 
   const about = [...measured.map((task) => [`task ${task}`, `models on ${tab.tasks[task].short}`]), ...tab.runs.map((run, place) => [`model ${place}`, `tasks of ${runs[run].short}`])];

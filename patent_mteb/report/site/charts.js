@@ -1,5 +1,5 @@
 // Charts: small SVGs drawn from rows [series, x, y, facet]; a series or facet that is a number is a run, and follows the filter.
-// kinds: bars, lines, points, heat, and forest with rows [series, value, low, high].
+// kinds: bars, lines, points, heat, plane, and forest with rows [series, value, low, high].
 
 const COLOURS = 8;
 const ruler = document.createElement("canvas").getContext("2d");
@@ -18,6 +18,7 @@ function cut(text, room) {
 }
 
 const nameOf = (series) => (isNumber(series) ? runs[series].short : String(series));
+const titleOf = (series) => (isNumber(series) ? runs[series].label : String(series));
 const shownIn = (series) => !isNumber(series) || allowed(series);
 
 function ticksOf(low, high, count = 5) {
@@ -95,7 +96,7 @@ function lines(spec, rows, width) {
     const points = bySeries.get(series).toSorted((a, b) => a[1] - b[1]);
     const colour = place < COLOURS ? `var(--c${place})` : "var(--faint)";
     const path = draw("path", { d: points.map((row, at) => `${at ? "L" : "M"}${x.place(row[1]).toFixed(1)} ${y.place(row[2]).toFixed(1)}`).join(""), fill: "none", stroke: colour, "stroke-width": place < COLOURS ? 2 : 1.2 });
-    const dots = points.map((row) => known(draw("circle", { cx: x.place(row[1]).toFixed(1), cy: y.place(row[2]).toFixed(1), r: place < COLOURS ? 3.5 : 2.5, fill: colour }), isNumber(series) ? runs[series].label : series, [[spec.x, brief(row[1])], [spec.y, fixed(row[2])]]));
+    const dots = points.map((row) => known(draw("circle", { cx: x.place(row[1]).toFixed(1), cy: y.place(row[2]).toFixed(1), r: place < COLOURS ? 3.5 : 2.5, fill: colour }), titleOf(series), [[spec.x, brief(row[1])], [spec.y, fixed(row[2])]]));
     return draw("g", { class: "series", "data-series": place }, path, ...dots);
   });
   const svg = draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...groups.reverse());
@@ -106,22 +107,40 @@ function lines(spec, rows, width) {
 function points(spec, rows, width) {
   const height = 320;
   const { x, y, parts } = frameOf(spec, width, height, rows.map((row) => row[1]), rows.map((row) => row[2]));
-  const taken = [];
-  const labels = [];
-  const dots = rows.toSorted((a, b) => b[2] - a[2]).map(([series, cost, value]) => {
-    const [cx, cy] = [x.place(cost), y.place(value)];
+  const placed = rows.toSorted((a, b) => b[2] - a[2]).map(([series, cost, value]) => ({ series, cost, value, cx: x.place(cost), cy: y.place(value), r: 5 }));
+  const dots = placed.map(({ series, cost, value, cx, cy, r }) => known(draw("circle", { class: "dot", cx, cy, r, fill: "var(--c0)" }), titleOf(series), [[spec.facetValue ?? spec.x, brief(cost)], [spec.y, fixed(value)]]));
+  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labelsOf(placed, width))];
+}
+
+/** Names beside their points, as many as find a place that neither a point nor a name has. */
+function labelsOf(placed, width) {
+  const taken = placed.map(({ cx, cy, r }) => [cx - r, cy - r, cx + r, cy + r]);
+  const free = (box) => box[0] > 40 && box[2] < width - 2 && taken.every((other) => box[0] >= other[2] || box[2] <= other[0] || box[1] >= other[3] || box[3] <= other[1]);
+  return placed.flatMap(({ series, cx, cy, r }) => {
     const name = cut(nameOf(series), 170);
     const size = wide(name);
-    const start = cx + 8 + size < width - 4 ? cx + 8 : cx - 8 - size;
-    const box = [start, cy - 8, start + size, cy + 8];
-    if (start > 40 && taken.every((other) => box[0] > other[2] || box[2] < other[0] || box[1] > other[3] || box[3] < other[1])) {
-      taken.push(box);
-      labels.push(text(start, cy + 4, name));
-    }
-    taken.push([cx - 5, cy - 5, cx + 5, cy + 5]);
-    return known(draw("circle", { class: "dot", cx, cy, r: 5, fill: "var(--c0)" }), isNumber(series) ? runs[series].label : series, [[spec.facetValue ?? spec.x, brief(cost)], [spec.y, fixed(value)]]);
+    const start = [cx + r + 3, cx - r - 3 - size].find((left) => free([left, cy - 8, left + size, cy + 8]));
+    if (start === undefined) return [];
+    taken.push([start, cy - 8, start + size, cy + 8]);
+    return [text(start, cy + 4, name)];
   });
-  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labels)];
+}
+
+// Rows [series, alignment, uniformity, facet, SSD, score]: SSD is the size of a point, the score its colour.
+function plane(spec, rows, width) {
+  const height = 360;
+  const { x, y, parts } = frameOf(spec, width, height, rows.map((row) => row[1]), rows.map((row) => row[2]));
+  const share = (place) => {
+    const values = rows.map((row) => row[place]);
+    const [low, high] = [Math.min(...values), Math.max(...values)];
+    return (row) => (high > low ? (row[place] - low) / (high - low) : 0.5);
+  };
+  const [size, colour] = [share(4), share(5)];
+  const placed = rows.map((row) => ({ series: row[0], row, cx: x.place(row[1]), cy: y.place(row[2]), r: 5 + 9 * size(row) })).toSorted((a, b) => b.r - a.r);
+  const dots = placed.map(({ series, row, cx, cy, r }) => known(
+    draw("circle", { class: "dot shaded", cx, cy, r, style: `--shade:${Math.round(15 + 85 * colour(row))}%` }), titleOf(series),
+    [[spec.x, fixed(row[1])], [spec.y, fixed(row[2])], ["SSD / log d", fixed(row[4])], ["Main score", fixed(row[5])]]));
+  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labelsOf(placed, width))];
 }
 
 function rowNames(names, width) {
@@ -140,9 +159,9 @@ function bars(spec, rows, width) {
   const parts = [...bySeries].flatMap(([series, own], place) => {
     const top = place * step + 4;
     const first = own[0][2];
-    const title = isNumber(series) ? runs[series].label : series;
+    const title = titleOf(series);
     const drawn = own.flatMap(([, side, value], at) => {
-      const change = at && first ? ` (${(100 * (value / first - 1)).toFixed(0).replace("-", "−")}%)` : "";
+      const change = at && first ? ` (${signed(100 * (value / first - 1), 0)}%)` : "";
       const bar = draw("rect", { x: left, y: top + 14 * at, width: Math.max(1, scale.place(value) - left), height: 12, rx: 2, fill: `var(--c${sides.indexOf(side)})` });
       return [known(bar, title, [[`${spec.y}, ${side}`, fixed(value)]]), text(Math.max(left, scale.place(value)) + 5, top + 14 * at + 10, `${fixed(value, 3)}${change}`)];
     });
@@ -153,7 +172,10 @@ function bars(spec, rows, width) {
   return [svg, keys];
 }
 
-function forest(spec, rows, width) {
+const MOST = 10;
+
+function forest(spec, every, width) {
+  const rows = every.slice(0, MOST);
   const left = rowNames(rows.map((row) => nameOf(row[0])), width);
   const ends = rows.flatMap((row) => [row[1], row[2] ?? row[1], row[3] ?? row[1]]);
   const scale = scaleOf(ends, [left + 8, width - 56]);
@@ -162,12 +184,12 @@ function forest(spec, rows, width) {
   const grid = ticks.flatMap((tick) => [draw("line", { class: "grid", x1: scale.place(tick), x2: scale.place(tick), y1: 4, y2: height - 28 }), text(scale.place(tick), height - 12, brief(tick), { "text-anchor": "middle" })]);
   const parts = rows.flatMap(([series, value, low, high], place) => {
     const y = place * 22 + 15;
-    const title = isNumber(series) ? runs[series].label : series;
+    const title = titleOf(series);
     const interval = isNumber(low) ? [draw("line", { class: "interval", x1: scale.place(low), x2: scale.place(high), y1: y, y2: y })] : [];
     const dot = known(draw("circle", { class: "dot", cx: scale.place(value), cy: y, r: 5, fill: "var(--c0)" }), title, [[spec.y, fixed(value)], ["95% interval", isNumber(low) ? `${fixed(low)} to ${fixed(high)}` : "not known"]]);
     return [text(left - 6, y + 4, cut(nameOf(series), left - 10), { "text-anchor": "end" }), ...interval, dot, text(width - 4, y + 4, fixed(value), { "text-anchor": "end" })];
   });
-  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...grid, ...parts)];
+  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...grid, ...parts), every.length > MOST ? make("p", { class: "soft" }, `The best ${MOST} of ${every.length} models.`) : null];
 }
 
 function heat(spec, rows, width) {
@@ -176,27 +198,36 @@ function heat(spec, rows, width) {
   const cells = new Map(rows.map((row) => [`${series.indexOf(row[0])} ${columns.indexOf(row[1])}`, row[2]]));
   const [low, high] = [Math.min(...rows.map((row) => row[2])), Math.max(...rows.map((row) => row[2]))];
   const left = rowNames(series.map(nameOf), width);
-  const size = Math.max(46, (width - left - 4) / columns.length);
-  const across = left + size * columns.length + 4;
-  const top = 24;
-  const height = top + series.length * 24 + 4;
+  const heads = columns.map((column) => cut(String(column), 130));
+  const widest = Math.max(...heads.map((head) => wide(head)));
+  const upright = (width - left - 4) / columns.length >= widest + 4;
+  const lean = upright ? 0 : widest * Math.SQRT1_2;
+  const size = Math.max(46, (width - left - 4 - lean) / columns.length);
+  const across = left + size * columns.length + 4 + lean;
+  const top = upright ? 24 : lean + 22;
+  const step = 21;
+  const height = top + series.length * step + 4;
   const digits = spec.y === "rank" ? 1 : 3;
-  const parts = columns.map((column, at) => known(text(left + size * (at + 0.5), 15, cut(String(column), size - 4), { "text-anchor": "middle" }), String(column), []));
+  const parts = heads.map((head, at) => {
+    const x = left + size * (at + 0.5);
+    const turned = { transform: `rotate(-45 ${x} ${top - 8})` };
+    return known(text(x, top - 8, head, upright ? { "text-anchor": "middle" } : turned), String(columns[at]), []);
+  });
   series.forEach((one, row) => {
-    parts.push(text(left - 6, top + row * 24 + 16, cut(nameOf(one), left - 10), { "text-anchor": "end" }));
+    parts.push(text(left - 6, top + row * step + 15, cut(nameOf(one), left - 10), { "text-anchor": "end" }));
     columns.forEach((column, at) => {
       const value = cells.get(`${row} ${at}`);
       const share = value === undefined ? 0 : (value - low) / (high - low || 1);
-      const strength = spec.y === "rank" ? 1 - share : share;
-      const box = draw("rect", { x: left + size * at + 1, y: top + row * 24 + 1, width: size - 2, height: 22, rx: 3, class: "heat", style: `--shade:${value === undefined ? 0 : Math.round(8 + 82 * strength)}%` });
-      parts.push(value === undefined ? box : known(box, isNumber(one) ? runs[one].label : String(one), [[String(column), fixed(value, digits + 1)]]));
-      parts.push(text(left + size * (at + 0.5), top + row * 24 + 16, value === undefined ? DASH : fixed(value, digits), { "text-anchor": "middle", class: strength > 0.62 && value !== undefined ? "on" : null }));
+      const strength = spec.lower ? 1 - share : share;
+      const box = draw("rect", { x: left + size * at + 1, y: top + row * step + 1, width: size - 2, height: step - 2, rx: 3, class: "heat", style: `--shade:${value === undefined ? 0 : Math.round(6 + 52 * strength)}%` });
+      parts.push(value === undefined ? box : known(box, titleOf(one), [[String(column), fixed(value, digits + 1)]]));
+      parts.push(text(left + size * (at + 0.5), top + row * step + 15, value === undefined ? DASH : fixed(value, digits), { "text-anchor": "middle" }));
     });
   });
   return [draw("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height }, ...parts)];
 }
 
-const KINDS = { bars, lines, points, heat, forest };
+const KINDS = { bars, lines, points, heat, forest, plane };
 
 function chart(spec) {
   const state = { facet: null };

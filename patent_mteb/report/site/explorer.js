@@ -51,12 +51,12 @@ function explorer(tab, wanted) {
   function paint() {
     const { spec, first, second } = state;
     const label = tab.tasks.find((task) => task.name === spec.task).short;
-    if (first === second) return holder.replaceChildren(make("p", { class: "missing" }, "Choose two different models."));
+    if (first === second) return replace(holder, make("p", { class: "missing" }, "Choose two different models."));
     const gap = (query) => spec.scores[first][query] - spec.scores[second][query];
     const queries = spec.queries.map((_, query) => query);
     const sides = [[first, queries.filter((query) => gap(query) > 0).sort((a, b) => gap(b) - gap(a))], [second, queries.filter((query) => gap(query) < 0).sort((a, b) => gap(a) - gap(b))]];
     const lists = sides.map(([place, members]) => make("section", {}, make("h3", {}, `${runs[spec.runs[place]].short} is better`), members.length ? null : make("p", { class: "missing" }, "on none of the queries shown"), ...members.slice(0, 5).map((query) => queryNode(spec, query, first, second))));
-    holder.replaceChildren(winsTable(spec, first, second, label), make("div", { class: "sides" }, ...lists), spec.texts.length ? "" : make("p", { class: "soft" }, `Texts are shown for the headline task, where the licence of the data (${tab.licence}) allows it and they were read for this page (report --texts).`));
+    replace(holder, winsTable(spec, first, second, label), make("div", { class: "sides" }, ...lists), spec.texts.length ? "" : make("p", { class: "soft" }, `Texts are shown for the headline task, where the licence of the data (${tab.licence}) allows it and they were read for this page (report --texts).`));
   }
 
   function pick() {
@@ -82,6 +82,7 @@ function explorable(tab, box) {
     const wanted = knownOf(event.target)?.known.explore;
     if (!wanted || (event.type === "keydown" && event.key !== "Enter")) return;
     const opened = folded("Query by query", () => explorer(tab, wanted), true);
+    replace(box.node);
     box.node.replaceWith(opened);
     box.node = opened;
     opened.scrollIntoView();

@@ -73,7 +73,7 @@ function front(tab) {
       ...tab.means.map((mean) => ({ title: mean.title, group: "mean", numeric: true, marked: true, hidden: !mean.values.some(isNumber) })),
       ...factColumns(["parameters", "trained"]),
     ];
-    holder.replaceChildren(table({ columns, rows: tab.runs.map((_, place) => rowOf(place)), name: tab.label }).holder);
+    replace(holder, table({ columns, rows: tab.runs.map((_, place) => rowOf(place)), name: tab.label }).holder);
   }
   const deal = () => cards.replaceChildren(...tab.headlines.map((head) => card(tab, head)));
   followFilter(() => { if (cards.isConnected) deal(); });

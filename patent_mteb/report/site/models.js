@@ -50,6 +50,7 @@ const filterBar = make("div", { class: "controls filter", role: "search", "aria-
   factChoices.length ? make("details", { class: "more" }, make("summary", {}, "by size, licence and more"), make("div", { class: "controls" }, ...factChoices)) : null,
 );
 const followFilter = (listener) => listeners.push(listener);
+const unfollowFilter = (listener) => { listeners = listeners.filter((one) => one !== listener); };
 const forgetListeners = () => { listeners = []; };
 
 // --- what is known of a number, for the box ---

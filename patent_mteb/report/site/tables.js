@@ -130,8 +130,19 @@ function table({ columns, rows, name, classes = "" }) {
     if (first && !node.querySelector('tbody td[tabindex="0"]')) first.tabIndex = 0;
   });
   view.draw();
-  followFilter(() => { if (holder.isConnected) refit(); });
+  followFilter(refit);
+  holder.discard = () => {
+    unfollowFilter(refit);
+    view.destroy();
+  };
   return { holder, view, node };
+}
+
+// What stands in a node is replaced; the tables in it are destroyed, as a removed node alone would leave them in memory.
+function replace(node, ...children) {
+  for (const holder of node.querySelectorAll("div.table")) holder.discard();
+  node.replaceChildren(...children);
+  document.documentElement.dataset.tables = DataTable.tables().length;
 }
 
 function searchable(made, id, label) {

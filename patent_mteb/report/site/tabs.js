@@ -16,7 +16,7 @@ function open(id, focus) {
   }
   panel.setAttribute("aria-labelledby", `tab-${tab.id}`);
   forgetListeners();
-  panel.replaceChildren(
+  replace(panel,
     ...[make("h2", { class: "heading" }, tab.label), tab.banner ? make("p", { class: "banner" }, tab.banner) : null, ...PAGES[tab.kind](tab), ...(tab.kind === "front" ? notes(tab.notes) : [])].filter(Boolean));
   hide();
 }

@@ -1,0 +1,121 @@
+"""Representations of the query beside each other, on the queries that all of them have (Sophia-Bench, Tables 2 and 3, Fig. 5 to 7), and
+the share of found documents in the query's domain (Table 4)."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from patent_mteb.report.cells import Cell, Column, Table, slug
+from patent_mteb.report.frames import named
+from patent_mteb.report.view import BenchmarkView
+from patent_mteb.report.words import measure_title
+
+__all__ = ["by_part", "by_type", "inscope", "tables"]
+
+_JUDGEMENTS = {"": "all citations", "xy": "X and Y", "a": "A"}
+_KINDS = {"ipc": "IPC section", "jurisdiction": "filing office", "year": "year of publication"}
+_NOTE = (
+    "Each query is represented in {types} ways; the scores are over the queries that every representation and model has ({n} for all "
+    "citations). X and Y, A: citations of these categories alone are relevant."
+)
+
+
+def by_type(view: BenchmarkView) -> pl.DataFrame:
+    """``model, type, judgements, value, n``: each representation with all citations, X and Y alone, and A alone as relevant; models with
+    all representations.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.query_types import by_type
+        >>> by_type(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).rows()  # its tasks differ in more than the query
+        []
+    """
+    rows = _complete(view).filter(pl.col("slice").is_in(list(_JUDGEMENTS)))
+    order = {task.name: place for place, task in enumerate(view.tasks)}
+    rows = rows.sort(pl.col("task").replace_strict(order, default=len(order)), maintain_order=True)
+    names = {task.name: task.short for task in view.tasks}
+    judgements = pl.col("slice").replace(_JUDGEMENTS)
+    return named(rows.select(model="run", type=pl.col("task").replace(names), judgements=judgements, value="value", n="n"))
+
+
+def by_part(view: BenchmarkView) -> pl.DataFrame:
+    """``model, part, kind, value, n``: the mean over all representations by IPC section, filing office and year of the query, each over
+    the same queries (Fig. 5 to 7); models with all representations.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.query_types import by_part
+        >>> by_part(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns
+        ['model', 'part', 'kind', 'value', 'n']
+    """
+    complete = _complete(view)
+    split = complete.with_columns(kind=pl.col("slice").str.extract(r"^([a-z]+)_"), part=pl.col("slice").str.extract(r"_(.+)$"))
+    rows = split.filter(pl.col("kind").is_in(list(_KINDS)) & (pl.len().over("run", "slice") == complete["task"].n_unique()))
+    means = rows.group_by("run", "kind", "part", maintain_order=True).agg(pl.col("value").mean(), pl.col("n").min())
+    order = {kind: place for place, kind in enumerate(_KINDS)}
+    ordered = means.sort(pl.col("kind").replace_strict(order, return_dtype=pl.Int64), "part", maintain_order=True)
+    kind = pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String)
+    return named(ordered.select(model="run", part=pl.col("part").str.to_uppercase(), kind=kind, value="value", n="n"))
+
+
+def _complete(view: BenchmarkView) -> pl.DataFrame:
+    """The scores on common queries of the runs that have every representation."""
+    frame = view.common_queries
+    tasks = frame["task"].n_unique()
+    return frame.filter(pl.col("task").n_unique().over("run") == tasks) if tasks > 1 else frame.clear()
+
+
+def inscope(view: BenchmarkView) -> pl.DataFrame:
+    """``model, k, level, value``: InScope@k of the headline task at each level of the IPC (Table 4).
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.query_types import inscope
+        >>> inscope(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns
+        ['model', 'k', 'level', 'value']
+    """
+    head = view.headline.name if view.headline else ""
+    found = pl.col("measure").str.extract_groups(r"^inscope_(?<level>section|subclass|subgroup)_at_(?<k>\d+)$").struct
+    rows = view.scores.filter((pl.col("task") == head) & (pl.col("slice") == ""))
+    rows = rows.with_columns(level=found.field("level"), k=found.field("k").cast(pl.Int64)).drop_nulls("level")
+    return named(rows.select("k", "level", "value", model="run").select("model", "k", "level", "value"))
+
+
+def tables(view: BenchmarkView) -> list[Table]:
+    """One table: a block of rows for each kind of judgements, a column for each representation, and their mean.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.query_types import tables
+        >>> tables(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT"))
+        []
+    """
+    frame = _complete(view)
+    tasks = [task for task in view.tasks if task.name in set(frame["task"])]
+    values = {(run, task, part): (value, n) for run, task, part, value, n in frame.iter_rows()}
+    rows: list[tuple[Cell, ...]] = []
+    blocks: list[str] = []
+    for part, title in _JUDGEMENTS.items():
+        known = [run for run in view.best_first if all((run, task.name, part) in values for task in tasks)] if tasks else []
+        for run in known:
+            own = [values[run, task.name, part][0] for task in tasks]
+            n = min(values[run, task.name, part][1] for task in tasks)
+            rows.append((Cell(run), Cell(title), Cell(float(n), 0), *map(Cell, own), Cell(sum(own) / len(own))))
+            blocks.append(part)
+    if not rows:
+        return []
+    columns = (
+        Column("model", "Model", numeric=False),
+        Column("judgements", "Relevant", numeric=False),
+        Column("n", "n", marked=False),
+        *(Column(task.plain, task.short) for task in tasks),
+        Column("mean", "Mean"),
+    )
+    note = _NOTE.format(types=len(tasks), n=rows[0][2].text)
+    title = view.world.titled(f"{view.name}: query types on common queries, {measure_title(tasks[0].measure)}")
+    name = slug(view.world.name, view.name, "query-types")
+    return [Table(name, title, columns, tuple(rows), view.world.banner, (note,), blocks=tuple(blocks), benchmark=view.name)]

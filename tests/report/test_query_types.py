@@ -1,0 +1,69 @@
+"""Query types beside each other: which models and parts are shown, and that their numbers are means of what was written."""
+
+from collections import Counter
+from statistics import mean
+
+import pytest
+from query_types import RUNS, TYPES, of_slice, written
+from report_folders import add, built_tables, model_folder
+
+from patent_mteb.report.collect import collect
+from patent_mteb.report.page_charts import charts_of
+from patent_mteb.report.query_types import by_part, by_type, inscope
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Two runs with all types, a third with one; the values as written, the view, the table."""
+    root = tmp_path_factory.mktemp("sophia")
+    found = written(root)
+    levels = {f"inscope_{level}_at_{k}": 0.9 / (k * place) for place, level in ((1, "section"), (2, "subgroup")) for k in (1, 10)}
+    levels |= {f"inscope_{level}_n_queries": 39 for level in ("section", "subgroup")}
+    add(model_folder(root, "acme/part"), "SophiaTacdRetrieval", queries=[0.5] * 40, more=levels)
+    return found, collect(root).worlds["sample"].benchmark("Sophia"), built_tables(root)["sample-sophia-query-types"]
+
+
+def on_common(found, run, task, part):
+    return mean(score for score in found[run, f"{task}.sample", part][:33] if score is not None)
+
+
+def test_the_table_has_each_type_and_their_mean_with_all_citations_and_by_category(made):
+    found, _, table = made
+    titles = [column.title for column in table.columns]
+    assert titles == ["Model", "Relevant", "n", "Tacd", "Ab", "AiAb", "Mean"]
+    parts = {"all citations": "", "X and Y": "xy", "A": "a"}
+    assert [row[1].text for row in table.rows] == [title for title in parts for _ in RUNS]
+    for row in table.rows:
+        run, part = row[0].text, parts[row[1].text]
+        expected = [on_common(found, run, task, part) for task in TYPES]
+        assert [cell.value for cell in row[3:]] == pytest.approx([*expected, mean(expected)])
+        assert row[2].value == sum(not part or of_slice(part, number) for number in range(33))
+    assert "33 for all citations" in table.notes[0]
+
+
+def test_charts_of_types_and_of_parts(made):
+    found, view, _ = made
+    for name, kind, judgements, value, _ in by_type(view).iter_rows():
+        task = next(task for task in TYPES if task == f"Sophia{kind}Retrieval")
+        part = {"all citations": "", "X and Y": "xy", "A": "a"}[judgements]
+        assert value == pytest.approx(on_common(found, f"acme/{name}", task, part))
+    parts = {(name, part, kind): value for name, part, kind, value, _ in by_part(view).iter_rows()}
+    assert set(parts) == {
+        (name, *part) for name in "ab" for part in (("A", "IPC section"), ("H", "IPC section"), ("2020", "year of publication"))
+    }
+    for (name, part, kind), value in parts.items():
+        column = {"IPC section": f"ipc_{part.lower()}", "year of publication": f"year_{part}"}[kind]
+        assert value == pytest.approx(mean(on_common(found, f"acme/{name}", task, column) for task in TYPES))
+
+
+def test_inscope_by_level_and_k(made):
+    _, view, _ = made
+    rows = {(name, k, level): value for name, k, level, value in inscope(view).iter_rows()}
+    assert rows == {
+        ("part", k, level): pytest.approx(0.9 / (k * place)) for place, level in ((1, "section"), (2, "subgroup")) for k in (1, 10)
+    }
+    drawn = {one["title"]: one for one in charts_of(view, {run: place for place, run in enumerate(view.runs)})}
+    types = drawn["Query types on common queries: Tacd"]
+    shown = Counter(row[3] for row in types["rows"])
+    assert shown == {"all citations": 6, "X and Y": 6, "A": 6, "IPC section": 4, "year of publication": 2}
+    assert {row[3] for row in drawn["InScope@k: Tacd"]["rows"]} == {"section", "subgroup"}
