@@ -380,6 +380,8 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Col
         table.add_column(Text(title), justify="right" if title in right else "left", min_width=max(map(cell_len, words), default=0))
     for row in cells:
         table.add_row(*map(Text, row))
+    if console.measure(table).minimum > console.width:
+        table.padding = (0, 1, 0, 0)
     console.print(table, crop=False)
 
 

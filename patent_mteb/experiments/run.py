@@ -253,7 +253,15 @@ def is_done(results: Path, meta: ModelMeta, task: AbsTask) -> bool:
 
 
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:
-    """Why a model cannot do a task, empty if it can."""
+    """Why a model cannot do a task, empty if it can.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.experiments.run import unable
+        >>> from patent_mteb.models import bm25
+        >>> unable(bm25("dapfam"), mteb.get_task("PatentMapIPCClassification.sample"))
+        'patent-mteb/bm25-dapfam does not embed texts, which a MultilabelClassification task needs'
+    """
     if isinstance(model, LabelScorer):
         return "" if hasattr(task, "zero_shot") else f"{model.mteb_model_meta.name} scores label names, for multi-label classification only"
     retrieval = task.metadata.type in ("Retrieval", "Reranking")
@@ -264,11 +272,8 @@ def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:
     else:
         embeds, crosses = isinstance(model, EncoderProtocol), isinstance(model, CrossEncoderProtocol)
     if crosses and not embeds:
-        return (
-            f"{name} is a cross-encoder, which scores given pairs; use it as second stage with --rerank"
-            if retrieval
-            else (f"{name} is a cross-encoder and does not embed texts")
-        )
+        stage = f"{name} is a cross-encoder, which scores given pairs; use it as second stage with --rerank"
+        return {"Reranking": "", "Retrieval": stage}.get(task.metadata.type, f"{name} is a cross-encoder and does not embed texts")
     if not retrieval and not embeds:
         return f"{name} does not embed texts, which a {task.metadata.type} task needs"
     return ""

@@ -16,7 +16,13 @@ RECORD = "patent_mteb_training.json"
 
 
 class TrainedMeta(ModelMeta):
-    """The facts of a model with the record of its leak check in a phrase."""
+    """The facts of a model with the record of its leak check in a phrase.
+
+    Example:
+        >>> from patent_mteb.models.trained import TrainedMeta
+        >>> TrainedMeta.create_empty({"name": "local/mine", "contamination": "0 of 1,172 pairs met a test set"}).contamination
+        '0 of 1,172 pairs met a test set'
+    """
 
     contamination: str | None = None
 

@@ -172,7 +172,16 @@ def build_as(name: str, patents: Sequence[Patent], citations: Sequence[Citation]
 
 
 class Cleaned(Mapping[str, Patent]):
-    """Cleaned patents by number, without their descriptions: each is read and cleaned once, and lies in a temporary file."""
+    """Cleaned patents by number, without their descriptions: each is read and cleaned once, and lies in a temporary file.
+
+    Example:
+        >>> from patent_mteb import sample
+        >>> from patent_mteb.recipes.open_us import Cleaned
+        >>> patents, _ = sample.generate()
+        >>> number = patents[0].publication_number
+        >>> Cleaned(patents, {number: 0})[number].title == patents[0].title
+        True
+    """
 
     def __init__(self, patents: Sequence[Patent], places: Mapping[str, int]) -> None:
         self._places = {number: row for row, number in enumerate(sorted(places))}
