@@ -11,6 +11,7 @@ from pathlib import Path
 import mteb
 import numpy as np
 import pytest
+from worlds import unmeasured
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
@@ -108,7 +109,7 @@ def test_results_that_cannot_be_read_are_set_aside_and_made_again(results, cache
     assert cli.main(["doctor", str(results)]) == 0
     run.run(bm25("dapfam"), [mteb.get_task(TASK)], results, show_progress=False)
     after = json.loads(path.read_text())
-    assert after["scores"] == before["scores"] if "scores" in before else after == before
+    assert unmeasured(after["scores"]) == unmeasured(before["scores"]) if "scores" in before else after == before
 
 
 def test_per_query_scores_that_cannot_be_read(results):

@@ -5,6 +5,7 @@ import json
 import mteb
 import pytest
 from mteb.cache import ResultCache
+from worlds import unmeasured
 
 from patent_mteb.experiments.whole import WholeResults
 from patent_mteb.models import bm25
@@ -20,7 +21,7 @@ def evaluated(cache):
 
 def content(path):
     document = [json.loads(line) for line in path.read_text().splitlines()] if path.suffix == ".jsonl" else json.loads(path.read_text())
-    return {name: value for name, value in document.items() if name not in WHEN} if isinstance(document, dict) else document
+    return {name: unmeasured(value) for name, value in document.items() if name not in WHEN} if isinstance(document, dict) else document
 
 
 def files(folder):
