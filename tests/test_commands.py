@@ -27,6 +27,8 @@ _DOCTOR = "starts fresh processes; tests/experiments/test_doctor.py runs both"
 _HERE = "runs these tests"
 _RERANKED = "needs a reranker or a server; tests/cli/test_candidates.py runs the way from candidates to report"
 _SUMMARIES = "needs a server, or two builds; tests/experiments/test_summarising.py runs them"
+_SERVED = "needs a server; tests/models/test_served.py encodes through one"
+_EUROPE = "needs files of the EPO; tests/experiments/test_editions_ep.py goes the way on real ones"
 _SCORED = "tests/cli/test_score.py runs it"
 NOT_RUN = {
     "patent-mteb run -t PatentCitationRetrieval -m mteb/baseline-bm25s": "tests/test_readme.py runs it and compares what it prints",
@@ -72,6 +74,13 @@ NOT_RUN = {
     "patent-mteb run -t PatentCitationRetrieval.sample -m path/to/cross-encoder --candidates candidates": _RERANKED,
     "patent-mteb summarise records --endpoint http://localhost:8000/v1 --model NAME --queries ROOT --out summaries.jsonl": _SUMMARIES,
     "patent-mteb summarise records --extractive --out summaries.jsonl": _SUMMARIES,
+    "OPENAI_API_KEY=… patent-mteb run -b PatenTEB -m ORG/MODEL --model-revision v1-bf16 --server http://host:8000/v1": _SERVED,
+    "patent-mteb import EP*.xml --out records": _EUROPE,
+    "patent-mteb import tls212_part01.csv --out records": _EUROPE,
+    "patent-mteb edition build open-ep records edition --window 2020Q1": _EUROPE,
+    "PATENT_MTEB_DATA=edition patent-mteb run -m MODEL -b PatentOpenEP2020Q1 --out results": _EUROPE,
+    "patent-mteb build novelty records --out tables --set truth=test.jsonl --set documents=100000": "tests/tasks/test_novelty.py builds it",
+    "patent-mteb import pap2pat/patents.jsonl.gz --out pap2pat": "tests/test_readme.py imports the file, cut to 80 patents",
     "python -m pytest -m long": "runs for hours",
     "python -m venv .venv && . .venv/bin/activate": "makes the environment that these tests run in",
     "python -m sphinx docs site": "tests/test_docs.py runs it",

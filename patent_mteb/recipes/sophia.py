@@ -109,7 +109,7 @@ class Params:
         "ipc",
         "category",
     )
-    summaries: str | None = None
+    summaries: str = ""
     summariser: Summariser | None = None
     summary_cache: Path | None = None
     allow_missing_summaries: bool = False
@@ -329,9 +329,9 @@ def _even(available: Mapping[int, int], total: int) -> dict[int, int]:
     return dict(sorted(quotas.items()))
 
 
-def _with_written(queries: Iterable[Patent], path: str | None, log: BuildLog) -> Sequence[Patent]:
+def _with_written(queries: Iterable[Patent], path: str, log: BuildLog) -> Sequence[Patent]:
     """The queries with the summaries of a file; where these come from is told wherever the paper's rules are left."""
-    if path is None:
+    if not path:
         return Spool(queries)
     rows = read_summaries(Path(path))
     filling = Filling(rows)

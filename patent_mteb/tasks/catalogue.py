@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from patent_mteb import _mteb
@@ -220,6 +220,13 @@ _make_twins(dapfam.MTEB_TASKS)
 _PAPERS = benchmarks()
 for _benchmark in (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK):
     add(_benchmark)
+
+
+def _bibliography(those: Iterable[PatentBenchmark]) -> str:
+    """The citations of benchmarks by key, as mteb writes several."""
+    return "\n\n".join(sorted((benchmark.facts.bibtex for benchmark in those), key=lambda entry: entry.partition("{")[2]))
+
+
 _PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip))
 for _benchmark in _PUBLIC:
     add(_benchmark)
@@ -228,7 +235,7 @@ _TOTAL = PatentBenchmark(
         name="PatentMTEB",
         description="The benchmarks of the five papers on the published data; the score of a model is the macro-average over them.",
         reference=None,
-        bibtex="\n\n".join(sorted((benchmark.facts.bibtex for benchmark in _PAPERS), key=lambda entry: entry.partition("{")[2])),
+        bibtex=_bibliography(_PAPERS),
         license="not specified",
         date=("1964-01-01", "2025-12-31"),
     ),
@@ -243,7 +250,7 @@ _PLUS = PatentBenchmark(
         name="PatentMTEB+",
         description="PatentMTEB and further public sets, each of which counts the same in the macro-average; on the published data only.",
         reference=None,
-        bibtex="\n\n".join((_TOTAL.facts.bibtex, *(benchmark.facts.bibtex for benchmark in _PUBLIC))),
+        bibtex=_bibliography((*_PAPERS, *_PUBLIC)),
         license="not specified",
         date=_TOTAL.facts.date,
     ),

@@ -84,7 +84,7 @@ def present(corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
         for key, kinds in _tasks_of_sets(benchmark.task_classes, benchmark.facts.headline).items():
             source = kinds[0]().source
             folder = source.folder
-            if folder is None or source.kind != "local":
+            if folder is None or source.kind != "local" or not folder.is_dir():
                 absent.append(key)
             elif (key, str(folder)) not in seen and not (corpus.folder and folder.resolve() == corpus.folder.resolve()):
                 seen.add((key, str(folder)))
