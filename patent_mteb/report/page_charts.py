@@ -71,10 +71,6 @@ def _in_out(view: BenchmarkView) -> pl.DataFrame:
     )
 
 
-def _ranks(view: BenchmarkView) -> pl.DataFrame:
-    return frames.ranks(view).sort(pl.col("rank").mean().over("model"), maintain_order=True)
-
-
 def _truncated(view: BenchmarkView) -> pl.DataFrame:
     return frames.truncation(view).drop_nulls("dims")
 
@@ -95,7 +91,7 @@ CHARTS = (
     ChartSpec(
         "Ranks in each group of tasks",
         "heat",
-        _ranks,
+        frames.ranks,
         "model",
         "group",
         "rank",
@@ -277,7 +273,7 @@ def _shown(view: BenchmarkView, spec: ChartSpec, task: MeasuredTask | None) -> s
 
 
 def chart(spec: ChartSpec, frame: pl.DataFrame, known: Mapping[str, int], *, about: str = "", measure: str = "score") -> dict[str, Any]:
-    """A chart as the page reads it: its table's rows in their order, with numbers in place of runs.
+    """A chart as the page reads it: its table's rows in their order, the models of a heatmap best first, with numbers in place of runs.
 
     Example:
         >>> import polars as pl
@@ -286,7 +282,12 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, known: Mapping[str, int], *, abo
         >>> chart(spec, pl.DataFrame({"model": ["a", "b"], "k": [1, 1], "value": [0.25, 0.5]}), {"b": 7})["rows"]
         [['a', 1, 0.25], [7, 1, 0.5]]
     """
-    columns = [spec.series, spec.x, spec.y, *([spec.facet] if spec.facet else []), *spec.further]
+    facets = [spec.facet] if spec.facet else []
+    columns = [spec.series, spec.x, spec.y, *facets, *spec.further]
+    if spec.kind == "heat" and spec.series == "model":
+        facet = pl.col("place").min().over(facets) if facets else pl.lit(0)
+        mean = pl.col(spec.y).mean().over("model", *facets)
+        frame = frame.with_row_index("place").sort(facet, mean, descending=[False, not spec.lower], maintain_order=True)
     return {
         "title": spec.title + (f": {about}" if about else ""),
         "kind": spec.kind,

@@ -3,12 +3,13 @@
 from collections import Counter
 from statistics import mean
 
+import polars as pl
 import pytest
 from query_types import RUNS, TYPES, of_slice, written
 from report_folders import add, built_tables, model_folder
 
 from patent_mteb.report.collect import collect
-from patent_mteb.report.page_charts import charts_of
+from patent_mteb.report.page_charts import ChartSpec, chart, charts_of
 from patent_mteb.report.query_types import by_part, by_type, inscope
 
 
@@ -54,6 +55,24 @@ def test_charts_of_types_and_of_parts(made):
     for (name, part, kind), value in parts.items():
         column = {"IPC section": f"ipc_{part.lower()}", "year of publication": f"year_{part}"}[kind]
         assert value == pytest.approx(mean(on_common(found, f"acme/{name}", task, column) for task in TYPES))
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_the_models_of_a_heatmap_stand_best_first_in_each_facet(lower):
+    rows = [
+        ("a", "x", 3, "one"),
+        ("b", "x", 5, "one"),
+        ("a", "y", 1, "one"),
+        ("b", "y", 2, "one"),
+        ("a", "x", 9, "two"),
+        ("b", "x", 4, "two"),
+    ]
+    frame = pl.DataFrame(rows, schema=["model", "group", "value", "show"], orient="row")
+    spec = ChartSpec("Ranks", "heat", lambda view: frame, "model", "group", "value", facet="show", lower=lower)
+    assert [show for *_, show in chart(spec, frame, {})["rows"]] == ["one"] * 4 + ["two"] * 2
+    drawn = [(model, group) for model, group, _, show in chart(spec, frame, {})["rows"] if show == "one"]
+    assert drawn == [(model, group) for model in ("ab" if lower else "ba") for group in "xy"]
+    assert [model for model, _, _, show in chart(spec, frame, {})["rows"] if show == "two"] == list("ba" if lower else "ab")
 
 
 def test_inscope_by_level_and_k(made):

@@ -13,6 +13,7 @@ function open(id, focus) {
     button.setAttribute("aria-selected", String(chosen));
     button.tabIndex = chosen ? 0 : -1;
     if (chosen && focus) button.focus();
+    if (chosen) tablist.scrollLeft = button.offsetLeft - tablist.offsetLeft - (tablist.clientWidth - button.offsetWidth) / 2;
   }
   panel.setAttribute("aria-labelledby", `tab-${tab.id}`);
   forgetListeners();
