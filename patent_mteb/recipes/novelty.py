@@ -58,6 +58,7 @@ NEEDS = (
     Need("description", "queries of Description"),
 )
 _LISTS = ("ipc", "pn_x", "pn_x_family", "pn_family_x", "pn_family_x_family")
+_TEXTS = ("pn", "ipc_main", "jurisdiction")
 _WORDS = {"lang": ("CN", "EN"), "type": ("family", "public")}
 _REMEDY = "take data/test.jsonl as it is published; if it is, its layout has changed: tell us"
 _METADATA = pa.schema(
@@ -138,19 +139,21 @@ def read_truth(path: Path) -> list[Sample]:
         def refuse(problem: str, row: int = row) -> DataError:
             return DataError(problem, path=path, row=row, remedy=_REMEDY)
 
-        for name in ("id", "pn", "apdt", "ipc_main", "jurisdiction", *_WORDS, *_LISTS):
+        for name in ("id", "apdt", *_TEXTS, *_WORDS, *_LISTS):
             value = fields.get(name)
             if value is None:
                 raise refuse(f"'{name}' is missing")
             if name in _LISTS and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
                 raise refuse(f"'{name}' is no list of texts")
+            if name in _TEXTS and not isinstance(value, str):
+                raise refuse(f"'{name}' is no text")
             if name in _WORDS and value not in _WORDS[name]:
                 raise refuse(f"'{name}' is '{value}', not {' or '.join(_WORDS[name])}")
         try:
             day = dt.datetime.strptime(str(fields["apdt"]), "%Y%m%d").date()
         except ValueError:
             raise refuse(f"'apdt' is '{fields['apdt']}', no day as YYYYMMDD") from None
-        number = _normal(str(fields["pn"]))
+        number = _normal(fields["pn"])
         if number in seen:
             raise refuse(f"'{fields['pn']}' was asked for in row {seen[number]} already")
         seen[number] = row
