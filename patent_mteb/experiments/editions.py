@@ -42,6 +42,7 @@ MANIFEST = "manifest"
 _Record = TypeVar("_Record")
 _TEXTS = ("part", "id", "texts", "public", "priority", "family")
 _JUDGEMENTS = ("part", "query", "document", "grade")
+_GROUPS = ("rules", "versions", "counts", "files")
 _SCHEMA = 2
 _TEXT_PARTS = {f"{kind.lower()} in {one}": part_of(kind, one) for kind in KINDS for one in LANGUAGES}
 _PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES, **_TEXT_PARTS}
@@ -214,7 +215,7 @@ def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
 def _read(folder: Path) -> _Manifest:
     path = folder / "edition.json"
     head = load_json(path)
-    if not isinstance(head, dict) or head.get("schema") != _SCHEMA:
+    if not isinstance(head, dict) or head.get("schema") != _SCHEMA or any(not isinstance(head.get(one, {}), dict) for one in _GROUPS):
         remedy = "name the folder 'manifest' of an edition; of a newer version: upgrade patent-mteb"
         raise DataError("this is no manifest of an edition", path=path, remedy=remedy)
     return _Manifest(
@@ -277,9 +278,8 @@ def _head_differences(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Ite
                 yield f"{what} {name}: {first} in the manifest, {second} here"
 
 
-_SINGULAR = {"documents": "document", "applications": "application", "claims": "claim", "passages": "passage"} | {
-    part: part for part in _TEXT_PARTS
-}
+_SINGULAR = {"documents": "document", "applications": "application", "claims": "claim", "passages": "passage"}
+"""What one of a part is called; any other part by its name."""
 
 
 def _row_differences(
@@ -287,7 +287,7 @@ def _row_differences(
 ) -> Iterator[str]:
     for key in sorted({*theirs, *ours}):
         part, *ids = key
-        name = f"{what}{_SINGULAR[part]} {' for '.join(reversed(ids))}"
+        name = f"{what}{_SINGULAR.get(part, part)} {' for '.join(reversed(ids))}"
         if key not in ours:
             yield f"{name}: missing here"
         elif key not in theirs:

@@ -147,10 +147,7 @@ def _central(patent: Patent) -> str:
 
 def _features(patent: Patent) -> str:
     """What follows the preamble of each independent claim."""
-    bodies = (
-        re.split(r"\b(?:comprising|comprises|characteri[sz]ed in that|consisting of)\b:?", claim.text, maxsplit=1)
-        for claim in independent_claims(patent.claims)
-    )
+    bodies = (_PREAMBLE_END.split(claim.text, maxsplit=1) for claim in independent_claims(patent.claims))
     return "; ".join(parts[-1].strip(" .;:,") for parts in bodies)
 
 

@@ -19,10 +19,12 @@ __all__ = ["Sketched", "sketch"]
 _Texts = TypeVar("_Texts", Description, ExpertSummary, MachineSummaries)
 _SHARED: dict[object, object] = {}
 """The few values that parts of a sketch can have, each once: which texts are there."""
+_SOME = "x"
 
 
 def sketch(patent: Patent) -> Patent:
-    """The record with every text cut to its first character, and claims to one; what else is long is left out.
+    """The record with title and abstract cut to their first characters, every other text to a mark, and claims to one; what else is long
+    is left out.
 
     Example:
         >>> from patent_mteb.patents.records import Patent
@@ -35,9 +37,9 @@ def sketch(patent: Patent) -> Patent:
         title=_first_letter(patent.title),
         abstract=_first_letter(patent.abstract),
         claims=_claims(patent.claims),
-        description=_first_letters(patent.description),
-        expert=_first_letters(patent.expert),
-        summaries=_first_letters(patent.summaries),
+        description=_marks(patent.description),
+        expert=_marks(patent.expert),
+        summaries=_marks(patent.summaries),
         languages=_shared(TextLanguages()),
         ipc=tuple(map(sys.intern, patent.ipc)),
         cpc=(),
@@ -63,14 +65,19 @@ def _first_letter(text: str) -> str:
     return text.lstrip()[:1] or text[:1]
 
 
+def _mark(text: str) -> str:
+    """That a text is there, or nothing but blanks: not its letter, for as many parts would differ as there are letters of all fields."""
+    return _SOME if text.strip() else text and " "
+
+
 def _claims(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """A claim with a text if there is one, else a claim if there is one."""
     first = next((claim for claim in claims if claim.text.strip()), next(iter(claims), None))
-    return () if first is None else _shared((Claim(1, _first_letter(first.text)),))
+    return () if first is None else _shared((Claim(1, _mark(first.text)),))
 
 
-def _first_letters(texts: _Texts) -> _Texts:
-    return _shared(replace(texts, **{one.name: _first_letter(getattr(texts, one.name)) for one in fields(texts)}))
+def _marks(texts: _Texts) -> _Texts:
+    return _shared(replace(texts, **{one.name: _mark(getattr(texts, one.name)) for one in fields(texts)}))
 
 
 class Sketched(Mapping[str, Patent]):

@@ -99,7 +99,7 @@ def _batches(path: Path, separator: str, columns: list[str]) -> Iterator[pl.Data
         with _opened(path) as stream, pc.open_csv(stream, read, parse, convert) as reader:
             for batch in reader:
                 yield pl.DataFrame(pl.from_arrow(batch))
-    except (pa.ArrowInvalid, *_BROKEN) as error:
+    except (pa.ArrowException, *_BROKEN) as error:
         problem = f"the table in the zip file cannot be read ({str(error).splitlines()[0]})"
         raise DataError(problem, path=path, remedy=f"{_AGAIN}; it must be UTF-8") from error
 

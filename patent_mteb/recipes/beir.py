@@ -42,7 +42,7 @@ from patent_mteb.files import (
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.patents.corpus import Texts, TitledTexts
 
-__all__ = ["BeirFolder", "read_beir", "read_qrels", "view_rows", "write_beir"]
+__all__ = ["BeirFolder", "read_beir", "read_qrels", "view_rows", "write_beir", "write_qrels"]
 
 logger = logging.getLogger(__name__)
 
@@ -261,16 +261,37 @@ def write_beir(
         >>> [path.name for path in files]
         ['corpus.jsonl', 'queries.jsonl', 'test.tsv']
     """
-    for name in chain(corpus, queries, qrels, chain.from_iterable(qrels.values())):
-        if any(character in name for character in "\t\r\n"):
-            raise DataError(f"the id {name!r} holds a tab or a line break", path=folder, remedy="choose ids without them")
+    _refuse_breaks(chain(corpus, queries), folder)
     files = [folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"]
+    write_qrels(files[2], qrels)
     write_jsonl(files[0], ({"_id": key, "title": title, "text": text} for key, (title, text) in corpus.items()))
     write_jsonl(files[1], ({"_id": key, "text": text} for key, text in queries.items()))
-    judgements = (f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items())
-    write_lines(files[2], chain(["\t".join(_HEADER)], judgements))
     for name, table in (("metadata.parquet", metadata), ("views.parquet", views)):
         if table is not None:
             write_parquet(folder / name, table)
             files.append(folder / name)
     return files
+
+
+def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
+    """Write judgements; :func:`read_qrels` gives them back.
+
+    Raises:
+        DataError: an id that holds a tab or a line break.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.recipes.beir import read_qrels, write_qrels
+        >>> write_qrels(Path("test.tsv"), {"q1": {"d1": 1}})
+        >>> read_qrels(Path("test.tsv"))[0]
+        {'q1': {'d1': 1}}
+    """
+    _refuse_breaks(chain(qrels, chain.from_iterable(qrels.values())), path)
+    judgements = (f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items())
+    write_lines(path, chain(["\t".join(_HEADER)], judgements))
+
+
+def _refuse_breaks(names: Iterable[str], path: Path) -> None:
+    for name in names:
+        if any(character in name for character in "\t\r\n"):
+            raise DataError(f"the id {name!r} holds a tab or a line break", path=path, remedy="choose ids without them")

@@ -26,7 +26,6 @@ a record. The corpus is what is judged and, by hash of the number, ``documents``
 from __future__ import annotations
 
 import datetime as dt
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +34,14 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import json_lines, write_jsonl, write_lines, write_parquet, write_rows
+from patent_mteb.files import json_lines, write_parquet, write_rows
 from patent_mteb.patents import views
+from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.stored import publications
 from patent_mteb.patents.text import clean, clean_patent
+from patent_mteb.recipes.beir import write_beir, write_qrels
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Positive
@@ -57,6 +58,7 @@ NEEDS = (
     Need("description", "queries of Description"),
 )
 _LISTS = ("ipc", "pn_x", "pn_x_family", "pn_family_x", "pn_family_x_family")
+_TEXTS = ("pn", "ipc_main", "jurisdiction")
 _WORDS = {"lang": ("CN", "EN"), "type": ("family", "public")}
 _REMEDY = "take data/test.jsonl as it is published; if it is, its layout has changed: tell us"
 _METADATA = pa.schema(
@@ -74,6 +76,7 @@ _TRUTH = pa.schema(
         *((name, pa.int64()) for name in ("n_x", "n_x_family")),
     ]
 )
+_VIEWS = pa.schema([(name, pa.string()) for name in ("_id", "Description")])
 
 
 @dataclass(frozen=True)
@@ -136,19 +139,21 @@ def read_truth(path: Path) -> list[Sample]:
         def refuse(problem: str, row: int = row) -> DataError:
             return DataError(problem, path=path, row=row, remedy=_REMEDY)
 
-        for name in ("id", "pn", "apdt", "ipc_main", "jurisdiction", *_WORDS, *_LISTS):
+        for name in ("id", "apdt", *_TEXTS, *_WORDS, *_LISTS):
             value = fields.get(name)
             if value is None:
                 raise refuse(f"'{name}' is missing")
             if name in _LISTS and not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
                 raise refuse(f"'{name}' is no list of texts")
+            if name in _TEXTS and not isinstance(value, str):
+                raise refuse(f"'{name}' is no text")
             if name in _WORDS and value not in _WORDS[name]:
                 raise refuse(f"'{name}' is '{value}', not {' or '.join(_WORDS[name])}")
         try:
             day = dt.datetime.strptime(str(fields["apdt"]), "%Y%m%d").date()
         except ValueError:
             raise refuse(f"'apdt' is '{fields['apdt']}', no day as YYYYMMDD") from None
-        number = _normal(str(fields["pn"]))
+        number = _normal(fields["pn"])
         if number in seen:
             raise refuse(f"'{fields['pn']}' was asked for in row {seen[number]} already")
         seen[number] = row
@@ -220,56 +225,47 @@ def _write(
     known: Mapping[str, int],
     log: BuildLog,
 ) -> list[Path]:
-    held = set(corpus)
-    number_of = {place: patents[place].publication_number for place in {*held, *(known[one.number] for one in asking)}}
-    files = [
-        folder / name for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv", FAMILIES, "metadata.parquet", TRUTH, "views.parquet")
-    ]
-    counts: Counter[str] = Counter()
+    names = publications(patents)
+    number_of = {place: names[place].publication_number for place in {*corpus, *(known[one.number] for one in asking)}}
+    files = [folder / name for name in (FAMILIES, "metadata.parquet", TRUTH, "views.parquet")]
+    silent = 0
 
-    def documents() -> Iterator[dict[str, str]]:
-        for place in corpus:
-            patent = clean_patent(patents[place])
-            yield {
-                "_id": number_of[place],
-                "title": patent.title,
-                "text": views.join_sections(views.VIEWS[one](patent) for one in ("Abstract", "Claims")),
-            }
+    def document(place: int) -> tuple[str, str]:
+        patent = clean_patent(patents[place])
+        return patent.title, views.join_sections(views.VIEWS[one](patent) for one in ("Abstract", "Claims"))
 
-    def queries() -> Iterator[dict[str, str]]:
-        for sample in asking:
-            text = views.VIEWS["TAC"](clean_patent(patents[known[sample.number]]))
-            counts["queries without title, abstract and claims"] += not text
-            yield {"_id": number_of[known[sample.number]], "text": text}
+    def query(place: int) -> str:
+        nonlocal silent
+        text = views.VIEWS["TAC"](clean_patent(patents[place]))
+        silent += not text
+        return text
 
     def described() -> Iterator[dict[str, str]]:
         for sample in asking:
             own = sample.text or " ".join(clean_patent(patents[known[sample.number]]).description.lines())
             yield {"_id": number_of[known[sample.number]], "Description": own}
 
-    def pairs(members: str) -> Iterator[str]:
-        yield "query-id\tcorpus-id\tscore"
+    def judged(members: str) -> dict[str, dict[str, int]]:
+        found = {}
         for sample in asking:
-            found = sorted({number_of[known[one]] for one in getattr(sample, members) if one in known} - {number_of[known[sample.number]]})
-            yield from (f"{number_of[known[sample.number]]}\t{document}\t1" for document in found)
+            own = number_of[known[sample.number]]
+            found[own] = dict.fromkeys(sorted({number_of[known[one]] for one in getattr(sample, members) if one in known} - {own}), 1)
+        return found
 
-    write_jsonl(files[0], documents())
-    write_jsonl(files[1], queries())
-    write_lines(files[2], pairs("x"))
-    write_lines(files[3], pairs("x_family"))
-    write_rows(files[4], (_row(patents[place]) for place in sorted(number_of, key=number_of.__getitem__)), _METADATA)
+    asked = {number_of[known[sample.number]]: known[sample.number] for sample in asking}
+    written = write_beir(folder, Composed({number_of[place]: place for place in corpus}, document), Composed(asked, query), judged("x"))
+    write_qrels(files[0], judged("x_family"))
+    write_rows(files[1], (_row(patents[place]) for place in sorted(number_of, key=number_of.__getitem__)), _METADATA)
     truth = [
         {"_id": number_of[known[one.number]] if one.number in known else one.number, "pn": one.pn, "apdt": one.apdt}
         | {name: one.fields[name] for name in ("lang", "jurisdiction", "type", "ipc_main")}
         | {"n_x": len(one.x), "n_x_family": len(one.x_family)}
         for one in samples
     ]
-    write_parquet(files[5], pa.Table.from_pylist(truth, _TRUTH))
-    write_parquet(files[6], pa.Table.from_pylist(list(described()), pa.schema([("_id", pa.string()), ("Description", pa.string())])))
-    log.step(
-        "queries", len(asking), len(asking) - counts.total(), "; ".join(f"{number} {what}" for what, number in counts.items() if number)
-    )
-    return files
+    write_parquet(files[2], pa.Table.from_pylist(truth, _TRUTH))
+    write_rows(files[3], described(), _VIEWS)
+    log.step("queries", len(asking), len(asking) - silent, f"{silent} queries without title, abstract and claims" if silent else "")
+    return [*written, *files]
 
 
 def _row(patent: Patent) -> dict[str, Any]:

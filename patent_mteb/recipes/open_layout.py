@@ -20,17 +20,17 @@ file                             content
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from patent_mteb.errors import DataError, NotThereError
-from patent_mteb.files import read_jsonl, read_keyed, read_parquet, write_jsonl, write_lines, write_parquet, write_rows
+from patent_mteb.files import read_jsonl, read_keyed, read_parquet, write_jsonl, write_parquet, write_rows
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import claim_in_full
-from patent_mteb.patents.corpus import Texts
+from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
@@ -157,21 +157,21 @@ def write_documents(
     """
     by_pair = _pairs(judgements, lambda one: one.query)
     qrels = {query: {document: max(one.grade for one in own) for document, own in sorted(by_pair[query].items())} for query in queries}
+    files = beir.write_beir(
+        folder,
+        Composed({number: number for number in corpus}, lambda number: _title_and_rest(texts[number])),
+        Composed({number: number for number in queries}, lambda number: views.VIEWS["TAC"](texts[number])),
+        qrels,
+    )
     rows = sorted({*corpus, *queries})
-    names = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "metadata.parquet", "views.parquet")
-    files = [folder / name for name in names]
-
-    def documents() -> Iterator[dict[str, str]]:
-        for number in corpus:
-            patent = texts[number]
-            yield {"_id": number, "title": patent.title, "text": views.join_sections(views.VIEWS[name](patent) for name in VIEWS)}
-
-    write_jsonl(files[0], documents())
-    write_jsonl(files[1], ({"_id": number, "text": views.VIEWS["TAC"](texts[number])} for number in queries))
-    _write_qrels(files[2], qrels)
-    write_rows(files[3], (_metadata(texts[number]) for number in rows), _METADATA_SCHEMA)
-    write_rows(files[4], ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows), _VIEWS_SCHEMA)
+    files += [folder / "metadata.parquet", folder / "views.parquet"]
+    write_rows(files[-2], (_metadata(texts[number]) for number in rows), _METADATA_SCHEMA)
+    write_rows(files[-1], ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows), _VIEWS_SCHEMA)
     return [*files, _write_judgements(folder, by_pair)]
+
+
+def _title_and_rest(patent: Patent) -> tuple[str, str]:
+    return patent.title, views.join_sections(views.VIEWS[name](patent) for name in VIEWS)
 
 
 def write_claims(
@@ -209,7 +209,7 @@ def write_claims(
     write_jsonl(
         files[0], ({"_id": claim, "text": claim_in_full(texts[document_of(claim)].claims, int(claim.partition("#")[2]))} for claim in qrels)
     )
-    _write_qrels(files[1], qrels)
+    beir.write_qrels(files[1], qrels)
     return [*files, _write_judgements(place, pairs)]
 
 
@@ -229,7 +229,7 @@ def write_passages(folder: Path, paragraphs: Iterable[tuple[str, Mapping[int, st
     files = [place / "corpus.jsonl", place / "qrels" / "test.tsv"]
     rows = ((part_id(document, number), text) for document, own in paragraphs for number, text in sorted(own.items()))
     write_jsonl(files[0], ({"_id": key, "title": "", "text": text} for key, text in rows))
-    _write_qrels(files[1], {query: dict(sorted(judged.items())) for query, judged in sorted(qrels.items())})
+    beir.write_qrels(files[1], {query: dict(sorted(judged.items())) for query, judged in sorted(qrels.items())})
     return files
 
 
@@ -239,11 +239,6 @@ def _pairs(judgements: Iterable[Judgement], key: Callable[[Judgement], str]) -> 
     for one in judgements:
         found.setdefault(key(one), {}).setdefault(one.document, []).append(one)
     return found
-
-
-def _write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    rows = (f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items())
-    write_lines(path, ["query-id\tcorpus-id\tscore", *rows])
 
 
 def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Judgement]]]) -> Path:

@@ -336,9 +336,13 @@ def _with_written(queries: Iterable[Patent], path: str, log: BuildLog) -> Sequen
     rows = read_summaries(Path(path))
     filling = Filling(rows)
     filled = Spool(map(filling.fill, queries))
-    notes = [f"{filling.kept} stood in the records already"] * bool(filling.kept)
-    notes += [f"{filling.outdated} of a text that has changed since"] * bool(filling.outdated)
-    log.step("summaries from a file that queries lack", len(rows), filling.n, "; ".join(notes))
+    unused = {
+        "stood in the records already": filling.kept,
+        "of a text that has changed since": filling.outdated,
+        "of patents that are no query": len(rows) - filling.n - filling.kept - filling.outdated,
+    }
+    note = "; ".join(f"{number} {what}" for what, number in unused.items() if number)
+    log.step("summaries from a file that queries lack", len(rows), filling.n, note)
     for origin in filling.origins:
         log.deviate(f"the AI queries hold {origin}")
     return filled

@@ -292,3 +292,19 @@ def test_folders_that_hold_no_edition_are_said(published, tmp_path):
     (tmp_path / "torn" / "texts.tsv").write_text("part\tid\n")
     with pytest.raises(DataError, match=r"texts.tsv.*the columns are not part, id"):
         editions.verify(tmp_path / "torn", published.parent)
+
+
+@pytest.mark.parametrize("change", [{"rules": None}, {"counts": ["1"]}, {"files": "none"}])
+def test_a_head_of_another_form_is_no_manifest(published, tmp_path, change):
+    shutil.copytree(published, tmp_path / "torn")
+    head = tmp_path / "torn" / "edition.json"
+    head.write_text(json.dumps({**json.loads(head.read_text()), **change}))
+    with pytest.raises(DataError, match="no manifest of an edition"):
+        editions.verify(tmp_path / "torn", published.parent)
+
+
+def test_a_part_that_is_unknown_here_is_a_difference(published, tmp_path):
+    shutil.copytree(published, tmp_path / "other")
+    texts = tmp_path / "other" / "texts.tsv"
+    texts.write_text(texts.read_text() + "drawings\tUS1A\t0\t\t\t\n")
+    assert editions.verify(tmp_path / "other", published.parent) == ["drawings US1A: missing here"]

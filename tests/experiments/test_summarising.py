@@ -13,7 +13,7 @@ from patent_mteb.cli import main
 from patent_mteb.experiments.summarising import PROMPTS, Extracts, summarise_patents
 from patent_mteb.patents.records import Claim, Description, MachineSummaries, Patent, write_citations, write_patents
 from patent_mteb.patents.summaries import KINDS
-from patent_mteb.patents.written_summaries import EXTRACT, MODEL, read_summaries
+from patent_mteb.patents.written_summaries import EXTRACT, MODEL, read_summaries, write_summaries
 
 DESCRIPTION = (
     "Pumps move water. A pump with a rotor moves much water. It is an object of the invention to save water. "
@@ -107,10 +107,11 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
     rows = read_summaries(Path("mine.jsonl"))
     queries = {json.loads(line)["_id"] for line in Path("root/Sophia/queries.jsonl").read_text().splitlines()}
     assert {row.publication_number for row in rows} == queries, "its queries only"
+    write_summaries(Path("mine.jsonl"), [*rows, replace(rows[0], publication_number="US1A"), replace(rows[1], publication_number="US1A")])
     capsys.readouterr()
     assert main([*build, "--set", "summaries=mine.jsonl"]) == 0
     phrase = "extracts of the patents’ own sentences, no machine summaries"
-    assert phrase in said(capsys)
+    assert phrase in (told := said(capsys)) and "2 of patents that are no query" in told
     (built,) = json.loads(Path("root/dataset.json").read_text())["recipes"].values()
     assert any(phrase in one for one in built["deviations"])
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "root"))

@@ -42,6 +42,12 @@ def test_a_sketch_has_what_the_record_has(patent):
     assert len(repr(made)) < 1500
 
 
+def test_parts_are_as_few_as_what_can_be_there_or_not():
+    texts = [f"{first}{second}" for first in "abcde" for second in "vwxyz"]
+    made = [sketch(replace(BARE, description=Description(detailed=text, drawings=text[1:]), claims=(Claim(1, text),))) for text in texts]
+    assert len({id(one.description) for one in made}) == len({id(one.claims) for one in made}) == 1
+
+
 def test_records_come_back_whole_in_their_order():
     held = Sketched(iter(PATENTS))
     assert list(held) == [patent.publication_number for patent in PATENTS]

@@ -106,6 +106,3 @@ def test_two_processes_share_a_cache(tmp_path):
     with SummaryCache(tmp_path / "cache") as one, SummaryCache(tmp_path / "cache") as two:
         one.put("x", "claims", "t", "s")
         assert two.get("x", "claims", "t") == "s" and two.get("x", "abstract", "t") is None
-
-
-# --- the example -------------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from patent_mteb.patents.records import Citation, Patent, Relation, read_citatio
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import LeftOut
+from patent_mteb.readers.zipped import scan_zipped
 
 TABLES = {
     "g_patent": [
@@ -139,6 +140,13 @@ def with_wrong_sum(archive):
     with zipfile.ZipFile(io.BytesIO(archive)) as one:
         right = one.infolist()[0].CRC.to_bytes(4, "little")
     return archive.replace(right, bytes(255 - byte for byte in right))
+
+
+def test_a_header_that_is_no_utf_8_is_one_message(tmp_path):
+    with zipfile.ZipFile(path := tmp_path / "t.tsv.zip", "w") as archive:
+        archive.writestr("t.tsv", "numéro\ttitle\n1\tPump\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"the table in the zip file cannot be read.*must be UTF-8"):
+        scan_zipped(path, "\t").collect()
 
 
 def test_zipped_tables_give_the_records_of_unpacked_ones(folder, tmp_path):

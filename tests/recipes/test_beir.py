@@ -8,7 +8,7 @@ import pytest
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_parquet
-from patent_mteb.recipes.beir import read_beir, view_rows, write_beir
+from patent_mteb.recipes.beir import read_beir, view_rows, write_beir, write_qrels
 
 CORPUS = {"d1": ("Walking frame", "A frame with a brake."), "d2": ("", "An untitled hearing aid, 5 µm.")}
 QUERIES = {"q1": "brake for a frame", "d2": "hearing"}
@@ -132,6 +132,8 @@ def test_ids_that_a_qrels_file_cannot_carry_are_refused(tmp_path):
         write_beir(tmp_path, {"a\tb": ("", "x")}, QUERIES, {})
     with pytest.raises(DataError, match="tab or a line break"):
         write_beir(tmp_path, CORPUS, QUERIES, {"q1": {"d\r1": 1}})
+    with pytest.raises(DataError, match="tab or a line break"):
+        write_qrels(tmp_path / "test.tsv", {"q\n1": {"d1": 1}})
     assert not list(tmp_path.iterdir())
 
 

@@ -118,3 +118,11 @@ def test_paragraphs_are_read_from_square_brackets(passages, numbers):
 )
 def test_the_strongest_letter_counts(category, letter):
     assert strongest(category) == letter
+
+
+def test_ids_that_a_qrels_file_cannot_carry_are_refused(tmp_path):
+    with pytest.raises(DataError, match="tab or a line break"):
+        layout.write_documents(tmp_path, {"US1\tA": world.PATENTS[0]}, ["US1\tA"], [], [])
+    with pytest.raises(DataError, match="tab or a line break"):
+        layout.write_passages(tmp_path, [], {"US1\n#1": {"US2#1": 1}})
+    assert not (tmp_path / "corpus.jsonl").exists()

@@ -186,6 +186,8 @@ def test_what_is_lost_is_counted_and_files_make_the_same_tables(truth, tmp_path)
         ({"apdt": 2015}, r"row 2.*'apdt' is '2015', no day"),
         ({"pn": "CN 105877698 A"}, r"row 2.*was asked for in row 1 already"),
         ({"ipc_main": None}, r"row 2.*'ipc_main' is missing"),
+        ({"pn": 3067081}, r"row 2.*'pn' is no text"),
+        ({"jurisdiction": ["EP"]}, r"row 2.*'jurisdiction' is no text"),
     ],
 )
 def test_surprises_are_refused_with_their_row(tmp_path, change, said):
