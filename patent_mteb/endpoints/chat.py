@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -99,10 +99,10 @@ class Chat:
                 self.answers.put(key, {name: value for name, value in asdict(answer).items() if name not in ("key", "kept")})
             return answer
 
-    def ask_all(self, questions: Iterable[tuple[str, str]]) -> Iterator[Answer]:
+    def ask_all(self, questions: Iterable[tuple[str, str]]) -> Generator[Answer]:
         """The answers in the order of the questions, which are read as they are needed.
 
-        The first error ends it: what is under way then is finished and kept, nothing more is asked.
+        The first error ends it, and so does closing it: what is under way then is finished and kept, nothing more is asked.
         """
         waiting: deque[Future[Answer]] = deque()
         with ThreadPoolExecutor(self.at_once) as pool:
