@@ -104,5 +104,20 @@ def test_settings_that_cannot_be(tmp_path):
         Answers(tmp_path / "no.sqlite")
 
 
+def test_a_damaged_file_and_a_full_disk_are_said(tmp_path):
+    path = tmp_path / "answers.sqlite"
+    with Answers(path) as answers:
+        for number in range(30):
+            answers.put(f"{number:03}", {"text": "x" * 500})
+        answers._base.execute("PRAGMA max_page_count = 1")  # no further page, as on a full disk
+        with pytest.raises(DataError, match=r"cannot be read or written \(database or disk is full\).*the disk has room"):
+            answers.put("more", {"text": "x" * 5000})
+        assert answers.get("007") == {"text": "x" * 500}
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))  # all but the page that says what the file is
+    with Answers(path) as answers, pytest.raises(DataError, match="cannot be read or written"):
+        answers.get("007")
+
+
 def test_usage_adds_up():
     assert sum([Usage(1, 2, 3, 0.5)] * 3, Usage()) == Usage(3, 6, 9, 1.5)
