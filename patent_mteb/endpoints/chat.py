@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+import weakref
 from collections import deque
 from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +19,6 @@ from patent_mteb.identity import digest
 __all__ = ["Answer", "Chat"]
 
 _PATH = "/chat/completions"
-_STRIPES = 512
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Chat:
         self.meter = meter or Meter()
         self.settings = {"temperature": 0, **(settings or {})}
         self.at_once = at_once
-        self._locks = [threading.Lock() for _ in range(_STRIPES)]
+        self._guard = threading.Lock()
+        self._under_way: weakref.WeakValueDictionary[str, threading.Lock] = weakref.WeakValueDictionary()
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -91,7 +92,9 @@ class Chat:
             BudgetError: it would have to be asked, and the budget is spent.
         """
         key = digest([self.identity, instruction, message], 64)
-        with self._locks[int(key[:8], 16) % _STRIPES]:
+        with self._guard:
+            lock = self._under_way.setdefault(key, threading.Lock())
+        with lock:
             if self.answers is not None and (kept := self.answers.get(key)) is not None:
                 return Answer(kept["text"], Usage(**kept["usage"]), kept["model"], kept["day"], key, kept=True)
             answer = replace(self._asked(instruction, message), key=key)

@@ -39,6 +39,21 @@ def test_answers_come_in_order_from_several_requests_at_once():
     assert all(body["temperature"] == 0 for body in server.bodies)
 
 
+def test_who_asks_the_same_waits_and_nobody_else(monkeypatch, tmp_path):
+    """Even where digests are much alike."""
+    monkeypatch.setattr("patent_mteb.endpoints.chat.digest", lambda asked, length: f"{asked[2]:0>{length}}".replace(" ", "0"))
+    together = threading.Barrier(2)
+
+    def answer(body):
+        together.wait(timeout=10)
+        return echo(body)
+
+    with chat_server(answer) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+        found = list(chat(url, answers, at_once=4).ask_all([question for question in QUESTIONS[:2] for _ in range(2)]))
+    assert [one.text for one in found] == ["TEXT 0", "TEXT 0", "TEXT 1", "TEXT 1"]
+    assert [one.kept for one in found].count(False) == len(server.bodies) == 2
+
+
 def test_a_budget_stops_cleanly_and_a_second_run_asks_only_the_rest(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with chat_server(echo) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
