@@ -18,7 +18,7 @@ class Answers:
     """JSON answers by key, in one SQLite file that threads and processes may share; each is committed when it is added.
 
     Raises:
-        DataError: the file exists and is no such file.
+        DataError: the file exists and is no such file, or is damaged, or the disk is full.
 
     Example:
         >>> from patent_mteb.endpoints.answers import Answers
@@ -40,18 +40,24 @@ class Answers:
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The kept answer, None if there is none."""
-        with self._lock:
-            row = self._base.execute("SELECT document FROM answer WHERE key = ?", (key,)).fetchone()
+        row = self._row("SELECT document FROM answer WHERE key = ?", key)
         return None if row is None else dict(json.loads(row[0]))
 
     def put(self, key: str, answer: dict[str, Any]) -> None:
         """Keep an answer."""
-        with self._lock:
-            self._base.execute("INSERT OR REPLACE INTO answer VALUES (?, ?)", (key, json.dumps(answer)))
+        self._row("INSERT OR REPLACE INTO answer VALUES (?, ?)", key, json.dumps(answer))
 
     def __len__(self) -> int:
-        with self._lock:
-            return int(self._base.execute("SELECT count(*) FROM answer").fetchone()[0])
+        return int(self._row("SELECT count(*) FROM answer")[0])
+
+    def _row(self, command: str, *values: str) -> Any:
+        """The first row that a command gives."""
+        try:
+            with self._lock:
+                return self._base.execute(command, values).fetchone()
+        except sqlite3.DatabaseError as error:
+            remedy = "see that the disk has room, then run again; if the file is damaged, name another"
+            raise DataError(f"kept answers cannot be read or written ({error})", path=self.path, remedy=remedy) from error
 
     def close(self) -> None:
         self._base.close()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+import weakref
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -18,7 +19,6 @@ from patent_mteb.identity import digest
 __all__ = ["Answer", "Chat"]
 
 _PATH = "/chat/completions"
-_STRIPES = 512
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class Chat:
         self.meter = meter or Meter()
         self.settings = {"temperature": 0, **(settings or {})}
         self.at_once = at_once
-        self._locks = [threading.Lock() for _ in range(_STRIPES)]
+        self._guard = threading.Lock()
+        self._under_way: weakref.WeakValueDictionary[str, threading.Lock] = weakref.WeakValueDictionary()
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -91,7 +92,9 @@ class Chat:
             BudgetError: it would have to be asked, and the budget is spent.
         """
         key = digest([self.identity, instruction, message], 64)
-        with self._locks[int(key[:8], 16) % _STRIPES]:
+        with self._guard:
+            lock = self._under_way.setdefault(key, threading.Lock())
+        with lock:
             if self.answers is not None and (kept := self.answers.get(key)) is not None:
                 return Answer(kept["text"], Usage(**kept["usage"]), kept["model"], kept["day"], key, kept=True)
             answer = replace(self._asked(instruction, message), key=key)
@@ -99,10 +102,10 @@ class Chat:
                 self.answers.put(key, {name: value for name, value in asdict(answer).items() if name not in ("key", "kept")})
             return answer
 
-    def ask_all(self, questions: Iterable[tuple[str, str]]) -> Iterator[Answer]:
+    def ask_all(self, questions: Iterable[tuple[str, str]]) -> Generator[Answer]:
         """The answers in the order of the questions, which are read as they are needed.
 
-        The first error ends it: what is under way then is finished and kept, nothing more is asked.
+        The first error ends it, and so does closing it: what is under way then is finished and kept, nothing more is asked.
         """
         waiting: deque[Future[Answer]] = deque()
         with ThreadPoolExecutor(self.at_once) as pool:

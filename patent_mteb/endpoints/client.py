@@ -60,7 +60,10 @@ class Endpoint:
     """
 
     def __init__(self, url: str, *, key_variable: str = KEY_VARIABLE, timeout: float = 120.0, retries: int = 5, pause: float = 1.0) -> None:
-        parts = urllib.parse.urlsplit(url)
+        try:
+            parts = urllib.parse.urlsplit(url)
+        except ValueError:  # a bracket that is not closed
+            parts = urllib.parse.urlsplit("")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise EndpointError(f"{url!r} is no address of a server. Remedy: write it like http://localhost:8000/v1")
         if parts.username or parts.password or parts.query or parts.fragment:
@@ -82,7 +85,7 @@ class Endpoint:
             path: below the address, such as ``/chat/completions`` or ``/embeddings``.
 
         Raises:
-            EndpointError: no answer after all attempts, a refusal, or an answer that is no JSON object.
+            EndpointError: no answer after all attempts, a refusal, an answer that is no JSON object, or a key that no request can hold.
         """
         url = self.url + path
         data = json.dumps(body).encode()
@@ -93,7 +96,7 @@ class Endpoint:
                 with self._opener.open(self._request(url, data), timeout=self.timeout) as response:
                     return self._parsed(url, response.read())
             except urllib.error.HTTPError as error:
-                said = self.without_key(error.read(_SHOWN * 4).decode(errors="replace"))[:_SHOWN]
+                said = self.without_key(_body_of(error).decode(errors="replace"))[:_SHOWN]
                 if error.code not in _PASSES or last:
                     raise EndpointError(f"{url} answered {error.code}: {said}. Remedy: {self._remedy(error.code)}") from None
                 wait = _asked_to_wait(error.headers.get("Retry-After"), wait)
@@ -109,7 +112,11 @@ class Endpoint:
         return os.environ.get(self.key_variable, "").strip()
 
     def _request(self, url: str, data: bytes) -> urllib.request.Request:
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if (key := self._key()) else {})
+        key = self._key()
+        if not (key.isascii() and key.isprintable()):
+            problem = f"the key in {self.key_variable} has a line break or a sign that is no ASCII"
+            raise EndpointError(f"{problem}. Remedy: put it there as it was issued")
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         return urllib.request.Request(url, data=data, headers=headers)
 
     def without_key(self, text: str) -> str:
@@ -136,6 +143,14 @@ class Endpoint:
         if 300 <= code < 400:
             return "give the address that it redirects to"
         return "see what the server says; a text that is too long for the model can be cut"
+
+
+def _body_of(refusal: urllib.error.HTTPError) -> bytes:
+    """The beginning of what a server says to its refusal; nothing if the connection breaks off meanwhile."""
+    try:
+        return refusal.read(_SHOWN * 4)
+    except (OSError, http.client.HTTPException):
+        return b""
 
 
 def _asked_to_wait(said: str | None, usual: float) -> float:

@@ -7,6 +7,7 @@ cut off loses nothing, and a deeper one asks only for what is new. Documents of 
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
@@ -120,20 +121,21 @@ class Judge:
             EndpointError: the server gives no answer, or the budget is spent; what was answered is kept.
         """
         wanted = _wanted(task_metadata)
-        answers = self.chat.ask_all(
-            (_INSTRUCTION, self._message(wanted, *pair)) for pair in zip(_texts(inputs1), _texts(inputs2), strict=True)
-        )
-        grades = list[int]()
-        for answer in tqdm(answers, desc="Grading pairs", disable=not kwargs.get("show_progress_bar", True)):
-            self._asked[answer.key] = answer.usage
-            grade = grade_in(answer.text)
-            self.unreadable += grade is None
-            grades.append(grade or 0)
-            if self.unreadable > max(_UNREADABLE_AT_LEAST, _UNREADABLE * len(grades)):
-                raise ModelError(
-                    f"{self.chat.model} gave {self.unreadable} of {len(grades)} answers without a grade from 0 to {GRADES}, "
-                    f"the last is {answer.text[:100]!r}. Remedy: use a model that follows instructions, or give it room to answer"
-                )
+        grades, asked, unreadable = list[int](), dict[str, Usage](), 0
+        questions = ((_INSTRUCTION, self._message(wanted, *pair)) for pair in zip(_texts(inputs1), _texts(inputs2), strict=True))
+        with contextlib.closing(self.chat.ask_all(questions)) as answers:
+            for answer in tqdm(answers, desc="Grading pairs", disable=not kwargs.get("show_progress_bar", True)):
+                asked[answer.key] = answer.usage
+                grade = grade_in(answer.text)
+                unreadable += grade is None
+                grades.append(grade or 0)
+                if unreadable > max(_UNREADABLE_AT_LEAST, _UNREADABLE * len(grades)):
+                    raise ModelError(
+                        f"{self.chat.model} gave {unreadable} of {len(grades)} answers without a grade from 0 to {GRADES}, "
+                        f"the last is {answer.text[:100]!r}. Remedy: use a model that follows instructions, or give it room to answer"
+                    )
+        self._asked |= asked
+        self.unreadable += unreadable
         return np.array(grades, np.float64)
 
     def _message(self, wanted: str, query: str, document: str) -> str:

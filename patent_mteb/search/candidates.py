@@ -198,12 +198,12 @@ class Candidates(ArraySearch):
         self.mteb_model_meta = compose_meta("candidates", [part], {"k": self.k}, tag=str(self.k))
 
     def search_run(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        return self._read(_SEEN, list(queries["id"]), top_k, context)
+        return self._read(_SEEN, queries["id"][:], top_k, context)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """Both rankings as they were written: what a fusion finds depends on what is hidden."""
         run = self.rank(queries, top_k, context)
-        return (run, self._read(_WHOLE, list(queries["id"]), top_k, context)) if context.hidden else (run, run)
+        return (run, self._read(_WHOLE, queries["id"][:], top_k, context)) if context.hidden else (run, run)
 
     def _read(self, which: str, query_ids: list[str], top_k: int, context: SearchContext) -> Run:
         task = context.task_metadata.name

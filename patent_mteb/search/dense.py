@@ -58,6 +58,8 @@ CHUNK_BYTES = 1 << 30
 """Bytes of text of a chunk; corpora of ordinary documents never reach it."""
 _PROBED = 8
 _AGREEMENT = 1e-5
+_SINGLE = 4
+"""Bytes of a number in single precision, in which all vectors are searched."""
 SEARCHED = RecentRuns(1 << 28)
 """Of the whole process: a ranking is kept by the vectors that it was made of, and so is that of any model that gives these."""
 
@@ -136,7 +138,7 @@ class DenseSearch(ArraySearch):
             theirs = self._encode(_query_table(queries), PromptType.query, context)
         self.own_bytes = 0
         for numbers, vectors in self._held(context):
-            self.own_bytes += sum(int(chunk.nbytes) for chunk in vectors if is_plain(chunk))
+            self.own_bytes += sum(_SINGLE * int(np.prod(chunk.shape)) for chunk in vectors if is_plain(chunk))
             with self._phase("Computing similarity", context):
                 held = _Held(
                     numbers,

@@ -322,7 +322,7 @@ class StoredEncoder(LiveIdentity):
             for group in groups:
                 try:
                     for chosen in group:
-                        passed["batch_size"] = len(chosen) if _BUDGET in kwargs else _batch_size(inputs, kwargs)
+                        passed["batch_size"] = _batch_size(inputs, kwargs) if kwargs.get(_BUDGET) is None else len(chosen)
                         loader = loader_of(inputs, texts, chosen, passed["batch_size"], plan.prompt.whole_row)
                         width = pending[0][1].shape[1] if pending else plan.space.width
                         vectors = self.model.encode(loader, **where, **passed)

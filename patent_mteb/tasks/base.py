@@ -82,8 +82,7 @@ class PatentTask(TaskHooks, AbsTask):
         """Take the data of a source; name, revision and subset say which."""
         known = type(self).metadata
         base = sources.plain_name(known.name)
-        spoken = type(self).metadata.eval_langs
-        languages: Any = spoken if source.subset == "default" else {source.subset: spoken}
+        languages: Any = known.eval_langs if source.subset == "default" else {source.subset: known.eval_langs}
         self.source = source
         self.metadata = known.model_copy(
             update={

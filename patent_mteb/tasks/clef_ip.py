@@ -24,7 +24,6 @@ from patent_mteb.data.sources import DataSet
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.corpus import Texts
-from patent_mteb.readers import clef_ip as reader
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
@@ -68,6 +67,8 @@ class ClefIPRetrieval(PatentRetrieval):
     slice_measures = ("map@1000", "recall@100")
 
     def load_tables(self) -> RetrievalTables:
+        from patent_mteb.readers import clef_ip as reader
+
         place = self.source.path()
         topics = {topic.topic: topic for topic in reader.topics(place)}
         files = reader.document_files(place)

@@ -8,7 +8,7 @@ The evidence (:mod:`patent_mteb.tasks.evidence`) in every entry of scores that a
 ``encoded``            texts that reached the model, with their ``characters``; the others of the task came from the store
 ``tokens``             that the model read of them, prompts included, and ``padding``, the share of what it computed that was none
 ``peak_memory_mb``     the highest resident memory of the process so far; ``peak_device_mb`` on the card, in this evaluation
-``index_mb``           of what was searched, in memory: vectors in single precision, term weights, token vectors
+``index_mb``           of what was searched, in memory: vectors in single precision, term weights; not of passages and late interaction
 =====================  =================================================================================================
 
 What is not known is left out: texts of an encoder without a store, tokens of a model that is no sentence-transformers model. What it was

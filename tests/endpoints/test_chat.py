@@ -39,6 +39,21 @@ def test_answers_come_in_order_from_several_requests_at_once():
     assert all(body["temperature"] == 0 for body in server.bodies)
 
 
+def test_who_asks_the_same_waits_and_nobody_else(monkeypatch, tmp_path):
+    """Even where digests are much alike."""
+    monkeypatch.setattr("patent_mteb.endpoints.chat.digest", lambda asked, length: f"{asked[2]:0>{length}}".replace(" ", "0"))
+    together = threading.Barrier(2)
+
+    def answer(body):
+        together.wait(timeout=10)
+        return echo(body)
+
+    with chat_server(answer) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+        found = list(chat(url, answers, at_once=4).ask_all([question for question in QUESTIONS[:2] for _ in range(2)]))
+    assert [one.text for one in found] == ["TEXT 0", "TEXT 0", "TEXT 1", "TEXT 1"]
+    assert [one.kept for one in found].count(False) == len(server.bodies) == 2
+
+
 def test_a_budget_stops_cleanly_and_a_second_run_asks_only_the_rest(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with chat_server(echo) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
@@ -102,6 +117,21 @@ def test_settings_that_cannot_be(tmp_path):
     (tmp_path / "no.sqlite").write_bytes(b"something else, and longer than a header of SQLite" * 100)
     with pytest.raises(DataError, match="not a file of kept answers"):
         Answers(tmp_path / "no.sqlite")
+
+
+def test_a_damaged_file_and_a_full_disk_are_said(tmp_path):
+    path = tmp_path / "answers.sqlite"
+    with Answers(path) as answers:
+        for number in range(30):
+            answers.put(f"{number:03}", {"text": "x" * 500})
+        answers._base.execute("PRAGMA max_page_count = 1")  # no further page, as on a full disk
+        with pytest.raises(DataError, match=r"cannot be read or written \(database or disk is full\).*the disk has room"):
+            answers.put("more", {"text": "x" * 5000})
+        assert answers.get("007") == {"text": "x" * 500}
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))  # all but the page that says what the file is
+    with Answers(path) as answers, pytest.raises(DataError, match="cannot be read or written"):
+        answers.get("007")
 
 
 def test_usage_adds_up():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
 from chat_server import KEY, chat_server
@@ -53,6 +54,38 @@ def test_a_refusal_is_one_sentence_without_the_key(answer, asked, words, monkeyp
     assert KEY not in str(error.value)
 
 
+@pytest.mark.parametrize("sign", ["\n", "\u2026"])
+def test_a_key_that_no_request_can_hold_is_refused_and_not_shown(monkeypatch, sign):
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}{sign}x")
+    with (
+        chat_server(lambda body: "done") as (url, server),
+        pytest.raises(EndpointError, match=r"the key in OPENAI_API_KEY has.*Remedy") as error,
+    ):
+        endpoint(url).post_json("/chat/completions", BODY)
+    assert server.bodies == [] and KEY not in str(error.value)
+
+
+def test_a_refusal_that_breaks_off_is_a_refusal_still():
+    """The server promises more than it sends, and is silent then."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+
+        def refuse():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 999\r\n\r\n")
+                done.wait(10)
+
+        done = threading.Event()
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        with pytest.raises(EndpointError, match="answered 400: "):
+            endpoint(url, timeout=0.3).post_json("/x", BODY)
+        done.set()
+        thread.join()
+
+
 def test_no_server():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -61,7 +94,9 @@ def test_no_server():
         endpoint(f"http://127.0.0.1:{port}/v1", retries=1).post_json("/x", BODY)
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://host/v1", "http://", "https://me:secret@host/v1", "https://host/v1?key=secret"])
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "ftp://host/v1", "http://", "https://me:secret@host/v1", "https://host/v1?key=secret", "http://[::1/v1"]
+)
 def test_an_address_is_checked_and_holds_no_secret(url):
     with pytest.raises(EndpointError) as error:
         Endpoint(url)

@@ -1,6 +1,7 @@
 """A language model as a reranker, against a loopback server whose grades are known."""
 
 import re
+import time
 from collections import Counter
 
 import pytest
@@ -104,6 +105,26 @@ def test_answers_without_a_grade_are_counted_and_too_many_are_refused():
         pytest.raises(ModelError, match=r"gave 6 of 6 answers without a grade from 0 to 4, the last is 'As an assistant"),
     ):
         run_of(Reranked(First(), judge(url), k=10), CORPUS, QUERIES)
+
+
+def test_a_refused_ranking_asks_no_more_and_leaves_nothing_to_the_next():
+    """Its 8 requests under way are finished; what it counted is no part of the next ranking's effort or share of unreadable answers."""
+    talking = [True]
+    corpus = {f"d{number}": f"rotor {number}" for number in range(60)}
+
+    def answer(body):
+        if talking[0] and said(body)[1] > 5:
+            time.sleep(0.5)
+        return "As an assistant I like rotors" if talking[0] else str(grade(*said(body)))
+
+    with chat_server(answer) as (url, server):
+        model = Reranked(First(), judge(url), k=60)
+        with pytest.raises(ModelError, match="gave 6 of 6 answers"):
+            run_of(model, corpus, {"qa": "a pump"}, top_k=60)
+        talking[0] = False
+        run = run_of(model, CORPUS, {"qb": "a valve"}, top_k=12)
+    assert len(server.bodies) <= 6 + 8 + 12, "what waited behind the requests under way is not asked"
+    assert (run.effort["pairs"], run.effort["calls"], run.effort["unreadable"]) == (12, 12, 0)
 
 
 def test_what_it_reads_and_is_told_is_its_identity():

@@ -80,6 +80,14 @@ def test_rankings_are_mtebs(make, own, meta):
     assert {len(found) for found in ours.values()} == {20}
 
 
+@pytest.mark.parametrize("make", [np.asarray, np.float64, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16()], ids=range(4))
+def test_the_index_is_vectors_in_single_precision_whatever_the_model_gives(make):
+    docs, queries, table = small()
+    search = DenseSearch(Given(table, make=make))
+    ranking(search, docs, queries)
+    assert search.index_bytes == len(docs) * 16 * 4
+
+
 def test_the_similarity_is_the_models_own_not_what_its_metadata_says():
     docs, queries, table = small()
     for name in docs.values():

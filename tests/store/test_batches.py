@@ -83,6 +83,9 @@ def test_vectors_belong_to_their_texts_in_any_order_and_a_second_call_encodes_no
         calls = len(seen)
         again = stored(minilm, tmp_path / "forth").encode(loader(texts[::-1]), **PLACE)  # the same space: a budget is no setting
         assert len(seen) == calls
+        stored(minilm, tmp_path / "none").encode(loader(texts), batch_tokens=None, batch_size=8, **PLACE)
+        assert {batch_size for _, batch_size in seen[calls:]} == {8}, "no budget is none"
+        del seen[calls:]
     finally:
         del minilm.model.encode
     np.testing.assert_allclose(first, direct, atol=1e-6)
