@@ -20,28 +20,32 @@ __all__ = ["SCHEMA", "common_queries"]
 SCHEMA = {"run": pl.String, "task": pl.String, "slice": pl.String, "value": pl.Float64, "n": pl.Int64}
 
 
-def common_queries(results: pl.DataFrame) -> pl.DataFrame:
+def common_queries(results: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
     """Mean main scores by run, task and slice (empty for all judgements), in the columns of :data:`SCHEMA`, over the queries that every
     task and run has; ``n`` counts them. Empty where fewer than two tasks have per-query scores or no query is common.
 
+    Slices whose per-query scores are not the result's are left out, as :func:`patent_mteb.report.statistics.statistics` does and says.
+
     Args:
-        results: of one benchmark in one world (:class:`patent_mteb.report.view.BenchmarkView`).
+        results, scores: of one benchmark in one world (:class:`patent_mteb.report.view.BenchmarkView`).
 
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb.report.collect import collect
         >>> from patent_mteb.report.common_queries import common_queries
         >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> frame = common_queries(view.results)
+        >>> frame = common_queries(view.results, view.scores)
         >>> frame.filter(slice="")["task"].n_unique()
         2
     """
     known = results.filter((pl.col("kind") == "Retrieval") & pl.col("queries").is_not_null())
     shared = _shared(known["queries"]) if known["task"].n_unique() > 1 else frozenset()
+    stated = {tuple(own): value for *own, value in scores.filter("main").select("run", "task", "slice", "value").iter_rows()}
     rows = []
     for row in known.iter_rows(named=True) if shared else ():
         table = read_queries(Path(row["queries"]), per_query_measure(row["main_score"]))
-        rows += [(row["run"], row["task"], part, value, n) for part, value, n in _means(table, shared)]
+        own = row["run"], row["task"]
+        rows += [(*own, part, value, n) for part, value, n in _means(table, shared) if table.states(part, stated.get((*own, part)))]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from patent_mteb.errors import DataError
@@ -14,6 +15,7 @@ from patent_mteb.report.evidence import evidence_of
 from patent_mteb.report.folders import META, read_document
 from patent_mteb.report.model_facts import known_of
 from patent_mteb.report.names import visible
+from patent_mteb.report.records import is_amount
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.tasks.cost import COST
 
@@ -58,7 +60,7 @@ def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     path = Path(row["path"])
     result, meta = _document(path), _document(path.with_name(META))
     seconds, memory = result.get("evaluation_time"), known_of(meta)["memory"]
-    if isinstance(seconds, (int, float)) and seconds > 0:
+    if is_amount(seconds) and seconds:
         yield "seconds of the evaluation", float(seconds)
     if isinstance(memory, float):
         yield "memory of the weights (MB)", memory
@@ -66,38 +68,29 @@ def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         if row[column]:
             yield what, float(row[column])
     entry = _entry(result, row["split"], row["subset"])
-    recorded = _cost(entry)
-    if isinstance(peak := recorded.get("peak_memory_mb"), (int, float)):
+    recorded, documents = _recorded(entry, COST), _recorded(entry, "texts", "document").get("n")
+    if is_amount(peak := recorded.get("peak_memory_mb")):
         yield "highest memory of the process (MB)", float(peak)
-    documents = _documents(entry)
-    if isinstance(index := recorded.get("index_mb"), (int, float)):
+    if is_amount(index := recorded.get("index_mb")):
         yield "index (MB)", float(index)
-    elif documents and row["dims"]:
+    elif is_amount(documents) and documents and row["dims"]:
         yield "index (MB)", documents * row["dims"] * _FLOAT / 1e6
 
 
 def _per_million(results: pl.DataFrame) -> Iterator[tuple[str, float]]:
-    """Hours in which a model encodes a million texts, and a million of its tokens, by the texts that reached it on one kind of device."""
-    spent: dict[str, dict[str, float]] = {}
+    """Hours in which a model encodes a million texts, and a billion of its tokens, by the texts that reached it on one kind of device."""
+    spent: dict[str, np.ndarray] = {}
     for path, split, subset in results.select("path", "split", "subset").unique(maintain_order=True).iter_rows():
         entry = _entry(_document(Path(path)), split, subset)
-        recorded = _cost(entry)
-        seconds = (recorded.get("phases") or {}).get("encode")
-        if recorded.get("encoded") and isinstance(seconds, (int, float)):
-            device = "GPU" if "cuda" in str(evidence_of(entry).get("model", {}).get("device", "")) else "CPU"
-            tokens = recorded.get("tokens", 0)
-            sums = spent.setdefault(device, dict.fromkeys(("seconds", "texts", "tokens", "timed"), 0.0))
-            for name, value in (
-                ("seconds", seconds),
-                ("texts", recorded["encoded"]),
-                ("tokens", tokens),
-                ("timed", seconds * bool(tokens)),
-            ):
-                sums[name] += value
-    for device, sums in spent.items():
-        yield f"{device}-hours a million texts", sums["seconds"] / sums["texts"] * 1e6 / 3600
-        if sums["tokens"]:
-            yield f"{device}-hours a billion tokens", sums["timed"] / sums["tokens"] * 1e9 / 3600
+        recorded = _recorded(entry, COST)
+        seconds, texts, tokens = _recorded(entry, COST, "phases").get("encode"), recorded.get("encoded"), recorded.get("tokens", 0)
+        if is_amount(seconds) and is_amount(texts) and is_amount(tokens) and texts:
+            device = "GPU" if "cuda" in str(_recorded(entry, "model").get("device")) else "CPU"
+            spent[device] = spent.get(device, 0) + np.array([seconds, texts, tokens, seconds * bool(tokens)], float)
+    for device, (seconds, texts, tokens, timed) in spent.items():
+        yield f"{device}-hours a million texts", float(seconds / texts * 1e6 / 3600)
+        if tokens:
+            yield f"{device}-hours a billion tokens", float(timed / tokens * 1e9 / 3600)
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -114,17 +107,12 @@ def _entry(result: Mapping[str, Any], split: str, subset: str) -> Mapping[str, A
     return next((entry for entry in entries if entry.get("hf_subset", "default") == subset), {})
 
 
-def _cost(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    recorded = evidence_of(entry).get(COST)
-    return recorded if isinstance(recorded, Mapping) else {}
-
-
-def _documents(entry: Mapping[str, Any]) -> int:
-    """How many documents were searched, as the evidence of a result has it; 0 where it does not say."""
+def _recorded(entry: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """A part of the evidence of a result; empty where it does not say."""
     found: Any = evidence_of(entry)
-    for key in ("texts", "document", "n"):
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, int) else 0
+    for name in names:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 def passages(view: BenchmarkView) -> pl.DataFrame:

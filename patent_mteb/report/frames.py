@@ -22,6 +22,7 @@ __all__ = [
     "group_means",
     "headline_slices",
     "in_out",
+    "inscope",
     "jurisdictions",
     "model_names",
     "named",
@@ -118,6 +119,21 @@ def recall(view: BenchmarkView) -> pl.DataFrame:
     rows = _headline_scores(view).filter((pl.col("slice") == "") & pl.col("measure").str.contains(r"^recall_at_\d+$"))
     k = pl.col("measure").str.strip_prefix("recall_at_").cast(pl.Int64)
     return named(rows.select(model="run", k=k, value="value"))
+
+
+def inscope(view: BenchmarkView) -> pl.DataFrame:
+    """``model, k, level, value``: InScope@k of the headline task at each level of the IPC (Sophia-Bench, Table 4).
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import inscope
+        >>> inscope(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns  # results of 'patent-mteb run'
+        ['model', 'k', 'level', 'value']
+    """
+    found = pl.col("measure").str.extract_groups(r"^inscope_(?<level>section|subclass|subgroup)_at_(?<k>\d+)$").struct
+    rows = _headline_scores(view).filter(pl.col("slice") == "").with_columns(level=found.field("level"), k=found.field("k").cast(pl.Int64))
+    return named(rows.drop_nulls("level").select(pl.col("run").alias("model"), "k", "level", "value"))
 
 
 def headline_slices(view: BenchmarkView, prefix: str) -> pl.DataFrame:

@@ -114,7 +114,7 @@ CHARTS = (
     ChartSpec(
         "InScope@k",
         "lines",
-        query_types.inscope,
+        frames.inscope,
         "model",
         "k",
         "value",

@@ -39,10 +39,28 @@ def per_query_measure(main_score: str) -> str:
 
 @dataclass(frozen=True)
 class QueryTable:
-    """Query ids in alphabetical order, and by slice (empty for all judgements) their main scores, NaN for queries outside the slice."""
+    """Query ids in alphabetical order, and by slice (empty for all judgements) their main scores, NaN for queries outside the slice.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.report.queries import QueryTable
+        >>> table = QueryTable(("q1", "q2"), {"": np.array([0.5, 0.25]), "in": np.array([0.5, np.nan])})
+        >>> table.states("in", 0.5), table.states("in", 0.375), table.states("in", None)
+        (True, False, False)
+    """
 
     queries: tuple[str, ...]
     parts: dict[str, NDArray[np.float64]]
+
+    def scored(self, part: str) -> bool:
+        """Whether a query of a slice has a score."""
+        return bool(np.isfinite(self.parts[part]).any())
+
+    def states(self, part: str, stated: float | None) -> bool:
+        """Whether the mean of a slice's scores is what the result states; that of the whole task was checked (:func:`usable_queries`)."""
+        if not part:
+            return True
+        return stated is not None and self.scored(part) and abs(float(np.nanmean(self.parts[part])) - stated) <= TOLERANCE
 
 
 def read_queries(path: Path, measure: str) -> QueryTable:

@@ -1,5 +1,4 @@
-"""Representations of the query beside each other, on the queries that all of them have (Sophia-Bench, Tables 2 and 3, Fig. 5 to 7), and
-the share of found documents in the query's domain (Table 4)."""
+"""Representations of the query beside each other, on the queries that all of them have (Sophia-Bench, Tables 2 and 3, Fig. 5 to 7)."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from patent_mteb.report.frames import named
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.report.words import measure_title
 
-__all__ = ["by_part", "by_type", "inscope", "tables"]
+__all__ = ["by_part", "by_type", "tables"]
 
 _JUDGEMENTS = {"": "all citations", "xy": "X and Y", "a": "A"}
 _KINDS = {"ipc": "IPC section", "jurisdiction": "filing office", "year": "year of publication"}
@@ -65,23 +64,6 @@ def _complete(view: BenchmarkView) -> pl.DataFrame:
     frame = view.common_queries
     tasks = frame["task"].n_unique()
     return frame.filter(pl.col("task").n_unique().over("run") == tasks) if tasks > 1 else frame.clear()
-
-
-def inscope(view: BenchmarkView) -> pl.DataFrame:
-    """``model, k, level, value``: InScope@k of the headline task at each level of the IPC (Table 4).
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.query_types import inscope
-        >>> inscope(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns
-        ['model', 'k', 'level', 'value']
-    """
-    head = view.headline.name if view.headline else ""
-    found = pl.col("measure").str.extract_groups(r"^inscope_(?<level>section|subclass|subgroup)_at_(?<k>\d+)$").struct
-    rows = view.scores.filter((pl.col("task") == head) & (pl.col("slice") == ""))
-    rows = rows.with_columns(level=found.field("level"), k=found.field("k").cast(pl.Int64)).drop_nulls("level")
-    return named(rows.select("k", "level", "value", model="run").select("model", "k", "level", "value"))
 
 
 def tables(view: BenchmarkView) -> list[Table]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import polars as pl
 
@@ -17,7 +17,7 @@ from patent_mteb.models.prompt_report import prompt_used
 from patent_mteb.report.names import visible
 from patent_mteb.report.suite import SuiteTask
 
-__all__ = ["RESULT_SCHEMA", "SCORE_SCHEMA", "ModelFolder", "Result", "ScoreRow", "result_row", "score_rows"]
+__all__ = ["RESULT_SCHEMA", "SCORE_SCHEMA", "ModelFolder", "Result", "ScoreRow", "is_amount", "result_row", "score_rows"]
 
 _NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries", "n_queries_in_corpus")
 _MOST = 2**63
@@ -179,7 +179,7 @@ def result_row(result: Result) -> dict[str, Any]:
 def _effort(result: Result) -> dict[str, float | int | None]:
     """What a reranker or a scored run took, as its evidence says."""
     said = result.evidence.get("effort")
-    known = {name: value for name, value in (said.items() if isinstance(said, Mapping) else ()) if _amount(value)}
+    known = {name: value for name, value in (said.items() if isinstance(said, Mapping) else ()) if is_amount(value)}
     queries = result.scores.get("n_queries")
     tokens = [known[name] for name in ("input_tokens", "output_tokens") if name in known]
     return {
@@ -190,8 +190,15 @@ def _effort(result: Result) -> dict[str, float | int | None]:
     }
 
 
-def _amount(value: Any) -> bool:
-    return isinstance(value, (int, float)) and 0 <= value < _MOST
+def is_amount(value: Any) -> TypeGuard[float]:
+    """Whether what a file says is a number that something can have cost.
+
+    Example:
+        >>> from patent_mteb.report.records import is_amount
+        >>> [is_amount(value) for value in (0, 12.5, -1, float("nan"), float("inf"), True, "12", None)]
+        [True, True, False, False, False, False, False, False]
+    """
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
 def _computed(result: Result) -> str | None:

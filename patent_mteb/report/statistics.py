@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from patent_mteb.metrics.paired import TESTS, Compared, detectable, effect_sizes
 from patent_mteb.metrics.significance import holm
 from patent_mteb.report.collect import Collected, ReportError
-from patent_mteb.report.queries import TOLERANCE, QueryTable, per_query_measure, read_queries
+from patent_mteb.report.queries import QueryTable, per_query_measure, read_queries
 from patent_mteb.report.scores import COLUMNS, Score
 
 __all__ = ["ALPHA", "LETTER", "Pairs", "Statistics", "find_baseline", "scores_with", "statistics"]
@@ -127,8 +127,8 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
         contradicting: list[str] = []
         for part in dict.fromkeys(name for run in runs for name in read[run].parts):
             own = {run: stated.get((*where, part, run)) for run in runs if part in read[run].parts}
-            known = [run for run, value in own.items() if _is_stated(read[run], part, value)]
-            contradicting += [f"{part} of {run}" for run in own if run not in known and _has_scores(read[run], part)]
+            known = [run for run, value in own.items() if read[run].states(part, value)]
+            contradicting += [f"{part} of {run}" for run in own if run not in known and read[run].scored(part)]
             if not known:
                 continue
             values = np.column_stack([read[run].parts[part] for run in known])
@@ -158,18 +158,6 @@ def _stated(collected: Collected) -> dict[tuple[str, str, str, str], float]:
     """The main scores that the results state, by world, task, slice and run."""
     rows = collected.scores.filter("main").select("world", "task", "slice", "run", "value").iter_rows()
     return {(world, task, part, run): value for world, task, part, run, value in rows}
-
-
-def _is_stated(table: QueryTable, part: str, stated: float | None) -> bool:
-    """Whether the mean of a slice's per-query scores is what the result states; that of the whole task was checked."""
-    if not part:
-        return True
-    values = table.parts[part]
-    return stated is not None and _has_scores(table, part) and abs(float(np.nanmean(values)) - stated) <= TOLERANCE
-
-
-def _has_scores(table: QueryTable, part: str) -> bool:
-    return bool(np.isfinite(table.parts[part]).any())
 
 
 def _brought(collected: Collected) -> dict[tuple[str, str, str, str], Score]:

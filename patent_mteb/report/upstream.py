@@ -27,7 +27,7 @@ class Upstream:
 
     Attributes:
         missing: tasks whose statistics could not be counted, with the reason.
-        unknown: fields that mteb's tests ask of a model, with the names of the models of which no source states them.
+        unknown: of :func:`unknown_fields`.
     """
 
     files: tuple[Path, ...]
@@ -39,7 +39,8 @@ _OTHER_DATA = "what is here are not its published data. Remedy: unset PATENT_MTE
 
 
 def unknown_fields(metas: Iterable[ModelMeta]) -> dict[str, tuple[str, ...]]:
-    """The models that lack what mteb's tests ask for: a revision, and the parameters of the embeddings of open weights.
+    """By field of a model's metadata the models that lack it: the revision and, for open weights, the parameters of the embeddings, which
+    mteb's tests ask for, and what else a pull request states.
 
     Example:
         >>> from patent_mteb.models.suite import suite_metas
@@ -85,8 +86,9 @@ def prepare(folder: Path, *, count: bool = False) -> Upstream:
     files.append(_json(folder / "sizes.json", {name: found for name, found in published.items() if any(found.values())}))
     files.append(_json(folder / "tasks.json", [kind.metadata.model_dump(mode="json") for kind in kinds]))
     files.append(_json(folder / "benchmarks.json", list(_benchmarks())))
-    files.append(_json(folder / "models.json", [meta.to_dict() for meta in suite_metas()]))
-    return Upstream(tuple(files), missing, unknown_fields(suite_metas()))
+    metas = suite_metas()
+    files.append(_json(folder / "models.json", [meta.to_dict() for meta in metas]))
+    return Upstream(tuple(files), missing, unknown_fields(metas))
 
 
 def _benchmarks() -> Iterable[dict[str, Any]]:

@@ -141,7 +141,7 @@ class BenchmarkView:
     @cached_property
     def common_queries(self) -> pl.DataFrame:
         """Scores on the queries that all tasks have, where the tasks are representations of the same queries; else no row."""
-        return common_queries(self.results if self.facts.query_types else self.results.clear())
+        return common_queries(self.results if self.facts.query_types else self.results.clear(), self.scores)
 
     @cached_property
     def slice_scores(self) -> dict[tuple[str, str, str], float]:

@@ -1,5 +1,6 @@
 """Query types beside each other: which models and parts are shown, and that their numbers are means of what was written."""
 
+import math
 from collections import Counter
 from statistics import mean
 
@@ -9,8 +10,9 @@ from query_types import RUNS, TYPES, of_slice, written
 from report_folders import add, built_tables, model_folder
 
 from patent_mteb.report.collect import collect
+from patent_mteb.report.frames import inscope
 from patent_mteb.report.page_charts import ChartSpec, chart, charts_of
-from patent_mteb.report.query_types import by_part, by_type, inscope
+from patent_mteb.report.query_types import by_part, by_type
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +21,7 @@ def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("sophia")
     found = written(root)
     levels = {f"inscope_{level}_at_{k}": 0.9 / (k * place) for place, level in ((1, "section"), (2, "subgroup")) for k in (1, 10)}
-    levels |= {f"inscope_{level}_n_queries": 39 for level in ("section", "subgroup")}
+    levels |= {f"inscope_{level}_n_queries": 39 for level in ("section", "subgroup")} | {"inscope_subclass_at_1": math.nan}
     add(model_folder(root, "acme/part"), "SophiaTacdRetrieval", queries=[0.5] * 40, more=levels)
     return found, collect(root).worlds["sample"].benchmark("Sophia"), built_tables(root)["sample-sophia-query-types"]
 
