@@ -197,3 +197,14 @@ def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus,
     assert f"{len(held)} of {261 + 60} pairs removed (the test split of the data: " in (done.checkpoints[0] / "README.md").read_text()
     with guarded(tmp_path / "run"), pytest.raises(DataError, match="another training writes here"):
         train(job("wipo-r3", static, tmp_path / "run", *quick, drop_leaks=True, max_steps=2), careless, quiet=True)
+
+
+def test_what_no_training_made_is_not_removed(corpus, static, tmp_path):
+    """``--out .`` beside somebody's own folders of the names that a training uses."""
+    for name in ("pairs", "tables"):
+        own = tmp_path / name / "run" / name / "own.csv"
+        own.parent.mkdir(parents=True)
+        own.write_text("mine")
+        with pytest.raises(DataError, match=rf"{name}: this lies where the training writes"):
+            train(job("wipo-r3", static, tmp_path / name / "run"), corpus, quiet=True)
+        assert own.read_text() == "mine"
