@@ -23,6 +23,9 @@ EXAMPLES: tuple[str, ...] = (
     "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate WIPO-AT.sample",
     "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora",
 )
+_ROUNDING = 1e-9
+_SEEDS = 2**32
+"""NumPy takes seeds below it."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -102,8 +105,8 @@ def _seeds(text: str) -> tuple[int, ...]:
         seeds = tuple(dict.fromkeys(int(word) for word in text.split(",")))
     except ValueError as error:
         raise DataError(f"'{text}' are no seeds", remedy="write --seeds 42,7,13") from error
-    if min(seeds) < 0:
-        raise DataError(f"the seed {min(seeds)} is below 0", remedy="write --seeds 42,7,13")
+    if strange := [seed for seed in seeds if not 0 <= seed < _SEEDS]:
+        raise DataError(f"the seed {strange[0]} is not between 0 and {_SEEDS - 1}", remedy="write --seeds 42,7,13")
     return seeds
 
 
@@ -115,7 +118,7 @@ def _shares(text: str | None) -> tuple[float, float] | None:
         train, validation = (float(word) for word in text.split(","))
     except ValueError as error:
         raise DataError(f"'{text}' are no shares", remedy=remedy) from error
-    if not (0 < train < 1 and 0 <= validation < 1 - train):
+    if not (train > 0 and validation >= 0 and train + validation < 1 - _ROUNDING):
         raise DataError(f"the shares {text} leave no families to train on, or none to measure", remedy=remedy)
     return train, validation
 
