@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from patent_mteb.cli import asking, common, planning
+from patent_mteb.cli import asking, common, models, planning
 from patent_mteb.errors import ModelError
 from patent_mteb.metrics.sizes import explained, too_small
 from patent_mteb.report.cells import Cell
@@ -31,7 +31,7 @@ EXAMPLES: tuple[str, ...] = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    common.add_model(parser)
+    models.add_model(parser)
     parser.add_argument("-t", "--tasks", nargs="+", metavar="TASK", help="names of tasks")
     parser.add_argument(
         "-b",
@@ -46,12 +46,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--eval-splits", nargs="+", metavar="SPLIT", help="evaluate on these splits instead of the tasks' own")
     parser.add_argument("--json", action="store_true", help="print the outcome of every task as JSON")
     common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
-    common.add_server(parser)
-    common.add_backend(parser)
-    common.add_device(parser)
-    common.add_batch_size(parser)
-    common.add_batch_tokens(parser)
-    common.add_store(parser)
+    models.add_server(parser)
+    models.add_backend(parser)
+    models.add_device(parser)
+    models.add_batch_size(parser)
+    models.add_batch_tokens(parser)
+    models.add_store(parser)
     parser.add_argument("--num-proc", type=int, metavar="N", help="processes that load the data")
     parser.add_argument("--co2-tracker", action=argparse.BooleanOptionalAction, default=False, help="estimate emissions with codecarbon")
     parser.add_argument(
@@ -111,7 +111,7 @@ def main(args: argparse.Namespace) -> int:
         tasks=tasks,
         model=_model(args),
         output_folder=args.out,
-        encode_kwargs=common.encode_kwargs(args),
+        encode_kwargs=models.encode_kwargs(args),
         overwrite_strategy=args.overwrite_strategy,
         co2_tracker=args.co2_tracker,
         prediction_folder=args.prediction_folder,
@@ -152,20 +152,8 @@ def _model(args: argparse.Namespace) -> Any:
         return _reranker_of_candidates(args)
     try:
         return compose(
-            load(
-                args.model,
-                args.model_revision,
-                args.device,
-                prompts=not args.no_prompts,
-                precision=args.precision,
-                max_tokens=args.max_tokens,
-                layers=args.layers,
-                input=args.input,
-                server=args.server,
-                backend=args.backend,
-                attention=args.attention,
-            ),
-            store=common.store_folder(args),
+            models.load_model(args),
+            store=models.store_folder(args),
             section_tags=args.section_tags,
             dims=args.dims,
             passages=args.passages,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.cli import common
+from patent_mteb.cli import common, models
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--paraphrases", type=Path, metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase")
     parser.add_argument("--geometry", type=common.positive, default=0, metavar="N", help="SSD, uniformity, alignment and P@1 every N steps")
     parser.add_argument("--evaluate", nargs="+", default=[], metavar="NAME", help="tasks or benchmarks to run before and after")
-    common.add_device(parser)
+    models.add_device(parser)
     parser.add_argument(
         "--recipes",
         action=common.Instead,
