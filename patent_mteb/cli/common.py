@@ -173,14 +173,20 @@ class Instead(argparse.Action):
             positional.required = False
 
 
-def add_verbosity(parser: argparse.ArgumentParser) -> None:
-    """``-v``, ``--quiet`` and ``--no-progress``."""
-    parser.add_argument(
-        "-v", "--verbosity", type=int, default=2, choices=range(4), help="0: errors only, 1: and warnings, 2: and progress, 3: everything"
-    )
+def add_verbosity(parser: argparse.ArgumentParser, *, step: bool = False) -> None:
+    """``-v``, ``--quiet`` and ``--no-progress``.
 
-    parser.add_argument("-q", "--quiet", action="store_const", dest="verbosity", const=0, help="the same as -v 0")
-    parser.add_argument("--no-progress", action="store_true", help="no bars; without it there are bars on a terminal only")
+    Args:
+        step: the parser is that of a step of a command, which leaves what stands before the step as it is.
+    """
+    level, drawn = (argparse.SUPPRESS, argparse.SUPPRESS) if step else (2, False)
+    told = "0: errors only, 1: and warnings, 2: and progress, 3: everything"
+    parser.add_argument("-v", "--verbosity", type=int, default=level, choices=range(4), help=told)
+    parser.add_argument(
+        "-q", "--quiet", action="store_const", dest="verbosity", const=0, default=argparse.SUPPRESS, help="the same as -v 0"
+    )
+    told = "no bars; without it there are bars on a terminal only"
+    parser.add_argument("--no-progress", action="store_true", default=drawn, help=told)
 
 
 def bars(args: argparse.Namespace) -> bool:

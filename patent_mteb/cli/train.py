@@ -12,6 +12,7 @@ from patent_mteb.errors import DataError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from patent_mteb.experiments.run import Report
     from patent_mteb.training.comparing import Change
     from patent_mteb.training.corpus import Corpus
     from patent_mteb.training.preparing import Job
@@ -93,11 +94,11 @@ def main(args: argparse.Namespace) -> int:
     )
     outcome = train(job, corpus, quiet=not common.bars(args))
     _tell(outcome)
-    changes = [*outcome.changes, *_evaluated(job, corpus, outcome, tasks, args)]
-    _show(recipe.name, changes)
+    reports = _evaluated(job, outcome, tasks, args)
+    _show(recipe.name, [*outcome.changes, *_changes(job, corpus, reports, tasks)])
     if len(seeds) > 1:
         _show_printed(recipe.name)
-    return 0
+    return max((report.exit_status for report in reports), default=0)
 
 
 def _seeds(text: str) -> tuple[int, ...]:
@@ -155,26 +156,43 @@ def _tell(outcome: Outcome) -> None:
         common.say(checkpoint)
 
 
-def _evaluated(job: Job, corpus: Corpus, outcome: Outcome, tasks: Sequence[Any], args: argparse.Namespace) -> list[Change]:
-    """The tasks before and after; what has results already is not run again."""
+def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], args: argparse.Namespace) -> list[Report]:
+    """The tasks of the base and of each checkpoint; what has results already is not run again."""
     if not tasks:
         return []
     from patent_mteb.experiments.run import run
     from patent_mteb.models.loading import load
-    from patent_mteb.training.comparing import compare_tasks, test_queries
 
-    names = []
+    reports = []
     for place in (job.base, *map(str, outcome.checkpoints)):
-        model = load(place, device=job.device)
-        names.append(str(model.mteb_model_meta.name))
-        done = run(model, tasks, job.out / "results", show_progress=common.bars(args))
+        done = run(load(place, device=job.device), tasks, job.out / "results", show_progress=common.bars(args))
         if done.interrupted:
             raise KeyboardInterrupt
-        for outcome_of in done.outcomes:
-            if outcome_of.status != "scored":
-                common.warn(f"{outcome_of.task} of {names[-1]}: {outcome_of.status}: {outcome_of.reason}")
-    own = [task.metadata.name for task in tasks if corpus.folder is not None and task.source.path().resolve() == corpus.folder.resolve()]
-    return compare_tasks(job.out / "results", names[0], names[1:], dict.fromkeys(own, test_queries(corpus)))
+        for line in common.by_reason((one.task, f"{one.status}: {one.reason}") for one in done.outcomes if one.status != "scored"):
+            common.warn(f"{done.model}: {line}")
+        if done.doubt:
+            common.warn(f"{done.model}: the scores cannot be trusted: {done.doubt}")
+        reports.append(done)
+    return reports
+
+
+def _changes(job: Job, corpus: Corpus, reports: Sequence[Report], tasks: Sequence[Any]) -> list[Change]:
+    """What the tasks say of base and checkpoints."""
+    if not reports:
+        return []
+    from patent_mteb.training.comparing import compare_tasks, test_queries
+
+    base, *others = (report.model for report in reports)
+    own = [task.metadata.name for task in tasks if _is_of(task, corpus.folder)]
+    return compare_tasks(job.out / "results", base, others, dict.fromkeys(own, test_queries(corpus)))
+
+
+def _is_of(task: Any, folder: Path | None) -> bool:
+    """Whether a task is made of the data in a folder; one of mteb's own, or of the hub, is not."""
+    source = getattr(task, "source", None)
+    if folder is None or source is None or source.kind == "hub":
+        return False
+    return bool(source.path().resolve() == folder.resolve())
 
 
 def _show(recipe: str, changes: Sequence[Change]) -> None:
