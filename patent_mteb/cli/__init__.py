@@ -1,7 +1,8 @@
 """The command ``patent-mteb``: one module a command, each with ``HELP``, ``arguments(parser)`` and ``main(args)``.
 
 The modules only parse, call and print, and import what they call when they are called: ``patent-mteb --help`` loads neither mteb
-nor torch. What several commands share is in :mod:`patent_mteb.cli.common`.
+nor torch. What several commands share is in :mod:`patent_mteb.cli.common`, :mod:`patent_mteb.cli.models` and
+:mod:`patent_mteb.cli.asking`.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     folder = common.add_folder(parser, "directory for PATENT_MTEB_DATA; each benchmark has a folder of its own in it")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe; repeatable")
     parser.add_argument(
-        "--memory", type=float, metavar="GB", help="refuse a build that would take more memory than this, by what was measured"
+        "--memory", type=common.amount, metavar="GB", help="refuse a build that would take more memory than this, by what was measured"
     )
     parser.add_argument("--name", help="name of the data set, which its tasks begin with, such as Acme; without it that of the directory")
     parser.add_argument("--owner", help="whose data they are")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from patent_mteb.cli import common
+from patent_mteb.cli import common, models
 
 HELP = "write the best documents of every query, so that rerankers need no encoding of the corpus ('run --candidates')"
 EXAMPLES: tuple[str, ...] = (
@@ -16,29 +16,27 @@ EXAMPLES: tuple[str, ...] = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--tasks", nargs="+", required=True, metavar="TASK", help="names of retrieval tasks")
-    common.add_model(parser)
+    models.add_model(parser)
     parser.add_argument("--top", type=common.positive, default=1000, metavar="K", help="documents a query")
     parser.add_argument("--limit", type=common.positive, metavar="N", help="N queries of each task, as for run")
-    common.add_device(parser)
-    common.add_batch_size(parser)
-    common.add_store(parser)
+    models.add_device(parser)
+    models.add_batch_size(parser)
+    models.add_store(parser)
     common.add_out(parser, "folder of the candidates, one for a system and depth; what is there is kept", default=Path("candidates"))
 
 
 def main(args: argparse.Namespace) -> int:
     from patent_mteb.experiments.candidates import candidates
     from patent_mteb.models.composition import compose
-    from patent_mteb.models.loading import load
     from patent_mteb.tasks.choosing import choose, limited
 
     tasks = choose(names=args.tasks)
-    model = load(args.model, args.model_revision, args.device, precision=args.precision)
     done = candidates(
-        compose(model, store=common.store_folder(args)),
+        compose(models.load_model(args), store=models.store_folder(args)),
         limited(tasks, args.limit) if args.limit else tasks,
         args.out,
         args.top,
-        encode_kwargs=common.encode_kwargs(args),
+        encode_kwargs=models.encode_kwargs(args),
     )
     recall = f"recall@{args.top}"
     rows = [(one.task, one.queries, common.number(one.recall), "was there" if one.there else "") for one in done if not one.reason]

@@ -1,4 +1,4 @@
-"""What the commands share: options that mean the same everywhere, the model they name, and printing."""
+"""What the commands share: options that mean the same everywhere, and printing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
@@ -20,44 +20,33 @@ from rich.table import Table
 from rich.text import Text
 from rich_argparse import RawDescriptionRichHelpFormatter
 
-from patent_mteb.errors import DataError, ModelError, did_you_mean
+from patent_mteb.errors import DataError, did_you_mean
 from patent_mteb.parallel import ENGINES
 from patent_mteb.report.names import visible
 
-if TYPE_CHECKING:
-    from mteb.models import EncoderProtocol
-
 __all__ = [
-    "PRECISIONS",
     "Help",
     "Instead",
     "Parser",
-    "add_batch_size",
-    "add_device",
+    "add_engine",
     "add_folder",
-    "add_model",
     "add_out",
-    "add_store",
+    "add_shard",
     "add_verbosity",
+    "amount",
     "bars",
     "by_reason",
     "console",
-    "encode_kwargs",
     "folder_of",
-    "load_encoder",
     "messages",
     "number",
     "positive",
     "ready_streams",
     "say",
     "show",
-    "store_folder",
     "warn",
 ]
 
-
-PRECISIONS = ("float32", "bfloat16", "float16", "bfloat16-autocast", "int8", "uint8", "binary")
-"""Those of :mod:`patent_mteb.models.loading`, which is not imported for ``--help``."""
 
 _NAMED = 3
 """Names that stand before a reason that many share; --json names all."""
@@ -184,48 +173,25 @@ class Instead(argparse.Action):
             positional.required = False
 
 
-def add_verbosity(parser: argparse.ArgumentParser) -> None:
-    """``-v``, ``--quiet`` and ``--no-progress``."""
-    parser.add_argument(
-        "-v", "--verbosity", type=int, default=2, choices=range(4), help="0: errors only, 1: and warnings, 2: and progress, 3: everything"
-    )
+def add_verbosity(parser: argparse.ArgumentParser, *, step: bool = False) -> None:
+    """``-v``, ``--quiet`` and ``--no-progress``.
 
-    parser.add_argument("-q", "--quiet", action="store_const", dest="verbosity", const=0, help="the same as -v 0")
-    parser.add_argument("--no-progress", action="store_true", help="no bars; without it there are bars on a terminal only")
+    Args:
+        step: the parser is that of a step of a command, which leaves what stands before the step as it is.
+    """
+    level, drawn = (argparse.SUPPRESS, argparse.SUPPRESS) if step else (2, False)
+    told = "0: errors only, 1: and warnings, 2: and progress, 3: everything"
+    parser.add_argument("-v", "--verbosity", type=int, default=level, choices=range(4), help=told)
+    parser.add_argument(
+        "-q", "--quiet", action="store_const", dest="verbosity", const=0, default=argparse.SUPPRESS, help="the same as -v 0"
+    )
+    told = "no bars; without it there are bars on a terminal only"
+    parser.add_argument("--no-progress", action="store_true", default=drawn, help=told)
 
 
 def bars(args: argparse.Namespace) -> bool:
     """Whether bars are drawn: for those who want to see progress, on a terminal."""
     return args.verbosity >= 2 and not args.no_progress and messages.is_terminal
-
-
-def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """``-m``, ``--model-revision`` and ``--precision``."""
-    parser.add_argument("-m", "--model", required=required, help="hub id, a name that mteb knows, or a checkpoint directory")
-    parser.add_argument("--model-revision", metavar="REVISION", help="commit, tag or branch of a model on the hub")
-    parser.add_argument(
-        "--precision",
-        choices=PRECISIONS,
-        default="float32",
-        help="bfloat16, float16: of an encoder's weights; bfloat16-autocast: of its products, the weights stay as they are; int8, uint8, "
-        "binary: of its vectors; another than float32 is filed apart",
-    )
-
-
-def add_backend(parser: argparse.ArgumentParser) -> None:
-    """``--backend`` and ``--attention``."""
-    parser.add_argument("--backend", choices=("torch", "onnx", "openvino"), help="what runs the encoder; filed apart unless it is torch")
-    parser.add_argument("--attention", choices=("eager", "sdpa", "flash_attention_2"), help="how torch computes attention; filed apart")
-
-
-def add_server(parser: argparse.ArgumentParser) -> None:
-    """``--server``."""
-    parser.add_argument(
-        "--server",
-        metavar="URL",
-        help="a server in the OpenAI protocol that embeds (http://host:8000/v1); -m is the model's name there, --model-revision what you "
-        "know of it; a key is read from OPENAI_API_KEY",
-    )
 
 
 def positive(word: str) -> int:
@@ -242,38 +208,6 @@ def amount(word: str) -> float:
     if not (math.isfinite(number) and number >= 0):
         raise argparse.ArgumentTypeError(f"{word} is no amount")
     return number
-
-
-def add_device(parser: argparse.ArgumentParser) -> None:
-    """``--device``; a bare number is that of a CUDA device, as for mteb."""
-    parser.add_argument(
-        "--device",
-        type=lambda name: f"cuda:{name}" if name.isdigit() else name,
-        help="torch device such as cpu, cuda:0 or 0; without it a GPU if there is one",
-    )
-
-
-def add_batch_size(parser: argparse.ArgumentParser) -> None:
-    """``--batch-size``."""
-    parser.add_argument("--batch-size", type=int, metavar="N", help="texts that the model encodes at a time; without it the model's own")
-
-
-def add_batch_tokens(parser: argparse.ArgumentParser) -> None:
-    """``--batch-tokens``, for commands with a store."""
-    parser.add_argument(
-        "--batch-tokens",
-        type=positive,
-        metavar="N",
-        help="sort texts by tokens and encode as many at a time as N tokens hold, with hardly any padding; sentence-transformers models",
-    )
-
-
-def add_store(parser: argparse.ArgumentParser, *, optional: bool = True) -> None:
-    """``--store`` and, where a command can do without one, ``--no-store``."""
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--store", type=Path, metavar="DIR", help="embedding store; without it PATENT_MTEB_STORE or one in the user cache")
-    if optional:
-        group.add_argument("--no-store", action="store_true", help="encode every text anew and keep no embedding")
 
 
 def add_shard(parser: argparse.ArgumentParser, text: str) -> None:
@@ -310,42 +244,6 @@ def folder_of(args: argparse.Namespace) -> Path:
         raise DataError(f"there are two folders to write to, {args.folder} and {args.out}", remedy="name one")
     folder: Path = args.out or args.folder
     return folder
-
-
-def store_folder(args: argparse.Namespace) -> Path | None:
-    """Folder of the embedding store; None with ``--no-store``."""
-    from patent_mteb.store import default_path
-
-    return None if args.no_store else args.store or default_path()
-
-
-def encode_kwargs(args: argparse.Namespace) -> dict[str, Any]:
-    """mteb's ``encode_kwargs``; no bars where only warnings are wanted. In a file the bar of the store is a line now and then."""
-    size = {} if args.batch_size is None else {"batch_size": args.batch_size}
-    if (budget := getattr(args, "batch_tokens", None)) is not None:
-        if getattr(args, "no_store", False):
-            raise ModelError("--batch-tokens is of encoding into a store. Remedy: leave out --no-store")
-        size["batch_tokens"] = budget
-    return size if args.verbosity >= 2 and not args.no_progress else {**size, "show_progress_bar": False}
-
-
-def load_encoder(args: argparse.Namespace) -> EncoderProtocol:
-    """The model of ``-m``, in front of the embedding store.
-
-    Raises:
-        ModelError: it cannot be loaded, or does not embed texts.
-    """
-    from mteb.models import EncoderProtocol
-
-    from patent_mteb.models.loading import load
-    from patent_mteb.store import stored
-
-    model = load(args.model, args.model_revision, args.device, precision=args.precision)
-    if not isinstance(model, EncoderProtocol):
-        raise ModelError(f"{model.mteb_model_meta.name} does not embed texts. Remedy: name an encoder with -m")
-    folder = store_folder(args)
-    encoder: EncoderProtocol = model if folder is None else stored(model, folder)
-    return encoder
 
 
 def by_reason(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:

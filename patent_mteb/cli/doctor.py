@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from patent_mteb.cli import common
+from patent_mteb.cli import common, models
 
 HELP = "look for what is wrong with the installation, the caches and a results folder"
 EXAMPLES: tuple[str, ...] = (
@@ -17,7 +17,7 @@ EXAMPLES: tuple[str, ...] = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", type=Path, nargs="?", metavar="RESULTS", help="results folder; without it ./results if it is there")
     parser.add_argument("--fix", action="store_true", help="set aside what cannot be read, and remove what is damaged or left over")
-    common.add_store(parser, optional=False)
+    models.add_store(parser, optional=False)
 
 
 def main(args: argparse.Namespace) -> int:

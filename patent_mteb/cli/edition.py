@@ -35,7 +35,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("root", type=Path, metavar="OUT", help="the directory of the rebuild")
     verify.add_argument("--all", action="store_true", help=f"print every difference, not the first {_SHOWN}")
     for step in (build, verify):
-        step.add_argument("-v", "--verbosity", type=int, choices=range(4), default=argparse.SUPPRESS, help="as before the step")
+        common.add_verbosity(step, step=True)
 
 
 def main(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patent_mteb.cli import common
+from patent_mteb.cli import common, models
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ EXAMPLES: tuple[str, ...] = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("data", type=Path, nargs="?", help="directory that patent-mteb build made; without it that of PATENT_MTEB_DATA")
-    common.add_model(parser)
+    models.add_model(parser)
     parser.add_argument("-t", "--tasks", nargs="+", default=[], metavar="TASK", help="names of tasks; without -t and -b all of DATA")
     parser.add_argument("-b", "--benchmarks", nargs="+", default=[], metavar="BENCHMARK", help="names of benchmarks")
     common.add_shard(parser, "encode only this share: every N-th batch from the I-th on; 'store merge' puts stores together")
     common.add_engine(parser)
     parser.add_argument("--dry-run", action="store_true", help="only count what is there and what would be encoded")
-    common.add_server(parser)
-    common.add_backend(parser)
-    common.add_device(parser)
-    common.add_batch_size(parser)
-    common.add_batch_tokens(parser)
-    common.add_store(parser, optional=False)
+    models.add_server(parser)
+    models.add_backend(parser)
+    models.add_device(parser)
+    models.add_batch_size(parser)
+    models.add_batch_tokens(parser)
+    models.add_store(parser, optional=False)
     parser.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
     parser.add_argument("--max-tokens", type=int, metavar="N", help="read no more tokens of a text")
     parser.add_argument("--layers", type=int, metavar="N", help="keep the first N transformer layers")
@@ -60,21 +60,9 @@ def _job(args: argparse.Namespace) -> Job:
     from patent_mteb.experiments.encoding import Job
     from patent_mteb.store import default_path
 
-    loading = {
-        "revision": args.model_revision,
-        "device": args.device,
-        "precision": args.precision,
-        "prompts": not args.no_prompts,
-        "max_tokens": args.max_tokens,
-        "layers": args.layers,
-        "input": args.input,
-        "server": args.server,
-        "backend": args.backend,
-        "attention": args.attention,
-    }
     data = args.data.resolve() if args.data else None
     store = (args.store or default_path()).resolve()
-    return Job(args.model, store, data, tuple(args.tasks), tuple(args.benchmarks), loading, common.encode_kwargs(args))
+    return Job(args.model, store, data, tuple(args.tasks), tuple(args.benchmarks), models.loading_of(args), models.encode_kwargs(args))
 
 
 def _show(done: Sequence[Encoded]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.cli import common
+from patent_mteb.cli import common, models
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
@@ -25,7 +25,7 @@ def show(args: argparse.Namespace, tasks: Sequence[AbsTask]) -> int:
     """Print the plan of a run and return the exit status: 1 where data are missing."""
     from patent_mteb.experiments.plan import plan
 
-    found = plan(_model(args), tasks, args.out, encode_kwargs=common.encode_kwargs(args))
+    found = plan(_model(args), tasks, args.out, encode_kwargs=models.encode_kwargs(args))
     if args.json:
         common.say(json.dumps(asdict(found), indent=2, ensure_ascii=False))
     else:
@@ -36,21 +36,10 @@ def show(args: argparse.Namespace, tasks: Sequence[AbsTask]) -> int:
 def _model(args: argparse.Namespace) -> Any:
     from mteb.models import EncoderProtocol
 
-    from patent_mteb.models.loading import load
     from patent_mteb.store import stored
 
-    model = load(
-        args.model,
-        args.model_revision,
-        args.device,
-        prompts=not args.no_prompts,
-        precision=args.precision,
-        max_tokens=args.max_tokens,
-        server=args.server,
-        backend=args.backend,
-        attention=args.attention,
-    )
-    folder = common.store_folder(args)
+    model = models.load_model(args, layers=None, input=None)
+    folder = models.store_folder(args)
     return stored(model, folder) if folder is not None and isinstance(model, EncoderProtocol) else model
 
 

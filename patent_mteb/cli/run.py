@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from patent_mteb.cli import asking, common, planning
+from patent_mteb.cli import asking, common, models, planning
 from patent_mteb.errors import ModelError
 from patent_mteb.metrics.sizes import explained, too_small
 from patent_mteb.report.cells import Cell
@@ -28,10 +28,14 @@ EXAMPLES: tuple[str, ...] = (
     "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100",
     "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR --budget-calls 1000",
 )
+_OF_FIRST_STAGE = ("passages", "stride", "fuse", "alpha", "rrf", "rerank", "dims", "layers", "input", "section_tags")
+"""Options that make another first stage, or cut and edit what an encoder reads."""
+_OF_LOADING = ("model_revision", "no_prompts", "max_tokens", "server", "backend", "attention")
+"""Options of a model that is loaded here."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    common.add_model(parser)
+    models.add_model(parser)
     parser.add_argument("-t", "--tasks", nargs="+", metavar="TASK", help="names of tasks")
     parser.add_argument(
         "-b",
@@ -46,12 +50,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--eval-splits", nargs="+", metavar="SPLIT", help="evaluate on these splits instead of the tasks' own")
     parser.add_argument("--json", action="store_true", help="print the outcome of every task as JSON")
     common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
-    common.add_server(parser)
-    common.add_backend(parser)
-    common.add_device(parser)
-    common.add_batch_size(parser)
-    common.add_batch_tokens(parser)
-    common.add_store(parser)
+    models.add_server(parser)
+    models.add_backend(parser)
+    models.add_device(parser)
+    models.add_batch_size(parser)
+    models.add_batch_tokens(parser)
+    models.add_store(parser)
     parser.add_argument("--num-proc", type=int, metavar="N", help="processes that load the data")
     parser.add_argument("--co2-tracker", action=argparse.BooleanOptionalAction, default=False, help="estimate emissions with codecarbon")
     parser.add_argument(
@@ -111,7 +115,7 @@ def main(args: argparse.Namespace) -> int:
         tasks=tasks,
         model=_model(args),
         output_folder=args.out,
-        encode_kwargs=common.encode_kwargs(args),
+        encode_kwargs=models.encode_kwargs(args),
         overwrite_strategy=args.overwrite_strategy,
         co2_tracker=args.co2_tracker,
         prediction_folder=args.prediction_folder,
@@ -152,20 +156,8 @@ def _model(args: argparse.Namespace) -> Any:
         return _reranker_of_candidates(args)
     try:
         return compose(
-            load(
-                args.model,
-                args.model_revision,
-                args.device,
-                prompts=not args.no_prompts,
-                precision=args.precision,
-                max_tokens=args.max_tokens,
-                layers=args.layers,
-                input=args.input,
-                server=args.server,
-                backend=args.backend,
-                attention=args.attention,
-            ),
-            store=common.store_folder(args),
+            models.load_model(args),
+            store=models.store_folder(args),
             section_tags=args.section_tags,
             dims=args.dims,
             passages=args.passages,
@@ -174,29 +166,36 @@ def _model(args: argparse.Namespace) -> Any:
             fuse=load(args.fuse, device=args.device) if args.fuse else None,
             alpha=args.alpha,
             rrf_k=args.rrf,
-            rerank=_reranker(args, args.rerank) if args.rerank else None,
+            rerank=_reranker(args, args.rerank, lambda: load(args.rerank, device=args.device)) if args.rerank else None,
             rerank_depth=args.rerank_depth,
         )
     except ValueError as error:
         raise ModelError(str(error)) from error
 
 
-def _reranker(args: argparse.Namespace, name: str) -> Any:
-    """A cross-encoder by its name, or a language model behind the address that was given."""
+def _reranker(args: argparse.Namespace, name: str, load: Callable[[], Any]) -> Any:
+    """The language model of this name behind the address that was given, or what is loaded."""
     from patent_mteb.models.judge import Judge
-    from patent_mteb.models.loading import load
 
-    return Judge(asking.chat_of(args, args.chat_endpoint, name)) if args.chat_endpoint else load(name, device=args.device)
+    return Judge(asking.chat_of(args, args.chat_endpoint, name)) if args.chat_endpoint else load()
+
+
+def _given(args: argparse.Namespace, names: Sequence[str]) -> str:
+    """Those of some options that were given, as they are written."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names if getattr(args, name) not in (None, False))
 
 
 def _reranker_of_candidates(args: argparse.Namespace) -> Any:
     from patent_mteb.search.candidates import Candidates
     from patent_mteb.search.rerank import Reranked
 
-    if others := [f"--{name}" for name in ("passages", "fuse", "rerank", "dims", "layers", "input") if getattr(args, name) is not None]:
-        raise ModelError(f"{', '.join(others)} and --candidates exclude each other. Remedy: -m names the reranker, the first stage is done")
+    if others := _given(args, _OF_FIRST_STAGE):
+        raise ModelError(f"{others} and --candidates exclude each other. Remedy: -m names the reranker, the first stage is done")
+    if args.chat_endpoint and (others := _given(args, _OF_LOADING)):
+        raise ModelError(f"the model of --chat-endpoint is asked as it is. Remedy: leave out {others}")
     try:
-        return Reranked(Candidates(args.candidates), _reranker(args, args.model), k=args.rerank_depth)
+        reranker = _reranker(args, args.model, lambda: models.load_model(args))
+        return Reranked(Candidates(args.candidates), reranker, k=args.rerank_depth)
     except ValueError as error:
         raise ModelError(str(error)) from error
 

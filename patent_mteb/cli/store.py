@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patent_mteb.cli import common
+from patent_mteb.cli import common, models
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "action", choices=("info", "verify", "prune", "merge"), help="list what it holds, read and check everything, remove, or merge"
     )
     parser.add_argument("others", nargs="*", type=Path, metavar="OTHER", help="merge: stores whose embeddings are copied to this one")
-    common.add_store(parser, optional=False)
+    models.add_store(parser, optional=False)
     parser.add_argument("-m", "--model", help="prune: remove the embeddings of this model")
     parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune: remove what nobody has used for so many days")
     parser.add_argument("--damaged", action="store_true", help="prune: remove damaged shards, keeping what is whole in them")

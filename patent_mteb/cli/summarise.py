@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,15 +79,17 @@ def _writer(args: argparse.Namespace) -> Any:
     return ModelSummaries(asking.chat_of(args, args.endpoint, args.model), characters=args.characters)
 
 
-def _chosen(patents: Iterable[Patent], root: Path | None) -> Iterator[Patent]:
-    """All patents, or those that are queries of the data that were built in a directory."""
+def _chosen(patents: Sequence[Patent], root: Path | None) -> Sequence[Patent]:
+    """All patents, or those that are queries of the data that were built in a directory.
+
+    Raises:
+        DataError: a query is not among the patents; before the first of them is read.
+    """
+    from patent_mteb.patents.stored import only, publications
+
     if root is None:
-        yield from patents
-        return
+        return patents
     wanted = {row["_id"] for _, row in read_jsonl(root / "Sophia" / "queries.jsonl", ["_id"])}
-    for patent in patents:
-        if patent.publication_number in wanted:
-            wanted.discard(patent.publication_number)
-            yield patent
-    if wanted:
-        raise DataError(f"{len(wanted)} queries of {root} are not among the records, such as {min(wanted)}", remedy="name their records")
+    if lacking := wanted - {patent.publication_number for patent in publications(patents)}:
+        raise DataError(f"{len(lacking)} queries of {root} are not among the records, such as {min(lacking)}", remedy="name their records")
+    return only(patents, lambda patent: patent.publication_number in wanted)

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.cli import common
+from patent_mteb.cli import common, models
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.metrics.sizes import MARK, explained, too_small
 
@@ -50,15 +50,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--precision",
         nargs="+",
-        choices=common.PRECISIONS,
+        choices=models.PRECISIONS,
         metavar="NAME",
         help="of weights (float32, bfloat16, float16) or vectors (int8, uint8, binary), each with rows of its own; without it float32",
     )
     parser.add_argument("--bm25", default="dapfam", metavar="SETTING", help="the lexical backend's setting: dapfam or bm25s")
     common.add_out(parser, "the table, csv; runs that stand in it already are not run again", metavar="FILE", default=Path("sweep.csv"))
-    common.add_device(parser)
-    common.add_batch_size(parser)
-    common.add_store(parser)
+    models.add_device(parser)
+    models.add_batch_size(parser)
+    models.add_store(parser)
     factors = parser.add_argument_group("factors", "the values of each that are combined; not with --paper")
     for name, shown, text in (
         ("backends", "NAME", "bm25, dense, hybrid"),
@@ -95,7 +95,7 @@ def main(args: argparse.Namespace) -> int:
         lexical = bm25(args.bm25)
     except ValueError as error:
         raise ModelError(str(error)) from error
-    table = sweep(matrices, _encoders(args), lexical, args.out, encode_kwargs=common.encode_kwargs(args))
+    table = sweep(matrices, _encoders(args), lexical, args.out, encode_kwargs=models.encode_kwargs(args))
     _show(table, args.out)
     return 0
 
@@ -126,7 +126,7 @@ def _encoders(args: argparse.Namespace) -> list[Any] | None:
 
     precisions = args.precision or (["int8"] if args.paper else ["float32"])
     loaded = {
-        precision: common.load_encoder(argparse.Namespace(**{**vars(args), "precision": precision}))
+        precision: models.load_encoder(argparse.Namespace(**{**vars(args), "precision": precision}))
         for precision in precisions
         if precision not in VECTOR_PRECISIONS or "float32" not in precisions
     }

@@ -6,12 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.cli import common
+from patent_mteb.cli import common, models
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from patent_mteb.experiments.run import Report
     from patent_mteb.training.comparing import Change
     from patent_mteb.training.corpus import Corpus
     from patent_mteb.training.preparing import Job
@@ -23,6 +24,9 @@ EXAMPLES: tuple[str, ...] = (
     "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate WIPO-AT.sample",
     "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora",
 )
+_ROUNDING = 1e-9
+_SEEDS = 2**32
+"""NumPy takes seeds below it."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +52,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--paraphrases", type=Path, metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase")
     parser.add_argument("--geometry", type=common.positive, default=0, metavar="N", help="SSD, uniformity, alignment and P@1 every N steps")
     parser.add_argument("--evaluate", nargs="+", default=[], metavar="NAME", help="tasks or benchmarks to run before and after")
-    common.add_device(parser)
+    models.add_device(parser)
     parser.add_argument(
         "--recipes",
         action=common.Instead,
@@ -90,11 +94,11 @@ def main(args: argparse.Namespace) -> int:
     )
     outcome = train(job, corpus, quiet=not common.bars(args))
     _tell(outcome)
-    changes = [*outcome.changes, *_evaluated(job, corpus, outcome, tasks, args)]
-    _show(recipe.name, changes)
+    reports = _evaluated(job, outcome, tasks, args)
+    _show(recipe.name, [*outcome.changes, *_changes(job, corpus, reports, tasks)])
     if len(seeds) > 1:
         _show_printed(recipe.name)
-    return 0
+    return max((report.exit_status for report in reports), default=0)
 
 
 def _seeds(text: str) -> tuple[int, ...]:
@@ -102,8 +106,8 @@ def _seeds(text: str) -> tuple[int, ...]:
         seeds = tuple(dict.fromkeys(int(word) for word in text.split(",")))
     except ValueError as error:
         raise DataError(f"'{text}' are no seeds", remedy="write --seeds 42,7,13") from error
-    if min(seeds) < 0:
-        raise DataError(f"the seed {min(seeds)} is below 0", remedy="write --seeds 42,7,13")
+    if strange := [seed for seed in seeds if not 0 <= seed < _SEEDS]:
+        raise DataError(f"the seed {strange[0]} is not between 0 and {_SEEDS - 1}", remedy="write --seeds 42,7,13")
     return seeds
 
 
@@ -115,7 +119,7 @@ def _shares(text: str | None) -> tuple[float, float] | None:
         train, validation = (float(word) for word in text.split(","))
     except ValueError as error:
         raise DataError(f"'{text}' are no shares", remedy=remedy) from error
-    if not (0 < train < 1 and 0 <= validation < 1 - train):
+    if not (train > 0 and validation >= 0 and train + validation < 1 - _ROUNDING):
         raise DataError(f"the shares {text} leave no families to train on, or none to measure", remedy=remedy)
     return train, validation
 
@@ -152,26 +156,43 @@ def _tell(outcome: Outcome) -> None:
         common.say(checkpoint)
 
 
-def _evaluated(job: Job, corpus: Corpus, outcome: Outcome, tasks: Sequence[Any], args: argparse.Namespace) -> list[Change]:
-    """The tasks before and after; what has results already is not run again."""
+def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], args: argparse.Namespace) -> list[Report]:
+    """The tasks of the base and of each checkpoint; what has results already is not run again."""
     if not tasks:
         return []
     from patent_mteb.experiments.run import run
     from patent_mteb.models.loading import load
-    from patent_mteb.training.comparing import compare_tasks, test_queries
 
-    names = []
+    reports = []
     for place in (job.base, *map(str, outcome.checkpoints)):
-        model = load(place, device=job.device)
-        names.append(str(model.mteb_model_meta.name))
-        done = run(model, tasks, job.out / "results", show_progress=common.bars(args))
+        done = run(load(place, device=job.device), tasks, job.out / "results", show_progress=common.bars(args))
         if done.interrupted:
             raise KeyboardInterrupt
-        for outcome_of in done.outcomes:
-            if outcome_of.status != "scored":
-                common.warn(f"{outcome_of.task} of {names[-1]}: {outcome_of.status}: {outcome_of.reason}")
-    own = [task.metadata.name for task in tasks if corpus.folder is not None and task.source.path().resolve() == corpus.folder.resolve()]
-    return compare_tasks(job.out / "results", names[0], names[1:], dict.fromkeys(own, test_queries(corpus)))
+        for line in common.by_reason((one.task, f"{one.status}: {one.reason}") for one in done.outcomes if one.status != "scored"):
+            common.warn(f"{done.model}: {line}")
+        if done.doubt:
+            common.warn(f"{done.model}: the scores cannot be trusted: {done.doubt}")
+        reports.append(done)
+    return reports
+
+
+def _changes(job: Job, corpus: Corpus, reports: Sequence[Report], tasks: Sequence[Any]) -> list[Change]:
+    """What the tasks say of base and checkpoints."""
+    if not reports:
+        return []
+    from patent_mteb.training.comparing import compare_tasks, test_queries
+
+    base, *others = (report.model for report in reports)
+    own = [task.metadata.name for task in tasks if _is_of(task, corpus.folder)]
+    return compare_tasks(job.out / "results", base, others, dict.fromkeys(own, test_queries(corpus)))
+
+
+def _is_of(task: Any, folder: Path | None) -> bool:
+    """Whether a task is made of the data in a folder; one of mteb's own, or of the hub, is not."""
+    source = getattr(task, "source", None)
+    if folder is None or source is None or source.kind == "hub":
+        return False
+    return bool(source.path().resolve() == folder.resolve())
 
 
 def _show(recipe: str, changes: Sequence[Change]) -> None:

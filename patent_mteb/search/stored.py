@@ -149,6 +149,7 @@ class StoredRun(ArraySearch):
         if not self._results:
             raise DataError("no ranking stands in it", path=path, remedy="name a run in TREC form: query Q0 document rank score tag")
         self._found: tuple[Any, Run] | None = None
+        self._read: tuple[Any, Run] | None = None
         called = re.sub(r"[^A-Za-z0-9._-]+", "-", name or path.stem).strip("-.") or "run"
         lenient = {"missing": "nothing found"} if allow_missing else {}
         lenient |= {"unknown": "left out"} if drop_unknown else {}
@@ -165,8 +166,7 @@ class StoredRun(ArraySearch):
         query_ids = queries["id"][:]
         asked = query_ids, self.doc_ids, context.hidden, context.gate
         if self._found is None or self._found[0] != asked:
-            self._check(query_ids)
-            found = Run.from_dict(self._known(query_ids), query_ids, self.doc_ids)
+            found = self._whole(query_ids)
             seen = found.without(context.hidden)
             if hidden := int((found.docs >= 0).sum() - (seen.docs >= 0).sum()):
                 logger.warning("%s: %d documents that their query must not see (its own family) are taken out", self.path, hidden)
@@ -181,6 +181,13 @@ class StoredRun(ArraySearch):
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """As for a model, but what is hidden is looked for in the file, and counted."""
         return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))
+
+    def _whole(self, query_ids: list[str]) -> Run:
+        """The rankings of the queries, with what they must not see; made once, for a task asks for them with and without that."""
+        if self._read is None or self._read[0] != (query_ids, self.doc_ids):
+            self._check(query_ids)
+            self._read = (query_ids, self.doc_ids), Run.from_dict(self._known(query_ids), query_ids, self.doc_ids)
+        return self._read[1]
 
     def _check(self, query_ids: Sequence[str]) -> None:
         missing = [query for query in query_ids if query not in self._results]

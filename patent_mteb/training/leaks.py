@@ -231,7 +231,8 @@ def check_pairs(
     unreadable: dict[str, str] = {}
     leaking: dict[str, list[Leak]] = {}
     for test_set in found:
-        name = test_set.name if test_set.name not in checked else f"{test_set.name} ({len(checked)})"
+        known = checked.keys() | unreadable.keys()
+        name = test_set.name if test_set.name not in known else f"{test_set.name} ({len(known)})"
         try:
             leaks, checked[name] = find_leaks(trained, test_set, families)
         except PatentMTEBError as error:

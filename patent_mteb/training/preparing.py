@@ -114,11 +114,15 @@ class Prepared:
     leaks: LeakRecord
 
 
+_BEGUN = "begun.json"
+"""Stands in a folder whose ``pairs`` and ``tables`` a job makes that has not come to a step yet."""
+
+
 def open_folder(job: Job, corpus: Corpus) -> None:
     """See whose folder it is: another job's is refused; in one that is nobody's, what a job left that never came to a step is removed.
 
     Raises:
-        DataError: the folder holds another job; says what differs.
+        DataError: the folder holds another job, and the message says what differs; or folders that a job would make, and no job made.
 
     Example:
         >>> from pathlib import Path
@@ -131,8 +135,11 @@ def open_folder(job: Job, corpus: Corpus) -> None:
     """
     path, wanted = job.out / "job.json", _as_json(job.identity(corpus))
     if not path.is_file():
-        for left in ("pairs", "tables"):
-            shutil.rmtree(job.out / left, ignore_errors=True)
+        for left in (job.out / "pairs", job.out / "tables"):
+            if left.exists() and not (job.out / _BEGUN).is_file():
+                raise DataError("this lies where the training writes, and is of no training", path=left, remedy="choose another --out")
+            shutil.rmtree(left, ignore_errors=True)
+        write_json(job.out / _BEGUN, wanted)
         return
     there = load_json(path)
     if there != wanted:
@@ -155,6 +162,7 @@ def claim_folder(job: Job, corpus: Corpus) -> None:
         True
     """
     write_json(job.out / "job.json", job.identity(corpus))
+    (job.out / _BEGUN).unlink(missing_ok=True)
 
 
 def _as_json(document: dict[str, Any]) -> Any:

@@ -89,6 +89,15 @@ def test_every_command_takes_verbosity(monkeypatch, command):
         assert logging.getLogger("patent_mteb").level == level
 
 
+def test_steps_of_an_edition_take_verbosity_before_and_behind_them(monkeypatch):
+    words = REQUIRED["edition"]
+    for given in (["-q", *words], [*words, "-q"], [words[0], "-q", *words[1:]], [*words, "-v", "0"]):
+        args = parsed(monkeypatch, "edition", *given)
+        assert (args["verbosity"], args["no_progress"]) == (0, False)
+    assert parsed(monkeypatch, "edition", "--no-progress", *words)["no_progress"]
+    assert parsed(monkeypatch, "edition", *words, "--no-progress")["no_progress"]
+
+
 @pytest.mark.parametrize("command", ["run", "sweep", "geometry"])
 def test_what_encodes_takes_the_same_options(monkeypatch, command):
     words = ["-m", "org/name", "--model-revision", "r", "--device", "1", "--batch-size", "8"]

@@ -79,6 +79,10 @@ def test_options_that_do_not_go_together(candidates, capsys):
         (["run", "-m", "llm", "--chat-endpoint", "localhost", *candidates], "'localhost' is no address of a server"),
         (["run", "-m", "llm", *chat, *candidates, "--candidates", "nothing"], "no candidates are there"),
         (["run", "-m", "bm25-dapfam", *candidates], "is no cross-encoder"),
+        (["run", "-m", "llm", "--section-tags", "--alpha", "0.5", *candidates], "--alpha, --section-tags and --candidates exclude"),
+        (["run", "-m", "llm", *chat, "--model-revision", "v1", *candidates], "is asked as it is. Remedy: leave out --model-revision"),
+        (["run", "-m", ".", "--model-revision", "v1", *candidates], "the directory . has no revision v1"),
+        (["run", "-m", "bm25-dapfam", "--precision", "bfloat16", *candidates], "is no encoder, so it has no bfloat16"),
     ):
         assert main(words) == 2, told
         assert re.search(re.escape(told), said(capsys)), told

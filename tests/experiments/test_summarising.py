@@ -10,6 +10,7 @@ import pytest
 from chat_server import KEY, chat_server
 
 from patent_mteb.cli import main
+from patent_mteb.experiments import summarising
 from patent_mteb.experiments.summarising import PROMPTS, Extracts, summarise_patents
 from patent_mteb.patents.records import Claim, Description, MachineSummaries, Patent, write_citations, write_patents
 from patent_mteb.patents.summaries import KINDS
@@ -107,6 +108,11 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
     rows = read_summaries(Path("mine.jsonl"))
     queries = {json.loads(line)["_id"] for line in Path("root/Sophia/queries.jsonl").read_text().splitlines()}
     assert {row.publication_number for row in rows} == queries, "its queries only"
+    write_patents("fewer.parquet", [one for one in bare if one.publication_number != min(queries)])
+    with monkeypatch.context() as patched:
+        patched.setattr(summarising, "summarise_patents", lambda *given, **more: pytest.fail("a patent was read"))
+        assert main(["summarise", "fewer.parquet", "--extractive", "--queries", "root"]) == 2
+    assert f"1 queries of root are not among the records, such as {min(queries)}" in said(capsys)
     write_summaries(Path("mine.jsonl"), [*rows, replace(rows[0], publication_number="US1A"), replace(rows[1], publication_number="US1A")])
     capsys.readouterr()
     assert main([*build, "--set", "summaries=mine.jsonl"]) == 0

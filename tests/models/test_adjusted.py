@@ -12,7 +12,7 @@ from standins import checkpoint
 from transformers import AutoModel, AutoTokenizer
 
 from patent_mteb.cli import main
-from patent_mteb.cli.common import PRECISIONS
+from patent_mteb.cli.models import PRECISIONS
 from patent_mteb.errors import ModelError
 from patent_mteb.models import bm25, load, loading
 from patent_mteb.models.adjusted import AUTOCAST

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from datasets import Dataset
-from searching import context_of, run_of
+from searching import context_of, corpus_of, run_of
 
 from patent_mteb.errors import DataError
 from patent_mteb.search.fusion import RRF, Linear
@@ -118,6 +118,16 @@ def test_ids_that_do_not_fit_are_answered(tmp_path, caplog):
         searched(StoredRun(path), {"q0": "text"}, {document: "text" for document in DOCS if document not in known})
     searched(StoredRun(path), {"q0": "text"})
     assert "5 queries are not the task's" in caplog.text
+
+
+def test_what_is_strange_in_a_file_is_told_once(tmp_path, caplog):
+    """A task asks for the ranking with and without what is hidden."""
+    model = StoredRun(saved(tmp_path, "r", random_results(0)))
+    hidden = set(random_results(0)["q0"])
+    model.ensure_indexed(corpus_of(CORPUS), context_of())
+    seen, whole = model.rank_both(corpus_of({"q0": "text"}), 30, context_of({"q0": hidden}))
+    assert seen.to_dict() == {"q0": {}} and whole.to_dict()["q0"].keys() == hidden
+    assert caplog.text.count("queries are not the task's") == caplog.text.count("its own family") == 1
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_data_with_a_split_of_their_own_take_no_other():
         read_corpus("sample", (0.5, 0.1))
 
 
-@pytest.mark.parametrize("text", ["0.8", "0.8,0.2", "1,0", "a,b", "0,0.5", "nan,0.1"])
+@pytest.mark.parametrize("text", ["0.8", "0.8,0.2", "0.7,0.3", "1,0", "a,b", "0,0.5", "nan,0.1"])
 def test_shares_that_are_none(text, capsys):
     assert main(["train", "wipo-r3", "records", "-m", "base", "--out", "out", "--split", text]) == 2
     assert "write --split 0.8,0.1" in capsys.readouterr().err

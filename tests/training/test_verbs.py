@@ -16,14 +16,17 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from small_bases import write_bert, write_static
 
+from patent_mteb.cli import main
 from patent_mteb.errors import DataError
 from patent_mteb.models.trained import training_record
 from patent_mteb.readers.guard import guarded
+from patent_mteb.training import verbs
 from patent_mteb.training.bases import HEAD
 from patent_mteb.training.corpus import Corpus, read_corpus
-from patent_mteb.training.preparing import Job
+from patent_mteb.training.leaks import LeakRecord
+from patent_mteb.training.preparing import Job, Prepared
 from patent_mteb.training.recipes import find_recipe, settings_for
-from patent_mteb.training.verbs import train
+from patent_mteb.training.verbs import Outcome, train
 
 QUICK = ["lr=0.02", "accumulation=1", "batch=32", "epochs=2", "checks=3"]
 
@@ -197,3 +200,25 @@ def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus,
     assert f"{len(held)} of {261 + 60} pairs removed (the test split of the data: " in (done.checkpoints[0] / "README.md").read_text()
     with guarded(tmp_path / "run"), pytest.raises(DataError, match="another training writes here"):
         train(job("wipo-r3", static, tmp_path / "run", *quick, drop_leaks=True, max_steps=2), careless, quiet=True)
+
+
+def test_what_no_training_made_is_not_removed(corpus, static, tmp_path):
+    """``--out .`` beside somebody's own folders of the names that a training uses."""
+    for name in ("pairs", "tables"):
+        own = tmp_path / name / "run" / name / "own.csv"
+        own.parent.mkdir(parents=True)
+        own.write_text("mine")
+        with pytest.raises(DataError, match=rf"{name}: this lies where the training writes"):
+            train(job("wipo-r3", static, tmp_path / name / "run"), corpus, quiet=True)
+        assert own.read_text() == "mine"
+
+
+def test_tasks_without_a_score_are_told_and_change_the_exit_status(static, tmp_path, monkeypatch, capsys):
+    """One whose data are on the hub, one that is mteb's own: neither is of the training's data."""
+    prepared = Prepared((), "", {}, {}, LeakRecord({}, [], 0, 0, 0, {}, [], False))
+    monkeypatch.setattr(verbs, "train", lambda job, corpus, quiet: Outcome((), prepared, ()))
+    words = ["train", "wipo-r3", "sample", "-m", static, "--out", str(tmp_path), "--device", "cpu"]
+    assert main(words) == 0
+    assert main([*words, "--evaluate", "PatentDAPFAMTACToTACRetrieval", "NFCorpus"]) == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert "PatentDAPFAMTACToTACRetrieval: skipped: " in told and "NFCorpus: " in told and "Traceback" not in told
