@@ -327,7 +327,6 @@ _BLOCKS = frozenset(
         "cell",
     ]
 )
-_SPACE = re.compile(r"\s+")
 
 
 def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
@@ -344,7 +343,7 @@ def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
     if element is None:
         return ""
     if not len(element):
-        return _SPACE.sub(" ", element.text or "").strip()
+        return " ".join((element.text or "").split())
     skipped = frozenset(without)
     parts: list[str] = []
     depth = 0
@@ -359,7 +358,7 @@ def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
         else:
             depth -= tag in skipped
             parts += (" " if tag in _BLOCKS else "", (node.tail or "") if not depth and node is not element else "")
-    return _SPACE.sub(" ", "".join(parts)).strip()
+    return " ".join("".join(parts).split())
 
 
 def text_at(element: Element, path: str) -> str:
