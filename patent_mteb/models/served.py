@@ -1,7 +1,7 @@
 """An encoder behind an ``/embeddings`` address of the OpenAI protocol (vLLM, TEI, llama.cpp, Ollama, hosted models), for ``-m --server``.
 
-The identity is the model's name at the server, the revision that the user states, and the settings; not the address: the same model
-moves between servers. In front of the store a run asks for no text twice, and goes on after a kill where it stopped. What the server
+The identity is the model's name at the server, the settings, and the revision that the user states: with one, the same model may move
+between servers; without one the address stands in its place, so that two servers never share vectors or results. In front of the store a run asks for no text twice, and goes on after a kill where it stopped. What the server
 computes with (type of number, batches) it does not say, so the revision is the place to say it.
 """
 
@@ -18,22 +18,19 @@ from numpy.typing import NDArray
 
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import ModelError
+from patent_mteb.identity import digest
 from patent_mteb.store.settings import LiveIdentity
 
 __all__ = ["Served"]
 
 _PATH = "/embeddings"
-UNSTATED = "unstated"
-"""The revision of a served model of which the user states none."""
-
-
 class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
     """An mteb encoder whose vectors a server makes.
 
     Args:
         endpoint: the server; it tries again what may pass.
         model: its name there.
-        revision: whatever the user knows of what the server runs.
+        revision: whatever the user knows of what the server runs; without it one made of the address, ``at-`` and a digest.
         dimensions: ask for so many (servers of Matryoshka models); the model's own otherwise.
         prompts: what is put before the texts, by side: ``{"query": "query: ", "document": "passage: "}``.
         texts_at_once: texts of a request.
@@ -70,7 +67,7 @@ class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
         self.mteb_model_meta = ModelMeta.create_empty(
             {
                 "name": f"served/{model.replace('/', '__')}",
-                "revision": revision or UNSTATED,
+                "revision": revision or f"at-{digest(endpoint.url, 8)}",
                 "model_type": ["dense"],
                 "similarity_fn_name": ScoringFunction.COSINE,
                 "embed_dim": dimensions,

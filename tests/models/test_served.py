@@ -92,15 +92,16 @@ def test_an_answer_that_is_not_one_vector_a_text_is_refused(change):
         encode(served(url), ["a pump", "a valve"])
 
 
-def test_identity_holds_model_revision_and_settings_and_no_address():
+def test_identity_holds_model_settings_and_a_revision_or_else_the_address():
     one, other = (Endpoint(f"http://{host}/v1") for host in ("a", "b"))
 
     def identity(*arguments, **more):
         meta = Served(*arguments, **more).mteb_model_meta
         return meta.name, meta.revision, json.dumps(meta.experiment_kwargs)
 
-    assert identity(one, "m") == identity(other, "m", at_once=9, texts_at_once=2)
-    different = [identity(one, "m"), identity(one, "n"), identity(one, "m", "2"), identity(one, "m", dimensions=8)]
-    assert len({*different, identity(one, "m", prompts={"query": "q: "})}) == 5
+    assert identity(one, "m", "1") == identity(other, "m", "1", at_once=9, texts_at_once=2)
+    assert identity(one, "m") == identity(Endpoint("http://a/v1/"), "m", at_once=9)
+    different = [identity(one, "m"), identity(other, "m"), identity(one, "n"), identity(one, "m", "2"), identity(one, "m", dimensions=8)]
+    assert len({*different, identity(one, "m", prompts={"query": "q: "})}) == 6
     with pytest.raises(ModelError, match="positive"):
         Served(one, "m", dimensions=0)
