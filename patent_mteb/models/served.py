@@ -1,8 +1,9 @@
 """An encoder behind an ``/embeddings`` address of the OpenAI protocol (vLLM, TEI, llama.cpp, Ollama, hosted models), for ``-m --server``.
 
 The identity is the model's name at the server, the settings, and the revision that the user states: with one, the same model may move
-between servers; without one the address stands in its place, so that two servers never share vectors or results. In front of the store a run asks for no text twice, and goes on after a kill where it stopped. What the server
-computes with (type of number, batches) it does not say, so the revision is the place to say it.
+between servers; without one the address stands in its place, so that two servers never share vectors or results. What the server
+computes with (type of number, batches) it does not say, so the revision is the place to say it. In front of the store a run asks for no
+text twice, and goes on after a kill where it stopped.
 """
 
 from __future__ import annotations
