@@ -25,6 +25,8 @@ from patent_mteb.store.settings import LiveIdentity
 __all__ = ["Served"]
 
 _PATH = "/embeddings"
+
+
 class Served(LiveIdentity, AbsEncoder):  # type: ignore[misc]
     """An mteb encoder whose vectors a server makes.
 
