@@ -34,7 +34,7 @@ def compose(
 
     Args:
         model: any mteb model, or the ModelMeta of an encoder, which is loaded only when a text must be encoded.
-        store: folder of the embedding store; None encodes anew. Ignored by models that do not embed.
+        store: folder of the embedding store, of scores of pairs too; None encodes anew. Ignored by models that have neither.
         section_tags: encode PatentMap's section tags too (:func:`~patent_mteb.models.section_tags.with_section_tags`).
         dims: keep this many dimensions (:class:`~patent_mteb.models.truncation.Truncated`).
         passages: search windows of this many tokens, aggregated by ``aggregate`` (:class:`~patent_mteb.search.passages.Passages`).
@@ -53,6 +53,7 @@ def compose(
         >>> compose(bm25("dapfam"), passages=64, fuse=bm25("bm25s"), alpha=0.7).mteb_model_meta.name
         'hybrid/linear-0.7-passages-64-maxP-bm25-bm25s+passages-64-maxP-bm25-dapfam'
     """
+    from mteb.models import CrossEncoderProtocol
     from mteb.models.model_meta import ModelMeta
 
     from patent_mteb.models.section_tags import with_section_tags
@@ -60,6 +61,7 @@ def compose(
     from patent_mteb.search.fusion import Hybrid
     from patent_mteb.search.passages import Passages
     from patent_mteb.store import stored
+    from patent_mteb.store.pairs import kept
 
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
     embeds = isinstance(model, ModelMeta) or is_encoder(model)
@@ -76,6 +78,8 @@ def compose(
     if section_tags:
         model = with_section_tags(model)
     composed: Any = stored(model, store) if store is not None and (embeds or hasattr(model, "with_store")) else model
+    if store is not None and isinstance(composed, CrossEncoderProtocol) and not embeds:
+        composed = kept(composed, store)
     if dims is not None:
         composed = Truncated(composed, dims)
     if passages is not None:
@@ -86,7 +90,7 @@ def compose(
             second = Passages(second, passages, aggregate, stride=stride)
         composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
     if rerank is not None:
-        from patent_mteb.search.rerank import Reranked
+        from patent_mteb.search.rerank import Reranked, as_cross_encoder
 
-        composed = Reranked(composed, rerank, k=rerank_depth)
+        composed = Reranked(composed, rerank if store is None else kept(as_cross_encoder(rerank), store), k=rerank_depth)
     return cast("MTEBModels", composed)

@@ -177,13 +177,13 @@ def result_row(result: Result) -> dict[str, Any]:
 
 
 def _effort(result: Result) -> dict[str, float | int | None]:
-    """What a reranker or a scored run took, as its evidence says."""
+    """What a reranker or a scored run took, as its evidence says; no seconds where scores of some pairs were there already."""
     said = result.evidence.get("effort")
     known = {name: value for name, value in (said.items() if isinstance(said, Mapping) else ()) if is_amount(value)}
     queries = result.scores.get("n_queries")
     tokens = [known[name] for name in ("input_tokens", "output_tokens") if name in known]
     return {
-        "seconds_per_query": known["seconds"] / queries if queries and "seconds" in known else None,
+        "seconds_per_query": known["seconds"] / queries if queries and "seconds" in known and not known.get("kept_pairs") else None,
         "calls": int(known["calls"]) if "calls" in known else None,
         "tokens": int(sum(tokens)) if tokens else None,
         "cost": known.get("cost"),

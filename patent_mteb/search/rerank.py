@@ -21,6 +21,7 @@ from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import Foreign, engine
 from patent_mteb.search.run import FirstStage, Results, Run
+from patent_mteb.store.pairs import KeptPairs, one_score
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -71,7 +72,8 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
 
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
     """Truncate each pair at ``max_length`` tokens, or where the model's own limit is lower, there."""
-    inner = getattr(model, "model", model)
+    own_model: Any = model.model if isinstance(model, KeptPairs) else model
+    inner = getattr(own_model, "model", own_model)
     for name in _LENGTH_NAMES:
         own = getattr(inner, name, None)
         if isinstance(own, int):
@@ -91,18 +93,7 @@ class _OneScore:
         self.mteb_model_meta = model.mteb_model_meta
 
     def predict(self, *args: Any, **kwargs: Any) -> NDArray[np.float64]:
-        scores: Any = self.model.predict(*args, **kwargs)
-        if hasattr(scores, "detach"):
-            scores = scores.detach().float().cpu()
-        scores = np.asarray(scores, dtype=np.float64)
-        if scores.ndim == 2 and scores.shape[1] == 1:
-            scores = scores[:, 0]
-        if scores.ndim != 1:
-            raise ModelError(
-                f"{self.mteb_model_meta.name} gives scores of shape {scores.shape} instead of one a pair. "
-                "Remedy: use a cross-encoder with one label"
-            )
-        return scores  # type: ignore[no-any-return]
+        return one_score(self.model.predict(*args, **kwargs), self.mteb_model_meta.name)
 
 
 class Reranked(ArraySearch):

@@ -36,8 +36,8 @@ class Stats:
         return self.texts - self.encoded
 
 
-def progress_bar(name: str, total: int, reused: int, shown: bool) -> Any:
-    """A bar over ``total`` texts, ``reused`` of which are there already.
+def progress_bar(name: str, total: int | None, reused: int, shown: bool) -> Any:
+    """A bar over ``total`` texts (None: nobody knows), ``reused`` of which are there already.
 
     Example:
         >>> from patent_mteb.store.progress import progress_bar
