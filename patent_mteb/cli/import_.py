@@ -72,13 +72,15 @@ def main(args: argparse.Namespace) -> int:
     make = partial(import_share, share=share(args.shard)) if args.shard else import_files
     done = make(files, args.out, source=source, work=work)
     _show(done.accounts)
-    for path in done.unknown:
-        common.warn(f"{path}: left out, no reader knows this file")
+    for error in (*done.unknown, *done.damaged):
+        common.warn(f"{error.path}: left out, {error.problem}")
     if args.shard:
         common.say(f"share {args.shard} in {args.out}; after all shares: patent-mteb import --merge --out {args.out}")
     else:
         common.say(f"records in {args.out}; next: patent-mteb inspect {args.out}, patent-mteb build BENCHMARK {args.out} ROOT")
-    return 0
+    if done.damaged:
+        common.warn(f"{len(done.damaged)} of the files could not be read: get them again, and import them again")
+    return 1 if done.damaged else 0
 
 
 def _source_and_files(args: argparse.Namespace) -> tuple[str, list[Path]]:

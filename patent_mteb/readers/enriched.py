@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.files import json_lines
 from patent_mteb.patents.applications import citing_application
 from patent_mteb.patents.records import Citation
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.notation import UNREAD, application, day, has_digit, publication, reads
+from patent_mteb.readers.json_documents import first_object, json_documents
+from patent_mteb.readers.notation import UNREAD, UNREAD_DAY, application, day, has_digit, publication, reads, unread_day
 from patent_mteb.readers.published import NON_PATENT, NUMBERLESS
 from patent_mteb.readers.values import claim_numbers, text_in
 
@@ -37,8 +37,7 @@ def reader() -> Reader:
 
 
 def _sniff(path: Path) -> bool:
-    _, first = next(json_lines(path), (0, {}))
-    return any(_KEY in record and _CITED in record for record in _records(first))
+    return any(_KEY in record and _CITED in record for record in _records(first_object(path)))
 
 
 def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -52,9 +51,13 @@ def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _read(path: Path) -> Iterator[Item]:
-    for number, row in json_lines(path):
+    for found in json_documents(path):
+        if isinstance(found, LeftOut):
+            yield found
+            continue
+        place, row = found
         for record in _records(row):
-            yield from _citation(record, f"row {number}")
+            yield from _citation(record, place)
 
 
 def _true(value: Any) -> bool:
@@ -80,6 +83,8 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
     cited, office, kind = text_in(record, _CITED), text_in(record, "countryCode"), text_in(record, "kindCode")
     if not reads(cited, office, kind):
         yield Noted(UNREAD, f"{place}: {cited}")
+    if unread_day(date := text_in(record, "officeActionDate")):
+        yield Noted(UNREAD_DAY, f"{place}: {date}")
     by_examiner = _true(record.get("examinerCitedReferenceIndicator"))
     by_applicant = _true(record.get("applicantCitedExaminerReferenceIndicator"))
     yield Citation(
@@ -91,7 +96,7 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
         tuple(_passages(record.get("passageLocationText"))),
         text_in(record, "officeActionCategory").upper() or "examination",
         "US",
-        day(text_in(record, "officeActionDate")),
+        day(date),
         _centre(record),
     )
 

@@ -9,7 +9,7 @@ where there is one, else the language of the document; the others are translatio
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
@@ -20,13 +20,14 @@ from patent_mteb.readers.bulk import read_bulk, same_once
 from patent_mteb.readers.full_text import ClaimText, Paragraph, read_sections
 from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.languages import Texts
-from patent_mteb.readers.notation import application, day, ipc_code, language, publication
+from patent_mteb.readers.notation import application, ipc_code, language, publication
 from patent_mteb.readers.published import Cited, Published, Related
 from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, shown, text_at, text_of
 
 __all__ = ["readers"]
 
 FURTHER_CLAIMS = "a further set of claims in the same language (other contracting states)"
+_FURTHER_TEXT = "a further text of one kind in the same language"
 _APPLICATION = "L"
 """``dnum-type`` of a citation whose number is that of an application."""
 
@@ -73,9 +74,9 @@ def _document(root: Element, place: str) -> Iterator[Item]:
         office=root.get("country") or "EP",
         serial=root.get("doc-number") or text_at(biblio, "B100/B110"),
         kind=root.get("kind") or text_at(biblio, "B100/B130"),
-        date=day(root.get("date-publ") or text_at(biblio, "B100/B140/date")),
+        date=root.get("date-publ") or text_at(biblio, "B100/B140/date"),
         application=application(text_at(biblio, "B200/B210"), "EP"),
-        filed=day(text_at(biblio, "B200/B220/date")),
+        filed=text_at(biblio, "B200/B220/date"),
         ipc=list(_classes(biblio)),
         cpc=[ipc_code(text_of(one)) for one in biblio.iterfind("B500/B520EP/classifications-cpc/classification-cpc/text")],
         inventors=[text_at(one, "snm") for one in biblio.iterfind("B700/B720/B721")],
@@ -152,9 +153,9 @@ def _related(biblio: Element) -> Iterator[Related]:
     for claim in biblio.iterfind("B300"):
         yield from _priorities(claim)
     for one in biblio.iterfind("B600/B620/parent/pdoc"):
-        yield Related("division", application(text_at(one, "dnum/anum"), "EP"), day(text_at(one, "date")), "EP")
+        yield Related("division", application(text_at(one, "dnum/anum"), "EP"), text_at(one, "date"), "EP")
     for one in biblio.iterfind("B800/B860/B861"):
-        yield Related("parent", application(text_at(one, "dnum/anum"), kind="W"), day(text_at(one, "date")), "WO")
+        yield Related("parent", application(text_at(one, "dnum/anum"), kind="W"), text_at(one, "date"), "WO")
     for one in biblio.iterfind("B800/B870/B871"):
         yield Related("member", publication(text_at(one, "dnum/pnum")))
 
@@ -163,7 +164,7 @@ def _priorities(claim: Element) -> Iterator[Related]:
     """The priorities of a ``B300``: one in each, or several of three elements each."""
     numbers, dates, offices = (claim.findall(path) for path in ("B310", "B320/date", "B330/ctry"))
     for number, date, office in zip(numbers, dates, offices, strict=False):
-        yield Related("priority", application(text_of(number), text_of(office)), day(text_of(date)), text_of(office))
+        yield Related("priority", application(text_of(number), text_of(office)), text_of(date), text_of(office))
 
 
 _COLUMNS = 7
@@ -202,7 +203,7 @@ def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, 
             if reason:
                 yield place, LeftOut(f"{office}{serial}{kind}", f"row {number}", reason)
         main, notes = texts.main()
-        published = Published("epo-tsv", office, serial, kind, day(date), notes=notes, **main)  # type: ignore[arg-type]
+        published = Published("epo-tsv", office, serial, kind, date, notes=notes, **main)  # type: ignore[arg-type]
         try:
             yield from ((place, item) for item in published.items(place))
         except MalformedError as error:
@@ -213,16 +214,19 @@ def _add(texts: Texts, type_: str, spoken: str, text: str) -> str:
     """Put a text of the TSV where it belongs; says why it does not."""
     if type_ not in _TYPES:
         return f"a text that records do not hold ({type_})"
+    held: dict[str, Mapping[str, object]] = {"TITLE": texts.titles, "ABSTR": texts.abstracts, "DESCR": texts.descriptions}
+    if spoken in held.get(type_, {}):
+        return _FURTHER_TEXT
+    if type_ == "CLAIM" and spoken in texts.claims:
+        return FURTHER_CLAIMS
     root, _ = parse(f"<text>{text}</text>".encode())
     if type_ == "TITLE":
-        texts.titles.setdefault(spoken, text_of(root))
+        texts.titles[spoken] = text_of(root)
     elif type_ == "ABSTR":
-        texts.abstracts.setdefault(spoken, text_of(root))
+        texts.abstracts[spoken] = text_of(root)
     elif type_ == "DESCR":
         texts.own = spoken
-        texts.descriptions.setdefault(spoken, _sections(root) if len(root) else Description(detailed=text_of(root)))
-    elif spoken in texts.claims:
-        return FURTHER_CLAIMS
+        texts.descriptions[spoken] = _sections(root) if len(root) else Description(detailed=text_of(root))
     else:
         texts.claims[spoken] = _claims(root)
     return ""

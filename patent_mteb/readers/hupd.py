@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.errors import DataError
-from patent_mteb.files import json_lines, load_json
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, TextLanguages
 from patent_mteb.readers.bulk import same_once
 from patent_mteb.readers.items import Item, LeftOut, Reader
-from patent_mteb.readers.notation import application, day
+from patent_mteb.readers.json_documents import first_object, json_documents
+from patent_mteb.readers.notation import application
 from patent_mteb.readers.published import Published
 from patent_mteb.readers.values import text_in
 from patent_mteb.readers.xml import MalformedError
@@ -34,20 +33,8 @@ def reader() -> Reader:
     return Reader("hupd", "Harvard USPTO Patent Dataset: one JSON document an application, or JSON lines", _sniff, _read)
 
 
-def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    if path.suffix == ".json":
-        document = load_json(path)
-        for number, row in enumerate(document if isinstance(document, list) else [document], start=1):
-            if not isinstance(row, dict):
-                raise DataError("a JSON value where an object is expected", path=path, row=number, remedy="one object an application")
-            yield f"application {number}", row
-    else:
-        for number, row in json_lines(path):
-            yield f"row {number}", row
-
-
 def _sniff(path: Path) -> bool:
-    return path.suffix in (".json", ".jsonl", ".gz") and next(_rows(path), ("", {}))[1].keys() >= _FIELDS
+    return first_object(path).keys() >= _FIELDS
 
 
 def _read(path: Path) -> Iterator[Item]:
@@ -55,7 +42,11 @@ def _read(path: Path) -> Iterator[Item]:
 
 
 def _items(path: Path) -> Iterator[tuple[str, Item]]:
-    for place, row in _rows(path):
+    for found in json_documents(path):
+        if isinstance(found, LeftOut):
+            yield found.place, found
+            continue
+        place, row = found
         try:
             for item in _published(row).items(place):
                 yield place, item
@@ -74,9 +65,9 @@ def _published(row: Mapping[str, Any]) -> Published:
         office="US",
         serial=number[1] if number else text_in(row, "publication_number"),
         kind="",
-        date=day(text_in(row, "date_published")),
+        date=text_in(row, "date_published"),
         application=application(text_in(row, "application_number"), "US"),
-        filed=day(text_in(row, "filing_date")),
+        filed=text_in(row, "filing_date"),
         title=text_in(row, "title"),
         abstract=text_in(row, "abstract"),
         claims=read.claims,

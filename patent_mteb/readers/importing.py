@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,12 +21,13 @@ from patent_mteb.errors import DataError, readable
 from patent_mteb.identity import __version__
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
-from patent_mteb.readers import READERS, LeftOut, Noted, Reader, reader_named, recognise
+from patent_mteb.readers import LeftOut, Noted, Reader, reader_named, recognise
 from patent_mteb.readers.accounts import Account, Tally, read_accounts, save_accounts
 from patent_mteb.readers.guard import guarded
 from patent_mteb.readers.parts import PartWriter, remove_part
 from patent_mteb.readers.repeats import REPEATED, finish, settle
 from patent_mteb.readers.shares import Share, digest_of, merged, read_share, save_share, share_folder
+from patent_mteb.readers.unknown import damaged, unknown
 
 __all__ = ["Imported", "Progress", "Work", "import_files", "import_share", "merge_shares"]
 
@@ -49,10 +50,17 @@ class Progress:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import gave: an account for each input, in their order, and the files of directories that no reader knows."""
+    """What an import gave.
+
+    Attributes:
+        accounts: one for each input, in their order.
+        unknown: of files in directories that no reader knows what is to be said of each.
+        damaged: the same of those that nobody could read.
+    """
 
     accounts: list[Account]
-    unknown: list[Path]
+    unknown: Sequence[DataError] = ()
+    damaged: Sequence[DataError] = ()
 
 
 def _nobody_looks(progress: Progress) -> None:
@@ -99,8 +107,8 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
         >>> [account.records for account in import_files([Path("mine.csv")], Path("records")).accounts]
         [{'patents': 1, 'citations': 1, 'relations': 0}]
     """
-    found, unknown = _found(files, source)
-    planned = [_account(*one) for one in found]
+    found = _found(files, source)
+    planned = [_account(*one) for one in found.inputs]
     with guarded(root):
         accounts = read_accounts(root)
         finish(root, accounts)
@@ -118,7 +126,7 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
             save_accounts(root, accounts, settled=False)
         if todo:
             settle(root, accounts)
-    return Imported([accounts[one.part] for one in planned], unknown)
+    return Imported([accounts[one.part] for one in planned], found.unknown, found.damaged)
 
 
 def import_share(files: Sequence[Path], root: Path, share: tuple[int, int], source: str = "", work: Work | None = None) -> Imported:
@@ -145,11 +153,11 @@ def import_share(files: Sequence[Path], root: Path, share: tuple[int, int], sour
         >>> [account.records["patents"] for account in merge_shares(Path("records"))]
         [1, 1]
     """
-    found, unknown = _found(files, source)
+    found = _found(files, source)
     number, shares = share
-    chosen = range(number - 1, len(found), shares)
-    mine = {place: _account(*found[place]) for place in chosen}
-    plan = digest_of([path.name for path, *_ in found])
+    chosen = range(number - 1, len(found.inputs), shares)
+    mine = {place: _account(*found.inputs[place]) for place in chosen}
+    plan = digest_of([path.name for path, *_ in found.inputs])
     with guarded(root, shared=True), guarded(share_folder(root, share)):
         before = read_accounts(root)
         if outdated := _outdated(list(mine.values()), before):
@@ -166,7 +174,7 @@ def import_share(files: Sequence[Path], root: Path, share: tuple[int, int], sour
         for done in _read_all(todo, root, work or Work()):
             accounts[places[done.part]] = done
             save_share(root, Share(share, plan, accounts))
-    return Imported([before.get(one.part) or accounts[place] for place, one in mine.items()], unknown)
+    return Imported([before.get(one.part) or accounts[place] for place, one in mine.items()], found.unknown, found.damaged)
 
 
 def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
@@ -195,29 +203,49 @@ def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
     return list(accounts.values())
 
 
-def _found(files: Sequence[Path], source: str) -> tuple[list[tuple[Path, Reader, str]], list[Path]]:
-    """Each file to import with its reader and source, and the files of directories that no reader knows.
+@dataclass
+class _Found:
+    """Each file to import with its reader and source, and what is to be said of the files of directories that are none."""
 
-    Files below a directory count if they are not hidden.
-    """
+    inputs: list[tuple[Path, Reader, str]] = field(default_factory=list)
+    unknown: list[DataError] = field(default_factory=list)
+    damaged: list[DataError] = field(default_factory=list)
+
+
+def _found(files: Sequence[Path], source: str) -> _Found:
+    """What there is to import. Files below a directory count if they are not hidden; links to directories are not followed."""
     named = reader_named(source) if source else None
-    found: dict[Path, tuple[Path, Reader, str]] = {}
-    unknown: list[Path] = []
+    found = _Found()
     for path in files:
         folder = path.is_dir()
-        inside = sorted(one for one in path.rglob("*") if one.is_file() and not _hidden(one.relative_to(path))) if folder else [path]
-        for file in inside:
-            reader = named or recognise(file)
-            if reader is None and not folder:
-                with readable(file), file.open("rb"):
-                    raise DataError("no reader knows this file", path=file, remedy=f"name its source ({', '.join(READERS)}) or --map")
-            if reader is None:
-                unknown.append(file)
-            else:
-                found[file.resolve()] = (file.resolve(), reader, source or reader.name)
-    if not found:
-        raise DataError("there is no file that can be imported", path=files[0] if files else None, remedy="name files")
-    return list(found.values()), unknown
+        for file in _below(path) if folder else [path]:
+            reader = None
+            if error := _damage(file):
+                said = found.damaged
+            elif (reader := named or recognise(file)) is None:
+                error, said = unknown(file), found.unknown
+            if reader:
+                found.inputs.append((file.resolve(), reader, source or reader.name))
+            elif error and not folder:
+                raise error
+            elif error:
+                said.append(error)
+    if not found.inputs:
+        no_file = DataError("there is no file that can be imported", path=files[0] if files else None, remedy="name files")
+        raise next(iter((*found.damaged, *found.unknown)), no_file)
+    found.inputs = list({one[0]: one for one in found.inputs}.values())
+    return found
+
+
+def _below(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.rglob("*") if not _hidden(one.relative_to(folder)) and (one.is_symlink() or not one.is_dir()))
+
+
+def _damage(path: Path) -> DataError | None:
+    try:
+        return damaged(path)
+    except DataError as error:
+        return error
 
 
 def _hidden(path: Path) -> bool:
@@ -285,5 +313,7 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
                 if untold >= _TELL_EVERY:
                     tell(untold)
                     untold = 0
+        if Path(account.path).stat().st_size != account.size:
+            raise DataError("the file changed while it was read", path=account.path, remedy="import it again when it is complete")
     tell(untold)
     return replace(done, records=out.counts, done=True)

@@ -5,16 +5,37 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import polars as pl
 
-from patent_mteb.errors import DataError, readable
+from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.readers.zipped import is_zipped, scan_zipped, table_name
 
-__all__ = ["beside", "joined_rows", "table", "with_rows"]
+__all__ = ["beside", "joined_rows", "refuse_no_table", "table", "with_rows"]
 
 _ROWS_AT_ONCE = 1000
+
+
+def refuse_no_table(path: Path) -> None:
+    """Stop at a file that is no table at all, neither as it is nor in a zip file.
+
+    Raises:
+        DataError: it is missing, unreadable, compressed otherwise, or UTF-16.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.joins import refuse_no_table
+        >>> _ = Path("t.csv.gz").write_bytes(b"\\x1f\\x8b\\x08\\x00")
+        >>> refuse_no_table(Path("t.csv.gz"))
+        Traceback (most recent call last):
+        patent_mteb.errors.DataError: t.csv.gz: the file is compressed (gzip). Remedy: unpack it.
+    """
+    with readable(path), path.open("rb") as stream:
+        start = stream.read(4)
+    if not is_zipped(path):
+        refuse_other_forms(path, start)
 
 
 def table(path: Path, columns: Sequence[str], separator: str) -> pl.LazyFrame:
@@ -30,14 +51,13 @@ def table(path: Path, columns: Sequence[str], separator: str) -> pl.LazyFrame:
         >>> table(Path("t.csv"), ["text", "more"], ",").collect().rows()
         [('a pump, new', '')]
     """
-    with readable(path), path.open("rb"):
-        pass
+    refuse_no_table(path)
     frame = scan_zipped(path, separator) if is_zipped(path) else pl.scan_csv(path, separator=separator, infer_schema=False)
     with _reading(path):
         names = frame.collect_schema().names()
     for name in columns:
         if name not in names:
-            problem = f"column '{name}' is missing (columns: {', '.join(names)})"
+            problem = f"column '{name}' is missing (columns: {shorten(', '.join(names), 200)})"
             raise DataError(problem, path=path, remedy="download or export the table with its published columns")
     return frame.select(pl.col(columns).fill_null(""))
 
@@ -51,7 +71,7 @@ def _reading(path: Path) -> Iterator[None]:
         raise DataError("the file is empty", path=path, remedy="download it again") from error
     except (pl.exceptions.PolarsError, OSError) as error:
         problem = f"the table cannot be read ({str(error).splitlines()[0]})"
-        raise DataError(problem, path=path, remedy="download it again; it must be UTF-8") from error
+        raise DataError(problem, path=path, remedy="download it again; it must be UTF-8, a quote within a quoted field doubled") from error
 
 
 def joined_rows(frame: pl.LazyFrame, path: Path) -> Iterator[dict[str, Any]]:

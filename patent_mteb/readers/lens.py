@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.files import json_lines
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, Patent
 from patent_mteb.readers.bulk import same_once
 from patent_mteb.readers.full_text import ClaimText
 from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.json_documents import first_object, json_documents
 from patent_mteb.readers.languages import Texts
-from patent_mteb.readers.notation import application, day, ipc_code, language, publication
+from patent_mteb.readers.notation import application, ipc_code, language, publication
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
 from patent_mteb.readers.published import Cited, Published, Related
 from patent_mteb.readers.xml import MalformedError
@@ -40,7 +40,7 @@ def reader() -> Reader:
 
 
 def _sniff(path: Path) -> bool:
-    _, first = next(json_lines(path), (0, {}))
+    first = first_object(path)
     return "lens_id" in first and "biblio" in first
 
 
@@ -49,8 +49,11 @@ def _read(path: Path) -> Iterator[Item]:
 
 
 def _items(path: Path) -> Iterator[tuple[str, Item]]:
-    for number, row in json_lines(path):
-        place = f"row {number}"
+    for found in json_documents(path):
+        if isinstance(found, LeftOut):
+            yield found.place, found
+            continue
+        place, row = found
         try:
             items = list(_published(row).items(place))
         except (MalformedError, AttributeError, TypeError) as error:
@@ -92,9 +95,9 @@ def _published(row: _Object) -> Published:
         office=_text(row, "jurisdiction"),
         serial=_text(row, "doc_number"),
         kind=_text(row, "kind"),
-        date=day(_text(row, "date_published")),
+        date=_text(row, "date_published"),
         application=application(_text(applied, "doc_number"), _text(applied, "jurisdiction"), _text(applied, "kind")),
-        filed=day(_text(applied, "date")),
+        filed=_text(applied, "date"),
         family=min((member for member in members if member), default=""),
         ipc=[ipc_code(_text(one, "symbol")) for one in _list(biblio, "classifications_ipcr", "classifications")],
         cpc=[ipc_code(_text(one, "symbol")) for one in _list(biblio, "classifications_cpc", "classifications")],
@@ -149,4 +152,4 @@ def _cited(one: _Object) -> Iterator[Cited]:
 def _priorities(biblio: _Object) -> Iterator[Related]:
     for one in _list(biblio, "priority_claims", "claims"):
         serial, office, kind = _identifier(one)
-        yield Related("priority", application(serial, office, kind), day(_text(one, "date")), office)
+        yield Related("priority", application(serial, office, kind), _text(one, "date"), office)

@@ -8,10 +8,12 @@ import re
 
 from patent_mteb.patents.numbers import read_application, read_number
 
-__all__ = ["UNREAD", "application", "day", "has_digit", "ipc_code", "language", "publication", "reads"]
+__all__ = ["UNREAD", "UNREAD_DAY", "application", "day", "has_digit", "ipc_code", "language", "publication", "reads", "unread_day"]
 
 UNREAD = "a number that cannot be read, kept as it is written"
+UNREAD_DAY = "a date that cannot be read, left empty"
 
+_NO_DAY = re.compile(r"[0-]*|9999-?12-?31")
 _DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ].*)?")
 
 
@@ -33,6 +35,17 @@ def day(text: str | int | None) -> dt.date | None:
     if not 1700 <= year < 2200 or month > 12 or number > calendar.monthrange(year, month)[1]:
         return None
     return dt.date(year, month, number)
+
+
+def unread_day(text: str | int | None) -> bool:
+    """Whether a text says a day that :func:`day` cannot read.
+
+    Example:
+        >>> from patent_mteb.readers.notation import unread_day
+        >>> [unread_day(text) for text in ("20150132", "soon", "19980800", "0", "9999-12-31", None)]
+        [True, True, False, False, False, False]
+    """
+    return day(text) is None and not _NO_DAY.fullmatch(str(text or "").strip())
 
 
 def has_digit(text: str) -> bool:

@@ -18,13 +18,14 @@ from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.inner import split_inside
 from patent_mteb.readers.items import Item, LeftOut, Reader
 from patent_mteb.readers.languages import Texts
-from patent_mteb.readers.notation import application, day, ipc_code, language, publication
+from patent_mteb.readers.notation import application, ipc_code, language, publication
 from patent_mteb.readers.published import Cited, Published, Related
 from patent_mteb.readers.values import claim_numbers
 from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
 
 __all__ = ["BY_OFFICE", "PHASES", "reader"]
 
+FULL_TEXT = "an answer with claims or a description, which is not read (docs/readers.md)"
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
 
@@ -50,7 +51,8 @@ def _documents(root: Element, place: str) -> Iterator[Item]:
     found = list(root.iter("{*}exchange-document"))
     families = list(root.iter("{*}patent-family"))
     if not found and not families:
-        yield LeftOut("", place, f"no exchange document ({etree.QName(root).localname})")
+        full_text = root.find(".//{*}fulltext-document") is not None
+        yield LeftOut("", place, FULL_TEXT if full_text else f"no exchange document ({etree.QName(root).localname})")
     for family in families:
         yield from _family(family, place)
     for number, document in enumerate(found, start=1):
@@ -98,9 +100,9 @@ def _document(document: Element) -> Published:
         office=document.get("country") or office,
         serial=document.get("doc-number") or serial,
         kind=document.get("kind") or kind,
-        date=day(document.get("date-publ") or date),
+        date=document.get("date-publ") or date,
         application=application(applied, applied_at, applied_kind),
-        filed=day(filed),
+        filed=filed,
         family=document.get("family-id") or "",
         ipc=list(_ipc(biblio)),
         cpc=[_cpc(one) for one in _all(biblio, "patent-classifications/patent-classification") if _is_cpc(one)],
@@ -124,7 +126,7 @@ def _priorities(element: Element, path: str) -> Iterator[Related]:
         if claim.get("data-format") in (None, "docdb"):
             serial, office, kind, date = _identifier(claim)
             number = application(serial, office, kind)
-            yield Related("priority", number, day(date), office or number[:2])
+            yield Related("priority", number, date, office or number[:2])
 
 
 def _ipc(biblio: Element) -> Iterator[str]:

@@ -27,9 +27,9 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Description, Patent, Relation, TextLanguages
 from patent_mteb.readers.full_text import ClaimText, read_claim_texts
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.joins import beside, joined_rows, table, with_rows
-from patent_mteb.readers.notation import application, day, has_digit, ipc_code, publication
-from patent_mteb.readers.published import NUMBERLESS, US_ORIGINS
+from patent_mteb.readers.joins import beside, joined_rows, refuse_no_table, table, with_rows
+from patent_mteb.readers.notation import UNREAD_DAY, application, day, has_digit, ipc_code, publication, unread_day
+from patent_mteb.readers.published import NUMBERLESS, UNNAMED, US_ORIGINS
 from patent_mteb.readers.zipped import table_name
 
 __all__ = ["reader"]
@@ -67,6 +67,7 @@ def _read(path: Path) -> Iterator[Item]:
     if name in _TABLES:
         yield from _TABLES[name](path)
     elif name.startswith((*_READ_WITH, _READ_WITH_PG)):
+        refuse_no_table(path)
         yield Noted("a table that is read together with that of the publications", path.name)
     else:
         raise DataError("no table of PatentsView has this name", path=path, remedy=f"expected {', '.join(_TABLES)} or a table beside them")
@@ -93,13 +94,15 @@ def _patents(path: Path) -> Iterator[Item]:
     for section, (pattern, column, order) in _SECTIONS.items():
         frame = _with(frame, path, pattern, (column, order) if order else (column,), key, section)
     for number, row in enumerate(joined_rows(frame, path), start=2):
-        if reason := _refusal(row):
+        if reason := _refusal(row, key):
             yield LeftOut(row[key], f"row {number}", reason)
         else:
             yield from _patent(row)
 
 
-def _refusal(row: dict[str, Any]) -> str:
+def _refusal(row: dict[str, Any], key: str) -> str:
+    if not has_digit(row[key]):
+        return UNNAMED
     if row["patent_type"] != "utility":
         return f"no utility patent ({row['patent_type']})"
     return "a withdrawn patent" if row.get("withdrawn") == "1" else ""
@@ -135,8 +138,13 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
     )
     for note in notes:
         yield Noted(note, number)
+    yield from _unread_days(number, applied["filing_date"], row["patent_date"])
     if its:
         yield Relation(number, its, "application")
+
+
+def _unread_days(number: str, *texts: str) -> Iterator[Noted]:
+    return (Noted(UNREAD_DAY, f"{number}: {text}") for text in filter(unread_day, texts))
 
 
 def _section(row: dict[str, Any], name: str) -> str:
@@ -165,7 +173,7 @@ def _applications(path: Path) -> Iterator[Item]:
     frame = _with(frame, path, "pg_ipc_at_issue.tsv", ("ipc_sequence", *_IPC), key, "ipc")
     frame = _with(frame, path, "pg_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
     for number, row in enumerate(joined_rows(frame, path), start=2):
-        if reason := _refusal(row):
+        if reason := _refusal(row, key):
             yield LeftOut(row[key], f"row {number}", reason)
             continue
         published, its = publication(row[key], "US", row["wipo_kind"] or "A1"), application(row["application_id"], "US")
@@ -183,6 +191,7 @@ def _applications(path: Path) -> Iterator[Item]:
             languages=TextLanguages("en", "en"),
             source="patentsview",
         )
+        yield from _unread_days(published, row["filing_date"], row["published_date"])
         if its:
             yield Relation(published, its, "application")
 
@@ -198,18 +207,20 @@ def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
     for number, row in enumerate(joined_rows(frame, path), start=2):
         citing = publication(row[key], "US", row.get("own_kind") or "")
         said = publication(row[cited], row[office] if office else "US", row.get("wipo_kind", ""))
-        if has_digit(said):
+        if not has_digit(row[key]):
+            yield LeftOut("", f"row {number}", UNNAMED)
+        elif has_digit(said):
             yield Citation(citing, said, origin=US_ORIGINS.get(row["citation_category"].lower(), ""))
         else:
             yield LeftOut(citing, f"row {number}", NUMBERLESS)
 
 
 def _crosswalk(path: Path) -> Iterator[Item]:
-    for row in joined_rows(_tsv(path, "pgpub_id", "patent_id"), path):
-        if row["pgpub_id"] and row["patent_id"]:
+    for number, row in enumerate(joined_rows(_tsv(path, "pgpub_id", "patent_id"), path), start=2):
+        if has_digit(row["pgpub_id"]) and has_digit(row["patent_id"]):
             yield Relation(publication(row["patent_id"], "US"), publication(row["pgpub_id"], "US", "A1"), "pre-grant")
         else:
-            yield LeftOut(row["pgpub_id"] or row["patent_id"], "", "a publication without its counterpart")
+            yield LeftOut(row["pgpub_id"] or row["patent_id"], f"row {number}", "a publication without its counterpart")
 
 
 _TABLES = {

@@ -26,10 +26,10 @@ import polars as pl
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.joins import beside, joined_rows, table, with_rows
-from patent_mteb.readers.notation import application, day, ipc_code, language, publication
+from patent_mteb.readers.joins import beside, joined_rows, refuse_no_table, table, with_rows
+from patent_mteb.readers.notation import UNREAD_DAY, application, day, ipc_code, language, publication, unread_day
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.published import NON_PATENT, UNPUBLISHED
+from patent_mteb.readers.published import NON_PATENT, UNNAMED, UNPUBLISHED
 from patent_mteb.readers.values import claim_numbers
 from patent_mteb.readers.zipped import table_name
 
@@ -62,6 +62,7 @@ def _read(path: Path) -> Iterator[Item]:
     if name in _TABLES:
         yield from _TABLES[name](path)
     elif name in _READ_WITH:
+        refuse_no_table(path)
         yield Noted("a table that is read together with that of the publications or citations", path.name)
     else:
         raise DataError("no table of PATSTAT has this name", path=path, remedy=f"expected {', '.join((*_TABLES, *_READ_WITH))}")
@@ -97,7 +98,7 @@ def _publications(path: Path) -> Iterator[Item]:
     frame = _with(frame, path, "tls224", ("cpc_class_symbol",), "cpc")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if not row["publn_nr"].strip("0 "):
-            yield LeftOut("", f"row {number}", "no publication number")
+            yield LeftOut("", f"row {number}", UNNAMED)
             continue
         yield from _patent(row)
 
@@ -136,6 +137,8 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
         languages=TextLanguages(language(title.get("appln_title_lg")), language(abstract.get("appln_abstract_lg"))),
         source="patstat-tables",
     )
+    days = (row["publn_date"], applied.get("appln_filing_date"), applied.get("earliest_filing_date"))
+    yield from (Noted(UNREAD_DAY, f"{number}: {text}") for text in filter(unread_day, days))
     if its:
         yield Relation(number, its, "application")
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Citation, Claim, Description, Patent, Relation, TextLanguages, Translation
 from patent_mteb.readers.items import Item, LeftOut, Noted
-from patent_mteb.readers.notation import UNREAD, has_digit, publication, reads
+from patent_mteb.readers.notation import UNREAD, UNREAD_DAY, day, has_digit, publication, reads, unread_day
 from patent_mteb.readers.xml import MalformedError
 
-__all__ = ["NON_PATENT", "NUMBERLESS", "OWN", "UNPUBLISHED", "US_ORIGINS", "Cited", "Published", "Related"]
+__all__ = ["NON_PATENT", "NUMBERLESS", "OWN", "UNNAMED", "UNPUBLISHED", "US_ORIGINS", "Cited", "Published", "Related"]
 
 NON_PATENT = "a citation of other literature than patents"
 UNPUBLISHED = "a citation of an application that names no publication"
 NUMBERLESS = "a citation without a number"
+UNNAMED = "no publication number"
 OWN = "a citation of the publication itself"
 US_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
 """Category of a citation by the USPTO -> origin. Others leave it open: ``cited by other`` (2005-12: applicant or third party), ``cited by
@@ -41,25 +41,25 @@ class Cited(NamedTuple):
 
 
 class Related(NamedTuple):
-    """One relative: kind (``RELATIONS``), number in its normal form, its date and office."""
+    """One relative: kind (``RELATIONS``), number in its normal form, its date as written, and its office."""
 
     kind: str
     number: str
-    date: dt.date | None = None
+    date: str = ""
     office: str = ""
 
 
 @dataclass
 class Published:
-    """One publication, as its document says it. ``serial`` and the numbers of citations are as written; the rest is read."""
+    """One publication, as its document says it. ``serial``, the numbers of citations and dates are as written; the rest is read."""
 
     source: str
     office: str
     serial: str
     kind: str
-    date: dt.date | None = None
+    date: str = ""
     application: str = ""
-    filed: dt.date | None = None
+    filed: str = ""
     family: str = ""
     title: str = ""
     abstract: str = ""
@@ -95,7 +95,7 @@ class Published:
             ['Patent', 'Noted', 'US2007140112A1', 'a citation of other literature than patents']
         """
         if not has_digit(self.serial):
-            raise MalformedError("no publication number")
+            raise MalformedError(UNNAMED)
         number = self.number
         yield self._patent(number)
         if not reads(self.serial, self.office, self.kind):
@@ -104,6 +104,8 @@ class Published:
             yield Noted(_NO_TEXT, number)
         for note in self.notes:
             yield Noted(note, number)
+        for date in filter(unread_day, (self.date, self.filed, *(related.date for related in self.related))):
+            yield Noted(UNREAD_DAY, f"{number}: {date}")
         if self.application:
             yield Relation(number, self.application, "application")
         said = {(self.application, "application"), (number, "member")}
@@ -114,12 +116,9 @@ class Published:
         yield from self._citations(number, place)
 
     def _patent(self, number: str) -> Patent:
-        earlier = [related for related in self.related if related.date and related.kind not in RELATED_PUBLICATIONS]
-        first = min((related.date for related in earlier if related.date), default=None)
-        dates = [date for date in (first, self.filed) if date]
-        foreign = sorted(
-            (related.date, related.office) for related in earlier if related.date and related.office and related.kind == "priority"
-        )
+        filed = day(self.filed)
+        earlier = [(date, one) for one in self.related if one.kind not in RELATED_PUBLICATIONS and (date := day(one.date))]
+        foreign = sorted((date, one.office) for date, one in earlier if one.office and one.kind == "priority")
         return Patent(
             publication_number=number,
             family_id=self.family or self.application or number,
@@ -129,9 +128,9 @@ class Published:
             description=self.description,
             kind=self.kind,
             filing_jurisdiction=foreign[0][1] if foreign else "",
-            application_date=self.filed,
-            publication_date=self.date,
-            priority_date=min(dates, default=None),
+            application_date=filed,
+            publication_date=day(self.date),
+            priority_date=min([*(date for date, _ in earlier), *filter(None, [filed])], default=None),
             ipc=tuple(dict.fromkeys(filter(None, self.ipc))),
             cpc=tuple(dict.fromkeys(filter(None, self.cpc))),
             inventors=tuple(filter(None, self.inventors)),

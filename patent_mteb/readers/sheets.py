@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError, readable
-from patent_mteb.files import json_lines, load_json, parquet_schema, read_rows, text_lines
+from patent_mteb.files import load_json, parquet_schema, read_rows, text_lines
+from patent_mteb.readers.json_documents import NO_OBJECT, json_rows
 
 __all__ = ["Sheet", "Torn", "form_of", "open_sheet"]
 
@@ -29,9 +30,10 @@ Cells = tuple[int, list[Any]]
 
 @dataclass(frozen=True)
 class Torn:
-    """A row that does not fit the header."""
+    """A row that does not fit the header, or is none; ``text`` is to be set aside."""
 
     reason: str
+    text: str = ""
 
 
 Row = dict[str, Any] | Torn
@@ -120,7 +122,11 @@ def _objects(path: Path, form: str) -> Sheet:
         raise DataError("a JSON list of something else than objects", path=path, remedy="give one object a publication")
 
     def rows() -> Iterator[tuple[int, Row]]:
-        yield from json_lines(path) if document is None else enumerate(document, start=1)
+        if document is not None:
+            yield from enumerate(document, start=1)
+            return
+        for number, row in json_rows(path):
+            yield number, row if isinstance(row, dict) else Torn(NO_OBJECT, row)
 
     names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
     return Sheet(tuple(names), rows())
@@ -128,17 +134,37 @@ def _objects(path: Path, form: str) -> Sheet:
 
 def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
     csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader((f"{line}\n" for _, line in text_lines(path)), delimiter=delimiter)
-    first = 1
+    lines: list[str] = []
+
+    def read() -> Iterator[str]:
+        for _, line in text_lines(path):
+            lines.append(f"{line}\n")
+            yield lines[-1]
+
+    reader = csv.reader(read(), delimiter=delimiter)
+    first, row, last = 1, 1, [""]
     while True:
         try:
             cells = next(reader, None)
         except csv.Error as error:
             raise DataError(f"no table ({error})", path=path, row=reader.line_num, remedy="export it again") from error
         if cells is None:
-            return
+            break
         yield first, cells
-        first = reader.line_num + 1
+        row, last, first = first, lines.copy(), reader.line_num + 1
+        lines.clear()
+    if not _is_closed(last, delimiter):
+        remedy = "export it again, a quote within a quoted cell doubled"
+        raise DataError("a quote that opens in this row is not closed", path=path, row=row, remedy=remedy)
+
+
+def _is_closed(lines: list[str], delimiter: str) -> bool:
+    """Whether the last row of a table ends outside of quotes: a quote that stays open takes all rows behind it for one cell."""
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        return "unexpected end of data" not in str(error)
+    return True
 
 
 def _delimiter(path: Path, wanted: Callable[[str], bool]) -> str:

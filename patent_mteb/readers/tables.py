@@ -89,7 +89,7 @@ def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
     rows = RowReader(columns, places)
     for number, row in sheet.rows:
         if isinstance(row, Torn):
-            yield LeftOut("", f"row {number}", row.reason)
+            yield LeftOut("", f"row {number}", row.reason, row.text)
         else:
             yield from rows.items(number, row)
 

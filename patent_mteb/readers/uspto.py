@@ -24,7 +24,7 @@ from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.full_text import ClaimText, Paragraph, paragraph_numbers, read_claim_texts, read_sections
 from patent_mteb.readers.items import Item, LeftOut, Reader
-from patent_mteb.readers.notation import application, day, ipc_code, language, publication
+from patent_mteb.readers.notation import application, ipc_code, language, publication
 from patent_mteb.readers.published import US_ORIGINS, Cited, Published, Related
 from patent_mteb.readers.uspto_2001 import patdoc, publication_of_2001
 from patent_mteb.readers.xml import Element, first_root, text_at, text_of
@@ -89,9 +89,9 @@ def _modern(root: Element) -> Published:
         office=text_at(biblio, own + "country") or "US",
         serial=text_at(biblio, own + "doc-number"),
         kind=text_at(biblio, own + "kind"),
-        date=day(text_at(biblio, own + "date")),
+        date=text_at(biblio, own + "date"),
         application=application(text_at(biblio, filed + "doc-number"), "US"),
-        filed=day(text_at(biblio, filed + "date")),
+        filed=text_at(biblio, filed + "date"),
         title=text_at(biblio, "invention-title"),
         abstract=text_at(root, "abstract"),
         claims=claims,
@@ -201,7 +201,7 @@ _KINDS = {
 
 
 def _document_id(document: Element, kind: str) -> Related:
-    office, date = text_at(document, "country"), day(text_at(document, "date"))
+    office, date = text_at(document, "country"), text_at(document, "date")
     return Related(kind, application(text_at(document, "doc-number"), office, text_at(document, "kind")), date, office)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.full_text import ClaimText, Paragraph, paragraph_numbers, read_claim_texts, read_sections
-from patent_mteb.readers.notation import application, day, ipc_code, publication
+from patent_mteb.readers.notation import application, ipc_code, publication
 from patent_mteb.readers.published import Cited, Published, Related
 from patent_mteb.readers.xml import Element, text_at, text_of
 
@@ -34,9 +34,9 @@ def patdoc(root: Element) -> Published:
         office="US",
         serial=text_at(root, "SDOBI/B100/B110"),
         kind=text_at(root, "SDOBI/B100/B130"),
-        date=day(text_at(root, "SDOBI/B100/B140")),
+        date=text_at(root, "SDOBI/B100/B140"),
         application=application(text_at(root, "SDOBI/B200/B210"), "US"),
-        filed=day(text_at(root, "SDOBI/B200/B220")),
+        filed=text_at(root, "SDOBI/B200/B220"),
         title=text_at(root, "SDOBI/B500/B540"),
         abstract=text_at(root, "SDOAB"),
         claims=claims,
@@ -103,13 +103,13 @@ _PATDOC_RELATIONS = {"B620": "division", "B631": "continuation", "B632": "contin
 
 def _document(document: Element, kind: str, office: str = "") -> Related:
     office = text_at(document, "CTRY") or office
-    date = day(text_at(document, "DATE"))
+    date = text_at(document, "DATE")
     return Related(kind, application(text_at(document, "DNUM"), office, text_at(document, "KIND")), date, office)
 
 
 def _patdoc_related(root: Element) -> Iterator[Related]:
     for one in root.iterfind("SDOBI/B300"):
-        office, date = text_at(one, "B330"), day(text_at(one, "B320"))
+        office, date = text_at(one, "B330"), text_at(one, "B320")
         yield Related("priority", application(text_at(one, "B310"), office), date, office)
     for parent in root.iterfind("SDOBI/B600//PARENT-US/PDOC/DOC"):
         kinds = (_PATDOC_RELATIONS.get(str(above.tag)) for above in parent.iterancestors())
@@ -161,9 +161,9 @@ def publication_of_2001(root: Element) -> Published:
         office="US",
         serial=text_at(biblio, "document-id/doc-number"),
         kind=text_at(biblio, "document-id/kind-code"),
-        date=day(text_at(biblio, "document-id/document-date")),
+        date=text_at(biblio, "document-id/document-date"),
         application=application(text_at(biblio, filed + "application-number/doc-number"), "US"),
-        filed=day(text_at(biblio, filed + "filing-date")),
+        filed=text_at(biblio, filed + "filing-date"),
         title=text_at(biblio, "technical-information/title-of-invention"),
         abstract=text_of(root.find("subdoc-abstract"), without=("number",)),
         claims=claims,
@@ -208,10 +208,10 @@ _CONTINUITY = {
 
 def _related(biblio: Element) -> Iterator[Related]:
     for one in biblio.iterfind("foreign-priority-data"):
-        office, date = text_at(one, "country-code"), day(text_at(one, "filing-date"))
+        office, date = text_at(one, "country-code"), text_at(one, "filing-date")
         yield Related("priority", application(text_at(one, "priority-application-number"), office), date, office)
     for tag, kind in _CONTINUITY.items():
         for one in biblio.iterfind(f"continuity-data//{tag}"):
             for document in [*one.iterfind("parent-child/parent/document-id"), *one.iterfind("document-id")]:
-                office, date = text_at(document, "country-code"), day(text_at(document, "document-date"))
+                office, date = text_at(document, "country-code"), text_at(document, "document-date")
                 yield Related(kind, application(text_at(document, "doc-number"), office), date, office)

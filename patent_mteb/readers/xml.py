@@ -18,13 +18,13 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from html.entities import html5
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeAlias
 
 from lxml import etree
 
-from patent_mteb.errors import DataError, readable
+from patent_mteb.errors import DataError, readable, refuse_other_forms
+from patent_mteb.readers.characters import with_characters
 from patent_mteb.readers.items import LeftOut
 
 __all__ = [
@@ -52,6 +52,7 @@ LONGEST_DOCUMENT = 1 << 29
 LARGEST_RATIO = 200
 SMALL_MEMBER = 1 << 24
 _CHUNK = 1 << 20
+_PIECE = 1 << 12
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
 _XML_NAMES = (".xml", ".sgml", ".sgm")
 
@@ -96,10 +97,24 @@ def split_at_declarations(stream: IO[bytes]) -> Iterator[bytes]:
     yield bytes(held)
 
 
-def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document]:
-    found = (content for content in split(stream) if content.strip())
-    for number, content in enumerate(found, start=1):
-        yield Document(f"{place}document {number}", content)
+_MARK = b"\xef\xbb\xbf"
+_END_OF_DOS = b"\x1a"
+_UNWRITTEN = "zero bytes where text should be (was the file written whole?)"
+
+
+def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document | LeftOut]:
+    """Documents without the marks that joined files leave between them; zeros behind a document are told."""
+    number = 0
+    for content in split(stream):
+        text = content.rstrip(b"\0")
+        document = text.removeprefix(_MARK)
+        if (end := text.rstrip()).endswith((_MARK, _END_OF_DOS)):
+            document = end.removeprefix(_MARK).removesuffix(_END_OF_DOS).removesuffix(_MARK)
+        if document.strip():
+            number += 1
+            yield Document(f"{place}document {number}", document)
+        if len(text) < len(content):
+            yield LeftOut("", f"{place}behind document {number}", _UNWRITTEN)
 
 
 def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Document | LeftOut]:
@@ -129,6 +144,7 @@ def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Docu
         if start.startswith(b"PK"):
             yield from _zipped(stream, path, split)
         else:
+            refuse_other_forms(path, start)
             yield from _numbered(stream, "", split)
 
 
@@ -164,32 +180,12 @@ def _refusal(member: zipfile.ZipInfo) -> str:
     return ""
 
 
-_GREEK = {
-    "agr": "α", "bgr": "β", "ggr": "γ", "dgr": "δ", "egr": "ε", "zgr": "ζ", "eegr": "η", "thgr": "θ", "igr": "ι", "kgr": "κ", "lgr": "λ",
-    "mgr": "μ", "ngr": "ν", "xgr": "ξ", "ogr": "ο", "pgr": "π", "rgr": "ρ", "sgr": "σ", "sfgr": "ς", "tgr": "τ", "ugr": "υ", "phgr": "φ",
-    "khgr": "χ", "psgr": "ψ", "ohgr": "ω", "Agr": "Α", "Bgr": "Β", "Ggr": "Γ", "Dgr": "Δ", "Egr": "Ε", "Zgr": "Ζ", "EEgr": "Η",
-    "THgr": "Θ", "Igr": "Ι", "Kgr": "Κ", "Lgr": "Λ", "Mgr": "Μ", "Ngr": "Ν", "Xgr": "Ξ", "Ogr": "Ο", "Pgr": "Π", "Rgr": "Ρ", "Sgr": "Σ",
-    "Tgr": "Τ", "Ugr": "Υ", "PHgr": "Φ", "KHgr": "Χ", "PSgr": "Ψ", "OHgr": "Ω",
-}  # fmt: skip
-"""ISO 8879 ISOgrk1, the one public set of the old files that HTML 5 does not know under its names."""
-
-_XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
-_REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9.]*);")
 _PROLOG = re.compile(
     rb"\s*(?:<\?.*?\?>|<!--.*?-->|(?P<doctype><!DOCTYPE(?:[^\[>\"']|\"[^\"]*\"|'[^']*')*(?:\[(?P<subset>.*?)\]\s*)?>))", re.DOTALL
 )
 _DEFINED = re.compile(rb"<!ENTITY\s+(?:%\s*)?[^\s\"']+\s*[\"']")
 _ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)")
 _ENCODINGS = re.compile(rb"utf-?8|us-ascii|ascii|iso-8859-\d+|latin1|windows-125\d", re.IGNORECASE)
-
-
-def _character(match: re.Match[bytes]) -> bytes:
-    name = match[1]
-    if name in _XML_ENTITIES:
-        return match[0]
-    text = name.decode()
-    characters = _GREEK.get(text) or html5.get(f"{text};")
-    return b"".join(b"&#%d;" % ord(one) for one in characters) if characters else b"&amp;" + name + b";"
 
 
 def _without_doctype(content: bytes) -> bytes:
@@ -233,7 +229,7 @@ def parse(content: bytes) -> tuple[Element, bool]:
         raise MalformedError("neither UTF-8 nor ISO 8859 nor Windows 125x")
     if not content.removeprefix(b"\xef\xbb\xbf").startswith(b"<"):
         raise MalformedError("no XML")
-    content = _REFERENCE.sub(_character, _without_doctype(content).strip())
+    content = with_characters(_without_doctype(content).strip())
     try:
         return _element(content), False
     except (etree.XMLSyntaxError, ValueError) as error:
@@ -286,13 +282,19 @@ def _first_bytes(path: Path) -> bytes:
             return start
         try:
             archive = zipfile.ZipFile(stream)
-            member = next((one for one in archive.infolist() if not one.is_dir() and not _refusal(one)), None)
-            if member is None:
-                return b""
-            with archive.open(member) as file:
-                return file.read(_CHUNK)
+            members = [one for one in archive.infolist() if not one.is_dir() and not _refusal(one)]
+            return next(filter(None, (_start_of(archive, one) for one in members)), b"")
         except _BROKEN_ZIP:
             return b""
+
+
+def _start_of(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """The start of a file in a zip file, down to where it is damaged."""
+    held = b""
+    with contextlib.suppress(*_BROKEN_ZIP), archive.open(member) as file:
+        while len(held) < _CHUNK and (piece := file.read(_PIECE)):
+            held += piece
+    return held
 
 
 _BLOCKS = frozenset(

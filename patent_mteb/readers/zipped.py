@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 from polars.io.plugins import register_io_source
 
-from patent_mteb.errors import DataError, readable
+from patent_mteb.errors import DataError, readable, refuse_other_forms
 
 __all__ = ["is_zipped", "scan_zipped", "table_name"]
 
@@ -36,7 +36,7 @@ def is_zipped(path: Path) -> bool:
 
 
 def table_name(path: Path, suffix: str) -> str:
-    """The name of a table, whether its file is zipped or not; empty for a file of another kind.
+    """The name of a table, whether its file is compressed or not; empty for a file of another kind.
 
     Example:
         >>> from pathlib import Path
@@ -44,7 +44,7 @@ def table_name(path: Path, suffix: str) -> str:
         >>> [table_name(Path(name), ".tsv") for name in ("g_patent.tsv", "g_patent.tsv.zip", "g_patent.zip", "g_patent.csv")]
         ['g_patent', 'g_patent', 'g_patent', '']
     """
-    inside = path.with_suffix("") if is_zipped(path) else path
+    inside = path.with_suffix("") if path.suffix in (".zip", ".gz") else path
     if is_zipped(path) and not inside.suffix:
         return inside.name
     return inside.stem if inside.suffix == suffix else ""
@@ -84,6 +84,7 @@ def _header(path: Path, separator: str) -> list[str]:
             first = stream.readline(_BLOCK)
     except _BROKEN as error:
         raise DataError(f"the table in the zip file cannot be read ({error})", path=path, remedy=_AGAIN) from error
+    refuse_other_forms(path, first)
     if not first.strip():
         raise DataError("the table in the zip file is empty", path=path, remedy=_AGAIN)
     return list(pl.read_csv(first, separator=separator, infer_schema=False).columns)

@@ -14,7 +14,7 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,17 @@ from typing import Any
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
+from bulk_counts import BULK
 from killer import COMPILER, Blow, Done, Killer, killer
 from report_folders import add, model_folder
 from small_world import world
 from standins import checkpoint
 from worlds import dapfam_tables
 
+from patent_mteb import recipes, sample
 from patent_mteb.experiments.sweep.table import PHASES
 from patent_mteb.patents.records import write_citations, write_patents
+from patent_mteb.recipes.parameters import settings_of, written
 from patent_mteb.store import EmbeddingStore
 
 pytestmark = pytest.mark.skipif(COMPILER is None or sys.platform != "linux", reason="needs a C compiler and Linux")
@@ -83,6 +86,9 @@ def shared(tmp_path_factory, server) -> Path:
     write_patents(shared / "patents.parquet", patents)
     write_citations(shared / "citations.parquet", citations)
     export(shared / "export")
+    patents, citations = sample.generate()
+    write_patents(shared / "sample/patents/0.parquet", patents[:500])
+    write_citations(shared / "sample/citations/0.parquet", citations)
     folder = model_folder(shared / "real", "sentence-transformers/all-MiniLM-L6-v2", "8b3219a92973c328a8e22fadcfa821b5dc75636a")
     add(folder, "PatentDAPFAMTACToTACRetrieval", 0.5, kind="real")
     for seed, name in enumerate(("tiny", "other")):
@@ -121,6 +127,22 @@ CASES = {
 }
 
 
+def of_sample(recipe: str) -> str:
+    """The settings that build a benchmark of the sample."""
+    small = recipes.find(recipe).SAMPLE
+    return " ".join(f"--set {one.name}={written(getattr(small, one.name))}" for one in settings_of(type(small)))
+
+
+LONG_CASES = {
+    f"build of {recipe}": Case(f"build {recipe} {{shared}}/sample {{}}/built {of_sample(recipe)}", {}) for recipe in recipes.RECIPES
+}
+if BULK.is_dir():
+    LONG_CASES |= {
+        f"import of real files, {workers} at a time": Case(f"import {BULK} --out {{}}/records --workers {workers}", {})
+        for workers in (1, 2)
+    }
+
+
 def plain(value: Any) -> Any:
     """A JSON document without what tells when it was made."""
     if isinstance(value, dict):
@@ -129,12 +151,12 @@ def plain(value: Any) -> Any:
 
 
 def content(path: Path, folder: Path) -> Any:
+    if {"records", "built"} & set(path.relative_to(folder).parts):
+        return path.read_bytes()
     if path.suffix == ".json":
         return plain(json.loads(path.read_text("utf-8")))
     if path.suffix == ".jsonl":
         return [plain(json.loads(line)) for line in path.read_text("utf-8").splitlines()]
-    if path.suffix == ".parquet" and {"records", "built"} & set(path.parts):
-        return path.read_bytes()
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         return table.to_pydict(), table.schema.metadata
@@ -209,22 +231,38 @@ def test_killed_at_every_change_and_repeated(server, shared, tmp_path, name, cou
     counted(f"{name}, killed at each change", attack(server, CASES[name], shared, tmp_path, every=True), wrong=0, lost=0, tracebacks=0)
 
 
-@pytest.mark.parametrize("number", [3, pytest.param(18, marks=pytest.mark.long)])
-@pytest.mark.parametrize("name", ["run of an encoder", "sweep", "import", "build"])
-def test_killed_at_a_random_moment_and_repeated(server, shared, tmp_path, name, number, counted):
-    """By SIGKILL, SIGTERM and SIGINT in turn."""
-    case, dice = CASES[name], random.Random(11)
-    whole = case.folder(tmp_path / "whole", shared)
+def strike(server: Killer, case: Case, shared: Path, work: Path, signals: Sequence[int]) -> int:
+    """Send the command each signal at a moment by chance, repeat it each time, and compare; the number of times that it was stopped."""
+    dice = random.Random(11)
+    whole = case.folder(work / "whole", shared)
     unbroken = case.run(server, whole, shared)
     assert unbroken.status == 0, unbroken.said
     expected, stopped = outcome(whole), 0
-    for turn in range(number):
-        blow = Blow((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[turn % 3], dice.random() * unbroken.seconds)
-        folder = case.folder(tmp_path / f"turn{turn}", shared)
+    for turn, number in enumerate(signals):
+        blow = Blow(number, dice.random() * unbroken.seconds)
+        folder = case.folder(work / f"turn{turn}", shared)
         stopped += case.run(server, folder, shared, blow=blow).status != 0
         aged(folder)
         again = case.run(server, folder, shared)
         assert again.status == 0 and "Traceback" not in again.said, (blow, again.said)
         assert outcome(folder) == expected, blow
+        shutil.rmtree(folder)
+    return stopped
+
+
+@pytest.mark.parametrize("number", [3, pytest.param(18, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", ["run of an encoder", "sweep", "import", "build"])
+def test_killed_at_a_random_moment_and_repeated(server, shared, tmp_path, name, number, counted):
+    """By SIGKILL, SIGTERM and SIGINT in turn."""
+    signals = [(signal.SIGKILL, signal.SIGTERM, signal.SIGINT)[turn % 3] for turn in range(number)]
+    stopped = strike(server, CASES[name], shared, tmp_path, signals)
     counted(f"{name}: KILL, TERM, INT at random moments", number, wrong=0, lost=0, tracebacks=0, stopped=stopped)
     assert stopped >= number / 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LONG_CASES)
+def test_killed_by_kill_9_at_ten_random_moments_and_repeated(server, shared, tmp_path, name, counted):
+    stopped = strike(server, LONG_CASES[name], shared, tmp_path, [signal.SIGKILL] * 10)
+    counted(f"{name}: kill -9 at ten random moments", 10, wrong=0, lost=0, tracebacks=0, stopped=stopped)
+    assert stopped >= 5

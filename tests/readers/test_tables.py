@@ -364,7 +364,7 @@ def test_torn_rows_are_counted(tmp_path):
         ("t.csv", "No,Title\nUS1B2,é\n".encode("utf-16"), "UTF-16"),
         ("t.xml", b"<a/>", "the file is no table"),
         ("t.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", "an old workbook"),
-        ("t.jsonl", b'{"No": "US1B2"}\nnothing\n', "row 2"),
+        ("t.csv", b'No,Title\nUS1B2,"Pump\nUS2B2,Valve\n', "row 2: a quote that opens in this row is not closed"),
         ("t.json", b"[1, 2]", "something else than objects"),
         ("t.parquet", b"PAR1nothing", "not a readable parquet file"),
         ("t.xlsx", b"PK\x03\x04nothing", "the file is no table"),
