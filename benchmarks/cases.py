@@ -183,6 +183,24 @@ def fusion(queries: int, depth: int) -> Work:
     return Work(ours, theirs, gap)
 
 
+def swept_ranks(queries: int, depth: int, judged: int) -> Work:
+    """The ranks of the judged documents under eight settings, beside the sweep of whole rankings."""
+    import fusion_sweep as script
+
+    from patent_mteb.metrics.measures import ranks_of
+    from patent_mteb.search.fusion import sweep
+    from patent_mteb.search.swept_ranks import sweep_ranks
+
+    first, second = (script.rankings(queries, depth, 20 * depth, seed) for seed in (1, 2))
+    pairs = script.judged(first, judged)
+
+    def theirs() -> np.ndarray:
+        return np.array([ranks_of(run.docs, pairs) for run in sweep(first, second, script.SETTINGS, depth, threads=1)])
+
+    ours = lambda: sweep_ranks(first, second, script.SETTINGS, pairs, depth)  # noqa: E731
+    return Work(ours, theirs, lambda one, other: float(np.abs(one - other).max()))
+
+
 def scores(queries: int, depth: int) -> Work:
     """All scores of a run, beside mteb's own."""
     import fusion_sweep as script

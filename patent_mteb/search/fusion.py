@@ -25,19 +25,18 @@ count as equal.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.cache import Cached, RunCache
 from patent_mteb.search.engine import engine
+from patent_mteb.search.matched import RRF, Fusion, Linear, Matched, min_max
 from patent_mteb.search.run import Run
 
 if TYPE_CHECKING:
@@ -50,152 +49,21 @@ _ROWS_AT_ONCE = 64
 _LAST = np.int32(0x7FFFFFFF)
 
 
-@dataclass(frozen=True)
-class Linear:
-    """Interpolation; ``alpha`` from 0 (only the first system counts) to 1 (only the second)."""
-
-    alpha: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha is a weight from 0 to 1, not {self.alpha}")
-
-    @property
-    def tag(self) -> str:
-        return f"linear-{self.alpha:g}"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"method": "linear", "alpha": float(self.alpha)}
-
-
-@dataclass(frozen=True)
-class RRF:
-    """Reciprocal rank fusion; the larger ``k``, the less the first ranks stand out."""
-
-    k: float = 60
-
-    def __post_init__(self) -> None:
-        if self.k < 0:
-            raise ValueError(f"k of reciprocal rank fusion is not negative, as {self.k} is")
-
-    @property
-    def tag(self) -> str:
-        return f"rrf-{self.k:g}"
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        return {"method": "rrf", "k": float(self.k)}
-
-
-Fusion = Linear | RRF
-
-
-def min_max(run: Run) -> NDArray[np.float64]:
-    """Scores [Q, depth] of each query on a scale from 0 (its worst returned document) to 1 (its best); 0 behind the last one.
-
-    Where all scores of a query are equal, each is 1.
-
-    Example:
-        >>> from patent_mteb.search.fusion import min_max
-        >>> from patent_mteb.search.run import Run
-        >>> min_max(Run.from_dict({"q": {"a": 9.0, "b": 7.0, "c": 1.0}}))
-        array([[1.  , 0.75, 0.  ]])
-    """
-    present, scores = run.docs >= 0, run.scores.astype(np.float64)
-    worst = np.where(present, scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
-    best = np.where(present, scores, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
-    span = np.where(best > worst, best - worst, 1.0)
-    scaled = np.where(best > worst, (scores - worst) / span, 1.0)
-    return np.where(present, scaled, 0.0)
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """Two runs with their documents matched, once for all settings.
-
-    ``at`` [Q, depth of first] is the position of a document of the first run in the second (its depth if it is not there);
-    ``lone`` [Q, depth of second] marks documents of the second run that the first does not hold.
-    """
-
-    first: Run
-    second: Run
-    at: NDArray[np.int32]
-    lone: NDArray[np.bool_]
-
-    @classmethod
-    def match(cls, first: Run, second: Run) -> _Pair:
-        if first.query_ids != second.query_ids or first.doc_ids != second.doc_ids:
-            raise ModelError("two rankings can only be fused if they are of the same queries over the same corpus")
-        absent = second.depth
-        at = np.full(first.docs.shape, absent, np.int32)
-        lone = second.docs >= 0
-        # One slot more than there are documents: -1, behind the end of a ranking, is looked up there and found absent.
-        position = np.full(len(first.doc_ids) + 1, absent, np.int32)
-        ranks = np.arange(absent, dtype=np.int32)
-        for row, (ours, theirs) in enumerate(zip(first.docs, second.docs, strict=True)):
-            position[theirs] = ranks
-            position[-1] = absent
-            at[row] = position[ours]
-            lone[row, at[row][at[row] < absent]] = False
-            position[theirs] = absent
-        return cls(first, second, at, lone)
-
-
-Contributions = Callable[[slice], tuple[NDArray[np.float64], NDArray[np.float64]]]
-"""rows -> scores of the first run's documents and of the second's as if they were lone, both not negative."""
-
-
-def _linear(pair: _Pair) -> Callable[[Linear], Contributions]:
-    first, second = min_max(pair.first), min_max(pair.second)
-    matched = np.take_along_axis(np.pad(second, ((0, 0), (0, 1))), pair.at, axis=1)
-
-    def setting(linear: Linear) -> Contributions:
-        def contribute(rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            fused = first[rows] * (1 - linear.alpha)
-            fused += matched[rows] * linear.alpha
-            return fused, second[rows] * linear.alpha
-
-        return contribute
-
-    return setting
-
-
-def _rrf(pair: _Pair) -> Callable[[RRF], Contributions]:
-    def setting(rrf: RRF) -> Contributions:
-        by_rank = 1 / (rrf.k + 1 + np.arange(max(pair.first.depth, pair.second.depth)))
-        first, second = by_rank[: pair.first.depth], by_rank[: pair.second.depth]
-        found = np.append(second, 0.0)
-
-        def contribute(rows: slice) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-            at = pair.at[rows]
-            return found[at] + first, np.broadcast_to(second, (len(at), len(second)))
-
-        return contribute
-
-    return setting
-
-
-def _ranked(pair: _Pair, contribute: Contributions, top_k: int, threads: int) -> Run:
+def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
     """Rank by one integer for each document: the bits of its score, which sort like the score itself, then its number, reversed.
 
     Above are the bits of the score (of -1 for what does not count, which is below all others), below the number.
     """
-    depth, width = pair.first.depth, pair.first.depth + pair.second.depth
+    width, fused = pair.docs.shape[1], pair.scores(setting)
     kept = min(top_k, width)
-    docs = np.full((len(pair.first.query_ids), kept), -1, np.int32)
+    docs = np.full((len(pair.docs), kept), -1, np.int32)
     scores = np.zeros(docs.shape, np.float32)
-    short = bool((pair.first.docs < 0).any())
 
     def rank(start: int) -> None:
         rows = slice(start, start + _ROWS_AT_ONCE)
         keys = np.empty((len(docs[rows]), width), "<i8")
-        numbers, fused = _numbers(keys), _scores(keys)
-        np.subtract(_LAST, pair.first.docs[rows], out=numbers[:, :depth])
-        np.subtract(_LAST, pair.second.docs[rows], out=numbers[:, depth:])
-        ours, lone = contribute(rows)
-        fused[:, :depth] = np.where(pair.first.docs[rows] < 0, -1.0, ours) if short else ours
-        fused[:, depth:] = np.where(pair.lone[rows], lone, -1.0)
+        np.subtract(_LAST, pair.docs[rows], out=_numbers(keys))
+        _scores(keys)[:] = fused(rows)
         if kept < width:
             keys.partition(width - kept, axis=1)
         best = np.ascontiguousarray(np.sort(keys[:, width - kept :], axis=1)[:, ::-1])
@@ -245,16 +113,9 @@ def sweep(first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000
         >>> [run.ranking("q")[0] for run in sweep(lexical, dense, [Linear(0.25), Linear(0.75)])]
         [('a', 0.75), ('b', 0.75)]
     """
-    pair = _Pair.match(first, second)
-    workers = threads or os.cpu_count() or 1
-    linear: Callable[[Linear], Contributions] | None = None
-    rrf = _rrf(pair)
+    pair = Matched.of(first, second)
     for setting in settings:
-        if isinstance(setting, RRF):
-            yield _ranked(pair, rrf(setting), top_k, workers)
-        else:
-            linear = linear or _linear(pair)
-            yield _ranked(pair, linear(setting), top_k, workers)
+        yield _ranked(pair, setting, top_k, threads or os.cpu_count() or 1)
 
 
 def fuse(first: Run, second: Run, setting: Fusion, top_k: int = 1000) -> Run:
