@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import mteb
 import pytest
 
 from patent_mteb.memory import allowing, portion
 from patent_mteb.patents.corpus import text_column
 from patent_mteb.search.bm25 import BM25Index, BM25Settings
+from patent_mteb.search.dense import DenseSearch
 
 
 def test_a_portion_is_never_more_than_usual_and_ends_with_its_block():
@@ -31,3 +33,13 @@ def test_less_memory_makes_more_blocks_of_the_same_content():
     assert (parts.scores(["pump w3 w5"]) != whole.scores(["pump w3 w5"])).nnz == 0
     assert whole.scores(["pump w3 w5"]).nnz > 1000
     assert column.to_pylist() == texts and column.equals(text_column(texts))
+
+
+def test_dense_search_holds_a_third_of_it_at_most():
+    model = mteb.get_model("mteb/baseline-random-encoder")
+    assert DenseSearch(model).held_mb == 2048
+    with allowing(0.3):
+        assert DenseSearch(model).held_mb == pytest.approx(100)
+        assert DenseSearch(model, held_mb=5).held_mb == 5
+    with allowing(100):
+        assert DenseSearch(model).held_mb == 2048

@@ -21,8 +21,8 @@ from patent_mteb.tasks.base import PatentTask
 
 __all__ = ["documents_in", "folders_of", "left_for_blocks"]
 
-_LIBRARIES = 600_000_000
-_A_DOCUMENT = {"validate": 2_000, "run": 2_000}
+_LIBRARIES = {"validate": 600_000_000, "run": 900_000_000}
+_A_DOCUMENT = 1_300
 _LEAST = 200_000_000
 """Bytes of blocks without which nothing goes on."""
 
@@ -72,7 +72,7 @@ def left_for_blocks(budget: float | None, what: Literal["validate", "run"], fold
     if budget is None:
         return None
     documents = max(map(documents_in, folders), default=0)
-    needed = (_LIBRARIES + _A_DOCUMENT[what] * documents + _LEAST) / 1e9
+    needed = (_LIBRARIES[what] + _A_DOCUMENT * documents + _LEAST) / 1e9
     if needed > budget:
         problem = f"{documents:,} documents take about {needed:.1f} GB of memory to {what}, and {budget:g} GB are allowed"
         raise DataError(problem, remedy=f"allow --memory {needed + 0.1:.1f}, or cut the records by years or offices")
