@@ -1,22 +1,25 @@
 """Memory and time of every step from records to a run, on as many generated patents as asked for.
 
-    python benchmarks/scale.py [--patents 100000] [--steps import,wipo_at,dapfam,validate,load,bm25] [--folder DIR]
+    python benchmarks/scale.py [--patents 100000] [--steps import,wipo_at,dapfam,validate,load,bm25] [--folder DIR] [--again]
 
 A patent has an abstract of 200 words, five claims of 40 words and three citations of patents before it; every fifth is a second member
 of the family before it. The same number gives the same patents. Each step is a process of its own; reported are its greatest resident
 memory (``ru_maxrss`` of that process, mapped files among it), its seconds of processor time, and both divided by the number of patents.
+In a folder that is kept, what was generated and the figures of steps that went well are there the next time (``figures.json``).
 Figures: ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime as dt
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 _A_PART = 10_000
 _PHRASES = 20_000
@@ -50,6 +53,7 @@ def main() -> None:
     parser.add_argument("--patents", type=int, default=100_000)
     parser.add_argument("--steps", default="import,wipo_at,dapfam,validate,load,bm25", help=f"some of {','.join(STEPS)}")
     parser.add_argument("--folder", type=Path, help="where to work and what to keep; a temporary folder without it")
+    parser.add_argument("--again", action="store_true", help="run steps too whose figures are there")
     parser.add_argument("--generate", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.generate:
@@ -62,9 +66,36 @@ def main() -> None:
         print(f"{arguments.patents:,} patents, {_size(folder / 'records') / 1e9:.2f} GB of records", flush=True)
         print(f"{'step':<12}{'seconds':>9}{'ms each':>9}{'peak GB':>9}{'kB each':>9}", flush=True)
         for step in arguments.steps.split(","):
-            seconds, peak, status = _run(commands(folder)[step], folder)
-            each = f"{1000 * seconds / arguments.patents:9.3f}{peak / 1e9:9.2f}{peak / 1000 / arguments.patents:9.2f}"
-            print(f"{step:<12}{seconds:9.1f}{each}" + (f"  exit status {status}, see {folder / 'log'}" if status else ""), flush=True)
+            print(_line(step, arguments.patents, _figures(folder, step, arguments.patents, arguments.again), folder), flush=True)
+
+
+def _figures(folder: Path, step: str, patents: int, again: bool) -> dict[str, Any]:
+    """What a step took: of this run, or of the last one that went well."""
+    from patent_mteb.files import read_json, write_json
+
+    known = read_json(folder / "figures.json") or {}
+    key = f"{step} {patents}"
+    if key not in known or again:
+        seconds, peak, status = _run(commands(folder)[step], folder)
+        figures = {"seconds": seconds, "peak": peak, "status": status, "day": str(dt.date.today()), "commit": _commit()}
+        if status:
+            return figures
+        known = {**(read_json(folder / "figures.json") or {}), key: figures}
+        write_json(folder / "figures.json", known)
+    found: dict[str, Any] = known[key]
+    return found
+
+
+def _commit() -> str:
+    asked = subprocess.run(["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return asked.stdout.strip()
+
+
+def _line(step: str, patents: int, figures: dict[str, Any], folder: Path) -> str:
+    seconds, peak = figures["seconds"], figures["peak"]
+    each = f"{1000 * seconds / patents:9.3f}{peak / 1e9:9.2f}{peak / 1000 / patents:9.2f}"
+    said = f"  exit status {figures['status']}, see {folder / 'log'}" if figures["status"] else f"  {figures['day']} {figures['commit']}"
+    return f"{step:<12}{seconds:9.1f}{each}{said}"
 
 
 def _size(folder: Path) -> int:

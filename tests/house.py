@@ -16,7 +16,7 @@ PACKAGE = ROOT / "patent_mteb"
 PAGE = ROOT / "docs" / "architecture.md"
 FLOORS = (
     {"errors"},
-    {"files", "_mteb", "parallel"},
+    {"files", "_mteb", "parallel", "memory"},
     {"identity", "published"},
     {"patents", "endpoints"},
     {"readers", "sample", "metrics"},

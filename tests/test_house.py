@@ -12,7 +12,7 @@ from house import FLOOR, GRAPH, MODULES, PACKAGE, PAGE, imports_of, module_named
 
 from patent_mteb import _mteb
 
-HALL = {"__init__.py", "_mteb.py", "errors.py", "files.py", "identity.py", "parallel.py", "py.typed"}
+HALL = {"__init__.py", "_mteb.py", "errors.py", "files.py", "identity.py", "memory.py", "parallel.py", "py.typed"}
 WITHOUT_MTEB = {"endpoints", "errors", "files", "identity", "published", "patents", "readers", "sample", "metrics", "recipes"}
 LONGEST = 400
 

@@ -24,9 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     folder = common.add_folder(parser, "directory for PATENT_MTEB_DATA; each benchmark has a folder of its own in it")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe; repeatable")
-    parser.add_argument(
-        "--memory", type=common.amount, metavar="GB", help="refuse a build that would take more memory than this, by what was measured"
-    )
+    common.add_memory(parser, "build")
     parser.add_argument("--name", help="name of the data set, which its tasks begin with, such as Acme; without it that of the directory")
     parser.add_argument("--owner", help="whose data they are")
     parser.add_argument("--licence", help="what others may do with them")
@@ -42,6 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from patent_mteb import recipes
+    from patent_mteb.memory import allowing
     from patent_mteb.patents.collection import read_collection
     from patent_mteb.recipes import budget, dataset
 
@@ -56,7 +55,8 @@ def main(args: argparse.Namespace) -> int:
     identity = dataset.Identity(args.name or "", args.data_version or "", args.owner or "", args.licence or "")
     collection = read_collection(args.patents, args.citations)
     budget.refuse_beyond(args.memory, recipes.find(args.benchmark).__name__.rpartition(".")[2], len(collection.patents))
-    log = recipes.run_on(args.benchmark, collection, root, args.set, identity)
+    with allowing(args.memory):
+        log = recipes.run_on(args.benchmark, collection, root, args.set, identity)
     common.show(
         ("step", "in", "out", "note"), [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps], right=("in", "out")
     )

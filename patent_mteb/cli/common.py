@@ -30,6 +30,7 @@ __all__ = [
     "Parser",
     "add_engine",
     "add_folder",
+    "add_memory",
     "add_out",
     "add_shard",
     "add_verbosity",
@@ -208,6 +209,12 @@ def amount(word: str) -> float:
     if not (math.isfinite(number) and number >= 0):
         raise argparse.ArgumentTypeError(f"{word} is no amount")
     return number
+
+
+def add_memory(parser: argparse.ArgumentParser, what: str) -> None:
+    """``--memory``."""
+    text = f"refuse a {what} that would take more memory than this, by what was measured, and keep blocks small enough for it"
+    parser.add_argument("--memory", type=amount, metavar="GB", help=text)
 
 
 def add_shard(parser: argparse.ArgumentParser, text: str) -> None:

@@ -56,6 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     models.add_batch_size(parser)
     models.add_batch_tokens(parser)
     models.add_store(parser)
+    common.add_memory(parser, "run")
     parser.add_argument("--num-proc", type=int, metavar="N", help="processes that load the data")
     parser.add_argument("--co2-tracker", action=argparse.BooleanOptionalAction, default=False, help="estimate emissions with codecarbon")
     parser.add_argument(
@@ -99,7 +100,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    from patent_mteb.experiments import run
+    from patent_mteb.experiments import budgets, run
+    from patent_mteb.memory import allowing
     from patent_mteb.tasks.perquery import RUNS_VARIABLE
 
     if args.save_runs:
@@ -111,17 +113,18 @@ def main(args: argparse.Namespace) -> int:
         raise ModelError("--dry-run says what is encoded, and rerankers encode nothing. Remedy: try --limit, or a small --budget-calls")
     if args.dry_run:
         return planning.show(args, tasks)
-    report = run.run(
-        tasks=tasks,
-        model=_model(args),
-        output_folder=args.out,
-        encode_kwargs=models.encode_kwargs(args),
-        overwrite_strategy=args.overwrite_strategy,
-        co2_tracker=args.co2_tracker,
-        prediction_folder=args.prediction_folder,
-        num_proc=args.num_proc,
-        show_progress=common.bars(args),
-    )
+    with allowing(budgets.left_for_blocks(args.memory, "run", budgets.folders_of(tasks))):
+        report = run.run(
+            tasks=tasks,
+            model=_model(args),
+            output_folder=args.out,
+            encode_kwargs=models.encode_kwargs(args),
+            overwrite_strategy=args.overwrite_strategy,
+            co2_tracker=args.co2_tracker,
+            prediction_folder=args.prediction_folder,
+            num_proc=args.num_proc,
+            show_progress=common.bars(args),
+        )
     if args.json:
         common.say(_as_json(report, args.out))
     else:

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from patent_mteb.errors import temporary_files
+from patent_mteb.memory import portion
 from patent_mteb.patents.views import join_sections
 
 __all__ = ["Composed", "Texts", "TitledTexts", "changed", "let_go", "text_column"]
@@ -60,7 +61,7 @@ def text_column(texts: Iterable[str | None]) -> pa.ChunkedArray:
     for chunk in chunks:
         held.append(chunk)
         size += chunk.nbytes
-        if size > _BYTES_IN_MEMORY:
+        if size > portion(1 / 16, _BYTES_IN_MEMORY):
             return _in_a_file(chain(held, chunks))
     return pa.chunked_array(held, pa.large_string())
 

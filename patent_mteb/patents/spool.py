@@ -10,14 +10,14 @@ import os
 import pickle
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from patent_mteb.errors import temporary_files
 
-__all__ = ["Spool", "held"]
+__all__ = ["Spool", "held", "held_up_to"]
 
 _Record = TypeVar("_Record")
 _BYTES_AT_ONCE = 1 << 20
@@ -99,3 +99,33 @@ def held(records: Iterable[_Record], like: Sequence[Any]) -> Sequence[_Record]:
         ('list', 'Spool')
     """
     return list(records) if isinstance(like, list | tuple) else Spool(records)
+
+
+def held_up_to(most: int, records: Iterable[_Record], size: Callable[[_Record], int]) -> Sequence[_Record]:
+    """Records in memory as long as they are small together, else in a temporary file.
+
+    Args:
+        most: bytes of all that are held in memory.
+        size: bytes of a record.
+
+    Example:
+        >>> from patent_mteb.patents.spool import held_up_to
+        >>> held_up_to(3, ["ab", "c"], len), type(held_up_to(3, ["ab", "cd"], len)).__name__
+        (['ab', 'c'], 'Spool')
+    """
+    coming = iter(records)
+    kept: list[_Record] = []
+    total = 0
+    for record in coming:
+        kept.append(record)
+        total += size(record)
+        if total > most:
+            return Spool(chain(_emptied(kept), coming))
+    return kept
+
+
+def _emptied(records: list[_Record]) -> Iterator[_Record]:
+    """The records of a list in their order, none of which stays in it."""
+    records.reverse()
+    while records:
+        yield records.pop()

@@ -31,6 +31,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any, ClassVar
 
@@ -38,7 +39,9 @@ import numpy as np
 from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
+from patent_mteb.memory import portion
 from patent_mteb.search.base import ArraySearch, SearchContext, document_texts, query_texts
+from patent_mteb.search.bm25_weights import TermWeights, held_matrices
 from patent_mteb.search.cache import content_of
 from patent_mteb.search.phases import phase
 from patent_mteb.search.recent import Recent, RecentRuns
@@ -166,10 +169,9 @@ class BM25Index:
     def __init__(self, texts: Iterable[str], settings: BM25Settings) -> None:
         self._split = _splitter(settings.token_pattern)
         self._terms = _Terms(settings)
-        blocks = list(self._counted(texts))
+        counts = held_matrices(self._counted(texts))
         self._terms.freeze()
-        self.n_docs: int = sum(block.shape[0] for block in blocks)
-        self.weights = _weighted(blocks, self._terms.size, settings)
+        self.weights = TermWeights(counts, self._terms.size, settings.k1, settings.b)
 
     def _numbers(self, text: str) -> NDArray[np.int32]:
         words = self._split(text.lower())
@@ -201,55 +203,35 @@ class BM25Index:
 
     def scores(self, texts: Sequence[str]) -> Any:
         """Scores of all documents as a SciPy CSR matrix [queries, documents]; what is not stored is 0."""
-        return self._matrix(texts) @ self.weights
+        import scipy.sparse
+
+        terms = self.terms(texts)
+        return scipy.sparse.hstack([terms @ weights for _, weights in self.weights], "csr")
+
+    def terms(self, texts: Sequence[str]) -> Any:
+        """Frequencies of the known terms in queries as a SciPy CSR matrix; times the weights of a block they are scores."""
+        return self._matrix(texts)
+
+    @property
+    def n_docs(self) -> int:
+        """Number of documents."""
+        return self.weights.n_docs
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights, which are nearly all that it holds, in memory or in a temporary file."""
+        return self.weights.nbytes
 
     @property
     def vocabulary_size(self) -> int:
         """Number of distinct terms."""
         return self._terms.size
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the weights, which are nearly all that it holds."""
-        return int(self.weights.data.nbytes + self.weights.indices.nbytes + self.weights.indptr.nbytes)
-
 
 def _narrow(counts: Any) -> Any:
     """A matrix of frequencies in the smallest type that holds them."""
     counts.data = counts.data.astype(np.min_scalar_type(int(counts.data.max(initial=0))))
     return counts
-
-
-def _weighted(blocks: list[Any], n_terms: int, settings: BM25Settings) -> Any:
-    """BM25 weights [terms, documents] of the term frequencies of some documents after the other (SciPy CSR), in single precision as
-    bm25s keeps them. The list is emptied on the way: an entry is held either as a frequency or as a weight, up to one block."""
-    import scipy.sparse
-
-    lengths = np.concatenate([np.zeros(0), *(np.asarray(block.sum(axis=1, dtype=np.float64)).ravel() for block in blocks)])
-    frequency = np.zeros(n_terms, np.int64)
-    for block in blocks:
-        frequency += np.bincount(block.indices, minlength=n_terms)
-    n_docs = len(lengths)
-    mean_length = (lengths.mean() if n_docs else 0.0) or 1.0
-    idf = np.log(1 + (n_docs - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
-    saturation = settings.k1 * ((1 - settings.b) + settings.b * lengths / mean_length)
-    ends = np.concatenate([[0], np.cumsum(frequency)])
-    numbers = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
-    weights, documents, filled = np.empty(ends[-1], np.float32), np.empty(ends[-1], numbers), ends[:-1].copy()
-    first = 0
-    blocks.reverse()
-    while blocks:
-        block = blocks.pop()
-        by_term = block.tocsc()
-        n_rows, held = block.shape[0], np.diff(by_term.indptr)
-        terms = np.repeat(np.arange(len(held)), held)
-        places = np.arange(len(terms)) + (filled[: len(held)] - by_term.indptr[:-1])[terms]
-        tf = by_term.data.astype(np.float64)
-        weights[places] = idf[terms] * (tf / (saturation[first + by_term.indices] + tf))
-        documents[places] = first + by_term.indices
-        filled[: len(held)] += held
-        first += n_rows
-    return scipy.sparse.csr_matrix((weights, documents, ends.astype(numbers)), shape=(n_terms, n_docs))
 
 
 class BM25(LiveIdentity, ArraySearch):
@@ -274,7 +256,7 @@ class BM25(LiveIdentity, ArraySearch):
     def __init__(self, settings: BM25Settings, name: str = "patent-mteb/bm25", threads: int | None = None) -> None:
         self.settings = settings
         self.threads = threads or os.cpu_count() or 1
-        self._indices: Recent[_Corpus, BM25Index] = Recent(_INDEX_BYTES)
+        self._indices: Recent[_Corpus, BM25Index] = Recent(portion(1 / 4, _INDEX_BYTES))
         self._runs = RecentRuns(_RUN_BYTES)
         self.mteb_model_meta = _meta(name, settings)
 
@@ -311,11 +293,13 @@ class BM25(LiveIdentity, ArraySearch):
         allowed = None if candidates is None else candidates.tocsr()
         eligible = context.eligible(query_ids, self.doc_ids)
 
-        def search(start: int) -> None:
-            found = self._index.scores(texts[start : start + _QUERIES_AT_ONCE])
+        terms = self._index.terms(texts)
+
+        def search(start: int, first: int, weights: Any) -> None:
+            found = terms[start : start + _QUERIES_AT_ONCE] @ weights
             for row in range(found.shape[0]):
                 entries = slice(found.indptr[row], found.indptr[row + 1])
-                docs, scores = self._rank[found.indices[entries]], found.data[entries]
+                docs, scores = self._rank[first + found.indices[entries]], found.data[entries]
                 if allowed is not None:
                     seen = np.isin(docs, allowed[start + row].indices)
                     docs, scores = docs[seen], scores[seen]
@@ -323,8 +307,9 @@ class BM25(LiveIdentity, ArraySearch):
                 best.add(place, scores[None], docs, eligible(place, docs) if eligible else None)
 
         with ThreadPoolExecutor(self.threads) as pool:
-            for _ in pool.map(search, range(0, len(texts), _QUERIES_AT_ONCE)):
-                pass
+            for first, weights in self._index.weights:
+                for _ in pool.map(partial(search, first=first, weights=weights), range(0, len(texts), _QUERIES_AT_ONCE)):
+                    pass
         return best.run()
 
 

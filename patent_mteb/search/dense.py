@@ -29,6 +29,7 @@ from mteb.types import PromptType
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
+from patent_mteb.memory import portion
 from patent_mteb.patents.corpus import changed, text_column
 from patent_mteb.search.base import (
     ArraySearch,
@@ -56,6 +57,7 @@ CHUNK_DOCUMENTS = 50_000
 """Documents encoded at a time, as in mteb: a vector depends in its last bits on the texts of its batch."""
 CHUNK_BYTES = 1 << 30
 """Bytes of text of a chunk; corpora of ordinary documents never reach it."""
+_HELD = 2_048_000_000
 _PROBED = 8
 _AGREEMENT = 1e-5
 _SINGLE = 4
@@ -83,7 +85,7 @@ class DenseSearch(ArraySearch):
     Args:
         model: any mteb encoder.
         half: look for candidates in bfloat16; by default where the processor has it. Rankings do not depend on it.
-        held_mb: vectors of documents held at a time, at least those of one chunk.
+        held_mb: vectors of documents held at a time, at least those of one chunk; 2,048 by default, or a third of what is allowed.
         score_mb: scores held at a time where the similarity is the model's own.
         timer: mteb's ``TimingStack``, which then gets the phases of the search.
 
@@ -107,7 +109,7 @@ class DenseSearch(ArraySearch):
         model: EncoderProtocol,
         *,
         half: bool | None = None,
-        held_mb: float = 2048,
+        held_mb: float | None = None,
         score_mb: float = 32,
         timer: Any = None,
     ) -> None:
@@ -115,7 +117,7 @@ class DenseSearch(ArraySearch):
             raise ModelError(f"{type(model).__name__} is no encoder, or has a search of its own. Remedy: search with the model itself")
         self.model = model
         self.half = half
-        self.held_mb = held_mb
+        self.held_mb = portion(1 / 3, _HELD) / 1e6 if held_mb is None else held_mb
         self.score_mb = score_mb
         self.timer = timer
         self.mteb_model_meta = model.mteb_model_meta

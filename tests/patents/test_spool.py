@@ -12,7 +12,7 @@ import pytest
 from patent_mteb import sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents import corpus, spool
-from patent_mteb.patents.spool import Spool
+from patent_mteb.patents.spool import Spool, held_up_to
 
 
 @pytest.fixture(scope="module")
@@ -59,3 +59,10 @@ def test_a_full_disk_is_one_message(write, monkeypatch):
 def test_a_folder_that_is_missing_is_one_message(tmp_path):
     with pytest.raises(DataError, match="temporary files cannot be written"):
         spool.Spool([], tmp_path / "nowhere")
+
+
+def test_what_is_small_together_stays_in_memory_and_what_is_not_goes_to_a_file_whole():
+    for most, kind in ((30, list), (29, Spool), (0, Spool)):
+        held = held_up_to(most, iter(["a" * 10, "b" * 10, "c" * 10]), len)
+        assert type(held) is kind and list(held) == ["a" * 10, "b" * 10, "c" * 10]
+    assert held_up_to(0, [], len) == []
