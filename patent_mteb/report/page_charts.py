@@ -285,9 +285,10 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, known: Mapping[str, int], *, abo
     facets = [spec.facet] if spec.facet else []
     columns = [spec.series, spec.x, spec.y, *facets, *spec.further]
     if spec.kind == "heat" and spec.series == "model":
-        facet = pl.col("place").min().over(facets) if facets else pl.lit(0)
+        parts = [pl.col("place").min().over(facets)] if facets else []
         mean = pl.col(spec.y).mean().over("model", *facets)
-        frame = frame.with_row_index("place").sort(facet, mean, descending=[False, not spec.lower], maintain_order=True)
+        order = [False] * len(parts) + [not spec.lower]
+        frame = frame.with_row_index("place").sort(*parts, mean, descending=order, maintain_order=True)
     return {
         "title": spec.title + (f": {about}" if about else ""),
         "kind": spec.kind,
