@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from patent_mteb.report import chart_data, comparisons, frames, lines, plots
+from patent_mteb.report import chart_data, comparisons, curves, frames, lines, plots
 from patent_mteb.report.view import BenchmarkView
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _of_headline_section(view: BenchmarkView) -> pl.DataFrame:
 
 CHARTS = (
     Chart("in-out", "WIPO-AT 2", "IN and OUT of domain", frames.in_out, plots.in_out_bars, "domain_headline", least=1),
-    Chart("alpha", "WIPO-AT 3", "fusion with a lexical system", frames.alpha, lines.alpha_curve),
+    Chart("alpha", "WIPO-AT 3", "fusion with a lexical system", curves.alpha, lines.alpha_curve),
     Chart("sections", "WIPO-AT 4", "query section and corpus view", frames.sections, plots.section_heatmaps, "", ("measure", "grid")),
     Chart("query-sections", "WIPO-AT 5", "query sections on the headline's corpus", chart_data.query_sections, comparisons.dots),
     Chart("dwpi", "WIPO-AT 8", "what DWPI texts add to the corpus", _of_headline_section, comparisons.differences, ""),
