@@ -13,10 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 from rich_argparse import RawDescriptionRichHelpFormatter
 
@@ -266,21 +264,16 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Collection[str] = ()) -> None:
-    """Print a table. Cells break between words only, so that names stand in full however narrow the terminal is.
+    """Print a table, with names and numbers in full however narrow the terminal is (:mod:`patent_mteb.report.terminal`).
 
     Args:
         right: columns that are aligned to the right.
     """
-    cells = [["" if value is None else visible(str(value)) for value in row] for row in rows]
-    table = Table(box=None, pad_edge=False)
-    for position, title in enumerate(columns):
-        words = [word for text in (title, *(row[position] for row in cells)) for word in text.split()]
-        table.add_column(Text(title), justify="right" if title in right else "left", min_width=max(map(cell_len, words), default=0))
-    for row in cells:
-        table.add_row(*map(Text, row))
-    if console.measure(table).minimum > console.width:
-        table.padding = (0, 1, 0, 0)
-    console.print(table, crop=False)
+    from patent_mteb.report.terminal import Sheet
+
+    cells = [[Text("" if value is None else visible(str(value))) for value in row] for row in rows]
+    places = [place for place, title in enumerate(columns) if title in right]
+    console.print(Sheet(columns, cells, right=places), crop=False)
 
 
 def say(*parts: object) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from patent_mteb.cli import common, models
 from patent_mteb.errors import DataError
+from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -205,7 +206,7 @@ def _show(recipe: str, changes: Sequence[Change]) -> None:
         rows.append(
             (
                 one.what,
-                one.measure,
+                measure_title(one.measure),
                 one.n_queries,
                 f"{one.before:.4f}",
                 f"{one.after:.4f}{spread}",
