@@ -49,6 +49,18 @@ def test_runs(monkeypatch, capsys, tmp_path):
     assert set(tasks) <= set(table.split()) and "nDCG@10" in table and "macro F1" in table
 
 
+def test_scores_that_were_there_stand_with_their_day(capsys, tmp_path):
+    outcomes = (
+        Outcome("A", "scored", "ndcg_at_10", {"main_score": 0.5, "ndcg_at_10": 0.5}, 0.1, cached="2026-03-01"),
+        Outcome("B", "scored"),
+    )
+    show(Report("acme/model", outcomes), tmp_path)
+    text = capsys.readouterr().out
+    (line,) = [line for line in text.splitlines() if line.startswith("A ")]
+    assert line.endswith("of 2026-03-01")
+    assert "1 of 2 were there already" in text
+
+
 def test_reports(printed, tmp_path):
     root = sample_world(tmp_path / "world")
     text = printed("report", str(root), "--test", "t")
