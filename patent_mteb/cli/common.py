@@ -8,7 +8,9 @@ import io
 import math
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -43,6 +45,7 @@ __all__ = [
     "say",
     "show",
     "warn",
+    "wrapped",
 ]
 
 
@@ -136,6 +139,9 @@ class Parser(argparse.ArgumentParser):
             return did_you_mean(found[1].partition("=")[0], self.options())
         return ""
 
+    def add_argument_group(self, title: str | None = None, description: str | None = None, **more: Any) -> argparse._ArgumentGroup:
+        return super().add_argument_group(title, description and wrapped(description), **more)
+
     def options(self) -> list[str]:
         """Every long option of the parser and of its commands."""
         inner = [one for action in self._actions if isinstance(action.choices, dict) for one in action.choices.values()]
@@ -156,6 +162,11 @@ class Help(RawDescriptionRichHelpFormatter):
         if default in (None, False, [], argparse.SUPPRESS) or not action.help:
             return action.help
         return f"{action.help} (default: {' '.join(map(str, default)) if isinstance(default, list) else default})"
+
+
+def wrapped(text: str) -> str:
+    """A description in lines of the terminal, as help wraps what it says of options."""
+    return textwrap.fill(text, max(shutil.get_terminal_size().columns - 2, 40), break_long_words=False, break_on_hyphens=False)
 
 
 class Instead(argparse.Action):
