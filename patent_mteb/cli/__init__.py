@@ -144,7 +144,7 @@ def command_parser(name: str) -> argparse.ArgumentParser:
 def _add(commands: Any, name: str, command: Command) -> argparse.ArgumentParser:
     examples = "\n".join(("examples:", *(f"  {line}" for line in getattr(command, "EXAMPLES", ()))))
     single: argparse.ArgumentParser = commands.add_parser(
-        name, help=command.HELP, description=command.HELP, epilog=examples, formatter_class=common.Help
+        name, help=command.HELP, description=common.wrapped(command.HELP), epilog=examples, formatter_class=common.Help
     )
     command.arguments(single)
     common.add_verbosity(single)

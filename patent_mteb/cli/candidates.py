@@ -38,7 +38,7 @@ def main(args: argparse.Namespace) -> int:
         args.top,
         encode_kwargs=models.encode_kwargs(args),
     )
-    recall = f"recall@{args.top}"
+    recall = f"Recall@{args.top}"
     rows = [(one.task, one.queries, common.number(one.recall), "was there" if one.there else "") for one in done if not one.reason]
     common.show(("task", "queries", recall, ""), rows, right=("queries", recall))
     for one in done:

@@ -8,15 +8,15 @@ import io
 import math
 import os
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
-from rich.table import Table
 from rich.text import Text
 from rich_argparse import RawDescriptionRichHelpFormatter
 
@@ -46,6 +46,7 @@ __all__ = [
     "say",
     "show",
     "warn",
+    "wrapped",
 ]
 
 
@@ -139,6 +140,9 @@ class Parser(argparse.ArgumentParser):
             return did_you_mean(found[1].partition("=")[0], self.options())
         return ""
 
+    def add_argument_group(self, title: str | None = None, description: str | None = None, **more: Any) -> argparse._ArgumentGroup:
+        return super().add_argument_group(title, description and wrapped(description), **more)
+
     def options(self) -> list[str]:
         """Every long option of the parser and of its commands."""
         inner = [one for action in self._actions if isinstance(action.choices, dict) for one in action.choices.values()]
@@ -159,6 +163,11 @@ class Help(RawDescriptionRichHelpFormatter):
         if default in (None, False, [], argparse.SUPPRESS) or not action.help:
             return action.help
         return f"{action.help} (default: {' '.join(map(str, default)) if isinstance(default, list) else default})"
+
+
+def wrapped(text: str) -> str:
+    """A description in lines of the terminal, as help wraps what it says of options."""
+    return textwrap.fill(text, max(shutil.get_terminal_size().columns - 2, 40), break_long_words=False, break_on_hyphens=False)
 
 
 class Instead(argparse.Action):
@@ -273,21 +282,16 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Collection[str] = ()) -> None:
-    """Print a table. Cells break between words only, so that names stand in full however narrow the terminal is.
+    """Print a table, with names and numbers in full however narrow the terminal is (:mod:`patent_mteb.report.terminal`).
 
     Args:
         right: columns that are aligned to the right.
     """
-    cells = [["" if value is None else visible(str(value)) for value in row] for row in rows]
-    table = Table(box=None, pad_edge=False)
-    for position, title in enumerate(columns):
-        words = [word for text in (title, *(row[position] for row in cells)) for word in text.split()]
-        table.add_column(Text(title), justify="right" if title in right else "left", min_width=max(map(cell_len, words), default=0))
-    for row in cells:
-        table.add_row(*map(Text, row))
-    if console.measure(table).minimum > console.width:
-        table.padding = (0, 1, 0, 0)
-    console.print(table, crop=False)
+    from patent_mteb.report.terminal import Sheet
+
+    cells = [[Text("" if value is None else visible(str(value))) for value in row] for row in rows]
+    places = [place for place, title in enumerate(columns) if title in right]
+    console.print(Sheet(columns, cells, right=places), crop=False)
 
 
 def say(*parts: object) -> None:

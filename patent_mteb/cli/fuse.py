@@ -10,6 +10,7 @@ from patent_mteb.cli import common
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing
 from patent_mteb.metrics.sizes import MARK
+from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,7 +53,7 @@ def main(args: argparse.Namespace) -> int:
         from patent_mteb.report.figures import save
         from patent_mteb.report.fusion_plots import fusion_curves
 
-        for path in save(fusion_curves(table, scores[0], measure=scores[0], title=args.task), args.plot):
+        for path in save(fusion_curves(table, scores[0], measure=measure_title(scores[0]), title=args.task), args.plot):
             common.say(f"plot in {path.resolve()}")
     common.say(f"results in {args.out.resolve()}")
     return 0
@@ -92,4 +93,5 @@ def _show(table: pl.DataFrame, scores: list[str]) -> None:
         )
         for row in table.iter_rows(named=True)
     ]
-    common.show(("run", *scores, "gain", ""), rows, right=(*scores, "gain"))
+    numbers = (*map(measure_title, scores), "gain")
+    common.show(("run", *numbers, ""), rows, right=numbers)

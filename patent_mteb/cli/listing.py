@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from patent_mteb.cli import common
 from patent_mteb.errors import NotThereError
+from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
     from patent_mteb.data.roots import Own
@@ -30,8 +31,12 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         common.say(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
-        common.show(columns, [[row[column] for column in columns] for row in rows], right=right)
+        common.show(columns, [[_shown(row, column) for column in columns] for row in rows], right=right)
     return 0
+
+
+def _shown(row: dict[str, Any], column: str) -> Any:
+    return measure_title(row[column]) if column == "main score" else row[column]
 
 
 _Listed = tuple[Sequence[str], list[dict[str, Any]], Collection[str]]

@@ -23,6 +23,7 @@ def main(args: argparse.Namespace) -> int:
     from patent_mteb.report.collect import collect
     from patent_mteb.report.forms import as_terminal
     from patent_mteb.report.reproduce import as_json, reproduce, table
+    from patent_mteb.report.words import measure_title
 
     found = reproduce(collect(args.results), args.model)
     shown = table(found)
@@ -33,7 +34,7 @@ def main(args: argparse.Namespace) -> int:
         common.console.print(as_terminal(narrow))
         for line in found.lines:
             if line.verdict != "OK":
-                common.say(f"{line.verdict} {line.run} {line.tasks[0]} {line.metric}: {'; '.join(line.settings)}")
+                common.say(f"{line.verdict} {line.run} {line.tasks[0]} {measure_title(line.metric)}: {'; '.join(line.settings)}")
     for message in found.messages:
         common.warn(f"note: {message}")
     if not args.json:

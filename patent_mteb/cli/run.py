@@ -15,6 +15,7 @@ from patent_mteb.cli import asking, common, models, planning
 from patent_mteb.errors import ModelError
 from patent_mteb.metrics.sizes import explained, too_small
 from patent_mteb.report.cells import Cell
+from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
@@ -226,7 +227,7 @@ def show(report: Report, folder: Path) -> None:
             scores = ("" if cell.value is None else f"{cell.text}{cell.behind}" for cell in cells)
             queries = common.number(outcome.scores.get("n_queries"), 0)
             seconds = f"of {outcome.cached}" if outcome.cached else common.number(outcome.seconds, 1)
-            rows.append((outcome.task, outcome.main_score, *scores, queries, seconds))
+            rows.append((outcome.task, measure_title(outcome.main_score), *scores, queries, seconds))
         numbers = ("value", "IN", "OUT", "queries", "seconds")
         common.show(("task", "main score", *numbers), rows, right=numbers)
         if small:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from patent_mteb.cli import common, models
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.metrics.sizes import MARK, explained, too_small
+from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
     import polars as pl
@@ -152,7 +153,7 @@ def _show(table: pl.DataFrame, out: Path) -> None:
         )
         for row in table.sort("ndcg_at_100", descending=True).iter_rows(named=True)
     ]
-    numbers = (*_SCORES, *(name.partition("_")[0] for name in printed), "seconds")
+    numbers = (*map(measure_title, _SCORES), *(name.partition("_")[0] for name in printed), "seconds")
     common.show((*_SETTING, *several, *numbers), rows, right=numbers)
     if any(_mark(row, name) for row in table.iter_rows(named=True) for name in _SCORES):
         common.say(explained())

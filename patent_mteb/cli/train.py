@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from patent_mteb.cli import common, models
 from patent_mteb.errors import DataError
+from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,9 +183,9 @@ def _changes(job: Job, corpus: Corpus, reports: Sequence[Report], tasks: Sequenc
         return []
     from patent_mteb.training.comparing import compare_tasks, test_queries
 
-    base, *others = (report.model for report in reports)
-    own = [task.metadata.name for task in tasks if _is_of(task, corpus.folder)]
-    return compare_tasks(job.out / "results", base, others, dict.fromkeys(own, test_queries(corpus)))
+    base, *others = (report.meta for report in reports if report.meta)
+    only = {task.metadata.name: test_queries(corpus) if _is_of(task, corpus.folder) else None for task in tasks}
+    return compare_tasks(job.out / "results" / "results", base, others, only)
 
 
 def _is_of(task: Any, folder: Path | None) -> bool:
@@ -205,7 +206,7 @@ def _show(recipe: str, changes: Sequence[Change]) -> None:
         rows.append(
             (
                 one.what,
-                one.measure,
+                measure_title(one.measure),
                 one.n_queries,
                 f"{one.before:.4f}",
                 f"{one.after:.4f}{spread}",

@@ -64,12 +64,13 @@ class Outcome:
 @dataclass(frozen=True)
 class Report:
     """The outcomes of a run, in the order of the tasks; ``interrupted`` if the user stopped it; ``doubt`` says why its scores cannot be
-    trusted: the model changed while it ran (:mod:`patent_mteb.experiments.canaries`)."""
+    trusted: the model changed while it ran (:mod:`patent_mteb.experiments.canaries`); ``meta`` is what its results are filed under."""
 
     model: str
     outcomes: tuple[Outcome, ...]
     interrupted: bool = False
     doubt: str = ""
+    meta: ModelMeta | None = None
 
     @property
     def exit_status(self) -> int:
@@ -163,7 +164,7 @@ def run(
                     task.unload_data()
     if interrupted:
         outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
-    return Report(meta.name or "", tuple(outcomes), interrupted, "" if interrupted else _doubt(canaries))
+    return Report(meta.name or "", tuple(outcomes), interrupted, "" if interrupted else _doubt(canaries), meta)
 
 
 def _day_before(made: dt.datetime | None, begun: dt.datetime) -> str:

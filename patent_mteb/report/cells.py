@@ -38,6 +38,7 @@ class Cell:
         interval: shown in brackets.
         ranked: whether it can be best or second.
         score: what statistics say of it.
+        title: what every form but csv shows of a text that is a key.
     """
 
     value: float | str | None = None
@@ -50,6 +51,7 @@ class Cell:
     interval: tuple[float, float] | None = None
     ranked: bool = True
     score: Score | None = None
+    title: str = ""
 
     @property
     def tied(self) -> bool:
@@ -68,7 +70,7 @@ class Cell:
         """The value alone, as every form but csv shows it."""
         if self.value is None:
             return MISSING
-        return self.value if isinstance(self.value, str) else f"{self.value:.{self.digits}f}{self.unit}"
+        return self.title or self.value if isinstance(self.value, str) else f"{self.value:.{self.digits}f}{self.unit}"
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from patent_mteb.report import chart_data, comparisons, frames, lines, plots
+from patent_mteb.report import chart_data, comparisons, curves, frames, lines, plots
 from patent_mteb.report.view import BenchmarkView
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ class Chart:
         takes: further arguments of ``draw``: ``measure`` (name of the task's main score), ``grid`` (the order of the text views).
         options: arguments as they are.
         least: rows that the table needs.
+        models: models that it compares, at least.
     """
 
     kind: str
@@ -44,6 +44,11 @@ class Chart:
     takes: tuple[str, ...] = ("measure",)
     options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     least: int = 2
+    models: int = 1
+
+    def shows(self, frame: pl.DataFrame) -> bool:
+        """Whether a table has enough in it for the figure to say something."""
+        return len(frame) >= self.least and ("model" not in frame.columns or frame["model"].n_unique() >= self.models)
 
 
 def _of_headline_section(view: BenchmarkView) -> pl.DataFrame:
@@ -51,9 +56,13 @@ def _of_headline_section(view: BenchmarkView) -> pl.DataFrame:
     return chart_data.section_advantage(view).filter(group=section).drop("group")
 
 
+def _ipc_sections(view: BenchmarkView) -> pl.DataFrame:
+    return frames.headline_slices(view, "ipc_").with_columns(pl.col("group").str.to_uppercase())
+
+
 CHARTS = (
     Chart("in-out", "WIPO-AT 2", "IN and OUT of domain", frames.in_out, plots.in_out_bars, "domain_headline", least=1),
-    Chart("alpha", "WIPO-AT 3", "fusion with a lexical system", frames.alpha, lines.alpha_curve),
+    Chart("alpha", "WIPO-AT 3", "fusion with a lexical system", curves.alpha, lines.alpha_curve),
     Chart("sections", "WIPO-AT 4", "query section and corpus view", frames.sections, plots.section_heatmaps, "", ("measure", "grid")),
     Chart("query-sections", "WIPO-AT 5", "query sections on the headline's corpus", chart_data.query_sections, comparisons.dots),
     Chart("dwpi", "WIPO-AT 8", "what DWPI texts add to the corpus", _of_headline_section, comparisons.differences, ""),
@@ -87,9 +96,16 @@ CHARTS = (
         "",
         options={"groups_are": "label"},
     ),
-    Chart("profile", "WIPO-AT 18", "groups of tasks, share of the best", chart_data.profile, comparisons.dots, "", ()),
+    Chart("profile", "WIPO-AT 18", "groups of tasks, share of the best", chart_data.profile, comparisons.dots, "", (), models=2),
     Chart(
-        "correlations", "WIPO-AT 19", "agreement of tasks on the models", chart_data.by_task, comparisons.rank_correlations, "", (), least=6
+        "correlations",
+        "WIPO-AT 19",
+        "agreement of tasks on the models",
+        chart_data.by_task,
+        comparisons.rank_correlations,
+        "",
+        (),
+        models=3,
     ),
     Chart("distribution", "WIPO-AT 20, 21", "scores of single queries", chart_data.distribution, comparisons.distributions),
     Chart("recall", "Sophia-Bench 4", "Recall@k", frames.recall, lines.recall_curves, takes=()),
@@ -98,7 +114,7 @@ CHARTS = (
         "ipc",
         "Sophia-Bench 7",
         "IPC section",
-        partial(frames.headline_slices, prefix="ipc_"),
+        _ipc_sections,
         plots.jurisdiction_heatmap,
         options={"groups_are": "IPC section of the query"},
     ),

@@ -1,8 +1,7 @@
-"""What a score costs, and what passages give: tidy tables of the headline task, from its results and from what stands beside them."""
+"""What a score costs: a tidy table of the headline task, from its results and from what stands beside them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,12 +13,11 @@ from patent_mteb.errors import DataError
 from patent_mteb.report.evidence import evidence_of
 from patent_mteb.report.folders import META, read_document
 from patent_mteb.report.model_facts import known_of
-from patent_mteb.report.names import visible
 from patent_mteb.report.records import is_amount
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.tasks.cost import COST
 
-__all__ = ["costs", "passages"]
+__all__ = ["costs"]
 
 _FLOAT = 4
 """Bytes of a number of a vector."""
@@ -113,24 +111,3 @@ def _recorded(entry: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
     for name in names:
         found = found.get(name) if isinstance(found, Mapping) else None
     return found if isinstance(found, Mapping) else {}
-
-
-def passages(view: BenchmarkView) -> pl.DataFrame:
-    """``model, tokens, value`` of the headline task searched in passages; ``model`` names the model and how passages are put together.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.costs import passages
-        >>> passages(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns  # of 'patent-mteb run'
-        ['model', 'tokens', 'value']
-    """
-    rows = []
-    headline = view.headline.name if view.headline else ""
-    for settings, value in view.results.filter(pl.col("task") == headline).select("settings", "value").iter_rows():
-        known = json.loads(settings)
-        tokens, parts = known.get("tokens"), known.get("parts") or []
-        if known.get("kind") == "passages" and isinstance(tokens, int) and len(parts) == 1:
-            name = visible(f"{parts[0]['name'].rpartition('/')[2]}, {known.get('aggregate', '')}")
-            rows.append({"model": name, "tokens": tokens, "value": value})
-    return pl.DataFrame(rows, schema={"model": pl.String, "tokens": pl.Int64, "value": pl.Float64}).sort("model", "tokens")

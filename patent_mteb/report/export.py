@@ -34,6 +34,7 @@ from patent_mteb.report.forms import as_markdown
 from patent_mteb.report.leaderboard import boards, entries, summary
 from patent_mteb.report.names import visible
 from patent_mteb.report.run_settings import SETTINGS, run_settings
+from patent_mteb.report.words import measure_title
 
 __all__ = ["Export", "Refusal", "prepare"]
 
@@ -268,7 +269,7 @@ def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
         (
             Cell(row["benchmark"]),
             Cell(row["task"]),
-            Cell(row["main_score"]),
+            Cell(row["main_score"], title=measure_title(row["main_score"])),
             Cell(row["value"]),
             Cell(row["experiment"] or "none"),
             Cell(row["prompt"]),

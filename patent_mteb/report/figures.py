@@ -52,7 +52,7 @@ def draw(collected: Collected) -> list[Plot]:
 
 
 def _of_benchmark(view: BenchmarkView) -> list[Plot]:
-    return [_plot(view, chart, frame) for chart in CHARTS if len(frame := chart.data(view)) >= chart.least]
+    return [_plot(view, chart, frame) for chart in CHARTS if chart.shows(frame := chart.data(view))]
 
 
 def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame) -> Plot:

@@ -27,7 +27,7 @@ _TERMINAL_ROWS = 60
 
 
 def as_terminal(table: Table) -> RenderableType:
-    """A table for a rich console; a long one is cut, and says so, one of many columns of numbers is shown in parts.
+    """A table for a rich console; a long one is cut, and says so, a wide one is stacked (:mod:`patent_mteb.report.terminal`).
 
     Example:
         >>> from rich.console import Console
@@ -46,19 +46,19 @@ def as_terminal(table: Table) -> RenderableType:
     if len(table.rows) > _TERMINAL_ROWS:
         lines.insert(0, Text(f"{len(table.rows) - _TERMINAL_ROWS} more rows are in the other formats.", "dim"))
     above = [_styled(table.banner, "bold yellow")] if table.banner else []
-    return Group(*above, *map(_terminal_part, table.parts()), *lines, Text(""))
+    return Group(*above, *(one for part in table.parts() for one in _terminal_part(part)), *lines, Text(""))
 
 
-def _terminal_part(table: Table) -> Any:
-    from rich.table import Table as RichTable
+def _terminal_part(table: Table) -> tuple[RenderableType, ...]:
+    from patent_mteb.report.terminal import Sheet
 
-    drawn = RichTable(title=_styled(table.title, "bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in table.columns:
-        drawn.add_column(_styled(column.title), justify="right" if column.numeric else "left", no_wrap=not column.numeric, overflow="fold")
-    for position, row in enumerate(table.rows[:_TERMINAL_ROWS]):
-        style = "cyan" if position in table.emphasised else ""
-        drawn.add_row(*(_terminal_cell(cell, style) for cell in row))
-    return drawn
+    right = {place for place, column in enumerate(table.columns) if column.numeric}
+    rows = [
+        [_terminal_cell(cell, "cyan" if position in table.emphasised else "") for cell in row]
+        for position, row in enumerate(table.rows[:_TERMINAL_ROWS])
+    ]
+    titles = [visible(column.title) for column in table.columns]
+    return _styled(table.title, "bold"), Sheet(titles, rows, right=right, leading=min(right, default=1))
 
 
 def _styled(text: str, style: str = "") -> Any:

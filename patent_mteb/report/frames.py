@@ -18,8 +18,9 @@ from patent_mteb.report.names import shortened, visible
 from patent_mteb.report.view import BenchmarkView
 
 __all__ = [
-    "alpha",
+    "brief_names",
     "group_means",
+    "headline_results",
     "headline_slices",
     "in_out",
     "inscope",
@@ -28,7 +29,6 @@ __all__ = [
     "named",
     "ranks",
     "recall",
-    "rrf",
     "scale",
     "section_axes",
     "sections",
@@ -53,11 +53,17 @@ def model_names(runs: Iterable[str]) -> dict[str, str]:
     tails = {run: run.partition("/")[2] or run for run in runs}
     bare = {run: _SETTINGS.sub("", tail) or tail for run, tail in tails.items()}
     counted = [(names, Counter(names.values())) for names in (bare, tails)]
-    return _brief({run: next((names[run] for names, counts in counted if counts[names[run]] == 1), run) for run in runs})
+    return brief_names({run: next((names[run] for names, counts in counted if counts[names[run]] == 1), run) for run in runs})
 
 
-def _brief(names: Mapping[str, str]) -> dict[str, str]:
-    """Names that are too long for a plot cut, and numbered where that makes two the same."""
+def brief_names(names: Mapping[str, str]) -> dict[str, str]:
+    """Names that are too long for a plot cut, and numbered where that makes two the same.
+
+    Example:
+        >>> from patent_mteb.report.frames import brief_names
+        >>> list(brief_names({"a": "e5", "b": f"e5-{'x' * 60}", "c": f"e5-{'x' * 61}"}).values())[:2]
+        ['e5', 'e5-xxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxxxxxx #2']
+    """
     brief = {run: shortened(name, _NAME) for run, name in names.items()}
     counts = Counter(brief.values())
     return {run: name if counts[name] == 1 else f"{name} #{number}" for number, (run, name) in enumerate(brief.items(), start=1)}
@@ -101,7 +107,17 @@ def _headline_scores(view: BenchmarkView) -> pl.DataFrame:
     return view.scores.filter((pl.col("task") == (view.headline.name if view.headline else "")) & pl.col("value").is_finite())
 
 
-def _headline_results(view: BenchmarkView) -> pl.DataFrame:
+def headline_results(view: BenchmarkView) -> pl.DataFrame:
+    """The results of the headline task; none without one.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.report.collect import collect
+        >>> from patent_mteb.report.frames import headline_results
+        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
+        >>> headline_results(view)["plain"].unique().to_list()
+        ['PatentCitationRetrieval']
+    """
     return view.results.filter(pl.col("task") == (view.headline.name if view.headline else ""))
 
 
@@ -199,84 +215,6 @@ def section_axes(view: BenchmarkView) -> tuple[tuple[str, ...], tuple[str, ...]]
     return tuple(dict.fromkeys(query for query, _ in pairs)), tuple(dict.fromkeys(corpus for _, corpus in pairs))
 
 
-_NOT_SETTINGS = ("name", "revision", "embed_dim")
-
-
-def alpha(view: BenchmarkView) -> pl.DataFrame:
-    """``model, alpha, value`` of linear fusion on the headline task; ``model`` names the second (dense) system and the first.
-
-    The systems alone are the ends of the curve, at 0 and 1, where they were measured.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import alpha
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> alpha(view)["alpha"].to_list()
-        [0.0, 0.5, 1.0]
-    """
-    results = _headline_results(view)
-    alone = {(row["model"], row["revision"], row["settings"]): row["value"] for row in results.iter_rows(named=True)}
-    values, systems_of = _fused(results, "linear", "alpha")
-    for curve, systems in systems_of.items():
-        for end, system in enumerate(systems):
-            single = alone.get((system["name"], system.get("revision"), _settings(system)))
-            if single is not None:
-                values.setdefault((curve, float(end)), single)
-    return _curves(values, "alpha")
-
-
-def rrf(view: BenchmarkView) -> pl.DataFrame:
-    """``model, k, value`` of reciprocal rank fusion on the headline task (DAPFAM Fig. 9 and 10); ``model`` as of :func:`alpha`.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import rrf
-        >>> rrf(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns  # results of 'patent-mteb run'
-        ['model', 'k', 'value']
-    """
-    values, _ = _fused(_headline_results(view), "rrf", "k")
-    return _curves(values, "k")
-
-
-_Systems = tuple[Mapping[str, Any], Mapping[str, Any]]
-
-
-def _fused(results: pl.DataFrame, method: str, parameter: str) -> tuple[dict[tuple[str, float], float], dict[str, _Systems]]:
-    """Scores of hybrids of a method, by their systems and their parameter; and the two systems of each curve."""
-    values: dict[tuple[str, float], float] = {}
-    systems_of: dict[str, _Systems] = {}
-    for row in results.iter_rows(named=True):
-        settings = json.loads(row["settings"])
-        parts, number = settings.get("parts") or [], settings.get(parameter)
-        if (settings.get("kind"), settings.get("method"), len(parts)) != ("hybrid", method, 2) or not isinstance(number, (int, float)):
-            continue
-        first, second = parts
-        curve = f"{_label(second)} + {_label(first)}"
-        if systems_of.setdefault(curve, (first, second)) != (first, second):
-            curve += f" ({row['revision'][:7]})"
-            systems_of[curve] = (first, second)
-        values[curve, float(number)] = row["value"]
-    return values, systems_of
-
-
-def _curves(values: Mapping[tuple[str, float], float], parameter: str) -> pl.DataFrame:
-    names = _brief({curve: curve for curve, _ in values})
-    rows = [{"model": names[curve], parameter: number, "value": value} for (curve, number), value in sorted(values.items())]
-    return pl.DataFrame(rows, schema={"model": pl.String, parameter: pl.Float64, "value": pl.Float64})
-
-
-def _settings(system: Mapping[str, Any]) -> str:
-    return json.dumps({key: value for key, value in system.items() if key not in _NOT_SETTINGS}, sort_keys=True)
-
-
-def _label(system: Mapping[str, Any]) -> str:
-    shown = {key: value for key, value in json.loads(_settings(system)).items() if key != "parts"}
-    name = str(system["name"]).partition("/")[2] or str(system["name"])
-    return visible(name + (f" ({', '.join(f'{key}={value}' for key, value in shown.items())})" if shown and "kind" not in shown else ""))
-
-
 def _is_width(dims: Any) -> bool:
     return isinstance(dims, int) and 0 < dims < 2**31
 
@@ -292,7 +230,7 @@ def truncation(view: BenchmarkView) -> pl.DataFrame:
         >>> truncation(view).select("model", "dims", "full").rows()
         [('baseline-random-encoder', 8, False), ('baseline-random-encoder', 32, True)]
     """
-    results = _headline_results(view)
+    results = headline_results(view)
     rows: list[dict[str, Any]] = []
     for (model, revision), group in results.group_by("model", "revision", maintain_order=True):
         states = [(json.loads(settings), dims, value) for settings, dims, value in group.select("settings", "dims", "value").iter_rows()]

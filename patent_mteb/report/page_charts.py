@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
-from patent_mteb.report import frames, query_types
+from patent_mteb.report import curves, frames, query_types
 from patent_mteb.report.cells import short
-from patent_mteb.report.costs import costs, passages
+from patent_mteb.report.costs import costs
 from patent_mteb.report.geometry import NAMES, by_section, on_plane, task_title
 from patent_mteb.report.names import visible
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
@@ -144,14 +144,14 @@ CHARTS = (
     ChartSpec(
         "Fusion with a lexical system",
         "lines",
-        frames.alpha,
+        curves.alpha,
         "model",
         "alpha",
         "value",
         x_title="α, weight of the dense system (0: the other system alone, 1: the dense system alone)",
         task=_headline,
     ),
-    ChartSpec("Reciprocal rank fusion", "lines", frames.rrf, "model", "k", "value", x_title="k of reciprocal rank fusion", task=_headline),
+    ChartSpec("Reciprocal rank fusion", "lines", curves.rrf, "model", "k", "value", x_title="k of reciprocal rank fusion", task=_headline),
     ChartSpec("Truncated embeddings", "lines", _truncated, "model", "dims", "value", x_title="dimensions kept", log=True, task=_headline),
     ChartSpec(
         "Truncated embeddings, share of the full width's score",
@@ -165,7 +165,7 @@ CHARTS = (
         log=True,
         task=_headline,
     ),
-    ChartSpec("Passages", "lines", passages, "model", "tokens", "value", x_title="tokens of a passage", log=True, task=_headline),
+    ChartSpec("Passages", "lines", curves.passages, "model", "tokens", "value", x_title="tokens of a passage", log=True, task=_headline),
     ChartSpec(
         "Cost and score",
         "points",
@@ -285,9 +285,10 @@ def chart(spec: ChartSpec, frame: pl.DataFrame, known: Mapping[str, int], *, abo
     facets = [spec.facet] if spec.facet else []
     columns = [spec.series, spec.x, spec.y, *facets, *spec.further]
     if spec.kind == "heat" and spec.series == "model":
-        facet = pl.col("place").min().over(facets) if facets else pl.lit(0)
+        parts = [pl.col("place").min().over(facets)] if facets else []
         mean = pl.col(spec.y).mean().over("model", *facets)
-        frame = frame.with_row_index("place").sort(facet, mean, descending=[False, not spec.lower], maintain_order=True)
+        order = [False] * len(parts) + [not spec.lower]
+        frame = frame.with_row_index("place").sort(*parts, mean, descending=order, maintain_order=True)
     return {
         "title": spec.title + (f": {about}" if about else ""),
         "kind": spec.kind,

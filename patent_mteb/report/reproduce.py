@@ -24,6 +24,7 @@ from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.comparable import on_the_papers_data
 from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, protocol_slice
+from patent_mteb.report.words import measure_title
 
 __all__ = ["OKISH", "Line", "Reproduction", "as_json", "reproduce", "table", "verdict"]
 
@@ -143,7 +144,7 @@ def table(found: Reproduction) -> Table | None:
         >>> from patent_mteb.report.reproduce import Line, Reproduction, table
         >>> line = Line("acme/m", "acme/m", ("Task",), "ndcg_at_10", "Table 1", 0.5, 0.53, "FAIL", ("prompt here: none",))
         >>> [cell.text for cell in table(Reproduction((line,), ())).rows[0]][:7]
-        ['acme/m', 'Task', 'ndcg_at_10', '0.5000', '0.5300', '0.0300', 'FAIL']
+        ['acme/m', 'Task', 'nDCG@10', '0.5000', '0.5300', '0.0300', 'FAIL']
     """
     if not found.lines:
         return None
@@ -173,7 +174,9 @@ def table(found: Reproduction) -> Table | None:
 def _row(line: Line) -> tuple[Cell, ...]:
     tasks = line.tasks[0] + (f" and {len(line.tasks) - 1} more" if len(line.tasks) > 1 else "")
     return (
-        *(Cell(value) for value in (line.run, tasks, line.metric, line.paper, line.here, line.difference, line.verdict)),
+        *(Cell(value) for value in (line.run, tasks)),
+        Cell(line.metric, title=measure_title(line.metric)),
+        *(Cell(value) for value in (line.paper, line.here, line.difference, line.verdict)),
         Cell(f"{line.interval[0]:.4f} to {line.interval[1]:.4f}" if line.interval else None),
         Cell({True: "yes", False: "no", None: None}[line.inside]),
         Cell(line.source),

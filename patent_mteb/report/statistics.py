@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from patent_mteb.errors import did_you_mean
 from patent_mteb.metrics.paired import TESTS, Compared, detectable, effect_sizes
 from patent_mteb.metrics.significance import holm
 from patent_mteb.report.collect import Collected, ReportError
@@ -85,7 +86,8 @@ def find_baseline(collected: Collected, name: str) -> str:
     named = collected.results.filter(pl.col("model") == name)["run"].unique().sort().to_list()
     if len(named) == 1:
         return str(named[0])
-    problem = f"'{name}' may be any of these" if named else f"no results of a model '{name}' to compare with; there are"
+    near = did_you_mean(name, [*collected.results["model"].unique().sort(), *runs])
+    problem = f"'{name}' may be any of these" if named else f"no results of a model '{name}' to compare with{near}; there are"
     raise ReportError(f"{problem}: {'; '.join(named or runs)}. Remedy: give one of these to --baseline")
 
 

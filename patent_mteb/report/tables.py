@@ -263,7 +263,7 @@ def _by_task(view: BenchmarkView, statistics: Statistics) -> list[Table]:
         (
             Cell(task.group),
             Cell(task.plain),
-            Cell(task.measure),
+            Cell(task.measure, title=measure_title(task.measure)),
             *(_score(view, statistics, task, run, name) for run, name in zip(runs, marks[task], strict=True)),
         )
         for task in view.tasks

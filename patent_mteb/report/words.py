@@ -23,10 +23,13 @@ TERMS = {
 }
 """Term -> meaning."""
 
+_PARTS = {"in": "IN", "out": "OUT", "xy": "XY", "a": "A", "knn": "kNN", "mlp": "MLP", "paper": "paper's"}
+"""What a measure may begin with: a slice, a classifier, whose protocol."""
 _NAMES = {
     "ndcg": "nDCG",
     "graded_ndcg": "graded nDCG",
     "knn_precision": "kNN precision",
+    "mlp_precision": "MLP precision",
     "map": "MAP",
     "mrr": "MRR",
     "pres": "PRES",
@@ -36,6 +39,7 @@ _NAMES = {
     "cosine_spearman": "Spearman ρ",
     "f1": "F1",
     "ap": "AP",
+    "ari": "ARI",
 }
 
 
@@ -46,10 +50,13 @@ def measure_title(measure: str) -> str:
         >>> from patent_mteb.report.words import measure_title
         >>> measure_title("ndcg_at_10"), measure_title("macro_f1"), measure_title("recall_at_100"), measure_title("")
         ('nDCG@10', 'macro F1', 'Recall@100', 'score')
-        >>> measure_title("inscope_subclass_at_10")
-        'InScope@10, subclass'
+        >>> measure_title("inscope_subclass_at_10"), measure_title("out_ndcg_at_100"), measure_title("p@1")
+        ('InScope@10, subclass', 'OUT nDCG@100', 'P@1')
     """
-    name, _, depth = measure.partition("_at_")
+    name, _, depth = measure.replace("@", "_at_").partition("_at_")
+    part, _, rest = measure.partition("_")
+    if part in _PARTS and rest and name not in _NAMES:
+        return f"{_PARTS[part]} {measure_title(rest)}"
     if name.startswith("inscope_"):
         return f"InScope@{depth}, {name.removeprefix('inscope_')}"
     plain = name.replace("_", " ")

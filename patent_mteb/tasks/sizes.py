@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from patent_mteb.data.releases import rows_of
 from patent_mteb.files import read_json
+from patent_mteb.published.sizes import stated
 
 if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
@@ -62,8 +63,8 @@ def sizes(task: type[PatentTask], *, sample: bool = False) -> Sizes:
     files = ("queries.parquet", "corpus.parquet")
     queries, documents = (rows_of(task.data.key, file) for file in files)
     rows = [rows for part in ("test", "train") if (rows := rows_of(task.data.key, f"{part}/data.parquet"))]
-    paper = task.facts.paper_queries if task.metadata.name == task.facts.headline else 0
-    return Sizes(queries or paper or None, documents or sum(rows) or None)
+    paper = stated(task.metadata.name)
+    return Sizes(queries or paper.queries, documents or sum(rows) or paper.texts)
 
 
 def _counted(stats: Mapping[str, Any]) -> Sizes:

@@ -21,9 +21,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
+from patent_mteb.errors import DataError
 from patent_mteb.metrics.significance import bootstrap
+from patent_mteb.tasks.perquery import path_of
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import read_pairs
 
@@ -139,37 +142,65 @@ def test_queries(corpus: Corpus) -> frozenset[str]:
 test_queries.__test__ = False  # type: ignore[attr-defined]
 
 
-def compare_tasks(results: Path, before: str, after: Sequence[str], only: Mapping[str, frozenset[str]]) -> list[Change]:
-    """The change of each task's main score and of nDCG@10, from the scores by query below a results folder.
+def compare_tasks(results: Path, before: ModelMeta, after: Sequence[ModelMeta], only: Mapping[str, frozenset[str] | None]) -> list[Change]:
+    """The change of each task's main score, from the scores by query in a results folder.
 
     Args:
-        before: name of the base, as its results are filed (``org/name``).
-        after: names of the checkpoints.
-        only: by task, the queries that count; all where a task is not there.
+        before: the base. Its results, and those of the checkpoints, are found by name, revision and settings, which the files state too.
+        after: the checkpoints.
+        only: by task, the queries that count, None for all.
+
+    Raises:
+        DataError: a file is another run's, or of other data than the base's.
     """
-    tables = {name: _by_query(results, name) for name in (before, *after)}
     changes = []
-    for task, (base, main) in sorted(tables[before].items()):
-        others = [tables[name][task][0] for name in after if task in tables[name]]
-        if len(others) < len(after):
+    for task, members in sorted(only.items()):
+        found = [_by_query(path_of(results, meta, task, ".queries.parquet"), task, meta) for meta in (before, *after)]
+        tables = [one for one in found if one]
+        if len(tables) < len(found):
             continue
-        chosen = [query for query in base if query in only[task]] if task in only else list(base)
+        _check_same_data(tables)
+        chosen = [query for query in tables[0].scores if members is None or query in members]
         if chosen:
-            what = f"{task}, test families" if task in only else task
-            scores = [np.array([one[query] for query in chosen]) for one in (base, *others)]
-            changes.append(change(what, main, scores[0], scores[1:]))
+            what = task if members is None else f"{task}, test families"
+            base, *others = (np.array([one.scores[query] for query in chosen]) for one in tables)
+            changes.append(change(what, tables[0].measure, base, others))
     return changes
 
 
-def _by_query(results: Path, model: str) -> dict[str, tuple[dict[str, float], str]]:
-    """Task -> (score by query, measure) of one model."""
-    found: dict[str, tuple[dict[str, float], str]] = {}
-    for path in sorted(results.rglob("*.queries.parquet")):
-        known = json.loads((pq.read_schema(path).metadata or {}).get(b"patent_mteb", b"{}"))
-        if known.get("model") != model:
-            continue
-        table = pq.read_table(path)
-        wanted = str(known["main_score"]).replace("_at_", "@")
-        measure = wanted if wanted in table.column_names else "ndcg@10"
-        found[known["task"]] = dict(zip(table["query"].to_pylist(), table[measure].to_pylist(), strict=True)), measure
-    return found
+@dataclass(frozen=True)
+class _Scores:
+    """The scores by query of one model on one task."""
+
+    path: Path
+    measure: str
+    data: tuple[str, str]
+    scores: dict[str, float]
+
+
+def _by_query(path: Path, task: str, meta: ModelMeta) -> _Scores | None:
+    """The scores of a file, None where the task has none by query.
+
+    Raises:
+        DataError: it is another run's.
+    """
+    if not path.exists():
+        return None
+    table = pq.read_table(path)
+    known = json.loads((table.schema.metadata or {}).get(b"patent_mteb", b"{}"))
+    wanted = {"task": task, "model": meta.name, "model_revision": meta.revision, "experiment": meta.experiment_name}
+    if differing := [f"{key} {known.get(key)!r} instead of {value!r}" for key, value in wanted.items() if known.get(key) != value]:
+        remedy = "delete result and per-query scores and train again: what is trained is kept"
+        raise DataError(f"per-query scores of another run ({', '.join(differing)})", path=path, remedy=remedy)
+    main = str(known["main_score"]).replace("_at_", "@")
+    measure = main if main in table.column_names else "ndcg@10"
+    scores = dict(zip(table["query"].to_pylist(), table[measure].to_pylist(), strict=True))
+    return _Scores(path, measure, (known["dataset_revision"], known["subset"]), scores)
+
+
+def _check_same_data(tables: Sequence[_Scores]) -> None:
+    base = tables[0]
+    for one in tables[1:]:
+        if one.data != base.data or one.scores.keys() != base.scores.keys():
+            problem = f"the scores are of other data or queries ({one.data[0]}) than the base's ({base.data[0]})"
+            raise DataError(problem, path=one.path, remedy="delete the older result and train again: what is trained is kept")

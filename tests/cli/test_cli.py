@@ -193,6 +193,20 @@ def test_words_that_are_near_are_named(capsys):
         assert f"(did you mean {near}" in capsys.readouterr().err
 
 
+def test_a_quiet_run_prints_nothing_but_its_scores(hand, capfd):
+    assert cli.main(["run", "-v", "0", "-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25s"]) == 0
+    streams = capfd.readouterr()
+    assert "1.0000" in streams.out and streams.err == ""
+
+
+def test_shells_complete_commands_and_options(capsys):
+    for shell in ("bash", "zsh"):
+        with pytest.raises(SystemExit) as stopped:
+            cli.main(["--print-completion", shell])
+        script = capsys.readouterr().out
+        assert not stopped.value.code and all(word in script for word in ("reproduce", "--published", "--dry-run"))
+
+
 def test_lists_for_programs(capsys):
     assert cli.main(["list", "-b", "PatentMap.sample", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)

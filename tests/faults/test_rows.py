@@ -19,8 +19,11 @@ SECTIONS = {
 OLD = ("fails", "right", "not tried (", "not reproduced", "not a defect", "see ", "as below")
 
 
-def rows():
-    with Path(__file__).with_name("rows.csv").open(newline="", encoding="utf-8") as file:
+ITEMS = [f"{letter}{n}" for letter, last in (("A", 6), ("B", 9), ("C", 11), ("D", 9)) for n in range(1, last + 1)] + ["E"]
+
+
+def rows(name="rows.csv"):
+    with Path(__file__).with_name(name).open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
@@ -38,7 +41,8 @@ def names(file):
 
 
 def test_every_test_that_is_named_exists():
-    missing = [one for row in rows() for one in guards(row) if one.partition("::")[2] not in names(one.partition("::")[0])]
+    every = rows() + rows("friendliness.csv")
+    missing = [one for row in every for one in guards(row) if one.partition("::")[2] not in names(one.partition("::")[0])]
     assert not missing
 
 
@@ -49,6 +53,13 @@ def test_every_row_is_filled():
         assert guards(row) or (row["note"] and not row["old"].startswith("fails")), row
     twice = [key for key, number in Counter((row["section"], row["row"]) for row in rows()).items() if number > 1]
     assert not twice
+
+
+def test_every_item_of_the_review_of_use_has_a_test_or_a_reason():
+    """``friendliness.csv``: the items A1 to E of the review that looked at the suite by using it."""
+    items = rows("friendliness.csv")
+    assert list(dict.fromkeys(row["item"] for row in items)) == ITEMS
+    assert all(row["what"] and (guards(row) or row["note"]) for row in items)
 
 
 def test_the_page_counts_the_rows():

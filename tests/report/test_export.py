@@ -81,7 +81,7 @@ def test_model_card_has_a_model_index_that_the_hub_reads(tmp_path):
             "test",
             spec.kind,
         )
-    assert "| PatenTEB | PatenTEBTitle2Full | ndcg\\_at\\_10 | 0.5300 |" in body
+    assert "| PatenTEB | PatenTEBTitle2Full | nDCG@10 | 0.5300 |" in body
     assert REVISION in body
 
 

@@ -55,3 +55,13 @@ def test_worlds_are_never_in_one_plot(tmp_path):
     drawn = {plot.name: plot.figure for plot in figures.draw(collect(tmp_path))}
     bars = {name: [label.get_text() for label in figure.axes[0].get_yticklabels()] for name, figure in drawn.items()}
     assert bars == {"sample-wipo-at-in-out": ["small"], "real-wipo-at-in-out": ["large"]}
+
+
+def test_what_compares_models_is_not_drawn_of_fewer_than_it_needs(tmp_path):
+    for count, missing in ((1, {"correlations", "profile", "ranks"}), (2, {"correlations"}), (3, set())):
+        for number in range(count):
+            folder = model_folder(tmp_path / str(count), f"acme/m{number}")
+            for task in ("PatenTEBTitle2Full", "PatenTEBBloom"):
+                add(folder, task, 0.3 + 0.1 * number)
+        drawn = {plot.name.removeprefix("sample-patenteb-") for plot in figures.draw(collect(tmp_path / str(count)))}
+        assert drawn & {"correlations", "profile", "ranks"} == {"correlations", "profile", "ranks"} - missing

@@ -53,7 +53,7 @@ def test_every_form_shows_the_numbers_of_the_result_files(world, baseline):
     expected = []
     for group, task, measure, *_ in table.rows:
         values = [scores.get((f"{task.value}.sample", model), {}).get("main_score") for model in models]
-        expected.append([group.value, task.value, measure.value, *values])
+        expected.append([group.value, task.value, measure.text, *values])
     assert len(expected) == 15
 
     def rounded(missing):
@@ -64,7 +64,7 @@ def test_every_form_shows_the_numbers_of_the_result_files(world, baseline):
     lines = of_terminal(table).splitlines()
     for row in rounded("–"):
         (line,) = [line for line in lines if f" {row[1]} " in line]
-        assert [word for word in line.split() if word != "a"] == row
+        assert [word for word in line.split() if word != "a"] == " ".join(row).split()
     read = list(csv.DictReader(io.StringIO(forms.as_csv(table))))
     assert [[float(row[model]) if row[model] else None for model in models] for row in read] == [row[3:] for row in expected]
     if baseline:

@@ -71,33 +71,6 @@ def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
     assert set(frames.scale(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "value").rows()) == {("a", 0.4), ("b", 0.5)}
 
 
-def hybrid(root, alpha, value, dense, revision="r1", **changed):
-    parts = [{"name": "lex/bm25", "revision": "r1"}, {"name": "acme/small", "revision": "r1", **dense}]
-    settings = {"kind": "hybrid", "method": "linear", "alpha": alpha, "depth": 1000, "parts": parts} | changed
-    add(model_folder(root, f"hybrid/linear-{alpha}-x", revision, settings), HEADLINE, value)
-
-
-def test_alpha_takes_the_ends_from_the_systems_alone(tmp_path):
-    add(model_folder(tmp_path, "lex/bm25"), HEADLINE, 0.2)
-    add(model_folder(tmp_path, "acme/small"), HEADLINE, 0.3)
-    add(model_folder(tmp_path, "acme/small", settings={"dims": 32}), HEADLINE, 0.1)
-    add(model_folder(tmp_path, "acme/small", "r2"), HEADLINE, 0.9)
-    for alpha in (0.1, 0.5):
-        hybrid(tmp_path, alpha, 0.3 + alpha / 10, {})
-        hybrid(tmp_path, alpha, 0.2 + alpha / 10, {"dims": 32}, "r7")
-    for k, value in ((60.0, 0.8), (10.0, 0.7)):
-        hybrid(tmp_path, 0.6, value, {}, f"r{k:.0f}", method="rrf", k=k)
-    view = collect(tmp_path).worlds["sample"].benchmark("WIPO-AT")
-    frame = frames.alpha(view)
-    assert view.headline.name == f"{HEADLINE}.sample"
-    curves = {model: [(alpha, pytest.approx(value)) for _, alpha, value in rows.rows()] for (model,), rows in frame.group_by("model")}
-    assert curves == {
-        "small + bm25": [(0.0, 0.2), (0.1, 0.31), (0.5, 0.35), (1.0, 0.3)],
-        "small (dims=32) + bm25": [(0.0, 0.2), (0.1, 0.21), (0.5, 0.25), (1.0, 0.1)],
-    }
-    assert frames.rrf(view).rows() == [("small + bm25", 10.0, 0.7), ("small + bm25", 60.0, 0.8)]
-
-
 def test_truncation_of_a_model_with_its_full_width(tmp_path):
     for dims, value in ((32, 0.1), (128, 0.3)):
         add(model_folder(tmp_path, "acme/small", settings={"dims": dims}, embed_dim=dims), HEADLINE, value)

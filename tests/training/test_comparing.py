@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
+import json
 
-from patent_mteb.training.comparing import change, known_item
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from mteb.models.model_meta import ModelMeta
+
+from patent_mteb.errors import DataError
+from patent_mteb.tasks.perquery import path_of
+from patent_mteb.training.comparing import change, compare_tasks, known_item
 from patent_mteb.training.pairs import Pair, write_pairs
 
 
@@ -45,3 +52,44 @@ def test_a_change_and_its_interval():
     assert (found.low, found.high) == pytest.approx(tuple(np.percentile(drawn, [2.5, 97.5])), abs=0.002)
     assert found.p == pytest.approx(np.mean(drawn < 0), abs=0.01)
     assert change("task", "x", before, after[:1]).spread is None
+
+
+TASK = "MyCitationRetrieval"
+
+
+def filed(results, scores, revision, settings=None, **stated):
+    """A file of scores by query as a run writes it, and whose it is."""
+    meta = ModelMeta.create_empty({"name": "my/model", "revision": revision, "experiment_kwargs": settings})
+    known = {"task": TASK, "main_score": "ndcg_at_10", "model": "my/model", "model_revision": revision, "subset": "default"}
+    known |= {"experiment": meta.experiment_name, "dataset_revision": "local-a"} | stated
+    table = pa.table({"query": [f"q{n}" for n in range(len(scores))], "ndcg@10": scores})
+    path = path_of(results, meta, TASK, ".queries.parquet")
+    path.parent.mkdir(parents=True)
+    pq.write_table(table.replace_schema_metadata({"patent_mteb": json.dumps(known)}), path)
+    return meta
+
+
+def test_results_of_one_name_are_told_apart_by_revision_and_settings(tmp_path):
+    base = filed(tmp_path, [0.1, 0.2, 0.6], "r0")
+    seeds = [filed(tmp_path, scores, f"r{n}") for n, scores in enumerate(([0.4, 0.5, 0.9], [0.2, 0.3, 0.7]), start=1)]
+    filed(tmp_path, [0.0, 0.0, 0.0], "r1", {"dims": 64})
+    (found,) = compare_tasks(tmp_path, base, seeds, {TASK: None})
+    assert (found.before, found.seeds, found.n_queries) == (pytest.approx(0.3), pytest.approx((0.6, 0.4)), 3)
+    (part,) = compare_tasks(tmp_path, base, seeds[:1], {TASK: frozenset({"q0", "q2", "elsewhere"})})
+    assert (part.before, part.after, part.n_queries) == (pytest.approx(0.35), pytest.approx(0.65), 2)
+    assert compare_tasks(tmp_path, base, seeds, {"OtherRetrieval": None}) == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "stated", "problem"),
+    [
+        ([0.1, 0.2], {"model_revision": "r0"}, "another run .model_revision 'r0' instead of 'r1'"),
+        ([0.1, 0.2], {"dataset_revision": "local-b"}, "other data or queries .local-b. than the base's .local-a."),
+        ([0.1, 0.2, 0.3], {}, "other data or queries"),
+    ],
+)
+def test_scores_that_cannot_be_compared_are_refused(tmp_path, scores, stated, problem):
+    base = filed(tmp_path, [0.1, 0.2], "r0")
+    trained = filed(tmp_path, scores, "r1", **stated)
+    with pytest.raises(DataError, match=problem):
+        compare_tasks(tmp_path, base, [trained], {TASK: None})

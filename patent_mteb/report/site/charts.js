@@ -4,6 +4,8 @@
 const COLOURS = 8;
 const ruler = document.createElement("canvas").getContext("2d");
 const FONT = 12;
+const CELL = 38; // narrowest cell of a heatmap that a number of three decimals fits
+const SHORTEST = 130; // room that names of rows keep at least
 
 function wide(text, size = FONT) {
   ruler.font = `${size}px system-ui, sans-serif`;
@@ -143,9 +145,9 @@ function plane(spec, rows, width) {
   return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labelsOf(placed, width))];
 }
 
-function rowNames(names, width) {
+function rowNames(names, width, wanted = 0) {
   const longest = Math.max(...names.map((name) => wide(name)));
-  return Math.min(longest + 10, width * 0.42);
+  return Math.min(longest + 10, Math.max(SHORTEST, Math.min(width * 0.42, width - wanted)));
 }
 
 function bars(spec, rows, width) {
@@ -192,17 +194,18 @@ function forest(spec, every, width) {
   return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...grid, ...parts), every.length > MOST ? make("p", { class: "soft" }, `The best ${MOST} of ${every.length} models.`) : null];
 }
 
+/** A heatmap: names give way to columns, and only where both have no room the chart is wider than its box. */
 function heat(spec, rows, width) {
   const series = [...new Set(rows.map((row) => row[0]))];
   const columns = [...new Set(rows.map((row) => row[1]))];
   const cells = new Map(rows.map((row) => [`${series.indexOf(row[0])} ${columns.indexOf(row[1])}`, row[2]]));
   const [low, high] = [Math.min(...rows.map((row) => row[2])), Math.max(...rows.map((row) => row[2]))];
-  const left = rowNames(series.map(nameOf), width);
   const heads = columns.map((column) => cut(String(column), 130));
   const widest = Math.max(...heads.map((head) => wide(head)));
+  const left = rowNames(series.map(nameOf), width, CELL * columns.length + widest * Math.SQRT1_2 + 4);
   const upright = (width - left - 4) / columns.length >= widest + 4;
   const lean = upright ? 0 : widest * Math.SQRT1_2;
-  const size = Math.max(46, (width - left - 4 - lean) / columns.length);
+  const size = Math.max(CELL, (width - left - 4 - lean) / columns.length);
   const across = left + size * columns.length + 4 + lean;
   const top = upright ? 24 : lean + 22;
   const step = 21;

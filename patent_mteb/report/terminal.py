@@ -1,0 +1,153 @@
+"""Tables on a terminal, as wide as it is, with every name and number in full.
+
+Cells break between words only. A table that would still be too wide is stacked: what leads a row stands on a line of its own, with the
+other columns in the lines below, as many as it takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+__all__ = ["Sheet", "folded"]
+
+_GAP = 2
+"""Blanks between columns, and before what is stacked below the head of a row."""
+_HEADING = 14
+"""Characters of a line of a heading above numbers, at least."""
+_BREAKS = re.compile(r"(?<=[/_.=,@+\-])")
+"""Where a name may be broken that is wider than the terminal."""
+
+
+def folded(name: str, width: int) -> str:
+    """A name in lines of at most so many characters, broken after a separator where there is one.
+
+    Example:
+        >>> from patent_mteb.report.terminal import folded
+        >>> print(folded("organisation/some-embedding-model", 22))
+        organisation/some-
+        embedding-model
+    """
+    lines = [""]
+    for piece in _BREAKS.split(name):
+        if lines[-1] and cell_len(lines[-1] + piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
+
+
+class Sheet:
+    """A table for a rich console.
+
+    Args:
+        titles: of the columns.
+        rows: as many cells in each as there are columns.
+        right: positions of the columns that are aligned to the right.
+        leading: columns that stand above the others where the table is too wide.
+
+    Example:
+        >>> from rich.console import Console
+        >>> from rich.text import Text
+        >>> from patent_mteb.report.terminal import Sheet
+        >>> sheet = Sheet(["Model", "IN", "OUT"], [[Text("acme/embedding"), Text("0.2500"), Text("0.1000")]], right=(1, 2))
+        >>> Console(width=18).print(sheet)
+        Model
+              IN     OUT
+        acme/embedding
+          0.2500  0.1000
+    """
+
+    def __init__(self, titles: Sequence[str], rows: Sequence[Sequence[Text]], *, right: Collection[int] = (), leading: int = 1) -> None:
+        self.rows, self.right, self.leading = rows, frozenset(right), min(leading, len(titles) - 1)
+        self.cells = [[row[place] for row in rows] for place in range(len(titles))]
+        self.titles = [self._heading(place, title) for place, title in enumerate(titles)]
+
+    def _heading(self, place: int, title: str) -> str:
+        """A title that is no wider than the numbers below it need to be."""
+        return folded(title, max(_HEADING, *map(_longest_word, self.cells[place]), 0)) if place in self.right else title
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        every = range(len(self.titles))
+        if self._least(every) <= options.max_width:
+            yield self._plain(options.max_width)
+            return
+        yield from self._stacked(options.max_width)
+
+    def _least(self, places: Sequence[int]) -> int:
+        """The smallest width of some columns side by side."""
+        return sum(map(self._narrowest, places)) + _GAP * (len(places) - 1)
+
+    def _narrowest(self, place: int) -> int:
+        return max([_longest_word(Text(self.titles[place])), *map(_longest_word, self.cells[place])])
+
+    def _widest(self, place: int) -> int:
+        return max(
+            cell_len(line) for cell in (self.titles[place], *(cell.plain for cell in self.cells[place])) for line in cell.split("\n")
+        )
+
+    def _widths(self, places: Sequence[int], room: int) -> list[int]:
+        """Widths of columns: what each needs, and of what is left as much as it can use, narrow ones first."""
+        widths = {place: min(self._narrowest(place), room) for place in places}
+        left = room - sum(widths.values()) - _GAP * (len(places) - 1)
+        by_need = sorted(places, key=lambda place: self._widest(place) - widths[place])
+        for number, place in enumerate(by_need):
+            more = max(0, min(self._widest(place) - widths[place], left // (len(by_need) - number)))
+            widths[place] += more
+            left -= more
+        return [widths[place] for place in places]
+
+    def _plain(self, room: int) -> Table:
+        every = range(len(self.titles))
+        table = self._table(every, self._widths(every, room), header=True)
+        for row in self.rows:
+            table.add_row(*row)
+        return table
+
+    def _table(self, places: Sequence[int], widths: Sequence[int], *, header: bool) -> Table:
+        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=header)
+        for place, width in zip(places, widths, strict=True):
+            justify = "right" if place in self.right else "left"
+            table.add_column(Text(self.titles[place]), justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
+        return table
+
+    def _chunks(self, room: int) -> list[list[int]]:
+        """The columns behind the leading ones, as many at a time as fit."""
+        chunks: list[list[int]] = [[]]
+        for place in range(self.leading, len(self.titles)):
+            if chunks[-1] and self._least([*chunks[-1], place]) > room:
+                chunks.append([])
+            chunks[-1].append(place)
+        return chunks
+
+    def _stacked(self, room: int) -> Iterator[Text | Padding]:
+        lines = [(places, self._widths(places, room - _GAP)) for places in self._chunks(room - _GAP)]
+        heads = [Text(title, "bold") for title in self.titles]
+        for row in (heads, *self.rows):
+            yield self._head(row[: self.leading], room)
+            for places, widths in lines:
+                yield self._below(places, widths, [row[place] for place in places])
+
+    def _head(self, cells: Sequence[Text], room: int) -> Text:
+        """What leads a row, on one line where there is room."""
+        joined = Text(" " * _GAP).join(cells)
+        if cell_len(joined.plain) <= room:
+            return joined
+        return Text("\n").join(Text(folded(cell.plain, room), cell.style) for cell in cells)
+
+    def _below(self, places: Sequence[int], widths: Sequence[int], cells: Sequence[Text]) -> Padding:
+        table = self._table(places, widths, header=False)
+        table.add_row(*cells)
+        return Padding(table, (0, 0, 0, _GAP))
+
+
+def _longest_word(text: Text) -> int:
+    return max(map(cell_len, re.split(r"[ \n]+", text.plain)))

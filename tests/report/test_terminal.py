@@ -1,0 +1,75 @@
+"""Tables on terminals of every width: no line is wider, no name and no number is cut."""
+
+import io
+import re
+
+import pytest
+from many import names
+from rich.console import Console
+from rich.text import Text
+
+from patent_mteb.report.terminal import Sheet, folded
+
+MODELS = names(5)
+TASKS = ("PatentCitationRetrieval", "WIPOATRespiratoryClassification.NoDWPI")
+
+
+def shown(sheet, width):
+    console = Console(width=width, file=io.StringIO())
+    console.print(sheet, crop=False)
+    return console.file.getvalue()
+
+
+def scores(rows, columns):
+    return [
+        [f"{(11 * row + 7 * column) % 97 / 97:.4f}\N{NO-BREAK SPACE}[0.10,\N{NO-BREAK SPACE}0.20]" for column in range(columns)]
+        for row in range(rows)
+    ]
+
+
+def sheet(heads, titles, numbers):
+    rows = [[*map(Text, head), *map(Text, row)] for head, row in zip(heads, numbers, strict=True)]
+    leading = len(heads[0])
+    return Sheet(titles, rows, right=range(leading, len(titles)), leading=leading)
+
+
+def of_models(columns):
+    return sheet([[model] for model in MODELS], ["Model", *(f"Score {n} of many" for n in range(columns))], scores(len(MODELS), columns))
+
+
+def of_tasks(columns):
+    heads = [["Classification", task, "nDCG@10"] for task in TASKS]
+    return sheet(heads, ["Group", "Task", "Measure", *names(columns)], scores(len(TASKS), columns))
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 200, 400])
+@pytest.mark.parametrize("columns", [1, 3, 12])
+def test_no_line_is_wider_and_every_number_stands_with_its_row(width, columns):
+    for made, heads in ((of_models(columns), MODELS), (of_tasks(columns), TASKS)):
+        text = shown(made, width)
+        lines = [line.rstrip() for line in text.splitlines()]
+        assert max(map(len, lines)) <= width
+        together = "".join(line.strip() for line in lines) if width < max(map(len, heads)) else text
+        places = [together.index(head) for head in heads]
+        assert places == sorted(places)
+        for place, after, row in zip(places, [*places[1:], len(together)], scores(len(heads), columns), strict=True):
+            assert re.findall(r"0\.\d{4}\s\[0\.10,\s0\.20\]", together[place:after]) == row
+
+
+def test_numbers_of_a_column_stand_below_each_other():
+    numbers = [line for line in shown(of_models(3), 80).splitlines() if "[" in line]
+    ends = {tuple(found.end() for found in re.finditer(r"\]", line)) for line in numbers}
+    assert len(numbers) == len(MODELS) and len(ends) == 1
+
+
+def test_a_table_that_fits_is_not_stacked():
+    assert shown(Sheet(["a", "b"], [[Text("x"), Text("1")]], right=(1,)), 80).split("\n")[:2] == ["a  b", "x  1"]
+
+
+def test_names_are_broken_after_separators_and_stay_whole():
+    for model in MODELS:
+        for width in (12, 30, 200):
+            lines = folded(model, width).split("\n")
+            assert "".join(lines) == model
+            assert all(re.search(r"[/_.=,@+\-]$", line) for line in lines[:-1])
+    assert folded(MODELS[0], 200) == MODELS[0]
