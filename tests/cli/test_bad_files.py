@@ -321,7 +321,7 @@ def test_files_of_a_directory_that_cannot_be_read_are_told_and_change_the_exit_s
     words = ["import", str(folder), "--out", str(tmp_path / "out"), "--workers", "1"]
     assert cli.main(words) == 0
     said = capsys.readouterr().err.replace(f"{folder}/", "")
-    assert said.startswith("list.txt: left out, no column looks like a publication number") and said.count("\n") == 1
+    assert said.startswith("list.txt: left out, no reader knows this file (no column looks like") and said.count("\n") == 1
     (account,) = [one for one in read_accounts(tmp_path / "out").values() if one.path.endswith("mixed.zip")]
     assert account.records["patents"] == 2 and account.left_out["no patent document (ep-patent-document)"].count == 1
     (folder / "cut.zip").write_bytes(zipped([("ipg.xml", "x" * 99)])[:-9])
