@@ -362,3 +362,17 @@ def test_a_file_that_grows_while_it_is_read_is_not_imported(tmp_path, capsys, mo
     assert not list((tmp_path / "out").rglob("*.parquet"))
     assert cli.main(words) == 0
     assert len(read_patents(tmp_path / "out" / "patents")) == 3
+
+
+def test_a_file_that_goes_while_it_is_read_is_one_message(tmp_path, capsys, monkeypatch):
+    (path := tmp_path / "ipg.xml").write_text("".join(good(SOURCES["uspto"])[:2]))
+    write = importing.PartWriter.write
+
+    def going(self: importing.PartWriter, record: object) -> None:
+        write(self, record)
+        path.unlink(missing_ok=True)
+
+    monkeypatch.setattr(importing.PartWriter, "write", going)
+    assert cli.main(["import", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 2
+    assert "ipg.xml: the file is missing" in capsys.readouterr().err
+    assert not list((tmp_path / "out").rglob("*.parquet"))
