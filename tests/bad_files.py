@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -142,5 +143,6 @@ FORMS = {source.form for source in SOURCES.values()}
 def zipped(files: Iterable[tuple[str, str | bytes]]) -> bytes:
     with zipfile.ZipFile(out := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files:
-            archive.writestr(name, content)
+            with warnings.catch_warnings(action="ignore"):  # two files of one name
+                archive.writestr(name, content)
     return out.getvalue()

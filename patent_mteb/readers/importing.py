@@ -313,7 +313,9 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
                 if untold >= _TELL_EVERY:
                     tell(untold)
                     untold = 0
-        if Path(account.path).stat().st_size != account.size:
+        with readable(Path(account.path)):
+            size = Path(account.path).stat().st_size
+        if size != account.size:
             raise DataError("the file changed while it was read", path=account.path, remedy="import it again when it is complete")
     tell(untold)
     return replace(done, records=out.counts, done=True)

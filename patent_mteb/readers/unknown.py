@@ -7,6 +7,7 @@ import stat
 import zipfile
 from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import text_lines
@@ -22,21 +23,23 @@ _ZIP, _GZIP, _PARQUET = b"PK", b"\x1f\x8b", b"PAR1"
 _APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
 _HEAD = 1 << 12
 _LINES, _FEW = 1000, 10
+_LONGEST = 200
 """Lines that are looked at for another encoding than UTF-8."""
 
 
 def damaged(path: Path) -> DataError | None:
     """Why a file is none that anybody could read; None if it may be one.
 
-    Raises:
-        DataError: there is no file, or the system refuses it.
+        Raises:
+            DataError: there is no file, or the system refuses it.
 
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.unknown import damaged
-        >>> _ = Path("weekly.zip").write_text("<html>503: try again later</html>")
-        >>> print(damaged(Path("weekly.zip")))
-        weekly.zip: a web page, no data (an error that a server sent?). Remedy: get it again, or leave it out.
+        Example:
+            >>> from pathlib import Path
+    from textwrap import shorten
+            >>> from patent_mteb.readers.unknown import damaged
+            >>> _ = Path("weekly.zip").write_text("<html>503: try again later</html>")
+            >>> print(damaged(Path("weekly.zip")))
+            weekly.zip: a web page, no data (an error that a server sent?). Remedy: get it again, or leave it out.
     """
     with readable(path):
         mode = path.stat().st_mode
@@ -70,12 +73,13 @@ def _problem(path: Path) -> str:
 def unknown(path: Path) -> DataError:
     """What is to be said of a whole file that no reader knows.
 
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.unknown import unknown
-        >>> _ = Path("book.xml").write_text("<book/>")
-        >>> print(unknown(Path("book.xml")).problem)
-        no reader knows this file (XML, <book>)
+        Example:
+            >>> from pathlib import Path
+    from textwrap import shorten
+            >>> from patent_mteb.readers.unknown import unknown
+            >>> _ = Path("book.xml").write_text("<book/>")
+            >>> print(unknown(Path("book.xml")).problem)
+            no reader knows this file (XML, <book>)
     """
     with readable(path), path.open("rb") as stream:
         start = stream.read(_HEAD)
@@ -86,7 +90,7 @@ def unknown(path: Path) -> DataError:
     if _APS.search(start):
         return DataError("USPTO text before 2001 (APS), which is not read", path=path, remedy="take PatentsView's tables of those years")
     if start.startswith(_PARQUET):
-        return _table_problem(path) or _nobody(path)
+        return _no_table(path)
     try:
         if path.suffix != ".gz":
             refuse_other_forms(path, start)
@@ -94,7 +98,7 @@ def unknown(path: Path) -> DataError:
     except DataError as error:
         return error
     if not "".join(lines[:_FEW]).lstrip().startswith("<"):
-        return _table_problem(path) or _nobody(path)
+        return _no_table(path)
     if path.suffix == ".gz":
         return DataError("no reader knows what is in this compressed file", path=path, remedy="unpack it")
     return _nobody(path, f" (XML, <{first_root(path)}>)")
@@ -104,10 +108,10 @@ def _nobody(path: Path, what: str = "") -> DataError:
     return DataError(f"no reader knows this file{what}", path=path, remedy=_NAME_IT)
 
 
-def _table_problem(path: Path) -> DataError | None:
-    """Why a file that may be a table is none of which the columns say what they are."""
+def _no_table(path: Path) -> DataError:
+    """Why a file that may be a table is none whose columns say what they are."""
     try:
         suggest(path)
     except DataError as error:
-        return error
-    return None
+        return _nobody(path, f" ({shorten(error.problem, _LONGEST)})") if error.row is None else error
+    return _nobody(path)

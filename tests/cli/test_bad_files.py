@@ -321,7 +321,7 @@ def test_files_of_a_directory_that_cannot_be_read_are_told_and_change_the_exit_s
     words = ["import", str(folder), "--out", str(tmp_path / "out"), "--workers", "1"]
     assert cli.main(words) == 0
     said = capsys.readouterr().err.replace(f"{folder}/", "")
-    assert said.startswith("list.txt: left out, no column looks like a publication number") and said.count("\n") == 1
+    assert said.startswith("list.txt: left out, no reader knows this file (no column looks like") and said.count("\n") == 1
     (account,) = [one for one in read_accounts(tmp_path / "out").values() if one.path.endswith("mixed.zip")]
     assert account.records["patents"] == 2 and account.left_out["no patent document (ep-patent-document)"].count == 1
     (folder / "cut.zip").write_bytes(zipped([("ipg.xml", "x" * 99)])[:-9])
@@ -362,3 +362,17 @@ def test_a_file_that_grows_while_it_is_read_is_not_imported(tmp_path, capsys, mo
     assert not list((tmp_path / "out").rglob("*.parquet"))
     assert cli.main(words) == 0
     assert len(read_patents(tmp_path / "out" / "patents")) == 3
+
+
+def test_a_file_that_goes_while_it_is_read_is_one_message(tmp_path, capsys, monkeypatch):
+    (path := tmp_path / "ipg.xml").write_text("".join(good(SOURCES["uspto"])[:2]))
+    write = importing.PartWriter.write
+
+    def going(self: importing.PartWriter, record: object) -> None:
+        write(self, record)
+        path.unlink(missing_ok=True)
+
+    monkeypatch.setattr(importing.PartWriter, "write", going)
+    assert cli.main(["import", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 2
+    assert "ipg.xml: the file is missing" in capsys.readouterr().err
+    assert not list((tmp_path / "out").rglob("*.parquet"))
