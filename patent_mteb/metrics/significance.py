@@ -80,7 +80,7 @@ def _draw(n: int, rows: int, seed: np.random.SeedSequence) -> NDArray[np.uint8]:
         drawn[over] = poisson(len(over))
         totals[over] = drawn[over].sum(axis=1, dtype=np.int64)
     row = np.repeat(np.arange(rows), n - totals)
-    np.add.at(drawn.reshape(-1), row * n + rng.integers(0, n, len(row)), 1)
+    drawn += np.bincount(row * n + rng.integers(0, n, len(row)), minlength=rows * n).reshape(rows, n).astype(np.uint8)
     return drawn
 
 

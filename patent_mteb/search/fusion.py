@@ -93,6 +93,8 @@ def _scores(keys: NDArray[np.int64]) -> NDArray[np.float32]:
 def sweep(first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000, threads: int | None = None) -> Iterator[Run]:
     """Fuse two runs under many settings; what the settings have in common is computed once.
 
+    Where only measures are asked for, :func:`patent_mteb.search.swept_ranks.sweep_scores` gives them without the rankings.
+
     Args:
         first: the lexical run, whose weight is ``1 - alpha``.
         second: the dense run, whose weight is ``alpha``.

@@ -8,7 +8,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from datasets import Dataset
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models import EncoderProtocol
 from mteb.types import PromptType
@@ -17,6 +16,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.protocols.threads import SMALL_EMBEDDINGS, one_thread
+from patent_mteb.search.base import text_dataset
 from patent_mteb.search.phases import phase
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
 from patent_mteb.tasks.base import PatentTask
@@ -75,7 +75,7 @@ def encode_texts(
     if not isinstance(model, EncoderProtocol):
         raise ModelError(f"model {name} does not embed texts, which task {task_metadata.name} needs")
     distinct = list(dict.fromkeys(texts))
-    loader: Any = DataLoader(Dataset.from_dict({"text": distinct}), batch_size=encode_kwargs.get("batch_size", 32), shuffle=False)
+    loader: Any = DataLoader(text_dataset({"text": distinct}), batch_size=encode_kwargs.get("batch_size", 32), shuffle=False)
     where: Any = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset, "prompt_type": prompt_type}
     with phase("encode"):
         embeddings = model.encode(loader, **where, **encode_kwargs)

@@ -269,6 +269,25 @@ def test_tasks_on_one_view_share_an_index_and_one_with_fewer_queries_reads_their
         assert np.array_equal(together.docs, apart.docs) and np.array_equal(together.scores, apart.scores)
 
 
+def test_the_whole_benchmark_takes_an_index_a_corpus_view_and_a_search_a_pair_of_views(monkeypatch):
+    """Issue 19: the 72 tasks of DAPFAM are 24 rankings over 6 indices."""
+    made = Counter()
+
+    class Counted(BM25Index):
+        def __init__(self, texts, settings):
+            made["indices"] += 1
+            super().__init__(texts, settings)
+
+    search = BM25._search
+    monkeypatch.setattr(bm25_module, "BM25Index", Counted)
+    monkeypatch.setattr(BM25, "_search", lambda *args: made.update(["rankings"]) or search(*args))
+    tasks, model = patent_mteb.get_tasks("DAPFAM", sample=True), bm25("dapfam")
+    for task in tasks:
+        task.rank(model)
+        task.unload_data()
+    assert len(tasks) == 72 and made == {"indices": 6, "rankings": 24}
+
+
 def test_another_text_of_a_query_a_deeper_search_and_another_setting_are_searched_anew():
     texts = zipf_texts(40, 1)
     model, corpus = BM25(BM25Settings()), Dataset.from_dict({"id": [f"d{n}" for n in range(40)], "text": texts})
