@@ -90,7 +90,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     wrap.add_argument("--fuse", metavar="MODEL", help="second system: bm25, bm25-dapfam, or any model as for -m")
     wrap.add_argument("--alpha", type=float, help="linear fusion, weight of -m; 0.5 without this and --rrf")
     wrap.add_argument("--rrf", type=float, metavar="K", help="reciprocal rank fusion with constant K")
-    wrap.add_argument("--rerank", metavar="MODEL", help="cross-encoder that orders the first documents anew")
+    wrap.add_argument("--rerank", metavar="MODEL", help="cross-encoder or late-interaction model that orders the first documents anew")
     wrap.add_argument("--rerank-depth", type=int, default=100, metavar="K", help="how many documents it orders")
     wrap.add_argument(
         "--candidates", type=Path, metavar="DIR", help="of 'patent-mteb candidates': -m is the reranker of what was found before"

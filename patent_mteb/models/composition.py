@@ -42,7 +42,8 @@ def compose(
         fuse: a second search model, the lexical one where there is one; it is searched by passages too if ``passages`` is given.
         alpha: weight of ``model`` in linear fusion; 0.5 if neither this nor ``rrf_k`` is given.
         rrf_k: constant of reciprocal rank fusion, which is used instead of linear fusion.
-        rerank: a cross-encoder that orders the first ``rerank_depth`` documents anew.
+        rerank: what orders the first ``rerank_depth`` documents anew: a cross-encoder, or a late-interaction model, which keeps its
+            token vectors in the store.
 
     Raises:
         ModelError: options that do not go together, or that the model cannot serve.
@@ -92,5 +93,8 @@ def compose(
     if rerank is not None:
         from patent_mteb.search.rerank import Reranked, as_cross_encoder
 
-        composed = Reranked(composed, rerank if store is None else kept(as_cross_encoder(rerank), store), k=rerank_depth)
+        last: Any = rerank
+        if store is not None:
+            last = stored(rerank, store) if hasattr(rerank, "with_store") else kept(as_cross_encoder(rerank), store)
+        composed = Reranked(composed, last, k=rerank_depth)
     return cast("MTEBModels", composed)

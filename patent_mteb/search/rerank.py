@@ -2,6 +2,9 @@
 
 The paper takes the first stage's top K = 100 and truncates each pair of query and document at 512 tokens. What the first stage
 does not find is lost, so its Recall@K bounds the result; it is kept beside it.
+
+A late-interaction model may take the cross-encoder's place: it scores the first stage's documents by exact MaxSim, and each document
+is encoded once, however many queries want it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import Foreign, engine
+from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
 from patent_mteb.store.pairs import KeptPairs, one_score
 
@@ -107,7 +111,7 @@ class Reranked(ArraySearch):
 
     Args:
         first_stage: any mteb model that can search; encoders are wrapped as mteb does.
-        cross_encoder: what :func:`as_cross_encoder` accepts.
+        cross_encoder: what :func:`as_cross_encoder` accepts, or a late-interaction model, whose texts are cut as it cuts them.
         k: documents that are scored anew for each query; 100 in the paper.
         max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder, which keeps
             it. None leaves its own limit in force; a language model (:mod:`patent_mteb.models.judge`) cuts pairs itself.
@@ -135,7 +139,7 @@ class Reranked(ArraySearch):
     def __init__(
         self,
         first_stage: MTEBModels,
-        cross_encoder: CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str,
+        cross_encoder: LateInteraction | CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str,
         k: int = 100,
         max_length: int | None = 512,
     ) -> None:
@@ -143,8 +147,9 @@ class Reranked(ArraySearch):
             raise ValueError(f"k and max_length must be positive, got k = {k} and max_length = {max_length}")
         self.k = k
         self._first = engine(first_stage)
-        self._cross_encoder = as_cross_encoder(cross_encoder)
-        max_length = None if getattr(self._cross_encoder, "cuts_pairs", False) else max_length
+        late = isinstance(cross_encoder, LateInteraction)
+        self._cross_encoder: Any = cross_encoder if late else as_cross_encoder(cross_encoder)  # type: ignore[arg-type]
+        max_length = None if late or getattr(self._cross_encoder, "cuts_pairs", False) else max_length
         self.max_length = max_length
         if max_length is not None:
             _limit_pairs(self._cross_encoder, max_length)
@@ -172,9 +177,10 @@ class Reranked(ArraySearch):
         return self._settled(scored.without(others[0]), seen).top(depth), self._settled(every, whole).top(depth)
 
     def _reranked(self, queries: Dataset, candidates: Results, k: int, context: SearchContext, first: Run) -> Run:
-        """The candidates of each query in the order of the cross-encoder."""
+        """The candidates of each query in the order of the second stage."""
         pairs = {query: list(documents) for query, documents in candidates.items()}
-        second = Foreign(SearchCrossEncoderWrapper(_OneScore(self._cross_encoder)))
+        own, late = self._cross_encoder, isinstance(self._cross_encoder, LateInteraction)
+        second = own if late else Foreign(SearchCrossEncoderWrapper(_OneScore(own)))
         second.ensure_indexed(self.corpus, context)
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
