@@ -191,17 +191,14 @@ def _given(args: argparse.Namespace, names: Sequence[str]) -> str:
 
 def _reranker_of_candidates(args: argparse.Namespace) -> Any:
     from patent_mteb.search.candidates import Candidates
-    from patent_mteb.search.rerank import Reranked, as_cross_encoder
-    from patent_mteb.store.pairs import kept
+    from patent_mteb.search.rerank import Reranked, keeping
 
     if others := _given(args, _OF_FIRST_STAGE):
         raise ModelError(f"{others} and --candidates exclude each other. Remedy: -m names the reranker, the first stage is done")
     if args.chat_endpoint and (others := _given(args, _OF_LOADING)):
         raise ModelError(f"the model of --chat-endpoint is asked as it is. Remedy: leave out {others}")
     try:
-        reranker = _reranker(args, args.model, lambda: models.load_model(args))
-        store = models.store_folder(args)
-        reranker = reranker if store is None else kept(as_cross_encoder(reranker), store)
+        reranker = keeping(_reranker(args, args.model, lambda: models.load_model(args)), models.store_folder(args))
         return Reranked(Candidates(args.candidates), reranker, k=args.rerank_depth)
     except ValueError as error:
         raise ModelError(str(error)) from error

@@ -91,10 +91,7 @@ def compose(
             second = Passages(second, passages, aggregate, stride=stride)
         composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
     if rerank is not None:
-        from patent_mteb.search.rerank import Reranked, as_cross_encoder
+        from patent_mteb.search.rerank import Reranked, keeping
 
-        last: Any = rerank
-        if store is not None:
-            last = stored(rerank, store) if hasattr(rerank, "with_store") else kept(as_cross_encoder(rerank), store)
-        composed = Reranked(composed, last, k=rerank_depth)
+        composed = Reranked(composed, keeping(rerank, store), k=rerank_depth)
     return cast("MTEBModels", composed)

@@ -25,14 +25,15 @@ from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import Foreign, engine
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
-from patent_mteb.store.pairs import KeptPairs, one_score
+from patent_mteb.store.encoder import stored
+from patent_mteb.store.pairs import KeptPairs, kept, one_score
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import MTEBModels
     from sentence_transformers import CrossEncoder
 
-__all__ = ["Reranked", "as_cross_encoder", "in_first_order"]
+__all__ = ["Reranked", "as_cross_encoder", "in_first_order", "keeping"]
 
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
@@ -72,6 +73,20 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
             "Remedy: give an mteb cross-encoder, its ModelMeta, a sentence_transformers.CrossEncoder or its directory"
         )
     return cross_encoder
+
+
+def keeping(reranker: Any, store: Path | str | None) -> Any:
+    """A reranker whose work is kept in a store: the scores of pairs, or of late interaction the token vectors; without one as it is.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.search.rerank import keeping
+        >>> type(keeping(mteb.get_model("mteb/baseline-random-cross-encoder"), "store")).__name__
+        'KeptPairs'
+    """
+    if store is None:
+        return reranker
+    return stored(reranker, store) if isinstance(reranker, LateInteraction) else kept(as_cross_encoder(reranker), store)
 
 
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
