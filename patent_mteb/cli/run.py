@@ -29,7 +29,7 @@ EXAMPLES: tuple[str, ...] = (
     "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100",
     "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR --budget-calls 1000",
 )
-_OF_FIRST_STAGE = ("passages", "stride", "fuse", "alpha", "rrf", "rerank", "dims", "layers", "input", "section_tags")
+_OF_FIRST_STAGE = ("passages", "stride", "fuse", "alpha", "rrf", "rerank", "dims", "ann", "layers", "input", "section_tags")
 """Options that make another first stage, or cut and edit what an encoder reads."""
 _OF_LOADING = ("model_revision", "no_prompts", "max_tokens", "server", "backend", "attention")
 """Options of a model that is loaded here."""
@@ -84,6 +84,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     wrap.add_argument("--input", metavar="VARIANT", help="edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)")
     wrap.add_argument("--section-tags", action="store_true", help="put PatentMap's section tags before the known sections of a text")
     wrap.add_argument("--dims", type=int, metavar="D", help="keep the first D dimensions, renormalised")
+    wrap.add_argument(
+        "--ann",
+        type=common.positive,
+        nargs="?",
+        const=16,
+        metavar="PROBES",
+        help="search approximately (faiss, the extra 'ann'): so many groups of documents a query, 16 without a number; tells its recall",
+    )
     wrap.add_argument("--passages", type=int, metavar="TOKENS", help="search windows of so many tokens")
     wrap.add_argument("--stride", type=int, metavar="TOKENS", help="tokens between the starts of two windows; without it no overlap")
     wrap.add_argument("--aggregate", default="maxP", metavar="NAME", help="maxP, avg_top3, avgP, sumP or firstP")
@@ -164,6 +172,7 @@ def _model(args: argparse.Namespace) -> Any:
             store=models.store_folder(args),
             section_tags=args.section_tags,
             dims=args.dims,
+            ann=args.ann,
             passages=args.passages,
             stride=args.stride,
             aggregate=args.aggregate,
