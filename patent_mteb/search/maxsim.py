@@ -156,7 +156,7 @@ class Scorer:
 
     def width(self, rows: int) -> int:
         """Query tokens of one matrix product with so many document tokens."""
-        width = max(1, self._block // rows)
+        width: int = max(1, self._block // rows)
         return width - width % _LANES if width > _LANES else width
 
     def _best(self, documents: torch.Tensor, queries: torch.Tensor, chosen: torch.Tensor | None = None) -> torch.Tensor:
