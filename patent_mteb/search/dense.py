@@ -319,6 +319,12 @@ def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None
 
     Args:
         places: where each row goes; in their order by default.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.search.dense import joined
+        >>> joined([np.array([[0.0, 2.0]]), np.array([[3.0, 0.0]])], "cosine").tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
     """
     import torch
 
