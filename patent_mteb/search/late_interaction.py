@@ -173,7 +173,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
             return [self._codec.value(self._codec.code(vectors)) for vectors in found] if self._codec else found
         changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
         role = "query" if is_query else "document"
-        return self._kept.tokens(list(texts), prompt, role, changed, self._documents_per_chunk(), encode)
+        return self._kept.tokens(list(texts), prompt, role, changed, encode)
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
         """The same model, whose token vectors are kept: no text is encoded twice, for search and means together.

@@ -89,6 +89,10 @@ def keeping(reranker: Any, store: Path | str | None) -> Any:
     return stored(reranker, store) if isinstance(reranker, LateInteraction) else kept(as_cross_encoder(reranker), store)
 
 
+def _second_stage(model: Any) -> Any:
+    return model if isinstance(model, LateInteraction) else as_cross_encoder(model)
+
+
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
     """Truncate each pair at ``max_length`` tokens, or where the model's own limit is lower, there."""
     own_model: Any = model.model if isinstance(model, KeptPairs) else model
@@ -162,9 +166,9 @@ class Reranked(ArraySearch):
             raise ValueError(f"k and max_length must be positive, got k = {k} and max_length = {max_length}")
         self.k = k
         self._first = engine(first_stage)
-        late = isinstance(cross_encoder, LateInteraction)
-        self._cross_encoder: Any = cross_encoder if late else as_cross_encoder(cross_encoder)  # type: ignore[arg-type]
-        max_length = None if late or getattr(self._cross_encoder, "cuts_pairs", False) else max_length
+        self._cross_encoder = _second_stage(cross_encoder)
+        cuts = isinstance(cross_encoder, LateInteraction) or getattr(self._cross_encoder, "cuts_pairs", False)
+        max_length = None if cuts else max_length
         self.max_length = max_length
         if max_length is not None:
             _limit_pairs(self._cross_encoder, max_length)
