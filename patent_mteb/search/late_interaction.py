@@ -173,7 +173,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
             return [self._codec.value(self._codec.code(vectors)) for vectors in found] if self._codec else found
         changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
         role = "query" if is_query else "document"
-        return self._kept.tokens(list(texts), prompt, role, changed, encode)
+        return self._kept.tokens(list(texts), prompt, role, changed, self._documents_per_chunk(), encode)
 
     def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float16") -> LateInteraction:
         """The same model, whose token vectors are kept: no text is encoded twice, for search and means together.
@@ -247,7 +247,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         """The ``top_k`` documents of every query by exact MaxSim.
 
         With candidates (reranking tasks, a first stage) only a query's own ones are scored, and only their documents encoded.
-        Documents are encoded, or read from the store, in chunks and never held all at once.
+        Documents are encoded, or read from the store, in chunks.
         """
         batch_size, progress = _encode_settings(context.encode_kwargs)
         prompts = {kind: get_prompt(self.model_prompts, context.task_metadata, kind) or "" for kind in PromptType}

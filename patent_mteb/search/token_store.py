@@ -40,7 +40,7 @@ class TokenStore:
         >>> def encode(texts):
         ...     encoded.extend(texts)
         ...     return [np.ones((len(text), 2), np.float32) for text in texts]
-        >>> [len(kept.tokens([text, "ab"], "", "query", "", encode)[0]) for text in ("abc", "abc")], encoded
+        >>> [len(kept.tokens([text, "ab"], "", "query", "", 8, encode)[0]) for text in ("abc", "abc")], encoded
         ([3, 3], ['abc', 'ab'])
     """
 
@@ -55,6 +55,7 @@ class TokenStore:
         prompt: str,
         role: str,
         changed: str,
+        step: int,
         encode: Callable[[list[str]], list[NDArray[np.float32]]],
     ) -> list[NDArray[np.float32]]:
         """Token vectors of each text, those that are new made by ``encode``.
@@ -62,16 +63,17 @@ class TokenStore:
         Args:
             prompt, role: what the vectors of a text depend on besides the model.
             changed: digest of what was changed on the model since it was loaded; its vectors are kept apart.
-            encode: gets a few hundred texts at a time; they are written before the next, so that a kill loses at most so many.
+            step: texts between two writes, at most; a kill loses no more than these, nor than 512.
         """
         codec = self.codec
         apart = ({"changed": changed} if changed else {}) | (dict(codec.settings) if codec else {})
         space = self.store.space({**self.identity, **apart}, "int8" if codec else self.dtype, ragged=True)
         keys = hash_texts(texts, prompt, role)
+        step = min(step, _AT_ONCE)
 
         def fill(missing: NDArray[np.int64]) -> None:
-            for start in range(0, len(missing), _AT_ONCE):
-                chosen = missing[start : start + _AT_ONCE]
+            for start in range(0, len(missing), step):
+                chosen = missing[start : start + step]
                 found = encode([texts[i] for i in chosen])
                 vectors = np.concatenate(found)
                 lengths = np.array([len(vectors) for vectors in found])
