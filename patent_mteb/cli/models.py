@@ -44,7 +44,7 @@ def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None
         choices=PRECISIONS,
         default="float32",
         help="bfloat16, float16: of an encoder's weights; bfloat16-autocast: of its products, the weights stay as they are; int8, uint8, "
-        "binary: of its vectors; another than float32 is filed apart",
+        "binary: of its vectors; late interaction: int8, of its token vectors; another than float32 is filed apart",
     )
 
 

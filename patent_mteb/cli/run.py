@@ -29,7 +29,7 @@ EXAMPLES: tuple[str, ...] = (
     "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100",
     "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR --budget-calls 1000",
 )
-_OF_FIRST_STAGE = ("passages", "stride", "fuse", "alpha", "rrf", "rerank", "dims", "layers", "input", "section_tags")
+_OF_FIRST_STAGE = ("passages", "stride", "fuse", "alpha", "rrf", "rerank", "dims", "ann", "layers", "input", "section_tags")
 """Options that make another first stage, or cut and edit what an encoder reads."""
 _OF_LOADING = ("model_revision", "no_prompts", "max_tokens", "server", "backend", "attention")
 """Options of a model that is loaded here."""
@@ -84,13 +84,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     wrap.add_argument("--input", metavar="VARIANT", help="edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)")
     wrap.add_argument("--section-tags", action="store_true", help="put PatentMap's section tags before the known sections of a text")
     wrap.add_argument("--dims", type=int, metavar="D", help="keep the first D dimensions, renormalised")
+    wrap.add_argument(
+        "--ann",
+        type=common.positive,
+        nargs="?",
+        const=16,
+        metavar="PROBES",
+        help="search approximately (faiss, the extra 'ann'): so many groups of documents a query, 16 without a number; tells its recall",
+    )
     wrap.add_argument("--passages", type=int, metavar="TOKENS", help="search windows of so many tokens")
     wrap.add_argument("--stride", type=int, metavar="TOKENS", help="tokens between the starts of two windows; without it no overlap")
     wrap.add_argument("--aggregate", default="maxP", metavar="NAME", help="maxP, avg_top3, avgP, sumP or firstP")
     wrap.add_argument("--fuse", metavar="MODEL", help="second system: bm25, bm25-dapfam, or any model as for -m")
     wrap.add_argument("--alpha", type=float, help="linear fusion, weight of -m; 0.5 without this and --rrf")
     wrap.add_argument("--rrf", type=float, metavar="K", help="reciprocal rank fusion with constant K")
-    wrap.add_argument("--rerank", metavar="MODEL", help="cross-encoder that orders the first documents anew")
+    wrap.add_argument("--rerank", metavar="MODEL", help="cross-encoder or late-interaction model that orders the first documents anew")
     wrap.add_argument("--rerank-depth", type=int, default=100, metavar="K", help="how many documents it orders")
     wrap.add_argument(
         "--candidates", type=Path, metavar="DIR", help="of 'patent-mteb candidates': -m is the reranker of what was found before"
@@ -164,6 +172,7 @@ def _model(args: argparse.Namespace) -> Any:
             store=models.store_folder(args),
             section_tags=args.section_tags,
             dims=args.dims,
+            ann=args.ann,
             passages=args.passages,
             stride=args.stride,
             aggregate=args.aggregate,
@@ -191,17 +200,14 @@ def _given(args: argparse.Namespace, names: Sequence[str]) -> str:
 
 def _reranker_of_candidates(args: argparse.Namespace) -> Any:
     from patent_mteb.search.candidates import Candidates
-    from patent_mteb.search.rerank import Reranked, as_cross_encoder
-    from patent_mteb.store.pairs import kept
+    from patent_mteb.search.rerank import Reranked, keeping
 
     if others := _given(args, _OF_FIRST_STAGE):
         raise ModelError(f"{others} and --candidates exclude each other. Remedy: -m names the reranker, the first stage is done")
     if args.chat_endpoint and (others := _given(args, _OF_LOADING)):
         raise ModelError(f"the model of --chat-endpoint is asked as it is. Remedy: leave out {others}")
     try:
-        reranker = _reranker(args, args.model, lambda: models.load_model(args))
-        store = models.store_folder(args)
-        reranker = reranker if store is None else kept(as_cross_encoder(reranker), store)
+        reranker = keeping(_reranker(args, args.model, lambda: models.load_model(args)), models.store_folder(args))
         return Reranked(Candidates(args.candidates), reranker, k=args.rerank_depth)
     except ValueError as error:
         raise ModelError(str(error)) from error

@@ -29,8 +29,9 @@ def compose(
     rrf_k: float | None = None,
     rerank: CrossEncoderProtocol | ModelMeta | None = None,
     rerank_depth: int = 100,
+    ann: int | None = None,
 ) -> MTEBModels:
-    """Wrap a model, in this order: store, dimensions, passages, fusion, reranking.
+    """Wrap a model, in this order: store, dimensions, approximate search or passages, fusion, reranking.
 
     Args:
         model: any mteb model, or the ModelMeta of an encoder, which is loaded only when a text must be encoded.
@@ -42,7 +43,10 @@ def compose(
         fuse: a second search model, the lexical one where there is one; it is searched by passages too if ``passages`` is given.
         alpha: weight of ``model`` in linear fusion; 0.5 if neither this nor ``rrf_k`` is given.
         rrf_k: constant of reciprocal rank fusion, which is used instead of linear fusion.
-        rerank: a cross-encoder that orders the first ``rerank_depth`` documents anew.
+        rerank: what orders the first ``rerank_depth`` documents anew: a cross-encoder, or a late-interaction model, which keeps its
+            token vectors in the store.
+        ann: search an inverted file of faiss with so many probes instead of all documents
+            (:class:`~patent_mteb.search.approximate.Approximate`).
 
     Raises:
         ModelError: options that do not go together, or that the model cannot serve.
@@ -75,6 +79,8 @@ def compose(
         raise ModelError("--rerank-depth needs a second stage. Remedy: name it with --rerank")
     if dims is not None and not embeds:
         raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
+    if ann is not None and (not embeds or passages is not None):
+        raise ModelError("--ann is of whole texts that are embedded. Remedy: leave it out, or name an encoder and leave out --passages")
     if section_tags:
         model = with_section_tags(model)
     composed: Any = stored(model, store) if store is not None and (embeds or hasattr(model, "with_store")) else model
@@ -82,6 +88,10 @@ def compose(
         composed = kept(composed, store)
     if dims is not None:
         composed = Truncated(composed, dims)
+    if ann is not None:
+        from patent_mteb.search.approximate import Approximate
+
+        composed = Approximate(composed, ann)
     if passages is not None:
         composed = Passages(composed, passages, aggregate, stride=stride)
     if fuse is not None:
@@ -90,7 +100,7 @@ def compose(
             second = Passages(second, passages, aggregate, stride=stride)
         composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
     if rerank is not None:
-        from patent_mteb.search.rerank import Reranked, as_cross_encoder
+        from patent_mteb.search.rerank import Reranked, keeping
 
-        composed = Reranked(composed, rerank if store is None else kept(as_cross_encoder(rerank), store), k=rerank_depth)
+        composed = Reranked(composed, keeping(rerank, store), k=rerank_depth)
     return cast("MTEBModels", composed)

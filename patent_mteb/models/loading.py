@@ -207,7 +207,8 @@ def load(
         server: address of a server in the OpenAI protocol that has the model (:class:`~patent_mteb.models.served.Served`).
         backend: what runs an encoder, one of :data:`BACKENDS`; ``attention``: how torch computes it (``eager``, ``sdpa``,
             ``flash_attention_2``). Each another identity, for each changes bits.
-        precision: of an encoder's weights, products or vectors, one of :data:`PRECISIONS`; another than float32 is an identity of its own.
+        precision: of an encoder's weights, products or vectors, one of :data:`PRECISIONS`; of the token vectors of late interaction,
+            int8 only; another than float32 is an identity of its own.
 
     Raises:
         ModelError: the model cannot be found or loaded; says what to do.
@@ -232,8 +233,11 @@ def load(
         meta = without_prompts(meta)
     if precision not in (None, *PRECISIONS):
         raise ModelError(f"precision '{precision}' is none of {', '.join(PRECISIONS)}. Remedy: choose one of them")
-    if precision not in (None, "float32") and "dense" not in meta.model_type:
+    of_tokens = precision == "int8" and "late-interaction" in meta.model_type
+    if precision not in (None, "float32") and "dense" not in meta.model_type and not of_tokens:
         raise ModelError(f"'{name}' is no encoder, so it has no {precision}. Remedy: leave out --precision")
+    if of_tokens:
+        kwargs["vectors"] = precision
     kwargs |= _run_by(backend, attention, kwargs)
     if (backend not in (None, "torch") or attention) and "dense" not in meta.model_type:
         raise ModelError(f"'{name}' is no encoder. Remedy: leave out --backend and --attention")
@@ -248,4 +252,4 @@ def load(
             f"the model '{name}' cannot be loaded: {error}. Remedy: without a connection to the hub, give -m a local directory"
         ) from error
     made = adjusted(note(model), max_tokens=max_tokens, layers=layers, input=input, autocast=precision == AUTOCAST)
-    return Quantised(made, precision) if precision in VECTOR_PRECISIONS else made
+    return Quantised(made, precision) if precision in VECTOR_PRECISIONS and not of_tokens else made

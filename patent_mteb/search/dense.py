@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from torch import Tensor
     from torch.utils.data import DataLoader
 
-__all__ = ["DenseSearch", "is_encoder", "score_array"]
+__all__ = ["DenseSearch", "Held", "is_encoder", "joined", "score_array"]
 
 CHUNK_DOCUMENTS = 50_000
 """Documents encoded at a time, as in mteb: a vector depends in its last bits on the texts of its batch."""
@@ -103,6 +103,7 @@ class DenseSearch(ArraySearch):
 
     hides = True
     gates = True
+    way = "exact"
 
     def __init__(
         self,
@@ -142,7 +143,7 @@ class DenseSearch(ArraySearch):
         for numbers, vectors in self._held(context):
             self.own_bytes += sum(_SINGLE * int(np.prod(chunk.shape)) for chunk in vectors if is_plain(chunk))
             with self._phase("Computing similarity", context):
-                held = _Held(
+                held = Held(
                     numbers,
                     hidden[:, numbers],
                     None if allowed is None else allowed[:, numbers],
@@ -150,15 +151,15 @@ class DenseSearch(ArraySearch):
                 )
                 kind = self._kind(theirs, vectors) if all(map(is_plain, (theirs, *vectors))) else None
                 if kind is not None and allowed is None and len(numbers) == len(self._number):
-                    place = (kind, self.half, _digest_of_corpus(self.corpus["id"][:], vectors), gate.identity if gate else "")
+                    place = (kind, self.half, self.way, _digest_of_corpus(self.corpus["id"][:], vectors), gate.identity if gate else "")
                     return SEARCHED.run(
                         place, query_ids, _digests(theirs, hidden.tocsr()), top_k, partial(self._ranked, best, theirs, vectors, held, kind)
                     )
-                self._rank(best, theirs, vectors, held, kind)
+                self.rank_held(best, theirs, vectors, held, kind)
         return best.run()
 
-    def _ranked(self, best: TopK, queries: Any, chunks: list[Any], held: _Held, kind: str) -> Run:
-        self._rank(best, queries, chunks, held, kind)
+    def _ranked(self, best: TopK, queries: Any, chunks: list[Any], held: Held, kind: str) -> Run:
+        self.rank_held(best, queries, chunks, held, kind)
         return best.run()
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
@@ -203,18 +204,19 @@ class DenseSearch(ArraySearch):
             vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
         return checked_vectors(vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}")
 
-    def _rank(self, best: TopK, queries: Any, chunks: list[Any], held: _Held, kind: str | None) -> None:
+    def rank_held(self, best: TopK, queries: Any, chunks: list[Any], held: Held, kind: str | None) -> None:
+        """Offer the documents at hand to ``best``, by the similarity of that kind, or by the model's own."""
         if kind is not None:
-            theirs = _joined([queries], kind)
+            theirs = joined([queries], kind)
             if held.allowed is not None:
-                add_pairs(best, theirs, _joined(chunks, kind), held.numbers, held.allowed > held.hidden)
+                add_pairs(best, theirs, joined(chunks, kind), held.numbers, held.allowed > held.hidden)
             elif held.dates is None:
-                add_nearest(best, theirs, _joined(chunks, kind), held.numbers, held.hidden, self.half)
+                add_nearest(best, theirs, joined(chunks, kind), held.numbers, held.hidden, self.half)
             else:
                 days, limits = held.dates
                 by_day = np.argsort(days, kind="stable")
                 seen = np.searchsorted(days[by_day], limits, side="left")
-                ours = _joined(chunks, kind, np.argsort(by_day))
+                ours = joined(chunks, kind, np.argsort(by_day))
                 add_nearest(best, theirs, ours, held.numbers[by_day], held.hidden[:, by_day], self.half, seen)
             return
         start = 0
@@ -235,7 +237,7 @@ class DenseSearch(ArraySearch):
         found = score_array(self.model.similarity(ours, theirs))
         distances: dict[str, float] = {}
         for kind in ("cosine", "dot"):
-            first, second = _joined([ours], kind), _joined([theirs], kind)
+            first, second = joined([ours], kind), joined([theirs], kind)
             if found.shape != (len(first), len(second)):
                 return None
             with np.errstate(invalid="ignore"):
@@ -244,7 +246,7 @@ class DenseSearch(ArraySearch):
                 distances[kind] = float(difference.max())
         return min(distances, key=distances.__getitem__, default=None)
 
-    def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, held: _Held) -> None:
+    def _rank_by_model(self, best: TopK, queries: Any, vectors: Any, held: Held) -> None:
         """Rank by the model's own similarity; vectors that are no plain matrix are given to it as a whole."""
         size, numbers = len(best.query_ids), held.numbers
         step = max(1, int(self.score_mb * 1e6 / 4 / len(numbers))) if is_plain(queries) else size
@@ -260,7 +262,7 @@ class DenseSearch(ArraySearch):
 
 
 @dataclass(frozen=True)
-class _Held:
+class Held:
     """Documents whose vectors are held, and which of them each query may see.
 
     Attributes:
@@ -275,11 +277,11 @@ class _Held:
     allowed: Any
     dates: tuple[NDArray[np.int32], NDArray[np.int32]] | None
 
-    def part(self, documents: slice) -> _Held:
+    def part(self, documents: slice) -> Held:
         """Some of the documents."""
         allowed = None if self.allowed is None else self.allowed[:, documents]
         dates = None if self.dates is None else (self.dates[0][documents], self.dates[1])
-        return _Held(self.numbers[documents], self.hidden[:, documents], allowed, dates)
+        return Held(self.numbers[documents], self.hidden[:, documents], allowed, dates)
 
     def visible(self, rows: slice) -> NDArray[np.bool_]:
         """[queries of rows, documents] what may be found."""
@@ -312,11 +314,17 @@ def _megabytes(vectors: Any) -> float:
     return float(vectors.nbytes / 1e6)
 
 
-def _joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None) -> Tensor:
+def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None) -> Tensor:
     """The rows of all chunks as one float32 tensor, of unit length if ``kind`` is ``cosine``; the list is emptied, to save memory.
 
     Args:
         places: where each row goes; in their order by default.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.search.dense import joined
+        >>> joined([np.array([[0.0, 2.0]]), np.array([[3.0, 0.0]])], "cosine").tolist()
+        [[0.0, 1.0], [1.0, 0.0]]
     """
     import torch
 

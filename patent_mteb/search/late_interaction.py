@@ -34,8 +34,10 @@ from patent_mteb.search.colbert import (
 )
 from patent_mteb.search.maxsim import MEMORY_BUDGET, ScoreDtype, Scorer, check_tokens
 from patent_mteb.search.phases import phase
-from patent_mteb.search.run import Run, TopK, columns_by_row
+from patent_mteb.search.run import Run, TopK
+from patent_mteb.search.token_search import add_all, add_pairs
 from patent_mteb.search.token_store import TokenStore
+from patent_mteb.store.codecs import Scaled
 from patent_mteb.store.settings import LiveIdentity, note
 
 if TYPE_CHECKING:
@@ -46,7 +48,9 @@ if TYPE_CHECKING:
 
     from patent_mteb.store import EmbeddingStore
 
-__all__ = ["METAS", "LateInteraction", "is_late_interaction", "late_interaction"]
+__all__ = ["METAS", "LateInteraction", "TokenPrecision", "is_late_interaction", "late_interaction"]
+
+TokenPrecision = Literal["float32", "int8"]
 
 
 def _default_device() -> str:
@@ -74,6 +78,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
         backend: "sentence-transformers" (>= 6) or "pylate"; None takes what is installed. Token vectors are the same, so the
             backend is recorded in ``loader_kwargs`` but is no part of the model's identity.
         dtype: type of the dot products of MaxSim, "float32" or "bfloat16". Encoding is always float32.
+        vectors: "float32", or "int8": token vectors of queries and documents count as what their bytes stand for
+            (:class:`~patent_mteb.store.codecs.Scaled`), and a store keeps these bytes, a quarter of the disk.
         memory_budget: bytes of working memory of a search (document tokens in flight, similarities, scores). The model, all
             query tokens and the top k come on top. Does not change a score.
         model_prompts: prompts that replace the checkpoint's own.
@@ -96,6 +102,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         device: str | None = None,
         backend: Backend | None = None,
         dtype: ScoreDtype = "float32",
+        vectors: TokenPrecision = "float32",
         memory_budget: int = MEMORY_BUDGET,
         model_prompts: Mapping[str, str] | None = None,
         query_marker: str | None = None,
@@ -108,6 +115,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
     ) -> None:
         if dtype not in get_args(ScoreDtype):
             raise ModelError(f"unknown dtype '{dtype}'. Remedy: one of {', '.join(get_args(ScoreDtype))}.")
+        if vectors not in get_args(TokenPrecision):
+            raise ModelError(f"unknown token vectors '{vectors}'. Remedy: one of {', '.join(get_args(TokenPrecision))}.")
         if maxsim != "exact":
             raise ModelError(f"unknown maxsim '{maxsim}'. Remedy: 'exact' is the only kind.")
         if memory_budget < 1 << 20:
@@ -128,9 +137,12 @@ class LateInteraction(LiveIdentity, ArraySearch):
         overrides = replace(KNOWN_SETTINGS.get(str(model_name), Overrides(trust_remote_code=trust_remote_code)), **given)
         self.model_prompts = _check_prompts(self.checkpoint, model_prompts)
         self._encoder = load_encoder(self.checkpoint, overrides, self.backend, self.device, revision)
+        self._codec = Scaled() if vectors == "int8" else None
         self._kept: TokenStore | None = None
         self._settings = given
         experiment = {"dtype": dtype, "maxsim": maxsim, **given}
+        if self._codec:
+            experiment["vectors"] = vectors
         if model_prompts:
             experiment["model_prompts"] = dict(model_prompts)
         self.mteb_model_meta = _model_meta(
@@ -157,7 +169,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
                 return self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size) if some else []
 
         if self._kept is None:
-            return encode(list(texts))
+            found = encode(list(texts))
+            return [self._codec.value(self._codec.code(vectors)) for vectors in found] if self._codec else found
         changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
         role = "query" if is_query else "document"
         return self._kept.tokens(list(texts), prompt, role, changed, self._documents_per_chunk(), encode)
@@ -168,7 +181,7 @@ class LateInteraction(LiveIdentity, ArraySearch):
         Args:
             store: an open store or its directory; the default one if None.
             dtype: "float16" halves the disk and rounds, which makes scores differ in about the fourth digit and is part of the
-                identity (``store_dtype``); "float32" changes nothing.
+                identity (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` keeps its bytes.
         """
         from patent_mteb.store import EmbeddingStore
 
@@ -180,8 +193,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
             "vectors": f"tokens by {self.backend}",
         }
         opened = store if isinstance(store, EmbeddingStore) else EmbeddingStore(store)
-        other._kept = TokenStore(opened, space, dtype)
-        if dtype != "float32":
+        other._kept = TokenStore(opened, space, dtype, self._codec)
+        if dtype != "float32" and self._codec is None:
             experiment = {**(self.mteb_model_meta.experiment_kwargs or {}), "store_dtype": dtype}
             other.mteb_model_meta = self.mteb_model_meta.model_copy(update={"experiment_kwargs": experiment})
         return other
@@ -233,26 +246,23 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         """The ``top_k`` documents of every query by exact MaxSim.
 
-        With candidates (reranking tasks) only a query's own ones are scored, and only their documents encoded. Documents are
-        encoded in chunks and never held all at once.
+        With candidates (reranking tasks, a first stage) only a query's own ones are scored, and only their documents encoded.
+        Documents are encoded, or read from the store, in chunks.
         """
         batch_size, progress = _encode_settings(context.encode_kwargs)
         prompts = {kind: get_prompt(self.model_prompts, context.task_metadata, kind) or "" for kind in PromptType}
         tokens = self.encode_tokens(query_texts(queries), is_query=True, prompt=prompts[PromptType.query], batch_size=batch_size)
         check_tokens(tokens, "query")
-        by_length = np.argsort([len(vectors) for vectors in tokens], kind="stable")
-        tokens = [tokens[position] for position in by_length]
-        query_ids, corpus_ids = queries["id"][:], self.corpus["id"][:]
+        corpus_ids = self.corpus["id"][:]
         number = {name: position for position, name in enumerate(self.doc_ids)}
-        documents = np.array([number[name] for name in corpus_ids], dtype=np.int64)
-        best = TopK([query_ids[position] for position in by_length], self.doc_ids, top_k)
-        wanted, positions = context.candidates(best.query_ids, corpus_ids), np.arange(len(corpus_ids))
-        if wanted is not None:
-            positions = np.flatnonzero(np.diff(wanted.indptr))
+        numbers = np.array([number[name] for name in corpus_ids], dtype=np.int64)
+        best = TopK(queries["id"][:], self.doc_ids, top_k)
+        wanted = context.candidates(best.query_ids, corpus_ids)
         eligible = context.eligible(best.query_ids, self.doc_ids)
+        positions = np.arange(len(corpus_ids)) if wanted is None else np.flatnonzero(np.diff(wanted.indptr))
         scorer = Scorer(self.dtype, self.device, self.memory_budget)
-        bags = scorer.query_bags(tokens) if wanted is None else []
-        step = self._documents_per_chunk(max((len(bag.positions) for bag in bags), default=1))
+        parts = scorer.queries(tokens) if wanted is None else [scorer.joined(tokens)] if len(positions) else []
+        step = self._documents_per_chunk(max((len(part.lengths) for part in parts), default=1) if wanted is None else 1)
         for start in tqdm(range(0, len(positions), step), desc="MaxSim search", disable=not progress):
             chunk = positions[start : start + step]
             found = self.encode_tokens(
@@ -263,18 +273,10 @@ class LateInteraction(LiveIdentity, ArraySearch):
             )
             check_tokens(found, "document", start)
             if wanted is None:
-                packed = scorer.document_bags(found)
-                for bag in bags:
-                    rows = slice(int(bag.positions[0]), int(bag.positions[-1]) + 1)
-                    best.add(rows, scorer(bag, packed, len(found)), documents[chunk], eligible and eligible(rows, documents[chunk]))
+                add_all(best, scorer, parts, found, numbers[chunk], eligible)
             else:
-                for query, own in columns_by_row(wanted[:, chunk]):
-                    packed = scorer.document_bags([found[column] for column in own])
-                    (bag,) = scorer.query_bags([tokens[query]])
-                    best.add(slice(query, query + 1), scorer(bag, packed, len(own)), documents[chunk[own]])
-        run = best.run()
-        as_given = np.argsort(by_length)
-        return Run(query_ids, run.doc_ids, run.docs[as_given], run.scores[as_given])
+                add_pairs(best, scorer, parts[0], found, numbers[chunk], wanted[:, chunk])
+        return best.run()
 
     def _documents_per_chunk(self, n_queries: int = 1) -> int:
         """Documents encoded at a time: half of the budget holds their token vectors twice (as encoded and as padded), a

@@ -1,9 +1,18 @@
 """The MaxSim kernel: blocked matrix products over token vectors of uneven length, exact, on CPU or CUDA.
 
 Score(q, d) is the sum over the query tokens of the largest dot product with a document token (Khattab and Zaharia 2020;
-WIPO-AT section 3.3.4, equation 3). Texts of similar length are padded to one length and scored together: one matrix product of all
-their token vectors, the maximum over each document's tokens while the products are still in the cache, the sum over each
-query's tokens in float32. ``benchmarks/maxsim.py`` measures it.
+WIPO-AT section 3.3.4, equation 3). Documents of nearly one length are padded to it and scored together: one matrix product of their
+token vectors with those of many queries, the maximum over each document's tokens while the products are still in the cache, the sum
+over each query's tokens. ``benchmarks/maxsim.py`` measures what this takes beside the matrix product alone.
+
+**What accumulates where.** In float32 everything is. In bfloat16 the token vectors are rounded to 8 significant bits, a dot product is
+summed in float32 inside the matrix product and rounded to bfloat16 when it leaves it, the maximum of such numbers rounds nothing, and
+the sum over the query tokens is float32.
+
+**The maximum.** Of floating-point numbers of one sign the bits, read as integers, order like the numbers (the negative ones backwards),
+and processors find the largest integer much faster (bfloat16: by ten times, for torch widens it first). So the largest integer counts,
+and where it is negative all numbers were, and the smallest integer is that of the largest number. Numbers that are not finite would
+break this; token vectors that could lead to one are refused.
 """
 
 from __future__ import annotations
@@ -15,12 +24,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from patent_mteb.errors import ModelError
+from patent_mteb.store.table import slices, spread
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-__all__ = ["MEMORY_BUDGET", "Bag", "ScoreDtype", "Scorer", "check_tokens", "maxsim"]
+__all__ = ["MEMORY_BUDGET", "Bag", "Queries", "ScoreDtype", "Scorer", "check_tokens", "maxsim"]
 
 ScoreDtype = Literal["float32", "bfloat16"]
 
@@ -29,56 +39,62 @@ MEMORY_BUDGET = 1 << 30
 
 # Similarities of one matrix product. On a CPU they should stay in the cache between the product and the maximum; a GPU wants
 # them large. Measured in benchmarks/maxsim.py.
-_BLOCK_ELEMENTS = {"cpu": 1_250_000, "cuda": 1 << 27}
-_BAG_VECTORS = {"cpu": 2_400, "cuda": 1 << 16}
+_BLOCK_ELEMENTS = {"cpu": 614_400, "cuda": 1 << 27}
+_BAG_VECTORS = {"cpu": 1_200, "cuda": 1 << 16}
 _QUERY_VECTORS = 1 << 15
-_PADDING = 1.1
+_LANES = 64
+_PADDING = 1.04
+_LARGEST = 1e17
+"""Values whose products stay within single precision for any number of dimensions that a model has."""
 
 
 @dataclass(frozen=True)
 class Bag:
-    """Texts of similar length, padded to one: vectors (texts, length, dim), and the texts' positions in the input."""
+    """Documents of nearly one length, padded to it: vectors (documents, length, dim), and the documents' positions in the input."""
 
     positions: torch.Tensor
     vectors: torch.Tensor
 
 
-def _bags(tokens: Sequence[NDArray[np.float32]], *, limit: int, pad_with_first: bool, dtype: ScoreDtype, device: str) -> Iterator[Bag]:
-    """Group texts by length into bags of at most ``limit`` token vectors (at least one text) and little padding.
+@dataclass(frozen=True)
+class Queries:
+    """Consecutive queries as one matrix: their rows in the input, the tokens of each, and all vectors one after the other (tokens, dim)."""
 
-    Padding never changes a score: a document repeats its first token, which leaves a maximum alone; a query gets zero vectors,
-    whose maximum adds zero.
-    """
-    import torch
+    rows: slice
+    lengths: NDArray[np.int64]
+    vectors: torch.Tensor
 
-    lengths = np.array([len(vectors) for vectors in tokens])
-    order = np.argsort(lengths, kind="stable")
+
+def _spans(lengths: Sequence[int], limit: int, padding: float) -> Iterator[slice]:
+    """Cut ascending lengths into spans of at most ``limit`` when padded to their longest, at most ``padding`` times the shortest."""
     start = 0
-    while start < len(order):
+    while start < len(lengths):
         stop = start + 1
-        longest = _PADDING * lengths[order[start]]
-        while stop < len(order) and lengths[order[stop]] <= min(longest, limit / (stop - start + 1)):
+        longest = padding * lengths[start]
+        while stop < len(lengths) and lengths[stop] <= min(longest, limit / (stop - start + 1)):
             stop += 1
-        members = order[start:stop]
-        padded = np.zeros((len(members), lengths[members[-1]], tokens[members[0]].shape[1]), dtype=np.float32)
-        for row, member in enumerate(members):
-            vectors = tokens[member]
-            padded[row, : len(vectors)] = vectors
-            if pad_with_first:
-                padded[row, len(vectors) :] = vectors[0]
-        yield Bag(torch.from_numpy(members).to(device), torch.from_numpy(padded).to(device=device, dtype=getattr(torch, dtype)))
+        yield slice(start, stop)
         start = stop
 
 
+def _padded(tokens: Sequence[NDArray[np.float32]], length: int) -> NDArray[np.float32]:
+    """(documents, length, dim): a short document repeats its first token, which leaves every maximum as it is."""
+    padded = np.empty((len(tokens), length, tokens[0].shape[1]), dtype=np.float32)
+    for row, vectors in zip(padded, tokens, strict=True):
+        row[: len(vectors)] = vectors
+        row[len(vectors) :] = vectors[0]
+    return padded
+
+
 class Scorer:
-    """MaxSim of bags, with one reused buffer for the similarities.
+    """MaxSim of many queries and documents, with one reused buffer for the similarities.
 
     Example:
         >>> import numpy as np
         >>> from patent_mteb.search.maxsim import Scorer
         >>> scorer, tokens = Scorer("float32", "cpu", 1 << 20), [np.array([[1.0, 0.0], [0.0, 2.0]], np.float32)]
-        >>> (bag,) = scorer.query_bags(tokens)
-        >>> scorer(bag, scorer.document_bags(tokens), 1)  # 1 * 1 + 2 * 2
+        >>> (queries,) = scorer.queries(tokens)
+        >>> scorer(queries, scorer.bags(tokens), 1)  # 1 * 1 + 2 * 2
         array([[5.]], dtype=float32)
     """
 
@@ -86,46 +102,118 @@ class Scorer:
         import torch
 
         kind = "cpu" if device.startswith("cpu") else "cuda"
-        self.dtype: ScoreDtype = dtype
         self.device = device
-        item = 4 if dtype == "float32" else 2
-        self._block = max(1, min(_BLOCK_ELEMENTS[kind], memory_budget // (4 * item)))
+        self._dtype = getattr(torch, dtype)
+        self._bits = {torch.float32: torch.int32, torch.bfloat16: torch.int16}[self._dtype]
+        self._on_cpu = kind == "cpu"
+        self._block = max(1, min(_BLOCK_ELEMENTS[kind], memory_budget // (4 * self._dtype.itemsize)))
         self._limit = min(_BAG_VECTORS[kind], self._block)
-        self._buffer = torch.empty(0, dtype=getattr(torch, dtype), device=device)
+        self._buffer = torch.empty(0, dtype=self._dtype, device=device)
 
-    def query_bags(self, tokens: Sequence[NDArray[np.float32]]) -> list[Bag]:
+    def queries(self, tokens: Sequence[NDArray[np.float32]]) -> list[Queries]:
+        """The queries in their order, in matrices of a bounded number of token vectors."""
         limit = max(1, min(_QUERY_VECTORS, self._block))
-        return list(_bags(tokens, limit=limit, pad_with_first=False, dtype=self.dtype, device=self.device))
+        ends = np.cumsum([len(vectors) for vectors in tokens])
+        return [self.joined(tokens[first:last], first) for first, last in slices(ends, 0, len(tokens), limit)]
 
-    def document_bags(self, tokens: Sequence[NDArray[np.float32]]) -> list[Bag]:
-        return list(_bags(tokens, limit=self._limit, pad_with_first=True, dtype=self.dtype, device=self.device))
+    def joined(self, tokens: Sequence[NDArray[np.float32]], first: int = 0) -> Queries:
+        """All queries in one matrix, the first of them in row ``first`` of the input."""
+        lengths = np.array([len(vectors) for vectors in tokens], np.int64)
+        return Queries(slice(first, first + len(tokens)), lengths, self._tensor(np.concatenate(tokens)))
 
-    def __call__(self, queries: Bag, documents: Sequence[Bag], n_documents: int) -> NDArray[np.float32]:
-        """Scores of every query of a bag against all documents: (queries in the bag, n_documents) float32."""
+    def bags(self, tokens: Sequence[NDArray[np.float32]]) -> list[Bag]:
+        """The documents by length, with hardly any padding."""
         import torch
 
-        n_queries, query_length, dimension = queries.vectors.shape
-        query_tokens = queries.vectors.reshape(-1, dimension)
-        scores = torch.empty((n_queries, n_documents), dtype=torch.float32, device=self.device)
+        lengths = np.array([len(vectors) for vectors in tokens], np.int64)
+        order = np.argsort(lengths, kind="stable")
+        bags = []
+        for span in _spans(lengths[order].tolist(), self._limit, _PADDING):
+            members = order[span]
+            vectors = self._tensor(_padded([tokens[member] for member in members], int(lengths[members[-1]])))
+            bags.append(Bag(torch.from_numpy(members).to(self.device), vectors))
+        return bags
+
+    def __call__(self, queries: Queries, documents: Sequence[Bag], n_documents: int) -> NDArray[np.float32]:
+        """Scores of the queries against all documents: (queries, n_documents) float32."""
+        import torch
+
+        scores = torch.empty((len(queries.lengths), n_documents), dtype=torch.float32, device=self.device)
         for bag in documents:
-            count, length, _ = bag.vectors.shape
-            document_tokens = bag.vectors.reshape(-1, dimension)
-            best = torch.empty((count, len(query_tokens)), dtype=self._buffer.dtype, device=self.device)
-            width = max(1, self._block // len(document_tokens))
-            for start in range(0, len(query_tokens), width):
-                part = query_tokens[start : start + width]
-                similarities = self._view(len(document_tokens), len(part))
-                torch.mm(document_tokens, part.T, out=similarities)
-                torch.amax(similarities.view(count, length, len(part)), dim=1, out=best[:, start : start + width])
-            scores[:, bag.positions] = best.view(count, n_queries, query_length).sum(-1, dtype=torch.float32).T
-        if not bool(torch.isfinite(scores).all()):
-            raise ModelError("a MaxSim score is not a finite number: the model returned token vectors with NaN or infinity.")
-        return scores.cpu().numpy()
+            best = self._best(bag.vectors, queries.vectors)
+            scores[:, bag.positions] = self._sums(best, np.tile(queries.lengths, len(best))).view(len(best), -1).T
+        return _finite(scores)
+
+    def of_document(self, document: NDArray[np.float32], queries: Queries, which: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Scores of one document for some of the queries, by their places in the matrix: (which,) float32."""
+        import torch
+
+        starts = np.cumsum(queries.lengths) - queries.lengths
+        lengths = queries.lengths[which]
+        tokens = torch.from_numpy(spread(starts[which], lengths)).to(self.device)
+        best = self._best(self._tensor(document)[None], queries.vectors, tokens)
+        return _finite(self._sums(best, lengths))
+
+    def width(self, rows: int) -> int:
+        """Query tokens of one matrix product with so many document tokens."""
+        width: int = max(1, self._block // rows)
+        return width - width % _LANES if width > _LANES else width
+
+    def _best(self, documents: torch.Tensor, queries: torch.Tensor, chosen: torch.Tensor | None = None) -> torch.Tensor:
+        """The largest dot product of every query token, or of chosen ones, with the tokens of every document: (documents, tokens)."""
+        import torch
+
+        count, length, dimension = documents.shape
+        size = len(queries) if chosen is None else len(chosen)
+        best = torch.empty((count, size), dtype=self._dtype, device=self.device)
+        width = self.width(count * length)
+        for start in range(0, size, width):
+            part = slice(start, min(start + width, size))
+            asked = queries[part] if chosen is None else queries[chosen[part]]
+            similarities = self._view(count * length, len(asked))
+            torch.mm(documents.view(-1, dimension), asked.T, out=similarities)
+            self._largest(similarities.view(count, length, len(asked)), best[:, part])
+        return best
+
+    def _largest(self, similarities: torch.Tensor, best: torch.Tensor) -> None:
+        """The maximum over the tokens, by bits (see the module) where that is faster."""
+        import torch
+
+        if not self._on_cpu:
+            torch.amax(similarities, dim=1, out=best)
+            return
+        bits, found = similarities.view(self._bits), best.view(self._bits)
+        torch.amax(bits, dim=1, out=found)
+        if int(found.min()) < 0:
+            found.copy_(torch.where(found < 0, torch.amin(bits, dim=1), found))
+
+    def _tensor(self, vectors: NDArray[np.float32]) -> torch.Tensor:
+        import torch
+
+        if not -_LARGEST <= vectors.min() <= vectors.max() <= _LARGEST:
+            raise ModelError(
+                f"a MaxSim score is not a finite number: the model returned token vectors with NaN or values beyond {_LARGEST:g}."
+            )
+        return torch.from_numpy(vectors).to(device=self.device, dtype=self._dtype)
+
+    def _sums(self, best: torch.Tensor, lengths: NDArray[np.int64]) -> torch.Tensor:
+        """Sums in float32 of so many consecutive numbers each."""
+        import torch
+
+        sums: torch.Tensor = torch.segment_reduce(best.view(-1).float(), "sum", lengths=torch.from_numpy(lengths).to(self.device))
+        return sums
 
     def _view(self, rows: int, columns: int) -> torch.Tensor:
         if self._buffer.numel() < rows * columns:
             self._buffer = self._buffer.new_empty(rows * columns)
         return self._buffer[: rows * columns].view(rows, columns)
+
+
+def _finite(scores: torch.Tensor) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = scores.cpu().numpy()
+    if not np.isfinite(found).all():
+        raise ModelError("a MaxSim score is not a finite number: the model returned token vectors with NaN or infinity.")
+    return found
 
 
 def check_tokens(tokens: Sequence[NDArray[np.float32]], what: str, first: int = 0) -> None:
@@ -179,7 +267,7 @@ def maxsim(
     check_tokens(documents, "document")
     scores = np.empty((len(queries), len(documents)), dtype=np.float32)
     scorer = Scorer(dtype, device, memory_budget)
-    bags = scorer.document_bags(documents)
-    for bag in scorer.query_bags(queries):
-        scores[bag.positions.cpu().numpy()] = scorer(bag, bags, len(documents))
+    bags = scorer.bags(documents)
+    for part in scorer.queries(queries):
+        scores[part.rows] = scorer(part, bags, len(documents))
     return scores

@@ -2,6 +2,9 @@
 
 The paper takes the first stage's top K = 100 and truncates each pair of query and document at 512 tokens. What the first stage
 does not find is lost, so its Recall@K bounds the result; it is kept beside it.
+
+A late-interaction model may take the cross-encoder's place: it scores the first stage's documents by exact MaxSim, and each document
+is encoded once, however many queries want it.
 """
 
 from __future__ import annotations
@@ -20,15 +23,17 @@ from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, content_revision, local_name
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import Foreign, engine
+from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
-from patent_mteb.store.pairs import KeptPairs, one_score
+from patent_mteb.store.encoder import stored
+from patent_mteb.store.pairs import KeptPairs, kept, one_score
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import MTEBModels
     from sentence_transformers import CrossEncoder
 
-__all__ = ["Reranked", "as_cross_encoder", "in_first_order"]
+__all__ = ["Reranked", "as_cross_encoder", "in_first_order", "keeping"]
 
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
@@ -70,6 +75,24 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
     return cross_encoder
 
 
+def keeping(reranker: Any, store: Path | str | None) -> Any:
+    """A reranker whose work is kept in a store: the scores of pairs, or of late interaction the token vectors; without one as it is.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.search.rerank import keeping
+        >>> type(keeping(mteb.get_model("mteb/baseline-random-cross-encoder"), "store")).__name__
+        'KeptPairs'
+    """
+    if store is None:
+        return reranker
+    return stored(reranker, store) if isinstance(reranker, LateInteraction) else kept(as_cross_encoder(reranker), store)
+
+
+def _second_stage(model: Any) -> Any:
+    return model if isinstance(model, LateInteraction) else as_cross_encoder(model)
+
+
 def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
     """Truncate each pair at ``max_length`` tokens, or where the model's own limit is lower, there."""
     own_model: Any = model.model if isinstance(model, KeptPairs) else model
@@ -107,7 +130,7 @@ class Reranked(ArraySearch):
 
     Args:
         first_stage: any mteb model that can search; encoders are wrapped as mteb does.
-        cross_encoder: what :func:`as_cross_encoder` accepts.
+        cross_encoder: what :func:`as_cross_encoder` accepts, or a late-interaction model, whose texts are cut as it cuts them.
         k: documents that are scored anew for each query; 100 in the paper.
         max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder, which keeps
             it. None leaves its own limit in force; a language model (:mod:`patent_mteb.models.judge`) cuts pairs itself.
@@ -135,7 +158,7 @@ class Reranked(ArraySearch):
     def __init__(
         self,
         first_stage: MTEBModels,
-        cross_encoder: CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str,
+        cross_encoder: LateInteraction | CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str,
         k: int = 100,
         max_length: int | None = 512,
     ) -> None:
@@ -143,8 +166,9 @@ class Reranked(ArraySearch):
             raise ValueError(f"k and max_length must be positive, got k = {k} and max_length = {max_length}")
         self.k = k
         self._first = engine(first_stage)
-        self._cross_encoder = as_cross_encoder(cross_encoder)
-        max_length = None if getattr(self._cross_encoder, "cuts_pairs", False) else max_length
+        self._cross_encoder = _second_stage(cross_encoder)
+        cuts = isinstance(cross_encoder, LateInteraction) or getattr(self._cross_encoder, "cuts_pairs", False)
+        max_length = None if cuts else max_length
         self.max_length = max_length
         if max_length is not None:
             _limit_pairs(self._cross_encoder, max_length)
@@ -172,9 +196,10 @@ class Reranked(ArraySearch):
         return self._settled(scored.without(others[0]), seen).top(depth), self._settled(every, whole).top(depth)
 
     def _reranked(self, queries: Dataset, candidates: Results, k: int, context: SearchContext, first: Run) -> Run:
-        """The candidates of each query in the order of the cross-encoder."""
+        """The candidates of each query in the order of the second stage."""
         pairs = {query: list(documents) for query, documents in candidates.items()}
-        second = Foreign(SearchCrossEncoderWrapper(_OneScore(self._cross_encoder)))
+        own, late = self._cross_encoder, isinstance(self._cross_encoder, LateInteraction)
+        second = own if late else Foreign(SearchCrossEncoderWrapper(_OneScore(own)))
         second.ensure_indexed(self.corpus, context)
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))

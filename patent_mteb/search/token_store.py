@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import hash_texts
 
 if TYPE_CHECKING:
     from patent_mteb.store import EmbeddingStore
 
 __all__ = ["TokenStore"]
+
+_AT_ONCE = 512
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,7 @@ class TokenStore:
         store: the store that they lie in.
         identity: whose they are.
         dtype: how they are kept.
+        codec: makes them bytes, which then are what is kept, in a place of their own.
 
     Example:
         >>> import numpy as np
@@ -43,6 +47,7 @@ class TokenStore:
     store: EmbeddingStore
     identity: Mapping[str, Any]
     dtype: str
+    codec: Codec | None = None
 
     def tokens(
         self,
@@ -58,17 +63,22 @@ class TokenStore:
         Args:
             prompt, role: what the vectors of a text depend on besides the model.
             changed: digest of what was changed on the model since it was loaded; its vectors are kept apart.
-            step: texts between two writes.
+            step: texts between two writes, at most; a kill loses no more than these, nor than 512.
         """
-        apart = {"changed": changed} if changed else {}
-        space = self.store.space({**self.identity, **apart}, self.dtype, ragged=True)
+        codec = self.codec
+        apart = ({"changed": changed} if changed else {}) | (dict(codec.settings) if codec else {})
+        space = self.store.space({**self.identity, **apart}, "int8" if codec else self.dtype, ragged=True)
         keys = hash_texts(texts, prompt, role)
+        step = min(step, _AT_ONCE)
 
         def fill(missing: NDArray[np.int64]) -> None:
             for start in range(0, len(missing), step):
                 chosen = missing[start : start + step]
                 found = encode([texts[i] for i in chosen])
-                space.append_ragged(keys[chosen], np.concatenate(found), np.array([len(vectors) for vectors in found]))
+                vectors = np.concatenate(found)
+                lengths = np.array([len(vectors) for vectors in found])
+                space.append_ragged(keys[chosen], codec.code(vectors) if codec else vectors, lengths)
 
-        values, offsets = space.filled(keys, fill)
-        return [np.asarray(values[start:stop], dtype=np.float32) for start, stop in pairwise(offsets)]
+        kept, offsets = space.filled(keys, fill)
+        values = codec.value(kept) if codec else np.asarray(kept, dtype=np.float32)
+        return [values[start:stop] for start, stop in pairwise(offsets)]

@@ -6,6 +6,8 @@
 ``binary`` the sign of each value, as -1 or 1: cosine and inner product then order like the number of equal bits
 =========  ==============================================================================================================
 
+Token vectors are not calibrated: each has a scale of its own (:class:`Scaled`).
+
 Codes are those of sentence-transformers' ``quantize_embeddings`` with the same ranges; similarities are computed on the values that
 codes stand for, so that a dimension with a wide range counts for as much as before.
 """
@@ -19,10 +21,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Codec", "Levels", "Signs"]
+__all__ = ["Codec", "Levels", "Scaled", "Signs"]
 
 _STEPS = 255
 _LOWEST = -128
+_HIGHEST = 127
 
 
 class Codec(Protocol):
@@ -91,3 +94,32 @@ class Signs:
 
     def value(self, codes: NDArray[Any]) -> NDArray[np.float32]:
         return codes.astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Each vector in steps of its own: 1/127 of its largest value, which is kept in front of the codes in 4 bytes (single precision).
+
+    A value loses at most half a step, so a vector v of d dimensions at most max|v| * sqrt(d) / 254 of its length.
+
+    Example:
+        >>> import numpy as np
+        >>> from patent_mteb.store.codecs import Scaled
+        >>> codes = Scaled().code(np.array([[254.0, -2.0, 0.4]]))
+        >>> codes.shape, Scaled().value(codes).tolist()
+        ((1, 7), [[254.0, -2.0, 0.0]])
+    """
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        return {"codec": "int8, a scale for each vector"}
+
+    def code(self, vectors: NDArray[Any]) -> NDArray[np.int8]:
+        steps = (np.abs(vectors).max(axis=1, keepdims=True, initial=0) / _HIGHEST).astype("<f4")
+        levels = np.rint(vectors / np.where(steps == 0, np.float32(1), steps)).astype(np.int8)
+        return np.concatenate([steps.view(np.int8), levels], axis=1)
+
+    def value(self, codes: NDArray[Any]) -> NDArray[np.float32]:
+        steps = np.ascontiguousarray(codes[:, :4]).view("<f4")
+        values: NDArray[np.float32] = codes[:, 4:] * steps.astype(np.float32)
+        return values

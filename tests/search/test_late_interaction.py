@@ -137,6 +137,19 @@ def test_maxsim_with_only_negative_similarities():
     np.testing.assert_allclose(found, naive(queries, documents), rtol=1e-5)
 
 
+def test_maxsim_where_some_similarities_of_a_block_are_all_negative():
+    """The largest number by its bits: beside positive maxima stand negative ones, and zeros of both signs."""
+    rng = np.random.default_rng(7)
+    queries, documents = ragged(rng, [5, 9, 2]), ragged(rng, [1, 1, 2, 2, 3, 40])
+    queries[1][:] = np.abs(queries[1])
+    documents[2][:] = -np.abs(documents[2])
+    documents[3][:] = [[0.0], [-0.0]]
+    expected = naive(queries, documents)
+    assert (expected < 0).any() and (expected > 0).any()
+    np.testing.assert_allclose(kernel.maxsim(queries, documents), expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(kernel.maxsim(queries, documents, dtype="bfloat16"), expected, rtol=2e-2, atol=0.1)
+
+
 def test_maxsim_in_tiny_blocks(monkeypatch):
     monkeypatch.setitem(kernel._BLOCK_ELEMENTS, "cpu", 50)
     rng = np.random.default_rng(2)
@@ -148,9 +161,9 @@ def test_similarities_stay_within_a_quarter_of_the_budget():
     rng = np.random.default_rng(6)
     queries, documents = ragged(rng, [64] * 40), ragged(rng, [500, 510, 1500, 520])
     scorer = kernel.Scorer("float32", "cpu", 1 << 20)
-    bags = scorer.document_bags(documents)
-    for bag in scorer.query_bags(queries):
-        scorer(bag, bags, len(documents))
+    bags = scorer.bags(documents)
+    for part in scorer.queries(queries):
+        scorer(part, bags, len(documents))
     assert 0 < scorer._buffer.numel() * 4 <= (1 << 20) / 4
 
 
@@ -281,6 +294,54 @@ def test_bfloat16_search_is_close(checkpoints, models):
             assert score == pytest.approx(exact[query][name], rel=1e-2)
     assert found != exact
     assert model.mteb_model_meta.experiment_name != models["pylate"].mteb_model_meta.experiment_name
+
+
+# --- Token vectors in bytes ---
+
+
+def test_scores_of_bytes_are_close_and_filed_apart(checkpoints, models, tmp_path):
+    """int8 loses at most half a step of a value, so at most the length of that in every dot product (Cauchy-Schwarz)."""
+    exact, small = models["pylate"], li.late_interaction(checkpoints["pylate"], vectors="int8")
+    plain, coded = (model.encode_tokens(DOCUMENTS, is_query=False, batch_size=1) for model in (exact, small))
+    for before, after in zip(plain, coded, strict=True):
+        steps = np.abs(before).max(axis=1, keepdims=True) / 127
+        assert (np.abs(after - before) <= steps * 0.5001).all() and (after != before).any()
+    lost = max(np.linalg.norm(after - before, axis=1).max() for before, after in zip(plain, coded, strict=True))
+    expected, found = search(exact), search(small)
+    for query, ranking in found.items():
+        for name, score in ranking.items():
+            assert abs(score - expected[query][name]) <= QUERY_LENGTH * 2.1 * lost
+    assert small.mteb_model_meta.experiment_kwargs["vectors"] == "int8"
+    assert small.mteb_model_meta.experiment_name != exact.mteb_model_meta.experiment_name
+    with pytest.raises(ModelError, match="unknown token vectors 'int4'"):
+        li.late_interaction(checkpoints["pylate"], vectors="int4")
+
+
+def test_store_of_bytes_is_a_place_of_its_own_and_changes_no_score(checkpoints, tmp_path, monkeypatch):
+    from patent_mteb.store import EmbeddingStore
+
+    small, plain = (li.late_interaction(checkpoints["pylate"], vectors=kind) for kind in ("int8", "float32"))
+    search(plain.with_store(tmp_path / "store", "float32"), batch_size=1)
+    expected = search(small, batch_size=1)
+    seen = counting(monkeypatch, small)
+    kept = small.with_store(tmp_path / "store", "float32")
+    assert kept.mteb_model_meta == small.mteb_model_meta
+    assert search(kept, batch_size=1) == {query: pytest.approx(ranking, abs=1e-6) for query, ranking in expected.items()}
+    assert sorted(seen) == sorted([*QUERIES, *DOCUMENTS])
+    seen.clear()
+    search(small.with_store(tmp_path / "store"))
+    assert not seen
+    tokens = sum(map(len, [*kept.encode_tokens(QUERIES, is_query=True), *kept.encode_tokens(DOCUMENTS, is_query=False)]))
+    rows = [path for path in (tmp_path / "store").rglob("*.rows") if path.stat().st_size == tokens * (DIM + 4)]
+    assert len(EmbeddingStore(tmp_path / "store").info()) == 2 and len(rows) == 1
+
+
+def test_precision_int8_loads_a_model_of_bytes(checkpoints):
+    from patent_mteb.models.loading import load
+
+    assert load(str(checkpoints["stanford"]), precision="int8").mteb_model_meta.experiment_kwargs["vectors"] == "int8"
+    with pytest.raises(ModelError, match="no binary"):
+        load(str(checkpoints["stanford"]), precision="binary")
 
 
 # --- Store ---
