@@ -19,6 +19,8 @@ LINE = 0.19
 _ROUNDS = 4
 _CLOSE = 0.1
 """Inches that a panel may be smaller than it should: each further round takes as long as the first."""
+_SAME = 0.005
+"""Inches within which an overhang is as before: the layout keeps that text at the edge, and a larger figure would not help."""
 _MARGIN = 0.05
 """Inches that no text comes nearer to the edge."""
 
@@ -40,10 +42,13 @@ def fitted(figure: Figure, width: float, height: float) -> Figure:
     engine = figure.get_layout_engine()
     if engine is None:
         return figure
+    before = np.full(2, np.inf)
     for number in range(_ROUNDS):
         engine.execute(figure)  # places all panels, and with them all texts
         size = figure.get_size_inches()
-        lacking, overhang = _panels_lack(figure, size, (width, height)), _overhang(figure, size)
+        lacking, found = _panels_lack(figure, size, (width, height)), _overhang(figure, size)
+        overhang = np.where(np.abs(found - before) < _SAME, 0, found)
+        before = found
         if number == 0:
             figure.set_size_inches(np.maximum(size + lacking + overhang, size / 3))
             continue
