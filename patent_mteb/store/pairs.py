@@ -78,6 +78,12 @@ class KeptPairs(LiveIdentity):
 
     Attributes:
         model: the cross-encoder.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.store.pairs import kept
+        >>> kept(mteb.get_model("mteb/baseline-random-cross-encoder"), "store").effort()
+        {'kept_pairs': 0}
     """
 
     def __init__(self, model: CrossEncoderProtocol, path: Path | str | None = None) -> None:
