@@ -30,16 +30,15 @@ _LONGEST = 200
 def damaged(path: Path) -> DataError | None:
     """Why a file is none that anybody could read; None if it may be one.
 
-        Raises:
-            DataError: there is no file, or the system refuses it.
+    Raises:
+        DataError: there is no file, or the system refuses it.
 
-        Example:
-            >>> from pathlib import Path
-    from textwrap import shorten
-            >>> from patent_mteb.readers.unknown import damaged
-            >>> _ = Path("weekly.zip").write_text("<html>503: try again later</html>")
-            >>> print(damaged(Path("weekly.zip")))
-            weekly.zip: a web page, no data (an error that a server sent?). Remedy: get it again, or leave it out.
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.unknown import damaged
+        >>> _ = Path("weekly.zip").write_text("<html>503: try again later</html>")
+        >>> print(damaged(Path("weekly.zip")))
+        weekly.zip: a web page, no data (an error that a server sent?). Remedy: get it again, or leave it out.
     """
     with readable(path):
         mode = path.stat().st_mode
@@ -73,13 +72,12 @@ def _problem(path: Path) -> str:
 def unknown(path: Path) -> DataError:
     """What is to be said of a whole file that no reader knows.
 
-        Example:
-            >>> from pathlib import Path
-    from textwrap import shorten
-            >>> from patent_mteb.readers.unknown import unknown
-            >>> _ = Path("book.xml").write_text("<book/>")
-            >>> print(unknown(Path("book.xml")).problem)
-            no reader knows this file (XML, <book>)
+    Example:
+        >>> from pathlib import Path
+        >>> from patent_mteb.readers.unknown import unknown
+        >>> _ = Path("book.xml").write_text("<book/>")
+        >>> print(unknown(Path("book.xml")).problem)
+        no reader knows this file (XML, <book>)
     """
     with readable(path), path.open("rb") as stream:
         start = stream.read(_HEAD)
