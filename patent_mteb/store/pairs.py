@@ -83,7 +83,7 @@ class KeptPairs(LiveIdentity):
         >>> import mteb
         >>> from patent_mteb.store.pairs import kept
         >>> kept(mteb.get_model("mteb/baseline-random-cross-encoder"), "store").effort()
-        {'kept_pairs': 0}
+        {}
     """
 
     def __init__(self, model: CrossEncoderProtocol, path: Path | str | None = None) -> None:
@@ -95,9 +95,10 @@ class KeptPairs(LiveIdentity):
         self._told = (0, 0)
 
     def effort(self) -> dict[str, float]:
-        """Pairs since the last call of this method whose score was there already."""
+        """How many pairs there were since the last call of this method whose score was there already, if any."""
         before, self._told = self._told, (self._stats.texts, self._stats.encoded)
-        return {"kept_pairs": self._told[0] - before[0] - (self._told[1] - before[1])}
+        found = self._told[0] - before[0] - (self._told[1] - before[1])
+        return {"kept_pairs": found} if found else {}
 
     def predict(
         self,
