@@ -19,7 +19,8 @@ import torch
 from mteb.mocks.mock_tasks import MockRetrievalTask
 from retrieval import Memory, model
 
-from patent_mteb.search.base import SearchContext, text_dataset
+from patent_mteb.patents.corpus import text_dataset
+from patent_mteb.search.base import SearchContext
 from patent_mteb.search.dense import DenseSearch
 
 _BLOCK = 50_000

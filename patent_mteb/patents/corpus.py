@@ -8,11 +8,12 @@ into memory: its pages come when they are read, and go when :func:`let_go` is ca
 from __future__ import annotations
 
 import mmap
+import secrets
 import tempfile
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -20,11 +21,15 @@ from patent_mteb.errors import temporary_files
 from patent_mteb.memory import portion
 from patent_mteb.patents.views import join_sections
 
-__all__ = ["Composed", "Texts", "TitledTexts", "changed", "let_go", "text_column"]
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+__all__ = ["Composed", "Texts", "TitledTexts", "changed", "let_go", "text_column", "text_dataset"]
 
 _Source = TypeVar("_Source")
 _Value = TypeVar("_Value")
 _ROWS_AT_ONCE = 10_000
+_VALUES_AT_ONCE = 1000
 _CHARACTERS_AT_ONCE = 1 << 24
 _BYTES_IN_MEMORY = 1 << 26
 _LOOKS = 1 << 10
@@ -64,6 +69,29 @@ def text_column(texts: Iterable[str | None]) -> pa.ChunkedArray:
         if size > portion(1 / 16, _BYTES_IN_MEMORY):
             return _in_a_file(chain(held, chunks))
     return pa.chunked_array(held, pa.large_string())
+
+
+def text_dataset(columns: Mapping[str, Any]) -> Dataset:
+    """Columns as a data set whose texts may be larger than 2 GiB together (64-bit offsets).
+
+    Args:
+        columns: name -> values: a column of Arrow, which is taken as it is, or a list; one that begins with a string holds texts.
+
+    Example:
+        >>> from patent_mteb.patents.corpus import text_dataset
+        >>> text_dataset({"id": ["a", "b"], "text": ["one", "two"]})["text"][:]
+        ['one', 'two']
+    """
+    from datasets import Dataset
+
+    table = pa.table({name: values if isinstance(values, pa.ChunkedArray) else _column(values) for name, values in columns.items()})
+    return Dataset(table, fingerprint=secrets.token_hex(8))  # datasets would make one by copying the whole table
+
+
+def _column(values: Sequence[Any]) -> pa.ChunkedArray:
+    if not len(values) or isinstance(values[0], str):
+        return text_column(values)
+    return pa.chunked_array([pa.array(values[start : start + _VALUES_AT_ONCE]) for start in range(0, len(values), _VALUES_AT_ONCE)])
 
 
 def _in_a_file(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:

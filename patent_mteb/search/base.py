@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.patents.corpus import let_go, text_column
+from patent_mteb.patents.corpus import let_go
 from patent_mteb.search.gate import Gate
 from patent_mteb.search.run import Results, Run, pairs_matrix, ranked_ids
 
@@ -29,7 +28,6 @@ __all__ = [
     "query_texts",
     "span_end",
     "text_bytes",
-    "text_dataset",
 ]
 
 _ROWS_AT_ONCE = 1000
@@ -115,32 +113,6 @@ def span_end(sizes: NDArray[np.int64], start: int, most: int, most_bytes: int) -
     """
     within = int(np.searchsorted(np.cumsum(sizes[start : start + most]), most_bytes, side="right"))
     return start + max(within, 1)
-
-
-def text_dataset(columns: Mapping[str, Any]) -> Dataset:
-    """Columns as a data set whose texts may be larger than 2 GiB together (64-bit offsets).
-
-    Args:
-        columns: name -> values: a column of Arrow, which is taken as it is, or a list; one that begins with a string holds texts.
-
-    Example:
-        >>> from patent_mteb.search.base import text_dataset
-        >>> text_dataset({"id": ["a", "b"], "text": ["one", "two"]})["text"][:]
-        ['one', 'two']
-    """
-    import pyarrow as pa
-    from datasets import Dataset
-
-    table = pa.table({name: values if isinstance(values, pa.ChunkedArray) else _column(values) for name, values in columns.items()})
-    return Dataset(table, fingerprint=secrets.token_hex(8))  # datasets would make one by copying the whole table
-
-
-def _column(values: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
-    if not len(values) or isinstance(values[0], str):
-        return text_column(values)
-    return pa.chunked_array([pa.array(values[start : start + _ROWS_AT_ONCE]) for start in range(0, len(values), _ROWS_AT_ONCE)])
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.memory import portion
-from patent_mteb.patents.corpus import changed, text_column
+from patent_mteb.patents.corpus import changed, text_column, text_dataset
 from patent_mteb.search.base import (
     ArraySearch,
     SearchContext,
@@ -39,7 +39,6 @@ from patent_mteb.search.base import (
     query_texts,
     span_end,
     text_bytes,
-    text_dataset,
 )
 from patent_mteb.search.nearest import add_nearest, add_pairs
 from patent_mteb.search.phases import phase

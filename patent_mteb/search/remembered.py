@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from patent_mteb.search.base import text_dataset
+from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.search.dense import is_encoder
 from patent_mteb.search.vectors import checked_vectors
 from patent_mteb.store.encoder import StoredEncoder

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from patent_mteb.patents.corpus import text_column
-from patent_mteb.search.base import ArraySearch, SearchContext, text_dataset
+from patent_mteb.patents.corpus import text_column, text_dataset
+from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import engine
 from patent_mteb.search.run import Run, ranked_ids
 

@@ -11,7 +11,6 @@ are padded to. Texts in the order of their characters, as sentence-transformers 
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.patents.corpus import text_column
+from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.store.resolve import plain
 
 __all__ = ["loader_of", "rows_of", "texts_of", "token_lengths", "within_budget"]
@@ -102,15 +101,13 @@ def loader_of(inputs: Any, texts: list[str], chosen: NDArray[np.int64], batch_si
         >>> [batch["text"] for batch in loader_of(inputs, ["a", "b", "c"], np.array([0, 2]), 32, whole_row=False)]
         [['a', 'c']]
     """
-    import pyarrow as pa
     from datasets import Dataset
     from torch.utils.data import DataLoader
 
     dataset = getattr(inputs, "dataset", None)
     if whole_row and isinstance(dataset, Dataset):
         return DataLoader(dataset.select(chosen.tolist()), batch_size=batch_size, collate_fn=inputs.collate_fn)
-    table = pa.table({"text": text_column(texts[i] for i in chosen)})
-    rows: Any = Dataset(table, fingerprint=secrets.token_hex(8))  # datasets would make one by pickling the table
+    rows: Any = text_dataset({"text": [texts[i] for i in chosen]})
     return DataLoader(rows, batch_size=batch_size)
 
 

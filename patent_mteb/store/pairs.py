@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import ModelError
+from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.store.encoder import stored
 from patent_mteb.store.progress import progress_bar
 from patent_mteb.store.settings import LiveIdentity
@@ -126,7 +127,8 @@ class KeptPairs(LiveIdentity):
         scores = []
         with progress_bar(f"{self.mteb_model_meta.name} on {task_metadata.name}", total, 0, shown) as progress:
             while texts := [json.dumps(pair, ensure_ascii=False, sort_keys=True) for pair in itertools.islice(pairs, _AT_ONCE)]:
-                loader = DataLoader(Dataset.from_dict({"text": texts}), batch_size=size)
+                rows: Any = text_dataset({"text": texts})
+                loader = DataLoader(rows, batch_size=size)
                 scores.append(self._encode(loader, **where, **kwargs, show_progress_bar=False)[:, 0])
                 progress.update(len(texts))
         return np.concatenate(scores).astype(np.float64) if scores else np.zeros(0)

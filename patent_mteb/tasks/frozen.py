@@ -15,8 +15,8 @@ from mteb.types import PromptType
 from patent_mteb.errors import ModelError
 from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
+from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.protocols.threads import SMALL_EMBEDDINGS, one_thread
-from patent_mteb.search.base import text_dataset
 from patent_mteb.search.phases import phase
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
 from patent_mteb.tasks.base import PatentTask

@@ -26,9 +26,9 @@ from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.metrics.sizes import too_small
 from patent_mteb.metrics.slices import Qrels, positive
 from patent_mteb.models.section_tags import reads_section_tags
-from patent_mteb.patents.corpus import Texts, text_column
+from patent_mteb.patents.corpus import Texts, text_column, text_dataset
 from patent_mteb.protocols.intervals import limits
-from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, text_dataset
+from patent_mteb.search.base import ArraySearch, SearchContext, query_texts
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import AsMteb, engine, on_arrays
 from patent_mteb.search.gate import Gate

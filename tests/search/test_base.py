@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 from datasets import Dataset
 
+from patent_mteb.patents.corpus import text_dataset
 from patent_mteb.search import base, dense
-from patent_mteb.search.base import document_text, document_texts, span_end, text_bytes, text_dataset
+from patent_mteb.search.base import document_text, document_texts, span_end, text_bytes
 from patent_mteb.search.cache import content_of
 
 ROWS = [
