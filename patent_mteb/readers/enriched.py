@@ -16,8 +16,8 @@ from patent_mteb.patents.applications import citing_application
 from patent_mteb.patents.records import Citation
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 from patent_mteb.readers.json_documents import first_object, json_documents
-from patent_mteb.readers.notation import UNREAD, UNREAD_DAY, application, day, has_digit, publication, reads, unread_day
-from patent_mteb.readers.published import NON_PATENT, NUMBERLESS
+from patent_mteb.readers.notation import UNREAD, application, day, has_digit, publication, reads
+from patent_mteb.readers.published import NON_PATENT, NUMBERLESS, unread_days
 from patent_mteb.readers.values import claim_numbers, text_in
 
 __all__ = ["reader"]
@@ -83,8 +83,7 @@ def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
     cited, office, kind = text_in(record, _CITED), text_in(record, "countryCode"), text_in(record, "kindCode")
     if not reads(cited, office, kind):
         yield Noted(UNREAD, f"{place}: {cited}")
-    if unread_day(date := text_in(record, "officeActionDate")):
-        yield Noted(UNREAD_DAY, f"{place}: {date}")
+    yield from unread_days(place, date := text_in(record, "officeActionDate"))
     by_examiner = _true(record.get("examinerCitedReferenceIndicator"))
     by_applicant = _true(record.get("applicantCitedExaminerReferenceIndicator"))
     yield Citation(

@@ -28,8 +28,8 @@ from patent_mteb.patents.records import Citation, Description, Patent, Relation,
 from patent_mteb.readers.full_text import ClaimText, read_claim_texts
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 from patent_mteb.readers.joins import beside, joined_rows, refuse_no_table, table, with_rows
-from patent_mteb.readers.notation import UNREAD_DAY, application, day, has_digit, ipc_code, publication, unread_day
-from patent_mteb.readers.published import NUMBERLESS, UNNAMED, US_ORIGINS
+from patent_mteb.readers.notation import application, day, has_digit, ipc_code, publication
+from patent_mteb.readers.published import NUMBERLESS, UNNAMED, US_ORIGINS, unread_days
 from patent_mteb.readers.zipped import table_name
 
 __all__ = ["reader"]
@@ -138,13 +138,9 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
     )
     for note in notes:
         yield Noted(note, number)
-    yield from _unread_days(number, applied["filing_date"], row["patent_date"])
+    yield from unread_days(number, applied["filing_date"], row["patent_date"])
     if its:
         yield Relation(number, its, "application")
-
-
-def _unread_days(number: str, *texts: str) -> Iterator[Noted]:
-    return (Noted(UNREAD_DAY, f"{number}: {text}") for text in filter(unread_day, texts))
 
 
 def _section(row: dict[str, Any], name: str) -> str:
@@ -191,7 +187,7 @@ def _applications(path: Path) -> Iterator[Item]:
             languages=TextLanguages("en", "en"),
             source="patentsview",
         )
-        yield from _unread_days(published, row["filing_date"], row["published_date"])
+        yield from unread_days(published, row["filing_date"], row["published_date"])
         if its:
             yield Relation(published, its, "application")
 

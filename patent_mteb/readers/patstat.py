@@ -27,9 +27,9 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 from patent_mteb.readers.joins import beside, joined_rows, refuse_no_table, table, with_rows
-from patent_mteb.readers.notation import UNREAD_DAY, application, day, ipc_code, language, publication, unread_day
+from patent_mteb.readers.notation import application, day, ipc_code, language, publication
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.published import NON_PATENT, UNNAMED, UNPUBLISHED
+from patent_mteb.readers.published import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
 from patent_mteb.readers.values import claim_numbers
 from patent_mteb.readers.zipped import table_name
 
@@ -137,8 +137,7 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
         languages=TextLanguages(language(title.get("appln_title_lg")), language(abstract.get("appln_abstract_lg"))),
         source="patstat-tables",
     )
-    days = (row["publn_date"], applied.get("appln_filing_date"), applied.get("earliest_filing_date"))
-    yield from (Noted(UNREAD_DAY, f"{number}: {text}") for text in filter(unread_day, days))
+    yield from unread_days(number, row["publn_date"], applied.get("appln_filing_date"), applied.get("earliest_filing_date"))
     if its:
         yield Relation(number, its, "application")
 

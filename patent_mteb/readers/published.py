@@ -11,7 +11,7 @@ from patent_mteb.readers.items import Item, LeftOut, Noted
 from patent_mteb.readers.notation import UNREAD, UNREAD_DAY, day, has_digit, publication, reads, unread_day
 from patent_mteb.readers.xml import MalformedError
 
-__all__ = ["NON_PATENT", "NUMBERLESS", "OWN", "UNNAMED", "UNPUBLISHED", "US_ORIGINS", "Cited", "Published", "Related"]
+__all__ = ["NON_PATENT", "NUMBERLESS", "OWN", "UNNAMED", "UNPUBLISHED", "US_ORIGINS", "Cited", "Published", "Related", "unread_days"]
 
 NON_PATENT = "a citation of other literature than patents"
 UNPUBLISHED = "a citation of an application that names no publication"
@@ -23,6 +23,20 @@ US_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"
 third party``, ``imported from ...``."""
 _REPEATED = "a citation that says nothing new"
 _NO_TEXT = "a document without any text"
+
+
+def unread_days(where: str, *texts: str | int | None) -> Iterator[Noted]:
+    """A note for each text that says a day which nobody can read.
+
+    Args:
+        where: whose they are: a publication, or a place in a file.
+
+    Example:
+        >>> from patent_mteb.readers.published import unread_days
+        >>> [note.example for note in unread_days("US1A", "20150132", "2015-01-31", "")]
+        ['US1A: 20150132']
+    """
+    return (Noted(UNREAD_DAY, f"{where}: {text}") for text in texts if unread_day(text))
 
 
 class Cited(NamedTuple):
@@ -104,8 +118,7 @@ class Published:
             yield Noted(_NO_TEXT, number)
         for note in self.notes:
             yield Noted(note, number)
-        for date in filter(unread_day, (self.date, self.filed, *(related.date for related in self.related))):
-            yield Noted(UNREAD_DAY, f"{number}: {date}")
+        yield from unread_days(number, self.date, self.filed, *(related.date for related in self.related))
         if self.application:
             yield Relation(number, self.application, "application")
         said = {(self.application, "application"), (number, "member")}
