@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["allowing", "portion"]
+from patent_mteb.errors import DataError
+
+__all__ = ["allowing", "portion", "refuse_beyond"]
 
 _ALLOWED: ContextVar[float | None] = ContextVar("_ALLOWED", default=None)
 
@@ -41,3 +43,25 @@ def portion(part: float, usual: int) -> int:
     """
     allowed = _ALLOWED.get()
     return usual if allowed is None else min(usual, int(part * allowed * 1e9))
+
+
+def refuse_beyond(budget: float, needed: float, what: str, purpose: str = "") -> None:
+    """Stop before what takes more memory than may be taken.
+
+    Args:
+        budget: gigabytes.
+        needed: gigabytes, about.
+        what: who takes them, with its verb; ``purpose`` stands behind the amount.
+
+    Raises:
+        DataError: it takes more.
+
+    Example:
+        >>> from patent_mteb.memory import refuse_beyond
+        >>> refuse_beyond(4, 4.5, "a build of 1,000 publications takes")
+        Traceback (most recent call last):
+        patent_mteb.errors.DataError: a build of 1,000 publications takes about 4.5 GB of memory, and 4 GB are allowed. Remedy: allow ...
+    """
+    if needed > budget:
+        problem = f"{what} about {needed:.1f} GB of memory{purpose}, and {budget:g} GB are allowed"
+        raise DataError(problem, remedy=f"allow --memory {needed + 0.1:.1f}, or cut the records by years or offices")

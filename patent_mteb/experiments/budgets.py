@@ -17,6 +17,7 @@ from mteb.abstasks import AbsTask
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
+from patent_mteb.memory import refuse_beyond
 from patent_mteb.tasks.base import PatentTask
 
 __all__ = ["documents_in", "folders_of", "left_for_blocks"]
@@ -73,7 +74,5 @@ def left_for_blocks(budget: float | None, what: Literal["validate", "run"], fold
         return None
     documents = max(map(documents_in, folders), default=0)
     needed = (_LIBRARIES[what] + _A_DOCUMENT * documents + _LEAST) / 1e9
-    if needed > budget:
-        problem = f"{documents:,} documents take about {needed:.1f} GB of memory to {what}, and {budget:g} GB are allowed"
-        raise DataError(problem, remedy=f"allow --memory {needed + 0.1:.1f}, or cut the records by years or offices")
+    refuse_beyond(budget, needed, f"{documents:,} documents take", f" to {what}")
     return budget - needed + _LEAST / 1e9

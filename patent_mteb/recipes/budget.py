@@ -5,7 +5,7 @@ What was measured stands in ``benchmarks/README.md``: each recipe takes a fixed 
 
 from __future__ import annotations
 
-from patent_mteb.errors import DataError
+from patent_mteb import memory
 
 __all__ = ["NEEDED", "memory_of", "refuse_beyond"]
 
@@ -41,7 +41,5 @@ def refuse_beyond(budget: float | None, recipe: str, publications: int) -> None:
         >>> from patent_mteb.recipes.budget import refuse_beyond
         >>> refuse_beyond(4, "dapfam", 1_000_000)
     """
-    needed = memory_of(recipe, publications) / 1e9
-    if budget is not None and needed > budget:
-        problem = f"a build of {publications:,} publications takes about {needed:.1f} GB of memory, and {budget:g} GB are allowed"
-        raise DataError(problem, remedy=f"allow --memory {needed + 0.1:.1f}, or cut the records by years or offices")
+    if budget is not None:
+        memory.refuse_beyond(budget, memory_of(recipe, publications) / 1e9, f"a build of {publications:,} publications takes")
