@@ -199,16 +199,17 @@ def _given(args: argparse.Namespace, names: Sequence[str]) -> str:
 
 
 def _reranker_of_candidates(args: argparse.Namespace) -> Any:
+    from patent_mteb.models.composition import in_store
     from patent_mteb.search.candidates import Candidates
-    from patent_mteb.search.rerank import Reranked, keeping
+    from patent_mteb.search.rerank import Reranked, second_stage
 
     if others := _given(args, _OF_FIRST_STAGE):
         raise ModelError(f"{others} and --candidates exclude each other. Remedy: -m names the reranker, the first stage is done")
     if args.chat_endpoint and (others := _given(args, _OF_LOADING)):
         raise ModelError(f"the model of --chat-endpoint is asked as it is. Remedy: leave out {others}")
     try:
-        reranker = keeping(_reranker(args, args.model, lambda: models.load_model(args)), models.store_folder(args))
-        return Reranked(Candidates(args.candidates), reranker, k=args.rerank_depth)
+        reranker = second_stage(_reranker(args, args.model, lambda: models.load_model(args)))
+        return Reranked(Candidates(args.candidates), in_store(reranker, models.store_folder(args)), k=args.rerank_depth)
     except ValueError as error:
         raise ModelError(str(error)) from error
 

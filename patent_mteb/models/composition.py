@@ -12,7 +12,35 @@ if TYPE_CHECKING:
     from mteb.models import CrossEncoderProtocol, MTEBModels
     from mteb.models.model_meta import ModelMeta
 
-__all__ = ["compose"]
+__all__ = ["compose", "in_store"]
+
+
+def in_store(model: Any, store: Path | str | None) -> Any:
+    """A model that keeps what it computes in a store: embeddings, token vectors, scores of pairs.
+
+    Without a store, or anything to keep, it is given back as it is.
+
+    Args:
+        model: a loaded model, or the ModelMeta of an encoder.
+
+    Example:
+        >>> import mteb
+        >>> from patent_mteb.models import bm25
+        >>> from patent_mteb.models.composition import in_store
+        >>> [type(in_store(model, "store")).__name__ for model in (mteb.get_model("mteb/baseline-random-cross-encoder"), bm25("dapfam"))]
+        ['KeptPairs', 'BM25']
+    """
+    from mteb.models import CrossEncoderProtocol
+    from mteb.models.model_meta import ModelMeta
+
+    from patent_mteb.store import stored
+    from patent_mteb.store.pairs import kept
+
+    if store is None:
+        return model
+    if isinstance(model, ModelMeta) or is_encoder(model) or hasattr(model, "with_store"):
+        return stored(model, store)
+    return kept(model, store) if isinstance(model, CrossEncoderProtocol) else model
 
 
 def compose(
@@ -57,15 +85,12 @@ def compose(
         >>> compose(bm25("dapfam"), passages=64, fuse=bm25("bm25s"), alpha=0.7).mteb_model_meta.name
         'hybrid/linear-0.7-passages-64-maxP-bm25-bm25s+passages-64-maxP-bm25-dapfam'
     """
-    from mteb.models import CrossEncoderProtocol
     from mteb.models.model_meta import ModelMeta
 
     from patent_mteb.models.section_tags import with_section_tags
     from patent_mteb.models.truncation import Truncated
     from patent_mteb.search.fusion import Hybrid
     from patent_mteb.search.passages import Passages
-    from patent_mteb.store import stored
-    from patent_mteb.store.pairs import kept
 
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
     embeds = isinstance(model, ModelMeta) or is_encoder(model)
@@ -83,9 +108,7 @@ def compose(
         raise ModelError("--ann is of whole texts that are embedded. Remedy: leave it out, or name an encoder and leave out --passages")
     if section_tags:
         model = with_section_tags(model)
-    composed: Any = stored(model, store) if store is not None and (embeds or hasattr(model, "with_store")) else model
-    if store is not None and isinstance(composed, CrossEncoderProtocol) and not embeds:
-        composed = kept(composed, store)
+    composed: Any = in_store(model, store)
     if dims is not None:
         composed = Truncated(composed, dims)
     if ann is not None:
@@ -95,12 +118,12 @@ def compose(
     if passages is not None:
         composed = Passages(composed, passages, aggregate, stride=stride)
     if fuse is not None:
-        second: Any = stored(fuse, store) if store is not None and (is_encoder(fuse) or hasattr(fuse, "with_store")) else fuse
+        second: Any = in_store(fuse, store)
         if passages is not None:
             second = Passages(second, passages, aggregate, stride=stride)
         composed = Hybrid(second, composed, "linear" if rrf_k is None else "rrf", alpha=alpha, k=rrf_k)
     if rerank is not None:
-        from patent_mteb.search.rerank import Reranked, keeping
+        from patent_mteb.search.rerank import Reranked, second_stage
 
-        composed = Reranked(composed, keeping(rerank, store), k=rerank_depth)
+        composed = Reranked(composed, in_store(second_stage(rerank), store), k=rerank_depth)
     return cast("MTEBModels", composed)

@@ -25,15 +25,14 @@ from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import Foreign, engine
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
-from patent_mteb.store.encoder import stored
-from patent_mteb.store.pairs import KeptPairs, kept, one_score
+from patent_mteb.store.pairs import KeptPairs, one_score
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import MTEBModels
     from sentence_transformers import CrossEncoder
 
-__all__ = ["Reranked", "as_cross_encoder", "in_first_order", "keeping"]
+__all__ = ["Reranked", "as_cross_encoder", "in_first_order", "second_stage"]
 
 _LENGTH_NAMES = ("max_seq_length", "max_length")
 
@@ -75,21 +74,18 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
     return cross_encoder
 
 
-def keeping(reranker: Any, store: Path | str | None) -> Any:
-    """A reranker whose work is kept in a store: the scores of pairs, or of late interaction the token vectors; without one as it is.
+def second_stage(model: Any) -> Any:
+    """What can order candidates: a late-interaction model as it is, anything else as :func:`as_cross_encoder` takes it.
+
+    Raises:
+        ModelError: it is something else.
 
     Example:
         >>> import mteb
-        >>> from patent_mteb.search.rerank import keeping
-        >>> type(keeping(mteb.get_model("mteb/baseline-random-cross-encoder"), "store")).__name__
-        'KeptPairs'
+        >>> from patent_mteb.search.rerank import second_stage
+        >>> second_stage(mteb.get_model_meta("mteb/baseline-random-cross-encoder")).mteb_model_meta.name
+        'mteb/baseline-random-cross-encoder'
     """
-    if store is None:
-        return reranker
-    return stored(reranker, store) if isinstance(reranker, LateInteraction) else kept(as_cross_encoder(reranker), store)
-
-
-def _second_stage(model: Any) -> Any:
     return model if isinstance(model, LateInteraction) else as_cross_encoder(model)
 
 
@@ -166,7 +162,7 @@ class Reranked(ArraySearch):
             raise ValueError(f"k and max_length must be positive, got k = {k} and max_length = {max_length}")
         self.k = k
         self._first = engine(first_stage)
-        self._cross_encoder = _second_stage(cross_encoder)
+        self._cross_encoder = second_stage(cross_encoder)
         cuts = isinstance(cross_encoder, LateInteraction) or getattr(self._cross_encoder, "cuts_pairs", False)
         max_length = None if cuts else max_length
         self.max_length = max_length
