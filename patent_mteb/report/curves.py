@@ -59,7 +59,7 @@ def alpha(view: BenchmarkView) -> pl.DataFrame:
     curves = _fused(results, "linear", "alpha")
     for curve in curves:
         for end, system in enumerate(curve.systems):
-            single = alone.get((system["name"], system.get("revision"), _settings(system)))
+            single = alone.get((system["name"], system.get("revision"), json.dumps(_settings(system), sort_keys=True)))
             if single is not None:
                 curve.points.setdefault(float(end), single)
     return _table(curves, "alpha", pl.Float64)
@@ -147,8 +147,8 @@ def _told_apart(curves: Sequence[_Curve]) -> list[str]:
     return list(map(visible, brief.values()))
 
 
-def _settings(system: _System) -> str:
-    return json.dumps({key: value for key, value in system.items() if key not in _NOT_SETTINGS}, sort_keys=True)
+def _settings(system: _System) -> dict[str, Any]:
+    return {key: system[key] for key in sorted(system) if key not in _NOT_SETTINGS}
 
 
 def _tail(system: _System) -> str:
@@ -156,5 +156,5 @@ def _tail(system: _System) -> str:
 
 
 def _label(system: _System) -> str:
-    shown = {key: value for key, value in json.loads(_settings(system)).items() if key != "parts"}
+    shown = {key: value for key, value in _settings(system).items() if key != "parts"}
     return _tail(system) + (f" ({', '.join(f'{key}={value}' for key, value in shown.items())})" if shown and "kind" not in shown else "")

@@ -178,8 +178,8 @@ class BM25Index:
         numbers = np.fromiter(map(self._terms.__getitem__, words), np.int32, len(words))
         return numbers[numbers >= 0]
 
-    def _matrix(self, texts: Iterable[str]) -> Any:
-        """Term frequencies [texts, terms met so far]."""
+    def terms(self, texts: Iterable[str]) -> Any:
+        """Term frequencies, a SciPy CSR matrix [texts, terms met so far]; those of queries times the weights of a block are scores."""
         import scipy.sparse
 
         rows = [self._numbers(text) for text in texts]
@@ -196,10 +196,10 @@ class BM25Index:
             pending.append(text)
             size += len(text)
             if len(pending) == _DOCUMENTS_AT_ONCE or size >= _CHARACTERS_AT_ONCE:
-                yield _narrow(self._matrix(pending))
+                yield _narrow(self.terms(pending))
                 pending, size = [], 0
         if pending:
-            yield _narrow(self._matrix(pending))
+            yield _narrow(self.terms(pending))
 
     def scores(self, texts: Sequence[str]) -> Any:
         """Scores of all documents as a SciPy CSR matrix [queries, documents]; what is not stored is 0."""
@@ -207,10 +207,6 @@ class BM25Index:
 
         terms = self.terms(texts)
         return scipy.sparse.hstack([terms @ weights for _, weights in self.weights], "csr")
-
-    def terms(self, texts: Sequence[str]) -> Any:
-        """Frequencies of the known terms in queries as a SciPy CSR matrix; times the weights of a block they are scores."""
-        return self._matrix(texts)
 
     @property
     def n_docs(self) -> int:
