@@ -158,7 +158,8 @@ class _OfTasks(AbsEncoder):
         """What changes scores, on the wrapper or the cross-encoder inside."""
         holders = {"wrapper": self.cross_encoder, "model": self.model}
         found = {f"{name} of {of}": str(getattr(one, name)) for of, one in holders.items() for name in _SETTINGS if hasattr(one, name)}
-        return {"of": "pairs", **found}
+        kind = type(self.cross_encoder)
+        return {"of": "pairs", "cross-encoder": f"{kind.__module__}.{kind.__qualname__}", **found}
 
     def encode(self, inputs: Any, **kwargs: Any) -> NDArray[np.float64]:
         """The scores of pairs, [n, 1]."""

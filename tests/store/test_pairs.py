@@ -38,6 +38,10 @@ class Counting:
         return np.array(scores)
 
 
+class Another(Counting):
+    """Goes by the same name, and may score otherwise."""
+
+
 def loaders(pairs, size=4, **columns):
     sides = zip(*pairs, strict=True)
     return [DataLoader(Dataset.from_dict({"text": list(side), **columns}), batch_size=size) for side in sides]
@@ -99,9 +103,9 @@ def test_what_is_not_known_to_be_the_same_is_not_shared(tmp_path):
         model = Counting()
         predict(kept(model, tmp_path), pairs, **more)
         assert len(model.asked) == expected, more
-    other = Counting("test/other")
-    predict(kept(other, tmp_path), pairs)
-    assert len(other.asked) == 8
+    for other in (Counting("test/other"), Another()):
+        predict(kept(other, tmp_path), pairs)
+        assert len(other.asked) == 8
 
 
 def test_what_gives_several_scores_or_none_that_is_a_number_is_refused(folder, tmp_path):
