@@ -230,7 +230,7 @@ def rank_correlations(frame: pl.DataFrame, *, title: str = "") -> Figure:
     axes.set_xticks(range(len(groups)), groups, rotation=60, ha="right", rotation_mode="anchor")
     axes.set_yticks(range(len(groups)), groups)
     axes.grid(visible=False)
-    figure.colorbar(image, ax=axes, label="Spearman's ρ of the models' scores")
+    figure.colorbar(image, ax=axes, label="Spearman's ρ")
     figure.suptitle(broken(title), fontsize=11)
     return fitted(figure, 0.5 * len(groups), 0.3 * len(groups))
 

@@ -76,6 +76,9 @@ FIGURES = {
         title=TITLE,
     ),
     "rank_correlations": lambda m: comparisons.rank_correlations(table(m, group=[*GROUPS, *OFFICES]), title=TITLE),
+    "few_correlations": lambda m: comparisons.rank_correlations(
+        table(m, group=["Abs→Abs", "Clm→All", "IPCClassification"]), title="PatentMap: agreement of tasks on the models (sample)"
+    ),
     "curves": lambda m: comparisons.curves(table(m, x=range(2016, 2026)), x="publication year", title=TITLE),
     "frontier": lambda m: comparisons.frontier(table(m).with_columns(cost=pl.col("value") * 100), title=TITLE),
     "fusion_curves": lambda m: fusion_plots.fusion_curves(fused(m), "ndcg_at_100", title=TITLE),
