@@ -24,7 +24,8 @@ class WholeResults(ResultCache):
 
     mteb writes the result in place, then the model's description, then the settings of the run, and does all of it again after the last
     split: a process that ends in between leaves torn files, or a result that is taken for done and whose settings are missing for ever.
-    Here each file is written beside its place and renamed, and the result, which stands for all of them, comes last.
+    Here each file is written beside its place and renamed, and the result, which stands for all of them, comes last; what lies beside a
+    result is written once (mteb reads the versions of five packages for it each time).
 
     Args:
         folder: the results folder.
@@ -44,6 +45,7 @@ class WholeResults(ResultCache):
     def __init__(self, folder: Path, encode_kwargs: Mapping[str, Any]) -> None:
         super().__init__(folder)
         self.encode_kwargs = dict(encode_kwargs)
+        self._beside: tuple[Any, ...] = ()
 
     def save_to_cache(
         self,
@@ -54,14 +56,20 @@ class WholeResults(ResultCache):
         encode_kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         place = self.get_task_result_path(task_result.task_name, model_name, model_revision)
+        settings = self.encode_kwargs if encode_kwargs is None else dict(encode_kwargs)
+        parts = {split: sorted(entry["hf_subset"] for entry in entries) for split, entries in task_result.scores.items()}
+        beside = (place, model_name, settings, parts)
         with tempfile.TemporaryDirectory() as elsewhere:
             aside = ResultCache(elsewhere)
             made = aside.get_task_result_path(task_result.task_name, model_name, model_revision)
             made.parent.mkdir(parents=True)
-            if (known := place.with_name(_SETTINGS)).exists():
-                shutil.copy(known, made.with_name(_SETTINGS))
-            settings = self.encode_kwargs if encode_kwargs is None else encode_kwargs
-            aside.save_to_cache(task_result, model_name, model_revision, encode_kwargs=settings)
+            if beside == self._beside:
+                task_result.to_disk(made)
+            else:
+                if (known := place.with_name(_SETTINGS)).exists():
+                    shutil.copy(known, made.with_name(_SETTINGS))
+                aside.save_to_cache(task_result, model_name, model_revision, encode_kwargs=settings)
             for path in sorted(made.parent.iterdir(), key=lambda path: path == made):
                 with replacing(place.with_name(path.name)) as partial:
                     shutil.copyfile(path, partial)
+        self._beside = beside

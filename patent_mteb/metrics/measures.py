@@ -7,17 +7,11 @@ again. Documents that a slice does not judge keep their places in the ranking.
 The definitions are trec_eval's: linear gains, ``log2(rank + 1)`` discount, ideal ranking over all positive judgements of the query,
 the order of a :class:`~patent_mteb.search.run.Run` (scores as 32-bit floats, equal ones by document id, descending). Names and rounding
 of :func:`retrieval_scores` are those of mteb 2.26 (means of nDCG, MAP, recall, precision and hit rate rounded to five decimals, MRR and
-nAUC not rounded); a query without positive judgements counts as 0 there.
+nAUC, of :mod:`patent_mteb.metrics.abstention`, not rounded); a query without positive judgements counts as 0 there.
 
 **PRES** (Magdy & Jones 2010, doi 10.1145/1835449.1835551): where the relevant documents of a query stand between the best ranking, all
 of them first (1), and the worst, all of them behind the ``k`` documents that a searcher reads (0). What was not found within ``k`` counts
 as in the worst ranking: the n-th relevant document at rank ``k + n``. Any positive gain is relevant.
-
-**nAUC** (Gisserot-Boukhlef et al. 2024, arXiv 2402.12997): how well a confidence, computed from the scores of a query's ranking,
-tells on which queries a model should abstain. The curve is the mean of a measure over the queries that remain when the least
-confident 0 %, 10 %, ..., 90 % are left out; of the area under it 1 is what the best order gives and 0 what a random one gives. Three
-confidences: the highest score (``max``), the standard deviation of the ranking's scores (``std``), and the distance between the
-first two (``diff1``). Queries of equal confidence count with their mean.
 """
 
 from __future__ import annotations
@@ -30,15 +24,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from patent_mteb.metrics.abstention import confidences, naucs, starts_of_runs
+
 __all__ = [
     "MEASURES",
     "Judged",
     "JudgedRanks",
     "Judgements",
     "QueryScores",
-    "confidences",
     "mean_scores",
-    "nauc",
     "ranks_of",
     "retrieval_scores",
 ]
@@ -50,7 +44,6 @@ Floats = NDArray[np.float64]
 Gains = Mapping[str, Mapping[str, int]]
 """Judgements as in trec_eval: ``{query id: {document id: gain}}``."""
 
-_ABSTENTION = np.linspace(0, 1, 11)[:-1]
 _PAIRS = 1 << 16
 
 
@@ -121,9 +114,8 @@ def ranks_of(docs: NDArray[np.integer], judgements: Judgements) -> NDArray[np.in
 
 def _position_within(owner: NDArray[np.int64]) -> NDArray[np.int64]:
     """Position of each entry among the entries of its owner, from 1; ``owner`` is sorted."""
-    starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]]) if len(owner) else np.zeros(0, np.int64)
-    counts = np.diff(np.r_[starts, len(owner)])
-    return np.arange(1, len(owner) + 1) - np.repeat(starts, counts)
+    starts = starts_of_runs(owner)
+    return np.arange(1, len(owner) + 1) - np.repeat(starts, np.diff(starts, append=len(owner)))
 
 
 def _share(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -166,6 +158,19 @@ class JudgedRanks:
     def _sum(self, owner: NDArray[np.int64], values: Any) -> NDArray[np.float64]:
         return np.bincount(owner, weights=values, minlength=self.n_queries).astype(np.float64)
 
+    @cached_property
+    def _relevant(self) -> NDArray[np.float64]:
+        return self._sum(self.ideal_owner, np.ones(len(self.ideal_owner)))
+
+    @cached_property
+    def _nth(self) -> NDArray[np.int64]:
+        """Each found one is its query's so-and-so-many-th."""
+        return _position_within(self.owner)
+
+    @cached_property
+    def _ideal_rank(self) -> NDArray[np.int64]:
+        return _position_within(self.ideal_owner)
+
     def score(self, measure: str) -> NDArray[np.float64]:
         """[n_queries] a measure such as ``ndcg@10``, 0 for a query without positive judgements.
 
@@ -177,9 +182,9 @@ class JudgedRanks:
             raise ValueError(f"unknown measure {measure!r}: expected a name and a rank, such as ndcg@10")
         depth = int(cut)
         inside = self.rank <= depth
-        relevant = self._sum(self.ideal_owner, np.ones(len(self.ideal_owner)))
+        relevant = self._relevant
         if name == "ndcg":
-            place = _position_within(self.ideal_owner)
+            place = self._ideal_rank
             ideal = self._sum(self.ideal_owner, np.where(place <= depth, self.ideal_gain / np.log2(place + 1), 0.0))
             return _share(self._sum(self.owner, np.where(inside, self.gain / np.log2(self.rank + 1), 0.0)), ideal)
         if name in ("recall", "precision"):
@@ -193,10 +198,10 @@ class JudgedRanks:
             mean = _share(self._sum(self.owner, np.where(inside, self.rank, 0.0)) + behind, relevant)
             return np.where(relevant > 0, 1 - (mean - (relevant + 1) / 2) / depth, 0.0)
         if name == "map":
-            precision = _position_within(self.owner) / self.rank
+            precision = self._nth / self.rank
             return _share(self._sum(self.owner, np.where(inside, precision, 0.0)), relevant)
         if name == "mrr":
-            first = _position_within(self.owner) == 1
+            first = self._nth == 1
             return self._sum(self.owner, np.where(inside & first, 1 / self.rank, 0.0))
         raise ValueError(f"unknown measure {measure!r}: know {', '.join(MEASURES)}")
 
@@ -264,75 +269,6 @@ class Judged:
         return QueryScores(queries, {measure: judged.score(measure) for measure in measures})
 
 
-def confidences(docs: NDArray[np.integer], scores: NDArray[np.floating]) -> dict[str, Floats]:
-    """[queries] the confidences ``max``, ``std`` and ``diff1`` of each ranking; 0 for an empty one.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.metrics.measures import confidences
-        >>> confidences(np.array([[0, 1]]), np.array([[3.0, 1.0]]))
-        {'max': array([3.]), 'std': array([1.]), 'diff1': array([2.])}
-    """
-    lengths = (docs >= 0).sum(axis=1)
-    found: dict[str, Floats] = {name: np.zeros(len(docs)) for name in ("max", "std", "diff1")}
-    for length in np.unique(lengths[lengths > 0]):
-        rows = lengths == length
-        part = scores[rows, :length].astype(np.float64)
-        found["max"][rows] = part[:, 0]
-        found["std"][rows] = part.std(axis=1)
-        if length > 1:
-            found["diff1"][rows] = part[:, 0] - part[:, 1]
-    return found
-
-
-def _curve(order: NDArray[np.int64], confidence: Floats, values: Floats) -> Floats:
-    """Mean of ``values`` over the queries that remain at each rate of abstention; ``order`` sorts ``confidence``."""
-    ordered = confidence[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    sizes = np.diff(np.r_[starts, len(ordered)])
-    smooth = np.repeat(np.add.reduceat(values[order], starts) / sizes, sizes)
-    left_out = [min(round(rate * len(ordered)), len(ordered) - 1) for rate in _ABSTENTION]
-    return np.array([smooth[first:].mean() for first in left_out])
-
-
-def _area(curve: Floats) -> float:
-    return float((np.diff(_ABSTENTION) * (curve[1:] + curve[:-1]) / 2.0).sum())
-
-
-def _naucs(confidence: Mapping[str, Floats], values: Mapping[str, Floats]) -> dict[str, float]:
-    """nAUC of each measure and each confidence, named ``nauc_<measure>_<confidence>``."""
-    orders = {name: np.argsort(column, kind="stable") for name, column in confidence.items()}
-    found: dict[str, float] = {}
-    for measure, column in values.items():
-        best = _curve(np.argsort(column, kind="stable"), column, column)
-        flat = best[0] * (_ABSTENTION[-1] - _ABSTENTION[0])
-        gain = _area(best) - flat
-        for name, order in orders.items():
-            area = _area(_curve(order, confidence[name], column))
-            found[f"nauc_{measure}_{name}"] = float((area - flat) / gain) if gain != 0 else float("nan")
-    return found
-
-
-def nauc(confidence: Floats, values: Floats) -> float:
-    """nAUC of one measure; NaN if all orders are equally good.
-
-    Args:
-        confidence: [queries]; values: [queries] the measure.
-
-    Raises:
-        ValueError: there is no query.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.metrics.measures import nauc
-        >>> nauc(np.array([0.1, 0.2, 0.9]), np.array([0.0, 0.5, 1.0]))  # the more confident, the better
-        1.0
-    """
-    if not len(values):
-        raise ValueError("nAUC needs at least one query")
-    return _naucs({"": confidence}, {"": values})["nauc__"]
-
-
 def _mean(values: Floats) -> float:
     """The mean, summed one by one as mteb does: a mean of simple fractions can lie on the border between two roundings."""
     total: float = sum(values.tolist())
@@ -365,7 +301,7 @@ def retrieval_scores(docs: NDArray[np.integer], scores: NDArray[np.floating], ju
     confidence = confidences(docs, scores)
     means = _means(columns, reciprocal)
     hits = {name: means.pop(name) for name in list(means) if name.startswith("hit_rate")}
-    return {**means, **_naucs(confidence, columns), **_naucs(confidence, reciprocal), **hits}
+    return {**means, **naucs(confidence, columns), **naucs(confidence, reciprocal), **hits}
 
 
 def mean_scores(judged: JudgedRanks, ks: Sequence[int]) -> dict[str, float]:

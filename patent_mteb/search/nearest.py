@@ -47,6 +47,7 @@ _TOO_MANY = 4
 _MOST_WITHOUT_FLOOR = 1 / 8
 _RANKED_AT_ONCE = 256
 _LEAST_SPAN = 256
+_KEYS_AT_ONCE = 1 << 20
 _LARGEST = 1e38
 
 
@@ -192,14 +193,23 @@ class _Search:
             scores = (self.single.queries[batch] @ self.single.documents.T).numpy()
             hidden = None if self.hidden is None else self.hidden[batch]
 
-            def add(place: int, batch: Any = batch, scores: Any = scores, hidden: Any = hidden) -> None:
-                allowed = (np.arange(len(self.numbers)) < self.seen[batch[place]])[None]
+            def add(part: slice, batch: Any = batch, scores: Any = scores, hidden: Any = hidden) -> None:
+                rows = batch[part]
+                allowed = np.arange(len(self.numbers)) < self.seen[rows, None]
                 if hidden is not None:
-                    allowed[0, hidden.indices[hidden.indptr[place] : hidden.indptr[place + 1]]] = False
-                self.best.add(slice(batch[place], batch[place] + 1), scores[place : place + 1], self.numbers, allowed)
+                    some = hidden[part]
+                    allowed[np.repeat(np.arange(len(rows)), np.diff(some.indptr)), some.indices] = False
+                self.best.add(slice(rows[0], rows[-1] + 1), scores[part], self.numbers, allowed)
 
-            for _ in pool.map(add, range(len(batch))):
+            for _ in pool.map(add, _neighbours(batch, max(1, _KEYS_AT_ONCE // len(self.numbers)))):
                 pass
+
+
+def _neighbours(rows: NDArray[np.int64], most: int) -> list[slice]:
+    """Places in ``rows``, a sorted array, whose numbers follow one another, so many at most together."""
+    ends = [*(np.flatnonzero(np.diff(rows) != 1) + 1).tolist(), len(rows)]
+    runs = zip([0, *ends[:-1]], ends, strict=True)
+    return [slice(first, min(first + most, last)) for start, last in runs for first in range(start, last, most)]
 
 
 def _check(queries: Tensor, documents: Tensor) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -33,6 +33,7 @@ from patent_mteb.search.base import document_text
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, once, read_once, refuse_truncated, refuse_unscorable, say
+from patent_mteb.tasks.composed import composed
 from patent_mteb.tasks.paper import without_self
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
@@ -247,14 +248,21 @@ def texts(table: pa.Table, view: str) -> list[str]:
     ]
 
 
-def _mteb_texts(table: pa.Table, view: str, *, document: bool) -> list[str]:
-    """The texts of one view as mteb's encoders read those of mteb's own DAPFAM tasks."""
-    columns = {name: table[name].to_pylist() for name in SECTIONS[view]}
-    title = columns.pop("title_en") if document else [""] * table.num_rows
-    joined = ["\n".join(part for part in parts if part) for parts in zip(*columns.values(), strict=True)]
-    if not document:
-        return joined
-    return [document_text({"title": name, "text": text}) for name, text in zip(title, joined, strict=True)]
+def _joined(table: pa.Table, names: Iterable[str]) -> list[str]:
+    """Columns as mteb's own DAPFAM tasks join them."""
+    rows = zip(*(table[name].to_pylist() for name in names), strict=True)
+    return ["\n".join(part for part in parts if part) for parts in rows]
+
+
+def _mteb_queries(table: pa.Table, view: str) -> list[str]:
+    """The texts of one view as mteb's encoders read the queries of mteb's own DAPFAM tasks."""
+    return _joined(table, SECTIONS[view])
+
+
+def _mteb_documents(table: pa.Table, view: str) -> list[str]:
+    """As :func:`_mteb_queries`, for the documents, whose title stands apart."""
+    texts = _joined(table, (name for name in SECTIONS[view] if name != "title_en"))
+    return [document_text({"title": title, "text": text}) for title, text in zip(table["title_en"].to_pylist(), texts, strict=True)]
 
 
 def view_texts(path: Path, key: str, view: str, compose: Compose = texts) -> Texts:
@@ -290,8 +298,7 @@ class DAPFAMRetrieval(PatentRetrieval):
         tables = read_tables(self.source)
         names = tables.corpus["relevant_id"].to_pylist()
         asking = tables.queries["query_id"].to_pylist()
-        compose = (partial(_mteb_texts, document=True), partial(_mteb_texts, document=False)) if self.pair.as_mteb else (texts, texts)
-        corpus, queries = self._texts(*compose)
+        corpus, queries = self._texts(_mteb_documents, _mteb_queries) if self.pair.as_mteb else self._texts(texts, texts)
         whole = {query: {document: gain for document, (gain, _) in pairs.items() if gain} for query, pairs in tables.judged.items()}
         (qrels, parts), (paper_qrels, paper_parts) = (self._domain(judged, tables) for judged in (without_self(whole), whole))
         which = f" {self.pair.domain.upper()}" if self.pair.domain else ""
@@ -317,8 +324,12 @@ class DAPFAMRetrieval(PatentRetrieval):
 
     def _texts(self, of_documents: Compose, of_queries: Compose) -> tuple[Texts, Texts]:
         """Texts of the corpus and of the queries."""
-        corpus = view_texts(self.source.path("corpus.parquet"), "relevant_id", self.pair.corpus, of_documents)
-        return corpus, view_texts(self.source.path("queries.parquet"), "query_id", self.pair.query, of_queries)
+        corpus = self._composed("corpus.parquet", "relevant_id", self.pair.corpus, of_documents)
+        return corpus, self._composed("queries.parquet", "query_id", self.pair.query, of_queries)
+
+    def _composed(self, name: str, key: str, view: str, compose: Compose) -> Texts:
+        path = self.source.path(name)
+        return composed(self.source, (path, view, compose), partial(view_texts, path, key, view, compose))
 
     def _domain(self, judged: slices.Qrels, tables: Tables) -> tuple[slices.Qrels, dict[str, slices.Qrels]]:
         """The judgements of the task's domain, and IN and OUT as slices where the task is on all."""

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 import pytrec_eval
 from mteb._evaluators.retrieval_metrics import calculate_retrieval_scores, make_score_dict
-from mteb._evaluators.retrieval_metrics import nauc as mteb_nauc
 
 from patent_mteb.metrics import measures
-from patent_mteb.metrics.measures import Judged, JudgedRanks, Judgements, confidences, nauc, ranks_of, retrieval_scores
+from patent_mteb.metrics.measures import Judged, JudgedRanks, Judgements, ranks_of, retrieval_scores
 from patent_mteb.search.run import Run, ranked_ids
 
 TREC = {"ndcg": "ndcg_cut", "recall": "recall", "precision": "P", "map": "map_cut"}
@@ -222,26 +221,6 @@ def test_nauc_is_undefined_where_every_query_is_equal(all_found):
     assert math.isnan(ours["nauc_ndcg_at_10_max"])
     assert ours["ndcg_at_10"] == float(all_found)
     assert_same(ours, mteb_scores(results, qrels))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_nauc_of_one_measure(seed):
-    draw = np.random.default_rng(seed)
-    confidence, values = draw.integers(0, 9, 60).astype(float), draw.random(60)
-    assert nauc(confidence, values) == pytest.approx(mteb_nauc(confidence, values), abs=1e-12)
-    assert nauc(values, values) == pytest.approx(1.0)
-    with pytest.raises(ValueError, match="at least one query"):
-        nauc(values[:0], values[:0])
-
-
-def test_confidences_are_those_of_the_scores_of_each_ranking():
-    results, _, _ = world(3)
-    run = Run.from_dict({**results, "empty": {}, "one": {"d1": 0.5}})
-    rows = [scores[docs >= 0].astype(np.float64) for docs, scores in zip(run.docs, run.scores, strict=True)]
-    found = confidences(run.docs, run.scores)
-    np.testing.assert_allclose(found["max"], [row[0] if len(row) else 0 for row in rows], atol=1e-12)
-    np.testing.assert_allclose(found["std"], [row.std() if len(row) else 0 for row in rows], atol=1e-12)
-    np.testing.assert_allclose(found["diff1"], [row[0] - row[1] if len(row) > 1 else 0 for row in rows], atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))
