@@ -17,6 +17,7 @@ EXAMPLES: tuple[str, ...] = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", type=Path, help="folder that 'run' wrote its results to")
     parser.add_argument("--format", nargs="+", default=["terminal"], metavar="FORMAT", help="of the tables: terminal, markdown, csv, latex")
+    parser.add_argument("--every-table", action="store_true", help="print all tables; a long report prints its summaries only")
     common.add_out(parser, "write tables, and plots with --plots, to this folder")
     parser.add_argument("--html", type=Path, metavar="DIR", help="write a self-contained page to this folder")
     parser.add_argument("--texts", action="store_true", help="let the page show texts of real data, where their licence allows it")
@@ -46,6 +47,7 @@ def main(args: argparse.Namespace) -> int:
         texts=args.texts,
         test=args.test,
         as_json=args.json,
+        every_table=args.every_table,
     )
     if args.json:
         print(*outcome.printed)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "ReportOutcome", "run"]
 
 FORMATS = tuple(forms.FORMATS)
+
+_PRINTED_ROWS = 100
+"""A report of more rows prints its summaries only, unless it is asked for all."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ def run(
     texts: bool = False,
     test: str = "bootstrap",
     as_json: bool = False,
+    every_table: bool = False,
 ) -> ReportOutcome:
     """Report on a results folder.
 
@@ -77,6 +81,8 @@ def run(
         baseline: a model; letters mark what is significantly better.
         test: of :data:`patent_mteb.metrics.paired.TESTS`.
         as_json: print one JSON document instead of tables.
+        every_table: print all tables on the terminal; else a report of more than 100 rows prints one over all benchmarks, one of each
+            benchmark, and those that were asked for by ``published``.
 
     Raises:
         DataError: the folder holds no results.
@@ -106,13 +112,14 @@ def run(
     lying, unread = geometry.read(collected)
     reproduced = reproduce.reproduce(collected)
     paired = reproduce.table(reproduced)
-    measured = [*([paired] if paired else []), *tables.build(collected, compared), *geometry.tables(lying)]
-    printed, notes = beside(collected) if published else ([], ())
+    measured = [*([replace(paired, summary=True)] if paired else []), *tables.build(collected, compared), *geometry.tables(lying)]
+    besides, notes = beside(collected) if published else ([], ())
+    printed = [replace(table, summary=True) for table in besides]
     told = reproduced.messages if "real" in collected.worlds else ()
     messages = list(dict.fromkeys([*collected.messages, *compared.messages, *told, *notes, *unread]))
     drawn = [*figures.draw(collected), *geometry.draw(lying)] if plots else []
     frames = machine.tidy(collected, compared) if as_json or "csv" in formats else {}
-    shown, files = _tables(frames, (*measured, *printed), formats, out)
+    shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     if as_json:
         shown = [json.dumps(machine.as_json(frames, reproduced, tuple(messages)), allow_nan=False)]
     if plots and (folder := out or html):
@@ -128,8 +135,13 @@ def run(
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
 
 
+def _too_long(tables: Sequence[Table]) -> list[Table]:
+    """What a long report does not print."""
+    return [table for table in tables if not table.summary] if sum(len(table.rows) for table in tables) > _PRINTED_ROWS else []
+
+
 def _tables(
-    frames: Mapping[str, pl.DataFrame], tables: Iterable[Table], formats: Sequence[str], out: Path | None
+    frames: Mapping[str, pl.DataFrame], tables: Iterable[Table], formats: Sequence[str], out: Path | None, every_table: bool
 ) -> tuple[list[Any], list[Path]]:
     """The tables in every format: what is printed, and what was written."""
     from patent_mteb.files import write_text
@@ -138,9 +150,14 @@ def _tables(
     shown: list[Any] = []
     files: list[Path] = []
     for name in dict.fromkeys(formats):
-        texts = {table.name: forms.FORMATS[name](table) for table in tables}
+        left = [] if name != "terminal" or every_table else _too_long(tables)
+        texts = {table.name: forms.FORMATS[name](table) for table in tables if table not in left}
         if name == "terminal" or out is None:
             shown += texts.values()
+            if left:
+                shown.append(
+                    f"{len(left)} more tables: --every-table prints them, --html DIR shows them, --format csv --out DIR writes them."
+                )
         elif name == "csv":
             texts |= {stem: forms.frame_as_csv(frame) for stem, frame in frames.items()}
             files += [write_text(out / "csv" / f"{stem}.csv", text) for stem, text in texts.items()]

@@ -99,6 +99,7 @@ class Table:
         emphasised: positions of rows that stand out.
         benchmark: whose table it is, empty for one over all benchmarks.
         at_once: as many columns of numbers are shown side by side; 0 for all. Files for machines are never split.
+        summary: it is among the few that a long report prints.
     """
 
     name: str
@@ -111,6 +112,7 @@ class Table:
     emphasised: frozenset[int] = frozenset()
     benchmark: str = ""
     at_once: int = 0
+    summary: bool = False
 
     def parts(self) -> tuple[Table, ...]:
         """The table as it is shown: several tables of the same rows where it has more columns of numbers than are shown side by side."""

@@ -50,7 +50,7 @@ def build(collected: Collected, statistics: Statistics) -> list[Table]:
     """
     tables: list[Table] = []
     for world in collected.worlds.values():
-        tables.append(_overall(world))
+        tables.append(replace(_overall(world), summary=True))
         for view in world.benchmarks:
             tables += _of_benchmark(view, statistics)
     return [table.marked() for table in tables]
@@ -152,7 +152,12 @@ def _best_first(rows: Iterable[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...
 
 
 def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
-    tables = [_by_run(view, statistics), *_by_task(view, statistics), *_by_domain(view, statistics), *advantage(view)]
+    tables = [
+        replace(_by_run(view, statistics), summary=True),
+        *_by_task(view, statistics),
+        *_by_domain(view, statistics),
+        *advantage(view),
+    ]
     tables += [*query_types.tables(view), *compared_tables(view, statistics)]
     states = view.results.select("data", "data_revision").unique(maintain_order=True)
     if view.world.name != "sample":

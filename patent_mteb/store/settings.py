@@ -161,7 +161,7 @@ def weights_changed(model: Any) -> str:
 
 
 def parts_of(model: Any) -> list[Any]:
-    """The models that a model is directly made of, and those of lists that begin with one.
+    """The models that a model is directly made of, also in lists that begin with one.
 
     Example:
         >>> from patent_mteb.models import Hybrid, bm25
@@ -170,9 +170,8 @@ def parts_of(model: Any) -> list[Any]:
         >>> parts_of(Hybrid(one, other)) == [one, other]
         True
     """
-    held = getattr(model, "__dict__", {}).values()
-    lists = [value if isinstance(value, (list, tuple)) and value and _is_model(value[0]) else [value] for value in held]
-    return [part for value in lists for part in value if _is_model(part)]
+    lists = (value if isinstance(value, (list, tuple)) else [value] for value in getattr(model, "__dict__", {}).values())
+    return [part for parts in lists if parts and _is_model(parts[0]) for part in parts if _is_model(part)]
 
 
 def _leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:

@@ -243,9 +243,8 @@ class PatentRetrieval(PatentTask, AbsTaskRetrieval):
             run = listening.run or Run.from_dict({})
             judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
             papers = {} if listening.whole is None else self.paper_scores(listening.whole)
-        evaluation = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
-        evaluation = replace(evaluation, prompts=self.prompts(model, data_split, **arguments))
-        hand_on(evaluation)
+        found = self.judge(run, data_split["relevant_docs"], model.mteb_model_meta, judged)
+        hand_on(evaluation := replace(found, prompts=self.prompts(model, data_split, **arguments)))
         ranking = ranking_record(evaluation.run, evaluation.ranking)
         effort = {"effort": dict(run.effort)} if run.effort else {}
         index = {"index_mb": round(system.index_bytes / 1e6, 3)} if system.index_bytes else {}

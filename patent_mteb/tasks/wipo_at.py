@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,6 @@ from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, 
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import say
-from patent_mteb.tasks.composed import composed
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 from patent_mteb.tasks.tagged import tagged_by_ends, tagged_texts
 from patent_mteb.tasks.wipo_at_labels import LabelClassification, LabelClustering, LabelTask
@@ -199,15 +198,9 @@ class CitationRetrieval(PatentRetrieval):
     cell: Cell
 
     def load_tables(self) -> RetrievalTables:
-        place = self.source.path()
-        folder = read_folder(place, self.source.revision)
-        corpus, queries = (
-            composed(self.source, (place, view, role), partial(_view, folder, view, keys, place))
-            for role, view, keys in (
-                ("corpus", self.cell.corpus, folder.tables.corpus),
-                ("queries", self.cell.query, folder.tables.queries),
-            )
-        )
+        folder = read_folder(self.source.path(), self.source.revision)
+        corpus = _view(folder, self.cell.corpus, folder.tables.corpus, self.source.path())
+        queries = _view(folder, self.cell.query, folder.tables.queries, self.source.path())
         return RetrievalTables(
             corpus=corpus,
             queries=queries,

@@ -330,6 +330,24 @@ def test_report_writes_tables_and_page_to_their_own_folders(tmp_path, capsys):
     assert (tmp_path / "alone" / "index.html").is_file()
 
 
+def test_a_long_report_prints_its_summaries_and_writes_every_table(tmp_path, capsys, monkeypatch):
+    from report_folders import sample_world
+
+    from patent_mteb import report
+
+    root = str(sample_world(tmp_path / "results"))
+    monkeypatch.setattr(report, "_PRINTED_ROWS", 3)
+    assert cli.main(["report", root, "--format", "terminal", "csv", "--out", str(tmp_path / "out")]) == 0
+    short = capsys.readouterr().out
+    assert cli.main(["report", root, "--every-table"]) == 0
+    whole = capsys.readouterr().out
+    titles = [line for line in whole.splitlines() if line.endswith("(sample)")]
+    left = [title for title in titles if title not in short.splitlines()]
+    assert [title for title in titles if title not in left] == ["All benchmarks (sample)", "WIPO-AT (sample)", "PatenTEB (sample)"]
+    assert f"{len(left)} more tables: --every-table prints them" in short and "more tables" not in whole
+    assert len([path for path in (tmp_path / "out" / "csv").iterdir() if path.name.startswith("sample-")]) == len(titles)
+
+
 def test_geometry(hand, capsys, monkeypatch):
     from standins import checkpoint
 

@@ -79,7 +79,7 @@ function frameOf(spec, width, height, xs, ys) {
   for (const tick of axisTicks(xs, x, spec.log, room.x)) parts.push(text(x.place(tick), height - 28, brief(tick), { "text-anchor": "middle" }));
   parts.push(text((left + width) / 2, height - 8, cut(spec.x, width - left), { "text-anchor": "middle", class: "axis" }));
   parts.push(text(12, (height - 34) / 2, cut(spec.y, height - 50), { "text-anchor": "middle", class: "axis", transform: `rotate(-90 12 ${(height - 34) / 2})` }));
-  return { x, y, parts };
+  return { x, y, left, parts };
 }
 
 function legendOf(series, svg) {
@@ -108,20 +108,20 @@ function lines(spec, rows, width) {
 
 function points(spec, rows, width) {
   const height = 320;
-  const { x, y, parts } = frameOf(spec, width, height, rows.map((row) => row[1]), rows.map((row) => row[2]));
+  const { x, y, left, parts } = frameOf(spec, width, height, rows.map((row) => row[1]), rows.map((row) => row[2]));
   const placed = rows.toSorted((a, b) => b[2] - a[2]).map(([series, cost, value]) => ({ series, cost, value, cx: x.place(cost), cy: y.place(value), r: 5 }));
   const dots = placed.map(({ series, cost, value, cx, cy, r }) => known(draw("circle", { class: "dot", cx, cy, r, fill: "var(--c0)" }), titleOf(series), [[spec.facetValue ?? spec.x, brief(cost)], [spec.y, fixed(value)]]));
-  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labelsOf(placed, width))];
+  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labelsOf(placed, left, width))];
 }
 
-/** Names beside their points, as many as find a place that neither a point nor a name has. */
-function labelsOf(placed, width) {
+/** Names beside their points, as many as find a place right of the axis that neither a point nor a name has. */
+function labelsOf(placed, left, width) {
   const taken = placed.map(({ cx, cy, r }) => [cx - r, cy - r, cx + r, cy + r]);
-  const free = (box) => box[0] > 40 && box[2] < width - 2 && taken.every((other) => box[0] >= other[2] || box[2] <= other[0] || box[1] >= other[3] || box[3] <= other[1]);
+  const free = (box) => box[0] > left && box[2] < width - 2 && taken.every((other) => box[0] >= other[2] || box[2] <= other[0] || box[1] >= other[3] || box[3] <= other[1]);
   return placed.flatMap(({ series, cx, cy, r }) => {
     const name = cut(nameOf(series), 170);
     const size = wide(name);
-    const start = [cx + r + 3, cx - r - 3 - size].find((left) => free([left, cy - 8, left + size, cy + 8]));
+    const start = [cx + r + 3, cx - r - 3 - size].find((first) => free([first, cy - 8, first + size, cy + 8]));
     if (start === undefined) return [];
     taken.push([start, cy - 8, start + size, cy + 8]);
     return [text(start, cy + 4, name)];
@@ -131,7 +131,7 @@ function labelsOf(placed, width) {
 // Rows [series, alignment, uniformity, facet, SSD, score]: SSD is the size of a point, the score its colour.
 function plane(spec, rows, width) {
   const height = 360;
-  const { x, y, parts } = frameOf(spec, width, height, rows.map((row) => row[1]), rows.map((row) => row[2]));
+  const { x, y, left, parts } = frameOf(spec, width, height, rows.map((row) => row[1]), rows.map((row) => row[2]));
   const share = (place) => {
     const values = rows.map((row) => row[place]);
     const [low, high] = [Math.min(...values), Math.max(...values)];
@@ -142,7 +142,7 @@ function plane(spec, rows, width) {
   const dots = placed.map(({ series, row, cx, cy, r }) => known(
     draw("circle", { class: "dot shaded", cx, cy, r, style: `--shade:${Math.round(15 + 85 * colour(row))}%` }), titleOf(series),
     [[spec.x, fixed(row[1])], [spec.y, fixed(row[2])], ["SSD / log d", fixed(row[4])], ["Main score", fixed(row[5])]]));
-  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labelsOf(placed, width))];
+  return [draw("svg", { viewBox: `0 0 ${width} ${height}`, width, height }, ...parts, ...dots, ...labelsOf(placed, left, width))];
 }
 
 function rowNames(names, width, wanted = 0) {
@@ -202,12 +202,13 @@ function heat(spec, rows, width) {
   const [low, high] = [Math.min(...rows.map((row) => row[2])), Math.max(...rows.map((row) => row[2]))];
   const heads = columns.map((column) => cut(String(column), 130));
   const widest = Math.max(...heads.map((head) => wide(head)));
-  const left = rowNames(series.map(nameOf), width, CELL * columns.length + widest * Math.SQRT1_2 + 4);
+  const beyond = Math.max(0, ...heads.map((head, at) => wide(head) * Math.SQRT1_2 + FONT - CELL * (columns.length - at - 0.5)));
+  const left = rowNames(series.map(nameOf), width, CELL * columns.length + beyond + 4);
   const upright = (width - left - 4) / columns.length >= widest + 4;
-  const lean = upright ? 0 : widest * Math.SQRT1_2;
+  const lean = upright ? 0 : beyond;
   const size = Math.max(CELL, (width - left - 4 - lean) / columns.length);
   const across = left + size * columns.length + 4 + lean;
-  const top = upright ? 24 : lean + 22;
+  const top = upright ? 24 : widest * Math.SQRT1_2 + 22;
   const step = 21;
   const height = top + series.length * step + 4;
   const digits = spec.y === "rank" ? 1 : 3;

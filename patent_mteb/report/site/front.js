@@ -28,6 +28,9 @@ function meanKnown(run, mean, place) {
   return { title: `${run.label}: ${mean.title}`, lines: () => [["Mean", fixed(mean.values[place])], ["Left out", mean.without?.[place]], ...modelLines(run)] };
 }
 
+/** A name that may break before a capital. */
+const breakable = (name) => name.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, at) => (at ? [make("wbr"), part] : [part]));
+
 function card(tab, head) {
   const places = head.values.map((value, place) => place).filter((place) => isNumber(head.values[place]) && !head.small[place] && allowed(tab.runs[place]));
   const best = places.sort((a, b) => head.values[b] - head.values[a])[0];
@@ -35,7 +38,7 @@ function card(tab, head) {
   const number = best === undefined ? make("p", { class: "headline" }, DASH) : make("p", { class: "headline", tabindex: "0" }, fixed(head.values[best]));
   if (best !== undefined) number.known = headlineKnown(tab, head, best);
   return make("section", { class: "card" },
-    make("h3", {}, make("a", { href: `#${target.id}` }, head.title)),
+    make("h3", {}, make("a", { href: `#${target.id}` }, ...breakable(head.title))),
     make("p", { class: "soft" }, `${head.measure} of ${head.short}`),
     number,
     make("p", {}, best === undefined ? "no score on enough queries" : runs[tab.runs[best]].short),
