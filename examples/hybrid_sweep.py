@@ -1,4 +1,4 @@
-"""BM25 fused with an encoder under many settings: which weight, which constant? Each system runs once for all of them.
+"""BM25 fused with an encoder under many settings: which weight, which constant? Each system ranks once for all of them.
 
     python examples/hybrid_sweep.py MODEL [MODEL ...] [--task PatentCitationRetrieval] [--plot alpha]
 
@@ -10,20 +10,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 import mteb
 import polars as pl
 
-from patent_mteb.models import RRF, Hybrid, Linear, bm25, load, stored
+from patent_mteb.models import RRF, Linear, bm25, load, stored
+from patent_mteb.search.swept_ranks import sweep_scores
 
-ALPHAS = [Linear(tenth / 10) for tenth in range(11)]
-CONSTANTS = [RRF(k) for k in (10, 30, 60, 100)]
-
-
-def score(model: Any, task: Any) -> float:
-    result = mteb.evaluate(model, task, cache=None, show_progress_bar=False)
-    return result.task_results[0].get_score()
+SETTINGS = [*(Linear(tenth / 10) for tenth in range(11)), *(RRF(k) for k in (10, 30, 60, 100))]
 
 
 def main() -> None:
@@ -35,13 +29,15 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="FILE", help="name of the plot, without .png and .svg")
     arguments = parser.parse_args()
     task = mteb.get_task(arguments.task)
+    measure = task.metadata.main_score.replace("_at_", "@")
+    lexical = task.rank(bm25(arguments.lexical))
     rows = []
     for name in arguments.models:
-        settings = [*ALPHAS, *CONSTANTS]
-        dense = stored(load(name), arguments.store)
-        for setting, hybrid in zip(settings, Hybrid.sweep(bm25(arguments.lexical), dense, settings), strict=True):
-            rows.append({"model": name, "setting": setting.tag, "alpha": getattr(setting, "alpha", None), "value": score(hybrid, task)})
-            print(f"{rows[-1]['value']:.4f}  {setting.tag:12} {name}", flush=True)
+        dense = task.rank(stored(load(name), arguments.store))
+        for setting, found in zip(SETTINGS, sweep_scores(lexical, dense, SETTINGS, task.tables.qrels, [measure]), strict=True):
+            value = round(found.means()[measure], 5)  # as in a result of mteb
+            rows.append({"model": name, "setting": setting.tag, "alpha": getattr(setting, "alpha", None), "value": value})
+            print(f"{value:.4f}  {setting.tag:12} {name}", flush=True)
     table = pl.DataFrame(rows)
     for (name,), found in table.group_by("model", maintain_order=True):
         best = found.sort("value", descending=True).row(0, named=True)
