@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.segment import Segment
 from rich.text import Text
@@ -295,7 +296,8 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Col
 
 
 def say(*parts: object) -> None:
-    """Print a line as it is: no markup, no line breaks, control characters written out. A part that is a rich ``Text`` keeps its style."""
+    """Print a line as it is: no markup, control characters written out; a terminal that it is too long for breaks it between words, but
+    never a path. A part that is a rich ``Text`` keeps its style."""
     _print(console, parts)
 
 
@@ -306,4 +308,6 @@ def warn(*parts: object) -> None:
 
 def _print(to: Console, parts: Sequence[object]) -> None:
     texts = (part if isinstance(part, Text) else Text(visible(str(part), lines=not isinstance(part, Path))) for part in parts)
-    to.print(Text(" ").join(texts), soft_wrap=True)
+    line = Text(" ").join(texts)
+    whole = any(cell_len(word) > to.width for word in line.plain.split())
+    to.print(line, soft_wrap=whole or not to.is_terminal)
