@@ -64,7 +64,7 @@ CASES: tuple[Case, ...] = (
     ),
     Case("BM25 index", "bm25s", ("documents", "words"), growing("documents", (1_000, 2_000, 4_000), words=500), cases.bm25_index),
     Case("BM25 search", "bm25s", ("queries",), growing("queries", QUERIES, documents=4_000, words=300), cases.bm25_search),
-    Case("fusion of 8 settings", "ranx", ("queries", "depth"), growing("queries", QUERIES, depth=1_000), cases.fusion),
+    Case("fusion of 8 settings", "ranx", ("queries", "depth"), growing("queries", QUERIES, depth=1_000), cases.fusion, 1),
     Case(
         "ranks under 8 settings",
         "whole rankings, here",
@@ -132,12 +132,17 @@ def lines(results: Results) -> Iterator[str]:
         )
 
 
+def beside() -> str:
+    """What else the machine did, as far as it says."""
+    return f"{os.getloadavg()[2]:.1f} processes ran at a time in the last quarter of an hour, this one among them"
+
+
 def written(table: str) -> None:
     """Put the table between its marks in README.md."""
     known = (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
     machine = f"{next(known, platform.processor())}, one thread of {os.cpu_count()}"
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
-    head = f"{dt.date.today().isoformat()}, {machine}, {versions}. The machine was shared with other work."
+    head = f"{dt.date.today().isoformat()}, {machine}, {versions}; {beside()}."
     before, rest = README.read_text("utf-8").split(MARKS[0])
     README.write_text(f"{before}{MARKS[0]}\n{head}\n\n{table}\n{MARKS[1]}{rest.split(MARKS[1])[1]}", "utf-8")
 

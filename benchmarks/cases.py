@@ -177,7 +177,7 @@ def fusion(queries: int, depth: int) -> Work:
         ]
 
     def gap(one: list[Any], other: list[Any]) -> float:
-        pairs = zip((run.to_dict()["q0"] for run in one), (run.to_dict()["q0"] for run in other), strict=True)
+        pairs = zip((run.rows(np.array([0])).to_dict()["q0"] for run in one), (dict(run["q0"]) for run in other), strict=True)
         return max(abs(value - found[name]) for ours, found in pairs for name, value in ours.items() if name in found)
 
     return Work(ours, theirs, gap)
