@@ -124,7 +124,7 @@ def bm25_index(documents: int, words: int) -> Work:
     from patent_mteb.search.bm25 import SETTINGS, BM25Index
 
     texts = script.texts(documents, words)
-    gap = lambda one, other: float(np.abs(np.sort(one.weights.data) - np.sort(other.scores["data"])).max())  # noqa: E731
+    gap = lambda one, other: float(np.abs(script.weights(one) - np.sort(other.scores["data"])).max())  # noqa: E731
     return Work(lambda: BM25Index(texts, SETTINGS["dapfam"]), lambda: script.library(texts), gap)
 
 

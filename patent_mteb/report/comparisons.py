@@ -18,6 +18,7 @@ from patent_mteb.report.style import (
     broken,
     cell_text,
     cut_title,
+    log_ticks,
     look,
     new_figure,
     readable_on,
@@ -303,7 +304,7 @@ def frontier(frame: pl.DataFrame, *, cost: str = "seconds", measure: str = "scor
     axes.set_xscale("log")
     axes.margins(x=0.1, y=0.12)
     axes.minorticks_off()
-    axes.set_xticks(sorted({float(xs.min()), float(np.sqrt(xs.min() * xs.max())), float(xs.max())}))
+    axes.set_xticks(log_ticks(float(xs.min()), float(xs.max())))
     axes.xaxis.set_major_formatter("{x:.3g}")
     axes.set_xlabel(cost)
     axes.set_ylabel(measure)

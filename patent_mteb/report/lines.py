@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["alpha_curve", "recall_curves", "truncation_curves"]
 
+_LEVEL = 4
+"""Ranks that have room beside each other."""
+
 
 @styled
 def alpha_curve(frame: pl.DataFrame, *, measure: str = "score", title: str = "") -> Figure:
@@ -124,7 +127,7 @@ def recall_curves(frame: pl.DataFrame, *, title: str = "") -> Figure:
         axes.plot(curve["k"].to_numpy(), curve["value"].to_numpy(), label=model, **look(series))
         ends.append((model, *curve.select("k", "value").row(-1), look(series)["color"]))
     axes.set_xscale("log")
-    axes.set_xticks(ticks, [f"{k:,}" for k in ticks], rotation=90)
+    axes.set_xticks(ticks, [f"{k:,}" for k in ticks], rotation=0 if len(ticks) <= _LEVEL else 90)
     axes.minorticks_off()
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("k")

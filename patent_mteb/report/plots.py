@@ -19,6 +19,7 @@ from patent_mteb.report.style import (
     broken,
     cell_text,
     cut_title,
+    log_ticks,
     look,
     new_figure,
     readable_on,
@@ -285,6 +286,7 @@ def scale_scatter(frame: pl.DataFrame, *, title: str = "") -> Figure:
             _fit(axes, xs, ys)
         axes.set_xlabel("parameters")
         axes.set_title(group, loc="left")
+        axes.set_xticks(log_ticks(float(xs.min()), float(xs.max())))
         axes.xaxis.set_major_formatter(_size)
         axes.minorticks_off()
         end_labels(axes, [(model, x, y, GREY) for model, x, y in zip(points["model"], xs, ys, strict=True)], height)

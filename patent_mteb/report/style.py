@@ -7,6 +7,7 @@ is comes from its texts (:mod:`patent_mteb.report.fitting`).
 
 from __future__ import annotations
 
+import math
 import textwrap
 import warnings
 from collections.abc import Callable, Sequence
@@ -32,6 +33,7 @@ __all__ = [
     "broken",
     "cell_text",
     "cut_title",
+    "log_ticks",
     "look",
     "new_figure",
     "readable_on",
@@ -148,6 +150,18 @@ def best_models(frame: pl.DataFrame, limit: int) -> list[str]:
     """
     means = frame.group_by("model").agg(pl.col("value").mean()).sort("value", "model", descending=[True, False])
     return means["model"].to_list()[:limit]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Where a logarithmic axis has its numbers: at the powers of ten, or at both ends and between them where there is but one.
+
+    Example:
+        >>> from patent_mteb.report.style import log_ticks
+        >>> log_ticks(2e7, 3e9), log_ticks(2.0, 8.0)
+        ([100000000.0, 1000000000.0], [2.0, 4.0, 8.0])
+    """
+    powers = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    return powers if len(powers) > 1 else sorted({low, math.sqrt(low * high), high})
 
 
 def look(series: int) -> dict[str, Any]:

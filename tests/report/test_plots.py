@@ -135,6 +135,12 @@ def test_scale_scatter_with_a_log_linear_fit():
     assert axes.get_legend().get_texts()[0].get_text() == "log-linear fit, R² 1.00, n 3"
 
 
+def test_sizes_within_a_power_of_ten_are_told_too():
+    frame = pl.DataFrame({"model": ["a", "b", "c"], "parameters": [2e7, 3e7, 3.2e7], "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]})
+    (axes,) = plots.scale_scatter(frame).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["20M", "25.3M", "32M"]
+
+
 def test_many_series_are_cut_and_it_says_so():
     rows = [(f"m{number:02}", k, number / 20) for number in range(15) for k in (1, 10)]
     (axes,) = lines.recall_curves(pl.DataFrame(rows, schema=["model", "k", "value"], orient="row"), title="T").axes
