@@ -25,11 +25,13 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "pap2pat" / "pa
 
 @dataclass(frozen=True)
 class Work:
-    """One size, prepared: the two functions, and the greatest difference of what they gave."""
+    """One size, prepared: the two functions, the greatest difference of what they gave, and how much work it is where numbers of the size
+    do not say that."""
 
     ours: Job
     theirs: Job | None = None
     gap: Callable[[Any, Any], float] = lambda ours, theirs: 0.0
+    amount: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -336,4 +338,6 @@ def encoding(texts: int, *, view: str, **options: Any) -> Work:
         with tempfile.TemporaryDirectory() as folder:
             return vectors(stored(ours, folder), **budget)
 
-    return Work(anew, lambda: vectors(stock), lambda one, other: float(1 - (one * other).sum(axis=1).min()))
+    network = stock.model
+    tokens = sum(len(ids) for ids in network.tokenizer(held, truncation=True, max_length=network.max_seq_length)["input_ids"])
+    return Work(anew, lambda: vectors(stock), lambda one, other: float(1 - (one * other).sum(axis=1).min()), tokens)
