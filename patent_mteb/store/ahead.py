@@ -2,11 +2,13 @@
 
 What is shared out are the very batches that a run on an empty store would form, one after the other, and a batch is encoded whole or not
 at all: a vector depends in its last bits on the texts that it was padded with. So on equal machines the shares of n processes hold, bit for
-bit, the vectors of one, and a share that was interrupted goes on to the same bits; a run that follows finds all its texts.
+bit, the vectors of one, and a share that was interrupted goes on to the same bits; a run that follows finds all its texts. Two processes
+that were given the same share claim batches from each other (:mod:`patent_mteb.store.claims`).
 """
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,7 @@ from numpy.typing import NDArray
 from patent_mteb.errors import ModelError
 from patent_mteb.parallel import Tell, quiet
 from patent_mteb.store.batches import texts_of
+from patent_mteb.store.claims import shared_out
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.keys import Keys, halves
 from patent_mteb.store.table import Table
@@ -35,7 +38,7 @@ class Counts:
         distinct: those among them that no call before asked for under the same prompt.
         stored: the distinct ones that the store has.
         ours: those that it has not and that are in a batch of this share.
-        encoded: those of them that were encoded now.
+        encoded: those of them that were encoded now; fewer where another process encoded some meanwhile.
     """
 
     asked: int = 0
@@ -108,9 +111,11 @@ class Ahead:
         self.counts.stored += int((plan.stored & new).sum())
         self.counts.ours += ours
         if mine and not self._dry:
-            size = sum(map(len, mine))
-            self._encoder.encode_groups(inputs, texts, self._encoder.groups(mine), size, plan, where, kwargs, kept)
-            self.counts.encoded += ours
+            before, size = self._encoder.stats.encoded, sum(map(len, mine))
+            groups, contains = self._encoder.groups(mine), plan.space.contains
+            with contextlib.closing(shared_out(plan.space.directory, plan.keys, groups, contains, whole=True)) as unclaimed:
+                self._encoder.encode_groups(inputs, texts, unclaimed, size, plan, where, kwargs, kept)
+            self.counts.encoded += self._encoder.stats.encoded - before
             self._tell(ours)
         return np.arange(1, len(texts) + 1, dtype=np.float32)[:, None]
 

@@ -62,7 +62,13 @@ def groups_of(batches: Sequence[NDArray[np.int64]], size: int) -> list[Group]:
 
 
 def shared_out(
-    folder: Path, keys: Keys, groups: Sequence[Group], there: Callable[[Keys], NDArray[np.bool_]], waiting: float = _LOOK_AGAIN_SECONDS
+    folder: Path,
+    keys: Keys,
+    groups: Sequence[Group],
+    there: Callable[[Keys], NDArray[np.bool_]],
+    waiting: float = _LOOK_AGAIN_SECONDS,
+    *,
+    whole: bool = False,
 ) -> Generator[Group]:
     """The groups that this process is to encode, each claimed until the next is asked for; what others encode meanwhile is left out.
 
@@ -71,6 +77,7 @@ def shared_out(
         keys: of all texts, by position.
         there: mask of the keys whose vectors the space has now.
         waiting: seconds until it looks again where all that is left is claimed by others.
+        whole: a batch of which some texts are missing comes with those that are there.
 
     Example:
         >>> from pathlib import Path
@@ -89,7 +96,7 @@ def shared_out(
         with _claims(folder / _FOLDER) as taken:
             free = (place for place, group in enumerate(left) if not taken or taken.isdisjoint(_bytes(group, keys)))
             if (place := next(free, None)) is not None:
-                chosen = _missing(left.pop(place), keys, there)
+                chosen = _missing(left.pop(place), keys, there, whole)
                 if chosen and taken is not None:
                     claim = _claim(folder / _FOLDER, b"".join(_bytes(chosen, keys)))
         if chosen:
@@ -103,10 +110,10 @@ def shared_out(
             time.sleep(waiting)
 
 
-def _missing(group: Group, keys: Keys, there: Callable[[Keys], NDArray[np.bool_]]) -> Group:
-    """The batches of a group with a text that is not there yet, less the texts that are."""
-    batches = (batch[~there(keys[batch])] for batch in group)
-    return [batch for batch in batches if len(batch)]
+def _missing(group: Group, keys: Keys, there: Callable[[Keys], NDArray[np.bool_]], whole: bool) -> Group:
+    """The batches of a group with a text that is not there yet, less the texts that are unless they come whole."""
+    missing = ((batch, ~there(keys[batch])) for batch in group)
+    return [batch if whole else batch[absent] for batch, absent in missing if absent.any()]
 
 
 def _bytes(group: Group, keys: Keys) -> Iterator[bytes]:

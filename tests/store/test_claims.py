@@ -12,6 +12,7 @@ from mteb.models.model_meta import ModelMeta
 from torch.utils.data import DataLoader
 
 from patent_mteb.store import EmbeddingStore, claims, hash_texts, stored
+from patent_mteb.store.ahead import Ahead
 from patent_mteb.store.claims import groups_of, shared_out
 
 pytestmark = pytest.mark.skipif(claims.fcntl is None, reason="this system has no locks")
@@ -44,9 +45,9 @@ class Telling:
         return (first * second).sum(axis=1)
 
 
-def encoded(folder, told, gate=None):
+def encoded(folder, told, gate=None, way=lambda encoder: encoder):
     loader = DataLoader(Dataset.from_dict({"text": TEXTS}), batch_size=4)
-    return stored(Telling(told, gate), folder, chunk_texts=8).encode(loader, batch_size=4, **WHERE)
+    return way(stored(Telling(told, gate), folder, chunk_texts=8)).encode(loader, batch_size=4, **WHERE)
 
 
 def child(work):
@@ -109,10 +110,11 @@ def test_a_claim_is_free_again_when_its_process_gives_up(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path):
+@pytest.mark.parametrize("way", [lambda encoder: encoder, Ahead], ids=["run", "ahead"])
+def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path, way):
     told, telling = os.pipe()
     waits, opens = os.pipe()
-    children = [child(lambda: encoded(tmp_path, telling, waits)) for _ in range(2)]
+    children = [child(lambda: encoded(tmp_path, telling, waits, way)) for _ in range(2)]
     os.write(opens, b"x" * len(TEXTS))
     for number in children:
         assert os.waitpid(number, 0)[1] == 0
@@ -122,6 +124,14 @@ def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path):
     found = encoded(tmp_path, writing)
     os.close(writing)
     assert lines(again) == [] and found[:, 0].tolist() == list(range(len(TEXTS)))
+
+
+def test_a_batch_comes_whole_where_its_vectors_depend_on_each_other(tmp_path):
+    space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
+    keys, groups = hash_texts(["a", "b", "c", "d"]), [[np.array([0, 1])], [np.array([2, 3])]]
+    space.append(keys[[1, 2, 3]], np.ones((3, 2), np.float32))
+    assert [np.concatenate(group).tolist() for group in shared_out(space.directory, keys, groups, space.contains)] == [[0]]
+    assert [np.concatenate(group).tolist() for group in shared_out(space.directory, keys, groups, space.contains, whole=True)] == [[0, 1]]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
