@@ -153,7 +153,7 @@ def _keys_of(path: Path) -> list[bytes]:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
-        content = path.read_bytes() if path.exists() else b""
+        content = os.pread(descriptor, os.fstat(descriptor).st_size, 0)  # its process may take the file away meanwhile
         return [content[start : start + KEY_BYTES] for start in range(0, len(content), KEY_BYTES)]
     else:
         path.unlink(missing_ok=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -41,11 +42,13 @@ from patent_mteb.store.store import EmbeddingStore
 if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 
-__all__ = ["StoredEncoder", "stored"]
+__all__ = ["UNWRITTEN_SECONDS", "StoredEncoder", "stored"]
 
 logger = logging.getLogger(__name__)
 
 _BUDGET = "batch_tokens"
+UNWRITTEN_SECONDS = 15.0
+"""What was encoded waits no longer for the rest of its group."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: s
         path: directory of the store, or an open one. Default: ``PATENT_MTEB_STORE`` or the user cache.
         dtype: ``float32`` keeps what the model gives; ``float16`` halves the disk, rounds, and is part of the model's identity in
             the results (``experiment_kwargs={"store_dtype": "float16"}``).
-        chunk_texts: texts between two writes; a kill loses at most so many.
+        chunk_texts: texts between two writes; a kill loses at most so many, and of a slow model 15 seconds and the call that runs.
 
     Raises:
         ModelError: the model is no encoder, or has no name and revision to tell its vectors from another's.
@@ -307,7 +310,7 @@ class StoredEncoder(LiveIdentity):
         kwargs: Mapping[str, Any],
         kept: NDArray[np.int64] | None = None,
     ) -> None:
-        """Encode texts call by call and write them group by group.
+        """Encode texts call by call, and write them group by group or as they have waited for :data:`UNWRITTEN_SECONDS`.
 
         Args:
             size: texts of all groups; fewer come if other processes encode some of them.
@@ -320,6 +323,7 @@ class StoredEncoder(LiveIdentity):
         shown = kwargs.get("show_progress_bar", True)
         with progress_bar(f"{self._meta.name} on {task}", len(plan.first), reused, shown) as progress:
             for group in groups:
+                written = time.monotonic()
                 try:
                     for chosen in group:
                         passed["batch_size"] = _batch_size(inputs, kwargs) if kwargs.get(_BUDGET) is None else len(chosen)
@@ -330,6 +334,9 @@ class StoredEncoder(LiveIdentity):
                         done += len(chosen)
                         progress.set_postfix(encoded=done, reused=reused, to_go=size - done, refresh=False)
                         progress.update(len(chosen))
+                        if time.monotonic() - written > UNWRITTEN_SECONDS:
+                            self._write(plan, texts, pending, kept)
+                            written = time.monotonic()
                 finally:
                     if pending:
                         self._write(plan, texts, pending, kept)

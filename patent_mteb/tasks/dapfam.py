@@ -329,7 +329,9 @@ class DAPFAMRetrieval(PatentRetrieval):
 
     def _composed(self, name: str, key: str, view: str, compose: Compose) -> Texts:
         path = self.source.path(name)
-        return composed(self.source, (path, view, compose), partial(view_texts, path, key, view, compose))
+        state = path.stat()
+        place = (path, state.st_mtime_ns, state.st_size, view, compose)
+        return composed(self.source, place, partial(view_texts, path, key, view, compose))
 
     def _domain(self, judged: slices.Qrels, tables: Tables) -> tuple[slices.Qrels, dict[str, slices.Qrels]]:
         """The judgements of the task's domain, and IN and OUT as slices where the task is on all."""

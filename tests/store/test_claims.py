@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from mteb.models.model_meta import ModelMeta
+from standins import checkpoint
 from torch.utils.data import DataLoader
 
-from patent_mteb.store import EmbeddingStore, claims, hash_texts, stored
+from patent_mteb.models import load
+from patent_mteb.store import EmbeddingStore, claims, encoder, hash_texts, stored
 from patent_mteb.store.ahead import Ahead
 from patent_mteb.store.claims import groups_of, shared_out
 
@@ -132,6 +134,22 @@ def test_a_batch_comes_whole_where_its_vectors_depend_on_each_other(tmp_path):
     space.append(keys[[1, 2, 3]], np.ones((3, 2), np.float32))
     assert [np.concatenate(group).tolist() for group in shared_out(space.directory, keys, groups, space.contains)] == [[0]]
     assert [np.concatenate(group).tolist() for group in shared_out(space.directory, keys, groups, space.contains, whole=True)] == [[0, 1]]
+
+
+def test_a_slow_model_is_written_call_by_call(tmp_path, monkeypatch):
+    """What is there when a call begins is what a kill during it leaves."""
+    monkeypatch.setattr(encoder, "UNWRITTEN_SECONDS", 0)
+    loader = DataLoader(Dataset.from_dict({"text": [f"a {word}" for word in ["pump", "lens", "loom", "gear"]]}), batch_size=1)
+    slow, left = stored(load(str(checkpoint(tmp_path / "tiny", 16, "mean", layers=1))), tmp_path / "store"), []
+    whole = slow.model.encode
+
+    def encode(*arguments, **named):
+        left.append(sum(len(rows.read_bytes()) for rows in tmp_path.glob("store/spaces/*/*.rows")) // (16 * 4))
+        return whole(*arguments, **named)
+
+    monkeypatch.setattr(slow.model, "encode", encode)
+    slow.encode(loader, batch_size=1, **WHERE)
+    assert left == [0, 1, 2, 3]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
