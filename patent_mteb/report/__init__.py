@@ -135,9 +135,10 @@ def run(
     return ReportOutcome(tuple(shown), tuple(files), tuple(map(visible, messages)))
 
 
-def _too_long(tables: Sequence[Table]) -> list[Table]:
-    """What a long report does not print."""
-    return [table for table in tables if not table.summary] if sum(len(table.rows) for table in tables) > _PRINTED_ROWS else []
+def _printed(tables: Sequence[Table], every_table: bool) -> Sequence[Table]:
+    """What is printed: all tables, of a long report the summaries."""
+    short = sum(len(table.rows) for table in tables) <= _PRINTED_ROWS
+    return tables if short or every_table else [table for table in tables if table.summary]
 
 
 def _tables(
@@ -150,14 +151,12 @@ def _tables(
     shown: list[Any] = []
     files: list[Path] = []
     for name in dict.fromkeys(formats):
-        left = [] if name != "terminal" or every_table else _too_long(tables)
-        texts = {table.name: forms.FORMATS[name](table) for table in tables if table not in left}
+        chosen = _printed(tables, every_table) if name == "terminal" else tables
+        texts = {table.name: forms.FORMATS[name](table) for table in chosen}
         if name == "terminal" or out is None:
             shown += texts.values()
-            if left:
-                shown.append(
-                    f"{len(left)} more tables: --every-table prints them, --html DIR shows them, --format csv --out DIR writes them."
-                )
+            if left := len(tables) - len(chosen):
+                shown.append(f"{left} more tables: --every-table prints them, --html DIR shows them, --format csv --out DIR writes them.")
         elif name == "csv":
             texts |= {stem: forms.frame_as_csv(frame) for stem, frame in frames.items()}
             files += [write_text(out / "csv" / f"{stem}.csv", text) for stem, text in texts.items()]

@@ -287,7 +287,8 @@ def ranks(view: BenchmarkView) -> pl.DataFrame:
 
 
 def scale(view: BenchmarkView) -> pl.DataFrame:
-    """``model, parameters, group, value``: group means over shared tasks against size, for runs whose size is known.
+    """``model, parameters, group, value``: group means over shared tasks against size, for runs whose size is known and above 0 (BM25
+    has no parameters, and so no place on a logarithmic axis).
 
     Example:
         >>> from pathlib import Path
@@ -297,7 +298,7 @@ def scale(view: BenchmarkView) -> pl.DataFrame:
         >>> scale(view).rows()  # no model of known size
         []
     """
-    results = view.results.filter(pl.col("parameters").is_not_null())
+    results = view.results.filter(pl.col("parameters") > 0)
     if results["run"].n_unique() < 2:
         results = results.clear()
     sizes = dict(results.select("run", "parameters").iter_rows())

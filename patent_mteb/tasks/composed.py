@@ -18,7 +18,7 @@ _HELD: Recent[tuple[Source, Hashable], Texts] = Recent(_MOST_BYTES)
 def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Texts:
     """The texts of a view, as they were composed for the last tasks that read them, else composed now.
 
-    At most 256 MB are held, and of a stated memory a part of it. A source that is changed while it is read makes every task on it
+    At most 256 MB are held, and at most a sixteenth of a stated memory. A source that is changed while it is read makes every task on it
     stop (:meth:`~patent_mteb.data.sources.Source.verify`), so what is held is of its revision.
 
     Args:
@@ -36,6 +36,6 @@ def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Te
     known = _HELD.get((source, view))
     if known is None:
         known = compose()
-        if known.column.nbytes <= portion(1 / 32, _MOST_BYTES):
-            _HELD.keep((source, view), known, known.column.nbytes)
+        _HELD.most_bytes = portion(1 / 16, _MOST_BYTES)
+        _HELD.keep((source, view), known, known.column.nbytes)
     return known

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from report_folders import HEADLINE, JURISDICTIONS, add, model_folder, sample_world
 
-from patent_mteb.report import frames
+from patent_mteb.report import frames, plots
 from patent_mteb.report.collect import collect
 
 
@@ -57,6 +57,14 @@ def test_scale_leaves_out_models_of_unknown_size(world):
     tasks = world.results.filter((pl.col("run") == "acme/small") & (pl.col("benchmark") == "PatenTEB") & (pl.col("group") == "Retrieval"))
     value = frame.filter((pl.col("model") == "small") & (pl.col("group") == "Retrieval"))["value"].item()
     assert value == pytest.approx(tasks["value"].mean())
+
+
+def test_what_has_no_parameters_is_on_no_axis_of_sizes(tmp_path):
+    for model, size in (("mteb/baseline-bm25s", 0), ("acme/a", 22_000_000), ("acme/b", 33_000_000)):
+        add(model_folder(tmp_path, model, n_parameters=size), "PatenTEBTitle2Full", 0.4)
+    frame = frames.scale(collect(tmp_path).worlds["sample"].benchmark("PatenTEB"))
+    assert set(frame["model"]) == {"a", "b"}
+    assert plots.scale_scatter(frame).axes
 
 
 def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):

@@ -128,6 +128,23 @@ def test_two_processes_share_the_texts_out_and_encode_none_twice(tmp_path, way):
     assert lines(again) == [] and found[:, 0].tolist() == list(range(len(TEXTS)))
 
 
+def test_a_claim_that_is_given_up_while_it_is_looked_at_counts_once_more(tmp_path, monkeypatch):
+    space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
+    keys, groups = hash_texts(["a", "b"]), groups_of([np.array([0]), np.array([1])], 1)
+    mine, theirs = (shared_out(space.directory, keys, groups, space.contains, waiting=0) for _ in range(2))
+    assert next(mine)[0] == 0
+    (claim,) = (space.directory / "claims").iterdir()
+    flock = claims.fcntl.flock
+
+    def given_up(descriptor, operation):
+        if operation & claims.fcntl.LOCK_NB:
+            claim.unlink(missing_ok=True)
+        return flock(descriptor, operation)
+
+    monkeypatch.setattr(claims.fcntl, "flock", given_up)
+    assert next(theirs)[0] == 1
+
+
 def test_a_batch_comes_whole_where_its_vectors_depend_on_each_other(tmp_path):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
     keys, groups = hash_texts(["a", "b", "c", "d"]), [[np.array([0, 1])], [np.array([2, 3])]]
