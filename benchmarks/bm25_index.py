@@ -2,12 +2,13 @@
 
     python benchmarks/bm25_index.py [--documents 10000] [--words 1000]
 
-Both index the same texts in one run, each on one core; seconds are of processor time, which other work on the machine disturbs
-little, and the ratio is what counts. The weights of both are compared. Seconds for 113,148 documents are extrapolated from the sample
-(linear in the number of documents).
+Both index the same texts in one run, each on one core; seconds are of processor time, which other work on the machine
+disturbs little, and the ratio is what counts. The weights of both are compared. Seconds for 113,148 documents are
+extrapolated from the sample (linear in the number of documents).
 
-Reference (AMD EPYC, Python 3.11, NumPy 2.4, bm25s 0.3.16; 10,000 documents of 1,000 words, a tenth with a non-ASCII character):
-bm25s 11.1 s (125 s extrapolated), patent-mteb 4.7 s (53 s), ratio 2.4, on a busy machine; ratio 2.8 on a quieter one.
+Reference (AMD EPYC, Python 3.11, NumPy 2.4, bm25s 0.3.16; 10,000 documents of 1,000 words, a tenth with a non-ASCII
+character): bm25s 11.1 s (125 s extrapolated), patent-mteb 4.7 s (53 s), ratio 2.4, on a busy machine; ratio 2.8 on a
+quieter one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ def texts(documents: int, words: int, vocabulary: int = 60_000) -> list[str]:
     spelled = np.array(["".join(row[:size]) for row, size in drawn])
     weight = 1 / np.arange(1, vocabulary + 1)
     chosen = rng.choice(vocabulary, (documents, words), p=weight / weight.sum())
-    return [" ".join(spelled[row]).capitalize() + (" 20 °C." if number % 10 == 0 else ".") for number, row in enumerate(chosen)]
+    return [
+        " ".join(spelled[row]).capitalize() + (" 20 °C." if number % 10 == 0 else ".")
+        for number, row in enumerate(chosen)
+    ]
 
 
 def weights(index: BM25Index) -> np.ndarray:

@@ -2,7 +2,8 @@
 
     python benchmarks/bootstrap.py [--queries 46069] [--models 21] [--resamples 10000]
 
-The loops run for a part of the resamples and their time is scaled up (it is linear in them). The ratio counts, not the seconds.
+The loops run for a part of the resamples and their time is scaled up (it is linear in them). The ratio counts, not the
+seconds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What ``all.py`` measures: each case at growing sizes, beside whoever does the same elsewhere.
 
-A case is prepared for a size, and gives two functions: ours, and the other one's (None where that is not installed). Both are called with
-the same input, and what they give is compared (``gap``), so that no time is that of another result.
+A case is prepared for a size, and gives two functions: ours, and the other one's (None where that is not installed).
+Both are called with the same input, and what they give is compared (``gap``), so that no time is that of another
+result.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
+import operator
 import os
+import random
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,8 +28,9 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "pap2pat" / "pa
 
 @dataclass(frozen=True)
 class Work:
-    """One size, prepared: the two functions, the greatest difference of what they gave, and how much work it is where numbers of the size
-    do not say that."""
+    """One size, prepared: the two functions, the greatest difference of what they gave, and how much work it is where
+    numbers of the size do not say that.
+    """
 
     ours: Job
     theirs: Job | None = None
@@ -36,7 +40,9 @@ class Work:
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured, beside whom, and what its time should be proportional to: the product of ``law`` among a size's numbers."""
+    """What is measured, beside whom, and what its time should be proportional to: the product of ``law`` among a size's
+    numbers.
+    """
 
     name: str
     other: str
@@ -90,7 +96,10 @@ def products_alone(documents: int, queries: int, dims: int, depth: int) -> Work:
     """The same search beside the bfloat16 product alone, which is the limit."""
     import torch
 
-    held, asked = torch.from_numpy(units(documents, dims, 0)).bfloat16(), torch.from_numpy(units(queries, dims, 1)).bfloat16()
+    held, asked = (
+        torch.from_numpy(units(documents, dims, 0)).bfloat16(),
+        torch.from_numpy(units(queries, dims, 1)).bfloat16(),
+    )
 
     def theirs() -> None:
         for start in range(0, documents, 4096):
@@ -104,7 +113,7 @@ def task_without_encoding(documents: int, queries: int, dims: int) -> Work:
     import retrieval
 
     from patent_mteb.search import dense
-    from patent_mteb.search.recent import RecentRuns
+    from patent_mteb.search.lru import RecentRuns
 
     dense.SEARCHED = RecentRuns(0)  # or the second run would be read
     folder = tempfile.TemporaryDirectory()
@@ -130,6 +139,30 @@ def bm25_index(documents: int, words: int) -> Work:
     return Work(lambda: BM25Index(texts, SETTINGS["dapfam"]), lambda: script.library(texts), gap)
 
 
+def leak_lookup(texts: int, questions: int) -> Work:
+    """The text that each question repeats, if any: half of the questions are texts with every tenth word replaced."""
+    import bm25_index as bm25
+    import leaks as script
+
+    from patent_mteb.training.leaks import ShingleIndex, common_shingles
+
+    words = bm25.texts(texts + questions // 2, 300)
+    altered = script.replaced(10, words[-1].split(), random.Random(0))
+    indexed = script.whole(words[:texts])
+    asked = script.whole([*(" ".join(altered(text.split())) for text in words[: questions // 2]), *words[texts:]])
+    common = common_shingles((one, str(number)) for number, one in enumerate(indexed))
+    index = ShingleIndex((str(number), str(number), one) for number, one in enumerate(indexed))
+    every = script.EveryText([one.without(common).keys for one in indexed])
+
+    def ours() -> list[tuple[int, float] | None]:
+        return [(int(found.id), found.share) if (found := index.match(one)) else None for one in asked]
+
+    def theirs() -> list[tuple[int, float] | None]:
+        return [every.best(one.without(common).keys) for one in asked]
+
+    return Work(ours, theirs, lambda one, other: float(sum(map(operator.ne, one, other))))
+
+
 def bm25_search(queries: int, documents: int, words: int) -> Work:
     import bm25_index as script
     import bm25s
@@ -142,7 +175,11 @@ def bm25_search(queries: int, documents: int, words: int) -> Work:
     index, library = BM25Index(texts, SETTINGS["dapfam"]), script.library(texts)
 
     def ours() -> np.ndarray:
-        best = [np.sort(row)[::-1][:100] for start in range(0, queries, 32) for row in index.scores(asked[start : start + 32]).toarray()]
+        best = [
+            np.sort(row)[::-1][:100]
+            for start in range(0, queries, 32)
+            for row in index.scores(asked[start : start + 32]).toarray()
+        ]
         return np.array(best)
 
     def theirs() -> np.ndarray:
@@ -172,14 +209,20 @@ def fusion(queries: int, depth: int) -> Work:
 
     def theirs() -> list[Any]:
         return [
-            ranx.fuse(runs, norm=None, method="rrf", params={"k": setting.k})
-            if isinstance(setting, RRF)
-            else ranx.fuse(runs, norm="min-max", method="wsum", params={"weights": (1 - setting.alpha, setting.alpha)})
+            (
+                ranx.fuse(runs, norm=None, method="rrf", params={"k": setting.k})
+                if isinstance(setting, RRF)
+                else ranx.fuse(
+                    runs, norm="min-max", method="wsum", params={"weights": (1 - setting.alpha, setting.alpha)}
+                )
+            )
             for setting in script.SETTINGS
         ]
 
     def gap(one: list[Any], other: list[Any]) -> float:
-        pairs = zip((run.rows(np.array([0])).to_dict()["q0"] for run in one), (dict(run["q0"]) for run in other), strict=True)
+        pairs = zip(
+            (run.rows(np.array([0])).to_dict()["q0"] for run in one), (dict(run["q0"]) for run in other), strict=True
+        )
         return max(abs(value - found[name]) for ours, found in pairs for name, value in ours.items() if name in found)
 
     return Work(ours, theirs, gap)
@@ -190,8 +233,7 @@ def swept_ranks(queries: int, depth: int, judged: int) -> Work:
     import fusion_sweep as script
 
     from patent_mteb.metrics.measures import ranks_of
-    from patent_mteb.search.fusion import sweep
-    from patent_mteb.search.swept_ranks import sweep_ranks
+    from patent_mteb.search.fusion import sweep, sweep_ranks
 
     first, second = (script.rankings(queries, depth, 20 * depth, seed) for seed in (1, 2))
     pairs = script.judged(first, judged)
@@ -219,7 +261,9 @@ def scores(queries: int, depth: int) -> Work:
         return retrieval_scores(run.docs, run.scores, judged.all(), ks)["ndcg_at_10"]
 
     return Work(
-        ours, lambda: calculate_retrieval_scores(run.to_dict(), qrels, ks).ndcg["NDCG@10"], lambda one, other: abs(float(one - other))
+        ours,
+        lambda: calculate_retrieval_scores(run.to_dict(), qrels, ks).ndcg["NDCG@10"],
+        lambda one, other: abs(float(one - other)),
     )
 
 
@@ -248,7 +292,10 @@ def knn(rows: int, queries: int, dims: int) -> Work:
     labels = np.random.default_rng(0).random((rows, 10)) < 0.3
 
     def theirs() -> Any:
-        fitted = {k: KNeighborsClassifier(k, metric="cosine", algorithm="brute").fit(train, labels.astype(int)) for k in (1, 5, 25)}
+        fitted = {
+            k: KNeighborsClassifier(k, metric="cosine", algorithm="brute").fit(train, labels.astype(int))
+            for k in (1, 5, 25)
+        }
         return {k: model.predict(held).astype(bool) for k, model in fitted.items()}
 
     return Work(
@@ -262,13 +309,15 @@ def linear_probe(rows: int, dims: int, labels: int) -> Work:
     import linear_probe as script
     from sklearn.linear_model import LogisticRegression
 
-    from patent_mteb.protocols.logistic import fit_logistic
+    from patent_mteb.protocols.linear_probe import fit_logistic
 
     x, y = script.world(rows, dims, labels)
 
     def theirs() -> np.ndarray:
         exact = x.astype(np.float64)
-        models = [LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000).fit(exact, y[:, label]) for label in range(labels)]
+        models = [
+            LogisticRegression(C=1.0, tol=1e-8, max_iter=10_000).fit(exact, y[:, label]) for label in range(labels)
+        ]
         return np.stack([model.decision_function(exact) for model in models], axis=1)
 
     return Work(lambda: fit_logistic(x, y, 1.0).decide(x), theirs, lambda one, other: float(np.abs(one - other).max()))
@@ -290,7 +339,9 @@ def late_interaction(documents: int, queries: int) -> Work:
         return found
 
     known = has("sentence_transformers.util.similarity")
-    return Work(lambda: maxsim(asked, held), theirs if known else None, lambda one, other: float(np.abs(one - other).max()))
+    return Work(
+        lambda: maxsim(asked, held), theirs if known else None, lambda one, other: float(np.abs(one - other).max())
+    )
 
 
 def from_the_store(texts: int, dims: int) -> Work:
@@ -311,7 +362,9 @@ def from_the_store(texts: int, dims: int) -> Work:
 
 
 def encoding(texts: int, *, view: str, **options: Any) -> Work:
-    """MiniLM on real patents, as stock mteb encodes them and as the suite does; the gap is the greatest cosine distance."""
+    """MiniLM on real patents, as stock mteb encodes them and as the suite does; the gap is the greatest cosine
+    distance.
+    """
     import precision
     from datasets import Dataset
     from mteb.types import PromptType
@@ -330,14 +383,22 @@ def encoding(texts: int, *, view: str, **options: Any) -> Work:
     def vectors(model: Any, **more: Any) -> np.ndarray:
         import mteb
 
-        where = {"task_metadata": mteb.get_task("PatentCitationRetrieval.sample").metadata, "hf_split": "test", "hf_subset": "default"}
+        where = {
+            "task_metadata": mteb.get_task("PatentCitationRetrieval.sample").metadata,
+            "hf_split": "test",
+            "hf_subset": "default",
+        }
         loader: Any = DataLoader(Dataset.from_dict({"text": held}), batch_size=32)
-        return np.asarray(model.encode(loader, prompt_type=PromptType.document, show_progress_bar=False, **where, **more))
+        return np.asarray(
+            model.encode(loader, prompt_type=PromptType.document, show_progress_bar=False, **where, **more)
+        )
 
     def anew() -> np.ndarray:
         with tempfile.TemporaryDirectory() as folder:
             return vectors(stored(ours, folder), **budget)
 
     network = stock.model
-    tokens = sum(len(ids) for ids in network.tokenizer(held, truncation=True, max_length=network.max_seq_length)["input_ids"])
+    tokens = sum(
+        len(ids) for ids in network.tokenizer(held, truncation=True, max_length=network.max_seq_length)["input_ids"]
+    )
     return Work(anew, lambda: vectors(stock), lambda one, other: float(1 - (one * other).sum(axis=1).min()), tokens)

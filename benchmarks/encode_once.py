@@ -1,20 +1,22 @@
-"""What reaches the encoder: texts and characters with the embedding store and with stock mteb, on the built-in sample, in one run.
+"""What reaches the encoder: texts and characters with the embedding store and with stock mteb, on the built-in sample,
+in one run.
 
     python benchmarks/encode_once.py [--prompts] [--benchmarks DAPFAM Sophia]
 
-Counted for (a) the DAPFAM tasks, (b) the Sophia tasks, each with a store of its own, and (c) the whole suite with one store. The
-encoder is a counting one (16 numbers from a hash of the text), so that what remains is the tasks' own work, a few minutes. With
-``--prompts`` it has a prompt for queries and one for documents, as E5 models do; a text is then distinct with its prompt. Stock mteb
-runs the same tasks with the bare encoder; what a task repeats within itself, most of our tasks encode once without any store.
+Counted for (a) the DAPFAM tasks, (b) the Sophia tasks, each with a store of its own, and (c) the whole suite with one
+store. The encoder is a counting one (16 numbers from a hash of the text), so that what remains is the tasks' own work,
+a few minutes. With ``--prompts`` it has a prompt for queries and one for documents, as E5 models do; a text is then
+distinct with its prompt. Stock mteb runs the same tasks with the bare encoder; what a task repeats within itself, most
+of our tasks encode once without any store.
 
-Target: distinct / encoded = 1.00 with the store. The figures are counts and the same on every machine. Exit status 1 if a text
-was encoded twice, or a score of a task is not the same with and without the store.
+Target: distinct / encoded = 1.00 with the store. The figures are counts and the same on every machine. Exit status 1 if
+a text was encoded twice, or a score of a task is not the same with and without the store.
 
 Reference (sample version 1; distinct / encoded is 1.00 with the store everywhere, and no score differs):
 
     DAPFAM, 72 tasks           91,608 ->  6,731 texts (13.6 times fewer), 134.5 -> 8.7 million characters (15.5 times)
-    Sophia, 12 tasks            7,438 ->  1,870 texts (4.0), 22.5 -> 2.7 million characters (8.3); 1,425 of them are queries
-    whole suite, 164 tasks    199,172 -> 21,193 texts (9.4), 265.3 -> 27.4 million characters (9.7)
+    Sophia, 12 tasks            7,438 ->  1,870 texts (4.0), 22.5 -> 2.7 million characters (8.3); 1,425 of them are
+    queries whole suite, 164 tasks    199,172 -> 21,193 texts (9.4), 265.3 -> 27.4 million characters (9.7)
 """
 
 from __future__ import annotations
@@ -58,7 +60,9 @@ class CountingEncoder(AbsEncoder):
         self.prompts = prompts
         self.count = Count()
         self._seen: set[bytes] = set()
-        self.mteb_model_meta = ModelMeta.create_empty({"name": "benchmarks/counting-encoder", "revision": f"prompts-{prompts}"})
+        self.mteb_model_meta = ModelMeta.create_empty(
+            {"name": "benchmarks/counting-encoder", "revision": f"prompts-{prompts}"}
+        )
 
     def store_prompt(self, task_metadata: Any, prompt_type: Any) -> str:
         """Tells the store which prompt goes before a text."""

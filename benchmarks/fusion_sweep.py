@@ -2,9 +2,10 @@
 
     python benchmarks/fusion_sweep.py [--queries 10000] [--depth 1000] [--documents 113148] [--judged 3]
 
-Two ways here: all rankings under every setting (``sweep``), and the ranks of the judged documents alone (``sweep_ranks``), which is all
-that a measure needs. Processor time on one thread. The dictionaries are fused for a part of the queries and the time is scaled up (it is
-linear in the queries); converting the rankings to arrays, once for all settings, is not included. The ratio counts, not the seconds.
+Two ways here: all rankings under every setting (``sweep``), and the ranks of the judged documents alone
+(``sweep_ranks``), which is all that a measure needs. Processor time on one thread. The dictionaries are fused for a
+part of the queries and the time is scaled up (it is linear in the queries); converting the rankings to arrays, once for
+all settings, is not included. The ratio counts, not the seconds.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ import time
 import numpy as np
 
 from patent_mteb.metrics.measures import Judgements, ranks_of
-from patent_mteb.search.fusion import RRF, Fusion, Linear, sweep
+from patent_mteb.search.fusion import RRF, Fusion, Linear, sweep, sweep_ranks
 from patent_mteb.search.run import Run, ranked_ids
-from patent_mteb.search.swept_ranks import sweep_ranks
 
 SETTINGS: list[Fusion] = [*(Linear(alpha) for alpha in (0.1, 0.3, 0.5, 0.7, 0.9)), *(RRF(k) for k in (10, 60, 100))]
 Ranking = dict[str, float]
 
 
 def rankings(queries: int, depth: int, documents: int, seed: int) -> Run:
-    """Rankings drawn from a shared pool of twice the depth for each query, so that two of them overlap by about a half."""
+    """Rankings drawn from a shared pool of twice the depth for each query, so that two of them overlap by about a
+    half.
+    """
     pool_of = np.random.default_rng(0)
     rng = np.random.default_rng(seed)
     docs = np.empty((queries, depth), np.int32)
@@ -32,7 +34,12 @@ def rankings(queries: int, depth: int, documents: int, seed: int) -> Run:
         pool = pool_of.integers(0, documents - 2 * depth) + np.arange(2 * depth)
         docs[row] = rng.permutation(pool)[:depth]
     scores = -np.sort(-rng.random((queries, depth), np.float32), axis=1)
-    return Run([f"q{number}" for number in range(queries)], ranked_ids(f"d{number}" for number in range(documents)), docs, scores).ordered()
+    return Run(
+        [f"q{number}" for number in range(queries)],
+        ranked_ids(f"d{number}" for number in range(documents)),
+        docs,
+        scores,
+    ).ordered()
 
 
 def judged(run: Run, each: int) -> Judgements:
@@ -90,18 +97,26 @@ def main() -> None:
     dictionaries = [run.to_dict() for run in few]
     start = time.process_time()
     loops = [
-        {query: naive(dictionaries[0][query], dictionaries[1][query], setting, arguments.depth) for query in few[0].query_ids}
+        {
+            query: naive(dictionaries[0][query], dictionaries[1][query], setting, arguments.depth)
+            for query in few[0].query_ids
+        }
         for setting in SETTINGS
     ]
     theirs = (time.process_time() - start) * arguments.queries / part
 
     difference = max(
-        abs(ranking[document] - loop[query].get(document, min(loop[query].values())))  # of equal ones at the end another may stand there
+        abs(
+            ranking[document] - loop[query].get(document, min(loop[query].values()))
+        )  # of equal ones at the end another may stand there
         for loop, run in zip(loops, sweep(*few, SETTINGS, arguments.depth), strict=True)
         for query, ranking in run.to_dict().items()
         for document in ranking
     )
-    print(f"{len(SETTINGS)} settings, {arguments.queries:,} queries, depth {arguments.depth:,}; scores differ by {difference:.1e} at most")
+    print(
+        f"{len(SETTINGS)} settings, {arguments.queries:,} queries, depth {arguments.depth:,}; scores differ by"
+        f" {difference:.1e} at most"
+    )
     print(f"{'dictionaries':<16}{theirs:8.1f} s (from {part} queries)")
     print(f"{'rankings':<16}{ours:8.1f} s, ratio {theirs / ours:.1f}")
     print(f"{'ranks alone':<16}{counting:8.1f} s, ratio {theirs / counting:.1f}")

@@ -1,9 +1,11 @@
-"""What the priority gate costs a dense search: the same search without and with a gate, in one process, one after the other.
+"""What the priority gate costs a dense search: the same search without and with a gate, in one process, one after the
+other.
 
     python benchmarks/gate.py [--documents 50000] [--queries 2000] [--width 512] [--repeat 3]
 
-Vectors are random, days even over twenty years, and each query may see what was public before its own day, in the last five of them; so it
-is for applications of one edition. Encoding is left out. The ratio of processor time counts, not the seconds.
+Vectors are random, days even over twenty years, and each query may see what was public before its own day, in the last
+five of them; so it is for applications of one edition. Encoding is left out. The ratio of processor time counts, not
+the seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from patent_mteb.search.run import TopK
 DAYS, LAST = 7300, 1825
 
 
-def search(queries: torch.Tensor, documents: torch.Tensor, days: np.ndarray | None, limits: np.ndarray, k: int) -> float:
+def search(
+    queries: torch.Tensor, documents: torch.Tensor, days: np.ndarray | None, limits: np.ndarray, k: int
+) -> float:
     """Processor time of one search, the sorting by date included."""
     ids = [f"{number:07}" for number in range(len(documents))]
     best = TopK([str(number) for number in range(len(queries))], ids[::-1], k)
@@ -48,7 +52,9 @@ def main() -> None:
     days, limits = draw.integers(0, DAYS, args.documents), draw.integers(DAYS - LAST, DAYS, args.queries)
     plain = min(search(queries, documents, None, limits, args.depth) for _ in range(args.repeat))
     behind = min(search(queries, documents, days, limits, args.depth) for _ in range(args.repeat))
-    print(f"without a gate {plain:.2f} s, behind it {behind:.2f} s of processor time: {100 * (behind / plain - 1):+.1f}%")
+    print(
+        f"without a gate {plain:.2f} s, behind it {behind:.2f} s of processor time: {100 * (behind / plain - 1):+.1f}%"
+    )
 
 
 if __name__ == "__main__":

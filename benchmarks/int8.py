@@ -2,9 +2,10 @@
 
     python benchmarks/int8.py [--documents 4096] [--queries 2048] [--repeats 5]
 
-Prints, for several widths, the processor time of one product of a block of documents with a block of queries in float32, bfloat16 and
-int8 (``torch._int_mm``, sums in int32), on one thread. The three take turns, and the best of each counts. What int8 would need beside
-the product (the rounding of vectors, a floor of int32) is left out, so that its time is a lower bound. Figures: ``benchmarks/README.md``.
+Prints, for several widths, the processor time of one product of a block of documents with a block of queries in
+float32, bfloat16 and int8 (``torch._int_mm``, sums in int32), on one thread. The three take turns, and the best of each
+counts. What int8 would need beside the product (the rounding of vectors, a floor of int32) is left out, so that its
+time is a lower bound. Figures: ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def products(documents: int, queries: int, width: int) -> dict[str, Callable[[],
     first, second = torch.randn(documents, width), torch.randn(queries, width)
     half = first.bfloat16(), second.bfloat16()
     small = tuple((vectors * 30).round().clamp(-127, 127).to(torch.int8) for vectors in (first, second))
-    single, rounded, whole = (torch.empty(documents, queries, dtype=kind) for kind in (torch.float32, torch.bfloat16, torch.int32))
+    single, rounded, whole = (
+        torch.empty(documents, queries, dtype=kind) for kind in (torch.float32, torch.bfloat16, torch.int32)
+    )
     return {
         "float32": lambda: torch.mm(first, second.T, out=single),
         "bfloat16": lambda: torch.mm(half[0], half[1].T, out=rounded),

@@ -1,9 +1,10 @@
-"""Time of multi-label kNN for five k: one table of neighbours in this package beside scikit-learn per k, on random embeddings.
+"""Time of multi-label kNN for five k: one table of neighbours in this package beside scikit-learn per k, on random
+embeddings.
 
     python benchmarks/knn.py [--rows 80000] [--queries 10000] [--dim 1024] [--labels 43]
 
-scikit-learn runs for a part of the queries and its time is scaled up; the ratio counts, not the seconds. The product of all
-embeddings alone, in single precision, is the floor.
+scikit-learn runs for a part of the queries and its time is scaled up; the ratio counts, not the seconds. The product of
+all embeddings alone, in single precision, is the floor.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python benchmarks/linear_probe.py [--rows 80000] [--dim 1024] [--labels 43] [--c 1.0]
 
-scikit-learn runs for a part of the labels and its time is scaled up (it fits label by label). "Off by" is the largest difference
-of a decision value from that of scikit-learn's Newton solver in double precision. The ratio counts, not the seconds.
+scikit-learn runs for a part of the labels and its time is scaled up (it fits label by label). "Off by" is the largest
+difference of a decision value from that of scikit-learn's Newton solver in double precision. The ratio counts, not the
+seconds.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from patent_mteb.protocols.logistic import fit_logistic
+from patent_mteb.protocols.linear_probe import fit_logistic
 
 
 def world(rows: int, dim: int, labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Unit-length embeddings of uneven spectrum that carry labels from frequent (30%) to rare (0.2%), with some noise."""
+    """Unit-length embeddings of uneven spectrum that carry labels from frequent (30%) to rare (0.2%), with some
+    noise.
+    """
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(labels, dim)).astype(np.float32)
     y = rng.random((rows, labels)) < np.geomspace(0.3, 0.002, labels)
@@ -49,17 +52,24 @@ def main() -> None:
     decisions = fits.decide(x)[:, chosen]
 
     exact = x.astype(np.float64)
-    newton = [LogisticRegression(C=args.c, solver="newton-cholesky", tol=1e-10, max_iter=1000).fit(exact, y[:, label]) for label in chosen]
+    newton = [
+        LogisticRegression(C=args.c, solver="newton-cholesky", tol=1e-10, max_iter=1000).fit(exact, y[:, label])
+        for label in chosen
+    ]
     truth = np.stack([model.decision_function(exact) for model in newton], axis=1)
 
     print(f"{args.rows} rows, {args.dim} dimensions, {args.labels} labels, C = {args.c}")
     for name, matrix, tolerance in (("default tolerance", x, 1e-4), ("tolerance 1e-8", exact, 1e-8)):
         start = time.perf_counter()
-        models = [LogisticRegression(C=args.c, tol=tolerance, max_iter=10_000).fit(matrix, y[:, label]) for label in chosen]
+        models = [
+            LogisticRegression(C=args.c, tol=tolerance, max_iter=10_000).fit(matrix, y[:, label]) for label in chosen
+        ]
         spent = (time.perf_counter() - start) / len(chosen) * args.labels
         off = np.abs(np.stack([model.decision_function(matrix) for model in models], axis=1) - truth).max()
         print(f"scikit-learn lbfgs, {name:18} {spent:8.1f} s  {spent / ours:6.1f} x   off by {off:.1e}")
-    print(f"patent_mteb, tolerance 1e-6            {ours:8.1f} s     1.0 x   off by {np.abs(decisions - truth).max():.1e}")
+    print(
+        f"patent_mteb, tolerance 1e-6            {ours:8.1f} s     1.0 x   off by {np.abs(decisions - truth).max():.1e}"
+    )
     print(f"{fits.iterations} iterations, {fits.converged.sum()} of {args.labels} labels converged")
 
 

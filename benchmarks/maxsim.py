@@ -2,10 +2,11 @@
 
     python benchmarks/maxsim.py [--queries 256] [--documents 1000] [--threads 2] [--device cpu] [--ragged]
 
-Every row scores the same vectors in the same run; "product alone" makes the same matrix products in the same blocks, without maximum
-and sum: the limit. It and what it is compared with take turns, and the best of each counts. "of a first stage" scores half of the pairs,
-chosen at random; its limit is the product of a document with as many query tokens. ``--ragged`` draws document lengths between 30 and 300
-and query lengths between 8 and 64, and counts pairs all the same. Figures: ``benchmarks/README.md``.
+Every row scores the same vectors in the same run; "product alone" makes the same matrix products in the same blocks,
+without maximum and sum: the limit. It and what it is compared with take turns, and the best of each counts. "of a first
+stage" scores half of the pairs, chosen at random; its limit is the product of a document with as many query tokens.
+``--ragged`` draws document lengths between 30 and 300 and query lengths between 8 and 64, and counts pairs all the
+same. Figures: ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ import numpy as np
 import scipy.sparse
 import torch
 
+from patent_mteb.search.late_interaction import add_pairs
 from patent_mteb.search.maxsim import MEMORY_BUDGET, Bag, Queries, ScoreDtype, Scorer, maxsim
 from patent_mteb.search.run import TopK
-from patent_mteb.search.token_search import add_pairs
 
 
 def unit(rng: np.random.Generator, lengths: np.ndarray) -> list[np.ndarray]:

@@ -2,9 +2,9 @@
 
     python benchmarks/out_of_core.py [--documents 1000000] [--queries 500] [--width 256] [--held-mb 256]
 
-The vectors are random, in one memory-mapped file; the search holds at most so many megabytes of them at a time. Memory is the highest
-resident memory of the process above that before the search, pages of mapped files not counted. The ranking of three queries is compared
-with the one that NumPy makes, block by block. Figures: ``benchmarks/README.md``.
+The vectors are random, in one memory-mapped file; the search holds at most so many megabytes of them at a time. Memory
+is the highest resident memory of the process above that before the search, pages of mapped files not counted. The
+ranking of three queries is compared with the one that NumPy makes, block by block. Figures: ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def make(folder: Path, documents: int, queries: int, width: int) -> None:
 def by_numpy(folder: Path, query: int) -> list[int]:
     """The nearest documents of one query by cosine."""
     vectors, asked = np.load(folder / "documents.npy", mmap_mode="r"), np.load(folder / "queries.npy")[query]
-    scores = [block @ asked / np.linalg.norm(block, axis=1) for block in np.array_split(vectors, max(1, len(vectors) // _BLOCK))]
+    scores = [
+        block @ asked / np.linalg.norm(block, axis=1)
+        for block in np.array_split(vectors, max(1, len(vectors) // _BLOCK))
+    ]
     return np.argsort(-np.concatenate(scores))[:_DEPTH].tolist()
 
 
@@ -68,7 +71,10 @@ def main() -> None:
         for query in range(_COMPARED):
             assert [int(run.doc_ids[number]) for number in run.docs[query]] == by_numpy(folder, query)
         size = args.documents * args.width * 4 / 1e9
-        print(f"{args.documents:,} documents x {args.width} ({size:.2f} GB), {args.queries} queries, {args.held_mb:.0f} MB held:")
+        print(
+            f"{args.documents:,} documents x {args.width} ({size:.2f} GB), {args.queries} queries, {args.held_mb:.0f}"
+            " MB held:"
+        )
         print(f"{memory.gained:.2f} GB more than before, {seconds:.1f} s of processor time")
 
 

@@ -1,9 +1,10 @@
-"""PatentMap's search for negatives against the plain one, which sorts all publications for each query and compares all their codes.
+"""PatentMap's search for negatives against the plain one, which sorts all publications for each query and compares all
+their codes.
 
     python benchmarks/pool.py [--patents 20000] [--queries 20]
 
-Publications are 100 words drawn by Zipf's law and one or two of 600 subclasses. Both must find the same. Seconds of processor time of the
-search alone; the vectors of tf-idf, which both need, are made once.
+Publications are 100 words drawn by Zipf's law and one or two of 600 subclasses. Both must find the same. Seconds of
+processor time of the search alone; the vectors of tf-idf, which both need, are made once.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from patent_mteb.recipes.patentmap_pool import BySubclass, MoreLikeThis
+from patent_mteb.recipes.patentmap import BySubclass, MoreLikeThis
 
 _WORDS = 30_000
 _CLASSES = 600
@@ -30,7 +31,10 @@ def main() -> None:
     weight = 1 / np.arange(1, _WORDS + 1)
     drawn = rng.choice(_WORDS, (arguments.patents, 100), p=weight / weight.sum())
     texts = [" ".join(f"w{word}" for word in row) for row in drawn.tolist()]
-    classes = [tuple(dict.fromkeys(row)) for row in np.char.mod("C%d", rng.integers(_CLASSES, size=(arguments.patents, 2))).tolist()]
+    classes = [
+        tuple(dict.fromkeys(row))
+        for row in np.char.mod("C%d", rng.integers(_CLASSES, size=(arguments.patents, 2))).tolist()
+    ]
     keys = [f"US{number:08}" for number in range(arguments.patents)]
     queries = [keys[number] for number in rng.choice(arguments.patents, arguments.queries, replace=False).tolist()]
     similar, alike = MoreLikeThis(keys, texts, queries), BySubclass(keys, classes)
@@ -38,7 +42,11 @@ def main() -> None:
     ours, our_seconds = _timed(lambda query: (similar(query, {query}, _WANTED), alike(query, {query})), queries)
     theirs, their_seconds = _timed(plain, queries)
     assert ours == theirs
-    print(f"{arguments.patents:,} publications, {arguments.queries} queries: {our_seconds:.3f} s, plain {their_seconds:.3f} s", end="")
+    print(
+        f"{arguments.patents:,} publications, {arguments.queries} queries: {our_seconds:.3f} s, plain"
+        f" {their_seconds:.3f} s",
+        end="",
+    )
     print(f", {their_seconds / our_seconds:.1f} times")
 
 

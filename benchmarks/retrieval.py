@@ -2,16 +2,17 @@
 
     python benchmarks/retrieval.py [--documents 20000] [--queries 8000] [--width 384] [--repeat 1] [--wipo-at-size]
 
-Both evaluate the same vectors to depth 1,000 with all of mteb's scores; each in a process of its own, one after the other. Memory is the
-highest resident memory less what the process held before. Saving mteb's predictions is left out, and so is the time in which the
-model hands over its vectors. ``--wipo-at-size`` is 113,148 documents, 46,069 queries and 1,024 dimensions; stock mteb takes 18 GB there.
-The ratio counts, not the seconds; where the machine is shared, rather that of processor time.
+Both evaluate the same vectors to depth 1,000 with all of mteb's scores; each in a process of its own, one after the
+other. Memory is the highest resident memory less what the process held before. Saving mteb's predictions is left out,
+and so is the time in which the model hands over its vectors. ``--wipo-at-size`` is 113,148 documents, 46,069 queries
+and 1,024 dimensions; stock mteb takes 18 GB there. The ratio counts, not the seconds; where the machine is shared,
+rather that of processor time.
 
-Reference (2 cores of an AMD EPYC with bfloat16, of which other programs left about one; processor time is as good as equal to the
-seconds): default size 16.5 s and 1.40 GB against 4.8 s and 0.54 GB, ratio 3.4; 113,148 documents x 6,000 queries x 1,024 dimensions
-41.9 s and 2.76 GB against 14.8 s and 1.10 GB, ratio 2.8. The WIPO-AT size took this package 91.5 s and 2.06 GB, of which the matrix
-product is 55 s; stock mteb, on two free cores, 316 s and 17.8 GB. What stock mteb does in Python stays on one core; what is
-left here divides among all.
+Reference (2 cores of an AMD EPYC with bfloat16, of which other programs left about one; processor time is as good as
+equal to the seconds): default size 16.5 s and 1.40 GB against 4.8 s and 0.54 GB, ratio 3.4; 113,148 documents x 6,000
+queries x 1,024 dimensions 41.9 s and 2.76 GB against 14.8 s and 1.10 GB, ratio 2.8. The WIPO-AT size took this package
+91.5 s and 2.06 GB, of which the matrix product is 55 s; stock mteb, on two free cores, 316 s and 17.8 GB. What stock
+mteb does in Python stays on one core; what is left here divides among all.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ RELEVANT = 3
 
 
 def make(folder: Path, documents: int, queries: int, width: int) -> None:
-    """Unit vectors in groups around a common direction, as those of patents are; a query is the mean of the documents that it cites."""
+    """Unit vectors in groups around a common direction, as those of patents are; a query is the mean of the documents
+    that it cites.
+    """
     draw = np.random.default_rng(0)
     scale = (np.arange(1, width + 1) ** -0.4).astype(np.float32)
     common = draw.standard_normal(width, np.float32) * scale
@@ -105,7 +108,12 @@ def evaluate(folder: Path, way: str) -> dict[str, Any]:
     task = Stock() if way == "mteb" else ours
     task.k_values = (1, 3, 5, 10, 20, 100, 1000)
     timer = TimingStack()
-    arguments = {"encode_kwargs": {"show_progress_bar": False}, "hf_split": "test", "hf_subset": "default", "timer": timer}
+    arguments = {
+        "encode_kwargs": {"show_progress_bar": False},
+        "hf_split": "test",
+        "hf_subset": "default",
+        "timer": timer,
+    }
     with Memory() as memory:
         started, cpu = time.perf_counter(), time.process_time()
         scores = task._evaluate_subset(encoder, split, **arguments)
@@ -115,7 +123,9 @@ def evaluate(folder: Path, way: str) -> dict[str, Any]:
 
 
 class Memory:
-    """Highest resident memory of the process inside the block, in GB above that at its start; pages of mapped files not counted."""
+    """Highest resident memory of the process inside the block, in GB above that at its start; pages of mapped files not
+    counted.
+    """
 
     def __enter__(self) -> Memory:
         self._before = self._highest = _resident()
@@ -178,7 +188,10 @@ def main() -> None:
         ratios = [theirs[name] / ours[name] for name in ("wall", "cpu", "memory")]
         print(f"{'ratio':<14}{ratios[0]:>8.1f} x{ratios[1]:>10.1f} x{ratios[2]:>9.1f} x")
         shared = [name for name, value in theirs["scores"].items() if isinstance(value, float)]
-        print(f"{len(shared)} scores, greatest difference {max(abs(theirs['scores'][name] - ours['scores'][name]) for name in shared):.1e}")
+        print(
+            f"{len(shared)} scores, greatest difference"
+            f" {max(abs(theirs['scores'][name] - ours['scores'][name]) for name in shared):.1e}"
+        )
 
 
 def _last_line(command: list[str], settings: dict[str, str]) -> dict[str, Any]:

@@ -1,12 +1,13 @@
 """Memory and time of every step from records to a run, on as many generated patents as asked for.
 
-    python benchmarks/scale.py [--patents 100000] [--steps import,wipo_at,dapfam,validate,load,bm25] [--folder DIR] [--again]
+    python benchmarks/scale.py [--patents 100000] [--steps import,wipo_at,dapfam,validate,load,bm25] [--folder DIR]
+    [--again]
 
-A patent has an abstract of 200 words, five claims of 40 words and three citations of patents before it; every fifth is a second member
-of the family before it. The same number gives the same patents. Each step is a process of its own; reported are its greatest resident
-memory (``ru_maxrss`` of that process, mapped files among it), its seconds of processor time, and both divided by the number of patents.
-In a folder that is kept, what was generated and the figures of steps that went well are there the next time (``figures.json``).
-Figures: ``benchmarks/README.md``.
+A patent has an abstract of 200 words, five claims of 40 words and three citations of patents before it; every fifth is
+a second member of the family before it. The same number gives the same patents. Each step is a process of its own;
+reported are its greatest resident memory (``ru_maxrss`` of that process, mapped files among it), its seconds of
+processor time, and both divided by the number of patents. In a folder that is kept, what was generated and the figures
+of steps that went well are there the next time (``figures.json``). Figures: ``benchmarks/README.md``.
 """
 
 from __future__ import annotations
@@ -44,14 +45,25 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "patenteb": [*build, "patenteb", records, str(folder / "patenteb")],
         "validate": [*cli, "validate", root],
         "load": [sys.executable, "-c", _LOAD],
-        "bm25": [*cli, "run", "-t", "ScaleCitationRetrieval", "-m", "patent-mteb/bm25-dapfam", "--output-folder", str(folder / "results")],
+        "bm25": [
+            *cli,
+            "run",
+            "-t",
+            "ScaleCitationRetrieval",
+            "-m",
+            "patent-mteb/bm25-dapfam",
+            "--output-folder",
+            str(folder / "results"),
+        ],
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--patents", type=int, default=100_000)
-    parser.add_argument("--steps", default="import,wipo_at,dapfam,validate,load,bm25", help=f"some of {','.join(STEPS)}")
+    parser.add_argument(
+        "--steps", default="import,wipo_at,dapfam,validate,load,bm25", help=f"some of {','.join(STEPS)}"
+    )
     parser.add_argument("--folder", type=Path, help="where to work and what to keep; a temporary folder without it")
     parser.add_argument("--again", action="store_true", help="run steps too whose figures are there")
     parser.add_argument("--generate", type=int, help=argparse.SUPPRESS)
@@ -66,7 +78,10 @@ def main() -> None:
         print(f"{arguments.patents:,} patents, {_size(folder / 'records') / 1e9:.2f} GB of records", flush=True)
         print(f"{'step':<12}{'seconds':>9}{'ms each':>9}{'peak GB':>9}{'kB each':>9}", flush=True)
         for step in arguments.steps.split(","):
-            print(_line(step, arguments.patents, _figures(folder, step, arguments.patents, arguments.again), folder), flush=True)
+            print(
+                _line(step, arguments.patents, _figures(folder, step, arguments.patents, arguments.again), folder),
+                flush=True,
+            )
 
 
 def _figures(folder: Path, step: str, patents: int, again: bool) -> dict[str, Any]:
@@ -87,14 +102,20 @@ def _figures(folder: Path, step: str, patents: int, again: bool) -> dict[str, An
 
 
 def _commit() -> str:
-    asked = subprocess.run(["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    asked = subprocess.run(
+        ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+    )
     return asked.stdout.strip()
 
 
 def _line(step: str, patents: int, figures: dict[str, Any], folder: Path) -> str:
     seconds, peak = figures["seconds"], figures["peak"]
     each = f"{1000 * seconds / patents:9.3f}{peak / 1e9:9.2f}{peak / 1000 / patents:9.2f}"
-    said = f"  exit status {figures['status']}, see {folder / 'log'}" if figures["status"] else f"  {figures['day']} {figures['commit']}"
+    said = (
+        f"  exit status {figures['status']}, see {folder / 'log'}"
+        if figures["status"]
+        else f"  {figures['day']} {figures['commit']}"
+    )
     return f"{step:<12}{seconds:9.1f}{each}{said}"
 
 
@@ -104,7 +125,11 @@ def _size(folder: Path) -> int:
 
 def _run(command: list[str], folder: Path) -> tuple[float, int, int]:
     """Seconds of processor time, greatest resident memory in bytes, and exit status of a process."""
-    surroundings = {"PATENT_MTEB_DATA": str(folder / "root"), "HF_HUB_OFFLINE": "1", "PATENT_MTEB_CACHE": str(folder / "cache")}
+    surroundings = {
+        "PATENT_MTEB_DATA": str(folder / "root"),
+        "HF_HUB_OFFLINE": "1",
+        "PATENT_MTEB_CACHE": str(folder / "cache"),
+    }
     with (folder / "log").open("ab") as log:
         process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | surroundings)
         _, status, used = os.wait4(process.pid, 0)
@@ -112,7 +137,9 @@ def _run(command: list[str], folder: Path) -> tuple[float, int, int]:
 
 
 def generate(folder: Path, patents: int) -> None:
-    """Records of so many patents, and an export of the same as a table that ``import`` reads; parts that are there stay."""
+    """Records of so many patents, and an export of the same as a table that ``import`` reads; parts that are there
+    stay.
+    """
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -144,7 +171,10 @@ def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None
     rng, size = np.random.default_rng([1, first]), last - first
 
     def texts(rows: int, length: int) -> list[str]:
-        return [" ".join([phrases[one] for one in row]) + "." for row in rng.integers(len(phrases), size=(rows, length)).tolist()]
+        return [
+            " ".join([phrases[one] for one in row]) + "."
+            for row in rng.integers(len(phrases), size=(rows, length)).tolist()
+        ]
 
     claims = texts(size * 5, 4)
     numbers, kinds = _numbers(range(first, last)), rng.integers(len(_CLASSES), size=(size, 2)).tolist()
@@ -165,7 +195,10 @@ def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None
         "claims": pa.ListArray.from_arrays(np.arange(0, 5 * size + 1, 5, dtype=np.int32), claim),
         "application_date": pa.array(days),
         "publication_date": pa.array(days + np.timedelta64(500, "D")),
-        "ipc": [[f"{_CLASSES[one]} {one + 1}/{other:02}" for one, other in zip(row, row[::-1], strict=True)] for row in kinds],
+        "ipc": [
+            [f"{_CLASSES[one]} {one + 1}/{other:02}" for one, other in zip(row, row[::-1], strict=True)]
+            for row in kinds
+        ],
         "inventors": [[f"Inventor {row[0]}", f"Inventor {row[1] + 12}"] for row in kinds],
     }
     empty = PATENT_SCHEMA.empty_table().to_pydict()
@@ -173,14 +206,22 @@ def _write_part(folder: Path, first: int, last: int, phrases: list[str]) -> None
     pq.write_table(table.cast(PATENT_SCHEMA), places[0])
 
     cited = (rng.random((size, 3)) * np.arange(first, last)[:, None]).astype(int)
-    edges = {"citing": np.repeat(numbers, 3), "cited": _numbers(iter(cited.ravel().tolist())), "category": ["X", "Y", "A"] * size}
+    edges = {
+        "citing": np.repeat(numbers, 3),
+        "cited": _numbers(iter(cited.ravel().tolist())),
+        "category": ["X", "Y", "A"] * size,
+    }
     rows = size * 3
     filled = {
-        name: pa.array(edges[name]) if name in edges else pa.nulls(rows, CITATION_SCHEMA.field(name).type) for name in CITATION_SCHEMA.names
+        name: pa.array(edges[name]) if name in edges else pa.nulls(rows, CITATION_SCHEMA.field(name).type)
+        for name in CITATION_SCHEMA.names
     }
     pq.write_table(pa.table(filled).cast(CITATION_SCHEMA), places[1])
 
-    export = {name: columns[name] for name in ("publication_number", "title", "abstract", "application_date", "publication_date")}
+    export = {
+        name: columns[name]
+        for name in ("publication_number", "title", "abstract", "application_date", "publication_date")
+    }
     export["ipc"] = ["; ".join(codes) for codes in columns["ipc"]]
     export["claims"] = ["\n".join(f"{1 + one}. {claims[5 * row + one]}" for one in range(5)) for row in range(size)]
     export["cites"] = ["; ".join(row) for row in np.array(edges["cited"]).reshape(size, 3).tolist()]

@@ -6,11 +6,11 @@ Needs texts x width x 4 bytes on disk (1.5 GB by default, deleted at the end) an
 Target (issue 3): opening under 2 s, gathering under 3 s, peak memory under the bound
     result + one mapped shard (256 MiB) + 128 bytes a key + 64 MiB, above what the process used before.
 
-Memory is touched once before, and the time for that printed apart: on a virtual machine it says more about the host than about the
-store.
+Memory is touched once before, and the time for that printed apart: on a virtual machine it says more about the host
+than about the store.
 
-Measured with the defaults on 2 shared cores (load 4), files in the page cache: write 11.4 s, open 0.28 s, gather 0.98 s, peak
-1,846 MiB of 1,907; touching the memory of the result for the first time took another 3.4 s there.
+Measured with the defaults on 2 shared cores (load 4), files in the page cache: write 11.4 s, open 0.28 s, gather 0.98
+s, peak 1,846 MiB of 1,907; touching the memory of the result for the first time took another 3.4 s there.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ def read(directory: Path, texts: int, width: int, dtype: str) -> bool:
     print(f"open    {opening:6.2f} s   (target 2 s)")
     print(f"gather  {first:6.2f} s   (target 3 s; every checksum is verified in it)")
     print(f"1,000   {thousand:6.3f} s   more, verified already")
-    print(f"memory  {peak / 2**20:6.0f} MiB at the peak; the result has {vectors.nbytes / 2**20:.0f} (bound {bound / 2**20:.0f})")
+    print(
+        f"memory  {peak / 2**20:6.0f} MiB at the peak; the result has {vectors.nbytes / 2**20:.0f} (bound"
+        f" {bound / 2**20:.0f})"
+    )
     return opening < 2 and first < 3 and peak < bound
 
 

@@ -1,4 +1,7 @@
-"""How the documentation is built: ``python -m sphinx docs site`` (the extra ``docs``). What is generated lies in ``docs/_generated``."""
+"""Configuration of the documentation: ``python -m sphinx docs site`` (the extra ``docs``).
+
+Generated pages are written to ``docs/_generated``.
+"""
 
 import sys
 from pathlib import Path
@@ -9,7 +12,7 @@ sys.path.insert(0, str(HERE))
 
 import generate  # noqa: E402
 
-from patent_mteb.identity import __version__  # noqa: E402
+from patent_mteb import __version__  # noqa: E402
 
 project = "patent-mteb"
 author = "The patent-mteb authors"

@@ -1,4 +1,4 @@
-"""What the documentation takes from the code: the tables of tasks, benchmarks and models, the help of every command, and a report page."""
+"""Write the pages generated from the code: tasks, benchmarks, models, help of every command, and a report page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from patent_mteb import cli
-from patent_mteb.tasks.sizes import sizes
+from patent_mteb.tasks.base import sizes
 
 REPORTED = ("PatentMap.sample", ("patent-mteb/bm25-dapfam", "patent-mteb/bm25-bm25s"))
 """What the report page of the documentation is made of."""
@@ -21,14 +21,23 @@ def everything(folder: Path) -> None:
     """Write all generated files anew."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "extra").mkdir(parents=True)
-    for name, text in (("tasks.md", tasks()), ("benchmarks.md", benchmarks()), ("models.md", models()), ("commands.md", commands())):
+    for name, text in (
+        ("tasks.md", tasks()),
+        ("benchmarks.md", benchmarks()),
+        ("models.md", models()),
+        ("commands.md", commands()),
+    ):
         (folder / name).write_text(text, "utf-8")
     report(folder / "extra" / "report")
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table in markdown."""
-    cells = [titles, ["---"] * len(titles), *(["" if cell is None else str(cell).replace("|", "\\|") for cell in row] for row in rows)]
+    cells = [
+        titles,
+        ["---"] * len(titles),
+        *(["" if cell is None else str(cell).replace("|", "\\|") for cell in row] for row in rows),
+    ]
     return "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
@@ -54,7 +63,16 @@ def tasks() -> str:
                     meta.description,
                 )
             )
-        titles = ("task", "type", "main score", "queries", "texts", "queries of the sample", "texts of the sample", "what it asks for")
+        titles = (
+            "task",
+            "type",
+            "main score",
+            "queries",
+            "texts",
+            "queries of the sample",
+            "texts of the sample",
+            "what it asks for",
+        )
         reference = f" [Paper]({benchmark.facts.reference})." if benchmark.facts.reference else ""
         parts.append(f"## {benchmark.name}\n\n{benchmark.facts.description}{reference}\n\n{table(titles, rows)}")
     return "\n".join(parts)

@@ -5,13 +5,15 @@
 
 The benchmark: find a patent's abstract by its title, and by its keywords. What a benchmark needs:
 
-* DATA       which directory of PATENT_MTEB_DATA (or which hub repository) holds its tables, and which module has the recipe
+* DATA       which directory of PATENT_MTEB_DATA (or which hub repository) holds its tables, and which module has the
+  recipe
 * FACTS      what reports, prompts, validation and published tables need to know of it
 * build      the recipe: canonical records in, its tables out (SAMPLE: its settings on the built-in world)
 * BENCHMARK  the facts and one class a task, made from a table of what differs
 
-Registered, its tasks, their samples, its report tab and `patent-mteb validate` work as those of the suite. A benchmark that
-becomes a part of the suite is the same in two files, patent_mteb/recipes/<name>.py and patent_mteb/tasks/<name>.py.
+Registered, its tasks, their samples, its report tab and `patent-mteb validate` work as those of the suite. A benchmark
+that becomes a part of the suite is the same in two files, patent_mteb/recipes/<name>.py and
+patent_mteb/tasks/<name>.py.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from pathlib import Path
 
 import patent_mteb
 from patent_mteb import files
-from patent_mteb.data.sources import DataSet
+from patent_mteb.data.loading import DataSet
 from patent_mteb.experiments import run
 from patent_mteb.metrics import slices
 from patent_mteb.models import load
@@ -59,7 +61,9 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     firsts = {patent.family_id: patent for patent in reversed(patents) if patent.abstract}
     log.step("families with an abstract", len(patents), len(firsts))
     folder = root / DATA.key
-    documents = [{"_id": key, "text": patent.abstract, "ipc": next(iter(patent.ipc), "")} for key, patent in firsts.items()]
+    documents = [
+        {"_id": key, "text": patent.abstract, "ipc": next(iter(patent.ipc), "")} for key, patent in firsts.items()
+    ]
     files.write_jsonl(folder / "corpus.jsonl", documents)
     for view, text_of in VIEWS.items():
         rows = [{"_id": key, "text": text} for key, patent in firsts.items() if (text := text_of(patent))]
@@ -75,12 +79,18 @@ class KnownItem(PatentRetrieval):
     view: str
 
     def load_tables(self) -> RetrievalTables:
-        documents = {row["_id"]: row for _, row in files.read_jsonl(self.source.path("corpus.jsonl"), ("_id", "text"), ("ipc",))}
+        documents = {
+            row["_id"]: row for _, row in files.read_jsonl(self.source.path("corpus.jsonl"), ("_id", "text"), ("ipc",))
+        }
         rows = files.read_jsonl(self.source.path(f"queries_{self.view}.jsonl"), ("_id", "text"))
         queries = {row["_id"]: row["text"] for _, row in rows}
         qrels = {query: {query: 1} for query in queries}
-        sections = slices.by_query(qrels, lambda query: f"ipc_{ipc.section(code).lower()}" if (code := documents[query]["ipc"]) else None)
-        return RetrievalTables({key: row["text"] for key, row in documents.items()}, queries, qrels, slices=dict(sorted(sections.items())))
+        sections = slices.by_query(
+            qrels, lambda query: f"ipc_{ipc.section(code).lower()}" if (code := documents[query]["ipc"]) else None
+        )
+        return RetrievalTables(
+            {key: row["text"] for key, row in documents.items()}, queries, qrels, slices=dict(sorted(sections.items()))
+        )
 
 
 def _task(view: str) -> type[KnownItem]:

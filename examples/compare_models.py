@@ -3,8 +3,9 @@
     python examples/compare_models.py MODEL MODEL MODEL [--task PatentCitationRetrieval] [--out results]
     python examples/compare_models.py patent-mteb/bm25-dapfam mteb/baseline-bm25s sentence-transformers/all-MiniLM-L6-v2
 
-The p value of a pair is the share of resamples in which the order of the two means is reversed (10,000 resamples, WIPO-AT section
-3.7), corrected by Holm for the number of pairs. `patent-mteb report results --baseline MODEL` puts the same into a whole report.
+The p value of a pair says how often resampling the queries reverses the order of the two means (10,000 resamples,
+WIPO-AT section 3.7), corrected by Holm for the number of pairs. `patent-mteb report results --baseline MODEL` puts the
+same into a whole report.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from patent_mteb.experiments import run
-from patent_mteb.metrics.significance import bootstrap, holm, stars
+from patent_mteb.metrics.significance import bootstrap, holm, p_text
 from patent_mteb.models import load
 from patent_mteb.tasks import perquery
 
@@ -56,7 +57,8 @@ def main() -> None:
     p_values = found.p_values()
     pairs = list(combinations(np.argsort(-found.means), 2))
     for (better, worse), p in zip(pairs, holm([p_values[pair] for pair in pairs]), strict=True):
-        print(f"  {arguments.models[better]} > {arguments.models[worse]}: p = {p:.4f} {stars(p) or 'not significant'}")
+        verdict = "significant" if p < 0.05 else "not significant"
+        print(f"  {arguments.models[better]} > {arguments.models[worse]}: p {p_text(p)}, {verdict}")
 
 
 if __name__ == "__main__":

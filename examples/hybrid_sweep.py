@@ -2,8 +2,9 @@
 
     python examples/hybrid_sweep.py MODEL [MODEL ...] [--task PatentCitationRetrieval] [--plot alpha]
 
-MODEL is a hub id or the directory of a checkpoint. Prints one row a setting and, with --plot, writes the curve over alpha with the
-dense system alone as a star (alpha.png, alpha.svg and alpha.pdf; needs `pip install "patent-mteb[report]"`).
+MODEL is a hub id or the directory of a checkpoint. Prints one row a setting and, with --plot, writes the curve over
+alpha with the dense system alone as a star (alpha.png, alpha.svg and alpha.pdf; needs `pip install
+"patent-mteb[report]"`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import mteb
 import polars as pl
 
 from patent_mteb.models import RRF, Linear, bm25, load, stored
-from patent_mteb.search.swept_ranks import sweep_scores
+from patent_mteb.search.fusion import sweep_scores
 
 SETTINGS = [*(Linear(tenth / 10) for tenth in range(11)), *(RRF(k) for k in (10, 30, 60, 100))]
 
@@ -34,17 +35,21 @@ def main() -> None:
     rows = []
     for name in arguments.models:
         dense = task.rank(stored(load(name), arguments.store))
-        for setting, found in zip(SETTINGS, sweep_scores(lexical, dense, SETTINGS, task.tables.qrels, [measure]), strict=True):
+        for setting, found in zip(
+            SETTINGS, sweep_scores(lexical, dense, SETTINGS, task.tables.qrels, [measure]), strict=True
+        ):
             value = round(found.means()[measure], 5)  # as in a result of mteb
-            rows.append({"model": name, "setting": setting.tag, "alpha": getattr(setting, "alpha", None), "value": value})
+            rows.append(
+                {"model": name, "setting": setting.tag, "alpha": getattr(setting, "alpha", None), "value": value}
+            )
             print(f"{value:.4f}  {setting.tag:12} {name}", flush=True)
     table = pl.DataFrame(rows)
     for (name,), found in table.group_by("model", maintain_order=True):
         best = found.sort("value", descending=True).row(0, named=True)
         print(f"best for {name}: {best['setting']} with {best['value']:.4f}")
     if arguments.plot:
+        from patent_mteb.report.drawing import alpha_curve
         from patent_mteb.report.figures import save
-        from patent_mteb.report.lines import alpha_curve
 
         title = f"BM25 and dense, {task.metadata.name}"
         figure = alpha_curve(table.drop_nulls("alpha"), measure=task.metadata.main_score, title=title)

@@ -1,16 +1,18 @@
 """Your own patents as a benchmark: records -> build -> validate -> run, with the commands that do it.
 
-    python examples/own_patents.py patents.jsonl citations.jsonl OUT
-    python examples/own_patents.py patents.parquet citations.parquet OUT --benchmark dapfam --task PatentDAPFAMTAToTARetrieval
-    python examples/own_patents.py records OUT --benchmark dapfam --set min_citations=2 --set require=title,abstract   # of an import
-    python examples/own_patents.py                 # a few invented records, written to a temporary directory
+    python examples/own_patents.py patents.jsonl citations.jsonl OUT python examples/own_patents.py patents.parquet
+    citations.parquet OUT --benchmark dapfam --task PatentDAPFAMTAToTARetrieval python examples/own_patents.py records
+    OUT --benchmark dapfam --set min_citations=2 --set require=title,abstract   # of an import python
+    examples/own_patents.py                 # a few invented records, written to a temporary directory
 
-A record is one publication; ``patent_mteb.patents.records`` says which fields there are. Two are required, the others decide what can be
-had: texts for retrieval, ``ipc`` for the IN and OUT slices, ``filing_jurisdiction`` or the office in the number for the jurisdiction
-slices, ``labels`` for classification and clustering (``validate`` says which tasks cannot be had; the others run). One line of each:
+A record is one publication; ``patent_mteb.patents.records`` says which fields there are. Two are required, the others
+decide what can be had: texts for retrieval, ``ipc`` for the IN and OUT slices, ``filing_jurisdiction`` or the office in
+the number for the jurisdiction slices, ``labels`` for classification and clustering (``validate`` says which tasks
+cannot be had; the others run). One line of each:
 
-    {"publication_number": "US2020000001A1", "family_id": "F1", "title": "Walking frame", "abstract": "A frame with a brake.",
-     "claims": [{"number": 1, "text": "A walking frame having a brake."}], "ipc": ["A61H 3/04"], "publication_date": "2020-01-02"}
+    {"publication_number": "US2020000001A1", "family_id": "F1", "title": "Walking frame", "abstract": "A frame with a
+     brake.", "claims": [{"number": 1, "text": "A walking frame having a brake."}], "ipc": ["A61H 3/04"],
+     "publication_date": "2020-01-02"}
     {"citing": "US2020000001A1", "cited": "EP1234567A1"}
 """
 
@@ -58,7 +60,9 @@ def main() -> int:
     parser.add_argument("--benchmark", default="wipo_at", help="wipo_at, dapfam, patenteb, sophia or patentmap")
     parser.add_argument("--task", default="PatentCitationRetrieval")
     parser.add_argument("--model", default="mteb/baseline-bm25s")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the recipe; repeatable")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the recipe; repeatable"
+    )
     arguments = parser.parse_args()
     chosen = (arguments.benchmark, arguments.task, arguments.model, arguments.set)
     if not arguments.files:

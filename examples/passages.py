@@ -5,13 +5,13 @@ On a task, by default one of the built-in sample (invented patents, for trying i
     python examples/passages.py
     python examples/passages.py --model MODEL --task PatentDAPFAMTACToFullTextRetrieval
 
-On real texts: a folder as examples/real_patents.py reads it. A query is title and abstract of a paper; the one patent about the
-paper's invention, among all patents (title, abstract, claims), is to be found:
+On real texts: a folder as examples/real_patents.py reads it. A query is title and abstract of a paper; the one patent
+about the paper's invention, among all patents (title, abstract, claims), is to be found:
 
     python examples/passages.py --real FOLDER --model sentence-transformers/all-MiniLM-L6-v2 --first 300
 
-MODEL is a hub id or the directory of a checkpoint. Passages are windows of so many tokens of the model's own tokenizer, for BM25 of
-so many words; a document scores as its best passage (maxP) or as the mean of its best three (avg_top3).
+MODEL is a hub id or the directory of a checkpoint. Passages are windows of so many tokens of the model's own tokenizer,
+for BM25 of so many words; a document scores as its best passage (maxP) or as the mean of its best three (avg_top3).
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def real_task(source: Path, root: Path, first: int | None) -> Any:
 
 
 def levels(model: Any, sizes: list[int], cache: RunCache) -> dict[str, Any]:
-    """The model searching whole documents, and passages of each size under each aggregation; every passage is encoded once."""
+    """The model searching whole documents, and passages of each size under each aggregation; every passage is encoded
+    once.
+    """
     found = {"document": Cached(model, cache)}
     for size in sizes:
         for passages in Passages.sweep(model, size, AGGREGATES, cache=cache):
@@ -60,7 +62,9 @@ def table(task: Any, encoder: Any, sizes: list[int], cache: RunCache) -> None:
     if encoder is not None:
         columns[encoder.mteb_model_meta.name] = dense = levels(encoder, sizes, cache)
         for level, lexical in columns["BM25"].items():
-            for name, fused in zip(FUSIONS, Hybrid.sweep(lexical, dense[level], list(FUSIONS.values()), cache=cache), strict=True):
+            for name, fused in zip(
+                FUSIONS, Hybrid.sweep(lexical, dense[level], list(FUSIONS.values()), cache=cache), strict=True
+            ):
                 columns.setdefault(name, {})[level] = fused
     print(f"\n{task.metadata.name}, {' / '.join(MEASURES)}")
     print(f"{'':28}" + "".join(f"{name:>22.21}" for name in columns))
@@ -84,7 +88,9 @@ def main() -> None:
     arguments = parser.parse_args()
     encoder = stored(load(arguments.model), arguments.store) if arguments.model else None
     with tempfile.TemporaryDirectory() as root:
-        task = real_task(arguments.real, Path(root), arguments.first) if arguments.real else mteb.get_task(arguments.task)
+        task = (
+            real_task(arguments.real, Path(root), arguments.first) if arguments.real else mteb.get_task(arguments.task)
+        )
         table(task, encoder, arguments.tokens, RunCache())
 
 

@@ -1,10 +1,11 @@
-"""A model on two tasks, with the scores that patent people ask for: overall, IN and OUT of the query's domain, by jurisdiction.
+"""A model on two tasks, with the scores that patent people ask for: overall, IN and OUT of the query's domain, by
+jurisdiction.
 
     python examples/quickstart.py                                          # BM25
     python examples/quickstart.py sentence-transformers/all-MiniLM-L6-v2   # or the directory of a checkpoint
 
-Both benchmarks are unreleased, so the tasks run on the built-in sample unless PATENT_MTEB_DATA names your data. Results are written
-to ./results, where `patent-mteb report results` finds them.
+Both benchmarks are unreleased, so the tasks run on the built-in sample unless PATENT_MTEB_DATA names your data. Results
+are written to ./results, where `patent-mteb report results` finds them.
 """
 
 import sys

@@ -3,10 +3,11 @@
     pip install 'patent-mteb[train]'
     python examples/train.py [DIRECTORY]
 
-Offline, on two cores, in minutes: a table of word vectors and a small transformer, both with random weights, learn on the
-built-in sample with the recipe ``wipo-r3`` of WIPO-AT §3.5 (abstract and first independent claim of one patent belong together), over
-three seeds. Measured are the queries of the test families of Abstract -> Claim1, before and after. The paper's rate and accumulation are
-for large models and 89,438 pairs; ``--set`` puts others in their place, and the card of each checkpoint says so.
+Offline, on two cores, in minutes: a table of word vectors and a small transformer, both with random weights, learn on
+the built-in sample with the recipe ``wipo-r3`` of WIPO-AT §3.5 (abstract and first independent claim of one patent
+belong together), over three seeds. Measured are the queries of the test families of Abstract -> Claim1, before and
+after. The paper's rate and accumulation are for large models and 89,438 pairs; ``--set`` puts others in their place,
+and the card of each checkpoint says so.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ def write_transformer(folder: Path, tokenizer: Tokenizer) -> None:
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names).save_pretrained(bare)
     torch.manual_seed(0)
     layers = {"num_hidden_layers": 2, "num_attention_heads": 2, "hidden_size": 64, "intermediate_size": 128}
-    BertModel(BertConfig(vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, **layers)).save_pretrained(bare)
+    BertModel(BertConfig(vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=64, **layers)).save_pretrained(
+        bare
+    )
     modules = [SentenceTransformer(str(bare), device="cpu")[0], Pooling(64, pooling_mode="mean")]
     SentenceTransformer(modules=modules, device="cpu").save(str(folder))
 
@@ -66,7 +69,17 @@ def main(out: Path) -> int:
     write_transformer(out / "transformer", tokenizer_of(texts))
     for base, changes in (("static", ["lr=0.02", "batch=64"]), ("transformer", ["lr=0.002", "batch=32"])):
         settings = [word for change in [*changes, "accumulation=1", "checks=3"] for word in ("--set", change)]
-        asked = ["train", "wipo-r3", "sample", "-m", str(out / base), "--out", str(out / f"{base}-r3"), "--seeds", "42,7,13"]
+        asked = [
+            "train",
+            "wipo-r3",
+            "sample",
+            "-m",
+            str(out / base),
+            "--out",
+            str(out / f"{base}-r3"),
+            "--seeds",
+            "42,7,13",
+        ]
         print("$ patent-mteb", *asked, *settings, "--evaluate", TASK)
         if status := command([*asked, *settings, "--evaluate", TASK, "--device", "cpu", "-v", "0"]):
             return status

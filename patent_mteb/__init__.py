@@ -1,7 +1,8 @@
 """The five patent-embedding benchmarks of the recent papers as ordinary mteb tasks.
 
-Importing this package (or only installing it: see ``patent_mteb_autoload``) makes mteb know the suite: if mteb is imported already
-its registries are extended at once, otherwise as soon as it is. Nothing else is imported, read or fetched.
+Importing this package (or only installing it: see ``patent_mteb_autoload``) makes mteb know the suite: if mteb is
+imported already its registries are extended at once, otherwise as soon as it is. Nothing else is imported, read or
+fetched.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
     from mteb.benchmarks.benchmark import Benchmark
 
     from patent_mteb.experiments.evaluate import evaluate, explain, rank
-    from patent_mteb.identity import __version__
     from patent_mteb.tasks.benchmark import PatentBenchmark
     from patent_mteb.tasks.catalogue import get_tasks
+
+    __version__: str
 
 __all__ = [
     "__version__",
@@ -47,12 +49,12 @@ _HOMES = {
 
 
 def register() -> None:
-    """Enter tasks, benchmarks and models of the suite in mteb's registries. Doing it again changes nothing, but for the tasks of the own
-    data set that ``PATENT_MTEB_DATA`` names now.
+    """Enter tasks, benchmarks and models of the suite in mteb's registries. Doing it again changes nothing, but for the
+    tasks of the own data set that ``PATENT_MTEB_DATA`` names now.
 
     Raises:
-        patent_mteb.errors.RegistrationError: mteb has moved a name that the registration needs, or a name of the suite is
-            owned by mteb or by another package.
+        patent_mteb.errors.RegistrationError: mteb has moved a name that the registration needs, or a name of the suite
+            is owned by mteb or by another package.
 
     Example:
         >>> import mteb
@@ -62,7 +64,7 @@ def register() -> None:
         'PatentMap'
     """
     from patent_mteb import _mteb
-    from patent_mteb.models.suite import suite_metas
+    from patent_mteb.models.listing import suite_metas
     from patent_mteb.tasks.catalogue import enter_own, mteb_benchmarks, tasks, unlisted_tasks
 
     _mteb.check_contract()
@@ -73,10 +75,12 @@ def register() -> None:
 
 
 def register_benchmark(benchmark: PatentBenchmark) -> None:
-    """Enter a benchmark of your own with everything that belongs to it: its tasks, their samples, its tab in reports, validation.
+    """Enter a benchmark of your own with everything that belongs to it: its tasks, their samples, its tab in reports,
+    validation.
 
     Args:
-        benchmark: see :class:`patent_mteb.tasks.benchmark.PatentBenchmark`; ``examples/add_a_benchmark.py`` shows the whole of it.
+        benchmark: see :class:`patent_mteb.tasks.benchmark.PatentBenchmark`; ``examples/add_a_benchmark.py`` shows the
+            whole of it.
 
     Raises:
         patent_mteb.errors.RegistrationError: a name is taken, or mteb has moved its registry.
@@ -144,7 +148,9 @@ def __dir__() -> list[str]:
 
 
 class _Moved(ModuleType):
-    """The path ``patent_mteb.records`` of the first version: what it offers is in :mod:`patent_mteb.patents.records`."""
+    """The path ``patent_mteb.records`` of the first version: what it offers is in
+    :mod:`patent_mteb.patents.records`.
+    """
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module("patent_mteb.patents.records"), name)

@@ -1,9 +1,11 @@
-"""What the suite uses of mteb without mteb's promise: its registries, and the private steps of a task that ours replace.
+"""What the suite uses of mteb without mteb's promise: its registries, and the private steps of a task that ours
+replace.
 
-mteb has no plugin mechanism. Its registries are plain containers, which are extended here and nowhere else; every name used
-is looked up by :func:`_private`. The private methods that our tasks replace are those of :data:`METHODS`: :class:`TaskHooks` and
-:class:`PairHooks` give them public names, and :func:`check_contract` compares them with mteb's, so that whatever mteb has moved
-stops with one clear error instead of a step that is silently left out. ``tests/test_mteb.py`` holds the contract.
+mteb has no plugin mechanism. Its registries are plain containers, which are extended here and nowhere else; every name
+used is looked up by :func:`_private`. The private methods that our tasks replace are those of :data:`METHODS`:
+:class:`TaskHooks` and :class:`PairHooks` give them public names, and :func:`check_contract` compares them with mteb's,
+so that whatever mteb has moved stops with one clear error instead of a step that is silently left out.
+``tests/test_mteb.py`` holds the contract.
 
 This module knows nothing of the suite and imports mteb only when it is called.
 """
@@ -22,20 +24,16 @@ if TYPE_CHECKING:
     from mteb.benchmarks.benchmark import Benchmark
     from mteb.models.model_meta import ModelMeta
 
-__all__ = [
-    "METHODS",
-    "PairHooks",
-    "TaskHooks",
-    "check_contract",
-    "enter_instead",
-    "register_benchmarks",
-    "register_models",
-    "register_tasks",
-    "registered",
-]
 
 METHODS: dict[tuple[str, str, str], tuple[str, ...]] = {
-    ("mteb.abstasks.abstask", "AbsTask", "_evaluate_subset"): ("model", "data_split", "encode_kwargs", "hf_split", "hf_subset", "timer"),
+    ("mteb.abstasks.abstask", "AbsTask", "_evaluate_subset"): (
+        "model",
+        "data_split",
+        "encode_kwargs",
+        "hf_split",
+        "hf_subset",
+        "timer",
+    ),
     ("mteb.abstasks.retrieval", "AbsTaskRetrieval", "_evaluate_subset"): (
         "model",
         "data_split",
@@ -119,18 +117,18 @@ class PairHooks:
 
 
 def check_contract() -> None:
-    """Compare the methods that our tasks replace with mteb's.
-
-    Raises:
-        RegistrationError: mteb lacks one, or a parameter of it.
-    """
+    """Compare the methods that our tasks replace with mteb's."""
     for (module, kind, method), parameters in METHODS.items():
         owner = _private(module, kind, type)
         found = inspect.getattr_static(owner, method, None)
         known = inspect.signature(found).parameters if callable(found) else {}
         if missing := [name for name in parameters if name not in known] or ([] if found else [method]):
             raise RegistrationError(
-                _moved(f"{module}.{kind}.{method} with the parameter {missing[0]}" if found else f"{module}.{kind}.{method}")
+                _moved(
+                    f"{module}.{kind}.{method} with the parameter {missing[0]}"
+                    if found
+                    else f"{module}.{kind}.{method}"
+                )
             )
 
 
@@ -159,8 +157,9 @@ def _claim(registry: dict[str, Any], name: str, value: Any, what: str, same: boo
         owner = registry[name]
         owner = owner if isinstance(owner, type) else type(owner)
         raise RegistrationError(
-            f"patent-mteb cannot register the {what} '{name}': the name is already owned by {owner.__module__}.{owner.__qualname__}. "
-            "Remedy: uninstall the other package, or set PATENT_MTEB_AUTOLOAD=0 to use mteb without the suite."
+            f"patent-mteb cannot register the {what} '{name}': the name is already owned by"
+            f" {owner.__module__}.{owner.__qualname__}. Remedy: uninstall the other package, or set"
+            " PATENT_MTEB_AUTOLOAD=0 to use mteb without the suite."
         )
     registry[name] = value
 
@@ -199,11 +198,7 @@ _ENTERED: dict[str, list[str]] = {"tasks": [], "benchmarks": []}
 
 
 def enter_instead(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benchmark]) -> None:
-    """Enter tasks and benchmarks in the place of those that the last call entered; all of them or none.
-
-    Raises:
-        RegistrationError: a name is taken.
-    """
+    """Enter tasks and benchmarks in the place of those that the last call entered; all of them or none."""
     tasks, benchmarks = tuple(tasks), tuple(benchmarks)
     module = importlib.import_module("mteb.get_tasks")
     registry: dict[str, Any] = _private("mteb.get_tasks", "_TASKS_REGISTRY", dict)
@@ -215,9 +210,13 @@ def enter_instead(tasks: Iterable[type[AbsTask]], benchmarks: Iterable[Benchmark
     _ENTERED.update(tasks=[], benchmarks=[])
     names = [task.metadata.name for task in tasks], [benchmark.name for benchmark in benchmarks]
     if taken := [
-        name for name, of in ((name, of) for of, those in zip((registry, known), names, strict=True) for name in those) if name in of
+        name
+        for name, of in ((name, of) for of, those in zip((registry, known), names, strict=True) for name in those)
+        if name in of
     ]:
-        raise RegistrationError(f"the name '{taken[0]}' is owned by another task or benchmark. Remedy: give the data set another name")
+        raise RegistrationError(
+            f"the name '{taken[0]}' is owned by another task or benchmark. Remedy: give the data set another name"
+        )
     register_tasks(tasks)
     register_benchmarks(benchmarks)
     _ENTERED.update(tasks=names[0], benchmarks=names[1])
@@ -233,11 +232,7 @@ def register_models(metas: Iterable[ModelMeta]) -> None:
 
 
 def task_of_mteb(name: str) -> type[AbsTask]:
-    """A task class of mteb's own, by its name.
-
-    Raises:
-        RegistrationError: there is none.
-    """
+    """A task class of mteb's own, by its name."""
     known = _private("mteb.get_tasks", "_TASKS_REGISTRY", dict)
     if name not in known:
         raise RegistrationError(_moved(f"task {name}"))

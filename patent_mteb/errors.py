@@ -38,7 +38,9 @@ class DataError(PatentMTEBError):
         remedy: what the user can do ("delete one of the two rows").
     """
 
-    def __init__(self, problem: str, *, path: Path | str | None = None, row: int | None = None, remedy: str = "") -> None:
+    def __init__(
+        self, problem: str, *, path: Path | str | None = None, row: int | None = None, remedy: str = ""
+    ) -> None:
         if len(problem) > _LONGEST:
             problem = f"{problem[: _LONGEST // 2]}…{problem[-_LONGEST // 2 :]}"
         self.problem = problem
@@ -62,7 +64,9 @@ class AccessError(DataError):
 
 
 class NotThereError(DataError):
-    """A part of a data set that it can do without and does not have: the tasks that read it cannot be had, all others can."""
+    """A part of a data set that it can do without and does not have: the tasks that read it cannot be had, all others
+    can.
+    """
 
 
 class ModelError(PatentMTEBError):
@@ -95,7 +99,9 @@ def refuse_repeat(seen: dict[_Key, int], key: _Key, row: int, *, path: Path | st
     if first != row:
         words = (key,) if isinstance(key, str) else key
         name = ", ".join(f"'{word}'" for word in words)
-        raise DataError(f"{what} {name} occurs twice (first in row {first})".lstrip(), path=path, row=row, remedy=remedy)
+        raise DataError(
+            f"{what} {name} occurs twice (first in row {first})".lstrip(), path=path, row=row, remedy=remedy
+        )
 
 
 def unique(
@@ -121,9 +127,13 @@ def readable(path: Path) -> Iterator[None]:
         raise DataError("the file is missing", path=path, remedy=LAYOUT) from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise DataError(f"the file cannot be read ({reason})", path=path, remedy="look at its permissions and at the disk") from error
+        raise DataError(
+            f"the file cannot be read ({reason})", path=path, remedy="look at its permissions and at the disk"
+        ) from error
     except (EOFError, zlib.error) as error:
-        raise DataError(f"the compressed file is cut off or damaged ({error})", path=path, remedy="get the file again") from error
+        raise DataError(
+            f"the compressed file is cut off or damaged ({error})", path=path, remedy="get the file again"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -138,7 +148,13 @@ def temporary_files() -> Iterator[None]:
         raise DataError(f"temporary files cannot be written ({reason})", path=place, remedy=remedy) from error
 
 
-_COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+_COMPRESSED = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+}
 
 
 def refuse_other_forms(path: Path, start: bytes) -> None:
@@ -147,7 +163,9 @@ def refuse_other_forms(path: Path, start: bytes) -> None:
         if start.startswith(mark):
             raise DataError(f"the file is compressed ({name})", path=path, remedy="unpack it")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in start[:4]:
-        raise DataError("the file is UTF-16 or UTF-32, not UTF-8", path=path, remedy="save it as UTF-8: iconv -f utf-16 -t utf-8")
+        raise DataError(
+            "the file is UTF-16 or UTF-32, not UTF-8", path=path, remedy="save it as UTF-8: iconv -f utf-16 -t utf-8"
+        )
 
 
 def parsed_json(text: str, path: Path, row: int | None, remedy: str) -> Any:
@@ -170,11 +188,17 @@ def parsed_json(text: str, path: Path, row: int | None, remedy: str) -> Any:
 
 
 def check_columns(table: pa.Table, columns: Mapping[str, pa.DataType] | Iterable[str], path: Path) -> None:
-    """Check the columns of a table that was read from ``path``; arguments and errors as in :func:`patent_mteb.files.read_parquet`."""
+    """Check the columns of a table that was read from ``path``; arguments and errors as in
+    :func:`patent_mteb.files.read_parquet`.
+    """
     types = dict(columns) if isinstance(columns, Mapping) else dict.fromkeys(columns)
     for name, expected in types.items():
         if name not in table.column_names:
-            raise DataError(f"column '{name}' is missing (columns: {', '.join(table.column_names)})", path=path, remedy="add the column")
+            raise DataError(
+                f"column '{name}' is missing (columns: {', '.join(table.column_names)})",
+                path=path,
+                remedy="add the column",
+            )
         if expected is not None and not _same_kind(table.schema.field(name).type, expected):
             raise DataError(
                 f"column '{name}' has type {table.schema.field(name).type}, expected {expected}",
@@ -189,14 +213,21 @@ def _same_kind(actual: pa.DataType, expected: pa.DataType) -> bool:
     if pa.types.is_null(actual):
         return True
     for test in (
-        lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_string_view(t) or _is_string_dictionary(t),
+        lambda t: (
+            pa.types.is_string(t)
+            or pa.types.is_large_string(t)
+            or pa.types.is_string_view(t)
+            or _is_string_dictionary(t)
+        ),
         pa.types.is_integer,
         pa.types.is_floating,
     ):
         if test(expected):
             return bool(test(actual))
     if pa.types.is_list(expected):
-        return (pa.types.is_list(actual) or pa.types.is_large_list(actual)) and _same_kind(actual.value_type, expected.value_type)
+        return (pa.types.is_list(actual) or pa.types.is_large_list(actual)) and _same_kind(
+            actual.value_type, expected.value_type
+        )
     return bool(actual == expected)
 
 

@@ -1,7 +1,7 @@
 """Every read and write of files: lines, JSON lines, parquet tables, JSON documents; the folder of the caches.
 
-Whatever is written is written beside its place and renamed (:func:`replacing`). Whatever a user wrote is read with one error that
-names the file, the row and the remedy (:class:`~patent_mteb.errors.DataError`).
+Whatever is written is written beside its place and renamed (:func:`replacing`). Whatever a user wrote is read with one
+error that names the file, the row and the remedy (:class:`~patent_mteb.errors.DataError`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import datetime as dt
 import glob
 import gzip
+import io
 import json
 import os
 import secrets
@@ -20,38 +21,16 @@ import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from patent_mteb.errors import LAYOUT, DataError, check_columns, parsed_json, readable, refuse_other_forms, unique
 
-__all__ = [
-    "QUIET_SECONDS",
-    "cache_root",
-    "json_lines",
-    "load_json",
-    "parquet_schema",
-    "process_runs",
-    "read_batches",
-    "read_json",
-    "read_jsonl",
-    "read_keyed",
-    "read_parquet",
-    "read_rows",
-    "replacing",
-    "replacing_folders",
-    "table_rows",
-    "text_lines",
-    "write_json",
-    "write_jsonl",
-    "write_lines",
-    "write_parquet",
-    "write_rows",
-    "write_text",
-]
-
+LARGEST_RATIO = 200
+SMALL_MEMBER = 1 << 24
+"""A compressed file may unpack to so many times its size, or to so many bytes."""
 _BUILDING = "building"
 QUIET_SECONDS = 60.0
 _AT_ONCE = 10_000
@@ -65,9 +44,11 @@ _BUFFER = 1 << 20
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to, which takes the place of ``path`` when the block ends well: whoever reads finds the old or the new, whole.
+    """A path to write to, which takes the place of ``path`` when the block ends well: whoever reads finds the old or
+    the new, whole.
 
-    The folder is made if it is missing; a block that fails leaves nothing, and what a killed one left is removed by the next.
+    The folder is made if it is missing; a block that fails leaves nothing, and what a killed one left is removed by the
+    next.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
@@ -84,7 +65,11 @@ def _sweep(path: Path) -> None:
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         process = left.name.split(".")[-3]
         with contextlib.suppress(OSError):
-            if process.isdigit() and not process_runs(int(process)) and time.time() - left.stat().st_mtime > QUIET_SECONDS:
+            if (
+                process.isdigit()
+                and not process_runs(int(process))
+                and time.time() - left.stat().st_mtime > QUIET_SECONDS
+            ):
                 left.unlink()
 
 
@@ -92,10 +77,11 @@ def _sweep(path: Path) -> None:
 def replacing_folders(root: Path, what: str, outdated: Iterable[str] = ()) -> Iterator[Path]:
     """An empty folder to build in, whose data sets take the places of those below ``root`` when the block ends well.
 
-    A data set is a folder with files, or one in the folder of an organisation (``ORG/NAME``, as on the hub). Each is swapped in whole,
-    as are files beside them, so that nothing of an older state survives. A block that fails leaves ``root`` as it was; what a killed
-    one left behind is removed by the next. ``what`` is a word for the name of the folder, which lies in ``root``; ``outdated`` are the
-    data sets of the older state, which go even where the block makes no new one.
+    A data set is a folder with files, or one in the folder of an organisation (``ORG/NAME``, as on the hub). Each is
+    swapped in whole, as are files beside them, so that nothing of an older state survives. A block that fails leaves
+    ``root`` as it was; what a killed one left behind is removed by the next. ``what`` is a word for the name of the
+    folder, which lies in ``root``; ``outdated`` are the data sets of the older state, which go even where the block
+    makes no new one.
     """
     root.mkdir(parents=True, exist_ok=True)
     for leftover in root.glob(f".{_BUILDING}-*"):
@@ -190,20 +176,53 @@ def _row_groups(rows: Iterable[Mapping[str, Any]], schema: pa.Schema) -> Iterato
 
 
 def cache_root() -> Path:
-    """The user cache of the suite: ``PATENT_MTEB_CACHE``, else ``$XDG_CACHE_HOME/patent_mteb``, else ``~/.cache/patent_mteb``."""
+    """The user cache of the suite: ``PATENT_MTEB_CACHE``, else ``$XDG_CACHE_HOME/patent_mteb``, else
+    ``~/.cache/patent_mteb``.
+    """
     if explicit := os.environ.get("PATENT_MTEB_CACHE"):
         return Path(explicit).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "patent_mteb"
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file (``.gz``: unpacked) with their numbers, from 1, without line ends; a byte order mark is passed over.
+def unpacks_too_far(packed: int, unpacked: int) -> bool:
+    """Whether what a compressed file unpacks to is a bomb rather than text, by both sizes in bytes."""
+    return unpacked > max(SMALL_MEMBER, LARGEST_RATIO * packed)
 
-    Raises:
-        DataError: the file is missing or cannot be read, is no text (UTF-16, otherwise compressed), or a line is not valid UTF-8.
+
+class _Unpacked(io.RawIOBase):
+    """The content of a gzip file; reading it ends where it becomes far larger than the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._packed, self._n = path, path.stat().st_size, 0
+        self._stream = gzip.open(path, "rb")  # noqa: SIM115
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        n = self._stream.readinto(buffer)
+        self._n += n
+        if unpacks_too_far(self._packed, self._n):
+            problem = f"it unpacks to more than {LARGEST_RATIO} times its size: a gzip bomb?"
+            raise DataError(problem, path=self._path, remedy="unpack it, and look at what it holds")
+        return n
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def open_binary(path: Path) -> IO[bytes]:
+    """Open a file for reading; ``.gz`` is unpacked."""
+    return io.BufferedReader(_Unpacked(path), _BUFFER) if path.suffix == ".gz" else path.open("rb")
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file (``.gz``: unpacked) with their numbers, from 1, without line ends; a byte order mark is
+    passed over.
     """
     _exists(path)
-    with readable(path), (gzip.open if path.suffix == ".gz" else open)(path, "rb") as stream:
+    with readable(path), open_binary(path) as stream:
         for number, raw in enumerate(stream, start=1):
             if number == 1:
                 refuse_other_forms(path, raw)
@@ -227,29 +246,25 @@ def _exists(path: Path) -> None:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The JSON objects of a file, one a line, with the numbers of their lines; blank lines are passed over.
-
-    Raises:
-        DataError: missing file, UTF-8 error, malformed JSON, or another value than an object.
-    """
+    """The JSON objects of a file, one a line, with the numbers of their lines; blank lines are passed over."""
     for number, line in text_lines(path):
         if not line.strip():
             continue
         row = parsed_json(line, path, number, "mend the line")
         if not isinstance(row, dict):
-            raise DataError(f"a JSON {type(row).__name__} where an object is expected", path=path, row=number, remedy="mend the line")
+            raise DataError(
+                f"a JSON {type(row).__name__} where an object is expected",
+                path=path,
+                row=number,
+                remedy="mend the line",
+            )
         yield number, row
 
 
-def read_jsonl(path: Path, required: Sequence[str], optional: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
-    """Read a JSON-lines file whose named fields are strings.
-
-    Yields:
-        (row, {field: text}) for every line that is not blank; an optional field that is missing or null is ``""``.
-
-    Raises:
-        DataError: missing file, UTF-8 error, malformed JSON, missing field or wrong type, each with its row.
-    """
+def read_jsonl(
+    path: Path, required: Sequence[str], optional: Sequence[str] = ()
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Read a JSON-lines file whose named fields are strings."""
     for number, row in json_lines(path):
         values = {}
         for name in (*required, *optional):
@@ -269,17 +284,10 @@ def read_jsonl(path: Path, required: Sequence[str], optional: Sequence[str] = ()
         yield number, values
 
 
-def read_parquet(path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] = (), without: Container[str] = ()) -> pa.Table:
-    """Read a parquet file and check its columns.
-
-    Args:
-        columns: names that must exist; with types given, a column of another kind is an error (integer and string widths do
-            not matter).
-        without: names of columns that are checked but not read.
-
-    Raises:
-        DataError: missing or unreadable file, text that is not UTF-8, missing column, or wrong column type.
-    """
+def read_parquet(
+    path: Path, columns: Mapping[str, pa.DataType] | Iterable[str] = (), without: Container[str] = ()
+) -> pa.Table:
+    """Read a parquet file and check its columns."""
     with _reading(path):
         schema = pq.read_schema(path)
         table = pq.read_table(path, columns=[name for name in schema.names if name not in without] if without else None)
@@ -308,15 +316,11 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _TEXTS_AT_ONCE) -> Iterator[pa.Table]:
-    """The rows of a parquet file, at most so many at a time, for tables whose texts are too large to be held.
-
-    Args:
-        columns: names of the columns to read; all if None.
-
-    Raises:
-        DataError: missing or unreadable file, text that is not UTF-8.
-    """
-    with _reading(path), pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file:  # else all that was read stays
+    """The rows of a parquet file, at most so many at a time, for tables whose texts are too large to be held."""
+    with (
+        _reading(path),
+        pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False) as file,
+    ):  # else all that was read stays
         before = 0
         for batch in file.iter_batches(batch_size=rows, columns=columns):
             table = pa.Table.from_batches([batch])
@@ -326,7 +330,9 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, rows: int = _
 
 
 def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
-    """Stop at a value that Arrow holds and Python cannot: a string that is not valid UTF-8. ``before``: rows before the table."""
+    """Stop at a value that Arrow holds and Python cannot: a string that is not valid UTF-8. ``before``: rows before the
+    table.
+    """
     for name in table.column_names:
         try:
             table[name].validate(full=True)
@@ -336,7 +342,9 @@ def _refuse_bad_text(table: pa.Table, path: Path, before: int = 0) -> None:
                     value.as_py()
                 except (ValueError, pa.ArrowException):
                     problem = f"column '{name}' holds text that is not valid UTF-8"
-                    raise DataError(problem, path=path, row=row, remedy="write the file again, with UTF-8 strings") from error
+                    raise DataError(
+                        problem, path=path, row=row, remedy="write the file again, with UTF-8 strings"
+                    ) from error
             raise _unreadable(path, error) from error
 
 
@@ -344,19 +352,14 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     return DataError(f"not a readable parquet file ({error})", path=path, remedy="write or download the file again")
 
 
-def read_keyed(path: Path, columns: Mapping[str, pa.DataType] | None = None, key: str = "_id", without: Container[str] = ()) -> pa.Table:
-    """Read a parquet file with one row a key.
-
-    Args:
-        columns: names and types of further columns that must exist.
-        key: the column that no two rows may share a value of.
-        without: as in :func:`read_parquet`.
-
-    Raises:
-        DataError: what :func:`read_parquet` says, a row without key, or a key that stands in two rows.
-    """
+def read_keyed(
+    path: Path, columns: Mapping[str, pa.DataType] | None = None, key: str = "_id", without: Container[str] = ()
+) -> pa.Table:
+    """Read a parquet file with one row a key."""
     table = read_parquet(path, {key: pa.string(), **(columns or {})}, without)
-    for row, value in unique(enumerate(table[key].to_pylist(), start=1), str, path=path, what=key, remedy="keep one row an id"):
+    for row, value in unique(
+        enumerate(table[key].to_pylist(), start=1), str, path=path, what=key, remedy="keep one row an id"
+    ):
         if value is None:
             raise DataError(f"{key} is null", path=path, row=row, remedy="give the row an id or delete it")
     return table
@@ -368,10 +371,8 @@ def table_rows(table: pa.Table | None) -> dict[str, dict[str, Any]]:
 
 
 def read_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a parquet table or of JSON lines (by the suffix of the path) with their numbers, from 1, as they are read.
-
-    Raises:
-        DataError: missing or unreadable file; what :func:`json_lines` says.
+    """The rows of a parquet table or of JSON lines (by the suffix of the path) with their numbers, from 1, as they are
+    read.
     """
     if path.suffix != ".parquet":
         yield from json_lines(path)
@@ -392,9 +393,5 @@ def read_json(path: Path) -> Any:
 
 
 def load_json(path: Path) -> Any:
-    """The JSON document in a file that a user gave.
-
-    Raises:
-        DataError: missing file, UTF-8 error, or malformed JSON, with its row.
-    """
+    """The JSON document in a file that a user gave."""
     return parsed_json("\n".join(line for _, line in text_lines(path)), path, None, "mend the file")

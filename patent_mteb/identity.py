@@ -1,9 +1,11 @@
 """What makes two things the same: content hashes of folders, digests of settings, names and revisions of models.
 
-A composed model ``hybrid`` of ``patent-mteb/bm25-dapfam`` and ``sentence-transformers/all-MiniLM-L6-v2`` with ``tag="linear-0.7"``:
+A composed model ``hybrid`` of ``patent-mteb/bm25-dapfam`` and ``sentence-transformers/all-MiniLM-L6-v2`` with
+``tag="linear-0.7"``:
 
-* ``name`` is ``hybrid/linear-0.7-bm25-dapfam+all-MiniLM-L6-v2``: the kind, the settings that a reader looks for, the parts.
-  A composed part keeps its kind (``passages-256-maxP-all-MiniLM-L6-v2``). A label above 120 characters is cut and ends with a hash.
+* ``name`` is ``hybrid/linear-0.7-bm25-dapfam+all-MiniLM-L6-v2``: the kind, the settings that a reader looks for, the
+  parts. A composed part keeps its kind (``passages-256-maxP-all-MiniLM-L6-v2``). A label above 120 characters is cut
+  and ends with a hash.
 * ``experiment_kwargs`` holds the kind, every setting, and the identity of each part with its own settings, nested.
 * ``revision`` is a hash of name and ``experiment_kwargs``, so that no two settings and no two revisions of a part ever
   share a result path, also where mteb shortens the settings to a folder name.
@@ -19,6 +21,8 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,24 +34,31 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = [
-    "__version__",
-    "compose_meta",
-    "content_hash",
-    "content_revision",
-    "describe",
-    "digest",
-    "identity_of",
-    "json_digest",
-    "label_of",
-    "local_name",
-    "remembered",
-    "told_apart",
-]
 
-__version__ = "0.1.0"
+RELEASE = "0.1.0"
+"""Of the package. Files of data and records name it; results name :func:`version`, which tells two changes of one
+release apart."""
 
 _CHUNK = 1 << 20
+
+
+@cache
+def version() -> str:
+    """The release and a digest of the package's files, such as ``0.1.0+3f1c09aa72de``: another one after every change.
+
+    Git need not be there: a wheel, a checkout and an editable installation with changes of one's own all have one.
+    """
+    package = Path(__file__).parent
+    total = hashlib.blake2b(digest_size=6)
+    for path in sorted(path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts):
+        total.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    return f"{RELEASE}+{total.hexdigest()}"
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _SETTLED_NS = 2_000_000_000
@@ -79,9 +90,9 @@ def _modules(listed: Path) -> Iterator[Path]:
             yield listed.parent / where
 
 
-def _files(folder: Path) -> list[tuple[str, Path]]:
-    """Relative name and path of every file that counts."""
-    every = list(_walk(folder))
+def _files(folder: Path, ignored: Sequence[str] = ()) -> list[tuple[str, Path]]:
+    """Relative name and path of every file that counts; not of those whose names match ``ignored``."""
+    every = [path for path in _walk(folder) if not any(fnmatch(path.name, pattern) for pattern in ignored)]
     found = {path for path in every if not _hidden(path.relative_to(folder).parts)}
     for listed in [path for path in found if path.name == "modules.json"]:
         for module in _modules(listed):
@@ -107,8 +118,9 @@ def _digest(files: list[tuple[str, Path]]) -> tuple[str, list[Path]]:
 
 
 def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
-    """Hash of what shows that a file was changed (replacing one changes its inode, writing to it its ctime, which nothing can set
-    back), and the age of the youngest."""
+    """Hash of what shows that a file was changed (replacing one changes its inode, writing to it its ctime, which
+    nothing can set back), and the age of the youngest.
+    """
     stats = [(name, path.stat()) for name, path in files]
     seen = [(name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev) for name, stat in stats]
     youngest = max((max(stat.st_ctime_ns, stat.st_mtime_ns) for _, stat in stats), default=0)
@@ -116,14 +128,7 @@ def _state(folder: Path, files: list[tuple[str, Path]]) -> tuple[str, int]:
 
 
 def remembered(memo: Path) -> str:
-    """The hash that a memo of :func:`content_hash` holds, empty if there is none or it is damaged.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.identity import remembered
-        >>> remembered(Path("no memo"))
-        ''
-    """
+    """The hash that a memo of :func:`content_hash` holds, empty if there is none or it is damaged."""
     try:
         found, _, check = memo.read_text("ascii").partition(" ")
     except (OSError, UnicodeDecodeError):
@@ -135,41 +140,34 @@ def _check(state: str, found: str) -> str:
     return hashlib.blake2b(f"{state} {found}".encode(), digest_size=16).hexdigest()
 
 
-def content_hash(folder: Path, length: int = 12) -> str:
-    """Hexadecimal hash of every file below a folder, linked folders too: relative names and bytes. Hidden files and byte code are
-    left out, unless ``modules.json`` points to them.
+def content_hash(folder: Path, length: int = 12, ignored: Sequence[str] = ()) -> str:
+    """Hexadecimal hash of every file below a folder, linked folders too: relative names and bytes. Hidden files and
+    byte code are left out, unless ``modules.json`` points to them.
 
-    The hash of an unchanged folder (same names, sizes, times and inodes) is remembered in the user cache, so that gigabytes are read
-    once. A memo that is damaged, or that was written while files still changed, is not believed. A file that nobody may read counts by
-    its name, with a warning: whoever needs it says so.
-
-    Raises:
-        DataError: a folder cannot be read, or a file breaks off.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.identity import content_hash
-        >>> copies = [write_text(Path(name) / "config.json", "{}").parent for name in ("first", "second")]
-        >>> content_hash(copies[0]) == content_hash(copies[1])  # the same names and bytes
-        True
+    The hash of an unchanged folder (same names, sizes, times and inodes) is remembered in the user cache, so that
+    gigabytes are read once. A memo that is damaged, or that was written while files still changed, is not believed. A
+    file that nobody may read counts by its name, with a warning: whoever needs it says so.
     """
     folder = folder.resolve()
     try:
-        files = _files(folder)
+        files = _files(folder, ignored)
         state, youngest = _state(folder, files)
         memo = cache_root() / "hashes" / state
         found = remembered(memo)
         if not found:
             found, closed = _digest(files)
             for path in closed:
-                logger.warning("%s cannot be read (permission denied): its name alone is part of the identity of %s", path, folder)
+                logger.warning(
+                    "%s cannot be read (permission denied): its name alone is part of the identity of %s", path, folder
+                )
             if not closed and time.time_ns() - youngest > _SETTLED_NS and _state(folder, files)[0] == state:
                 with contextlib.suppress(OSError):  # a read-only cache costs time, not correctness
                     write_text(memo, f"{found} {_check(state, found)}")
     except OSError as error:
         raise DataError(
-            f"a file cannot be read ({error})", path=error.filename or folder, remedy="correct its permissions, or remove it"
+            f"a file cannot be read ({error})",
+            path=error.filename or folder,
+            remedy="correct its permissions, or remove it",
         ) from error
     return found[:length]
 
@@ -178,30 +176,19 @@ _LABEL_LENGTH = 120
 
 
 def digest(value: Any, length: int = 12) -> str:
-    """Hash (SHA-256, ``length`` hexadecimal digits) of a JSON-like value, whatever the order of its keys: revisions of composed models.
+    """Hash (SHA-256, ``length`` hexadecimal digits) of a JSON-like value, whatever the order of its keys: revisions of
+    composed models.
 
     What JSON cannot hold goes in as its ``str``. Results are filed under it: it must not change.
-
-    Example:
-        >>> from patent_mteb.identity import digest
-        >>> digest({"k1": 1.2, "b": 0.75}) == digest({"b": 0.75, "k1": 1.2})
-        True
     """
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:length]
 
 
 def json_digest(document: Any) -> str:
-    """Hash (BLAKE2b, 32 hexadecimal digits) of a JSON document, whatever the order of its keys: names of spaces in the embedding store.
+    """Hash (BLAKE2b, 32 hexadecimal digits) of a JSON document, whatever the order of its keys: names of spaces in the
+    embedding store.
 
     Users' stores are filed under it: it must not change.
-
-    Raises:
-        TypeError: a value that JSON cannot hold.
-
-    Example:
-        >>> from patent_mteb.identity import json_digest
-        >>> json_digest({"model": "m", "revision": "r"}) == json_digest({"revision": "r", "model": "m"})
-        True
     """
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
@@ -214,8 +201,9 @@ _DIGEST = "digest"
 
 
 def _plain(name: str, value: Any) -> bool:
-    """Whether the path says a setting as it is, and no other setting is written so: mteb joins name and value by ``_``, settings by ``__``,
-    replaces some characters, and writes words, numbers and lists alike."""
+    """Whether the path says a setting as it is, and no other setting is written so: mteb joins name and value by ``_``,
+    settings by ``__``, replaces some characters, and writes words, numbers and lists alike.
+    """
     if "__" in name or name != name.strip("_") or _REPLACED.search(name):
         return False
     if isinstance(value, str):
@@ -224,16 +212,7 @@ def _plain(name: str, value: Any) -> bool:
 
 
 def told_apart(experiment: Mapping[str, Any], usual: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Settings with a digest of them all where their path would not tell them from others.
-
-    Args:
-        usual: values that go without, by setting: there were results before there was a digest.
-
-    Example:
-        >>> from patent_mteb.identity import told_apart
-        >>> told_apart({"prompt": "query"}), list(told_apart({"prompt": "query: "}))
-        ({'prompt': 'query'}, ['prompt', 'digest'])
-    """
+    """Settings with a digest of them all where their path would not tell them from others."""
     usual = usual or {}
     settings = {name: value for name, value in experiment.items() if name != _DIGEST}
     if "parts" in settings:  # a composed model: its revision is a digest
@@ -245,26 +224,17 @@ def told_apart(experiment: Mapping[str, Any], usual: Mapping[str, Any] | None = 
         like_usual = name in usual and _REPLACED.sub("_", str(value)) == _REPLACED.sub("_", str(usual[name]))
         return like_usual or not _plain(name, value)
 
-    return {**settings, _DIGEST: digest(settings)} if any(doubtful(*setting) for setting in settings.items()) else settings
+    return (
+        {**settings, _DIGEST: digest(settings)} if any(doubtful(*setting) for setting in settings.items()) else settings
+    )
 
 
 def identity_of(meta: ModelMeta) -> dict[str, Any]:
-    """Name, revision, width and settings of a model: what must differ when a score may differ.
-
-    Raises:
-        ModelError: the model has no name of its own (a bare local checkpoint), so that two of them could not be told apart.
-
-    Example:
-        >>> from patent_mteb.identity import identity_of
-        >>> from patent_mteb.models import bm25
-        >>> identity = identity_of(bm25("dapfam").mteb_model_meta)
-        >>> identity["name"], identity["k1"]
-        ('patent-mteb/bm25-dapfam', 1.2)
-    """
+    """Name, revision, width and settings of a model: what must differ when a score may differ."""
     if meta.name is None or meta.name.startswith("no_model_name"):
         raise ModelError(
-            "a model without a name cannot be composed, its results would be mixed up with those of other nameless models. "
-            "Remedy: load it with patent_mteb.models.load, or give its ModelMeta a name and a revision"
+            "a model without a name cannot be composed, its results would be mixed up with those of other nameless"
+            " models. Remedy: load it with patent_mteb.models.load, or give its ModelMeta a name and a revision"
         )
     identity: dict[str, Any] = {"name": meta.name, "revision": meta.revision}
     if isinstance(meta.embed_dim, int):
@@ -273,14 +243,7 @@ def identity_of(meta: ModelMeta) -> dict[str, Any]:
 
 
 def label_of(meta: ModelMeta) -> str:
-    """Short name of a model as a part of another: without the organisation, but with the kind of a composed model.
-
-    Example:
-        >>> from patent_mteb.identity import label_of
-        >>> from patent_mteb.models import Hybrid, bm25
-        >>> label_of(bm25("dapfam").mteb_model_meta), label_of(Hybrid(bm25("dapfam"), bm25("bm25s")).mteb_model_meta)
-        ('bm25-dapfam', 'hybrid-linear-0.5-bm25-dapfam+bm25-bm25s')
-    """
+    """Short name of a model as a part of another: without the organisation, but with the kind of a composed model."""
     organisation, _, name = str(meta.name).partition("/")
     composed = "kind" in (meta.experiment_kwargs or {})
     return f"{organisation}-{name}" if composed else name
@@ -294,25 +257,7 @@ def compose_meta(
     tag: str = "",
     model_type: str = "hybrid",
 ) -> ModelMeta:
-    """Identity of a model that is made of other models (see the module's description).
-
-    Args:
-        kind: the wrapper, lower case ("hybrid", "passages"); it takes the place of the organisation in the name.
-        parts: identities of the wrapped models, in the order in which they are used.
-        settings: every setting of the wrapper that can change a score; values must be JSON-like.
-        tag: the settings that the name shows.
-        model_type: one of mteb's model types.
-
-    Raises:
-        ModelError: a part has no name.
-
-    Example:
-        >>> from patent_mteb.identity import compose_meta
-        >>> from patent_mteb.models import bm25
-        >>> parts = [bm25("dapfam").mteb_model_meta, bm25("bm25s").mteb_model_meta]
-        >>> compose_meta("hybrid", parts, {"alpha": 0.7}, tag="linear-0.7").name
-        'hybrid/linear-0.7-bm25-dapfam+bm25-bm25s'
-    """
+    """Identity of a model that is made of other models (see the module's description)."""
     from mteb.models.model_meta import ModelMeta
 
     label = "-".join(filter(None, (tag, "+".join(label_of(part) for part in parts)))).replace("/", "-")
@@ -336,14 +281,8 @@ def compose_meta(
 
 
 def describe(meta: ModelMeta) -> str:
-    """One line that names a model with all its settings: ``hybrid(bm25-dapfam(k1=1.2), all-MiniLM-L6-v2, alpha=0.7)``.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.identity import describe
-        >>> from patent_mteb.models import Truncated
-        >>> describe(Truncated(mteb.get_model("mteb/baseline-random-encoder"), 8).mteb_model_meta)
-        'baseline-random-encoder(embed_dim=8, dims=8)'
+    """One line that names a model with all its settings: ``hybrid(bm25-dapfam(k1=1.2), all-MiniLM-L6-v2,
+    alpha=0.7)``.
     """
 
     def line(identity: Mapping[str, Any]) -> str:
@@ -356,29 +295,33 @@ def describe(meta: ModelMeta) -> str:
     return line(identity_of(meta))
 
 
-def content_revision(path: Path) -> str:
-    """Revision of a checkpoint directory: hash of the names and bytes of all its files (16 hexadecimal digits).
+_UNREAD = (
+    *("*.md", "LICENSE*", "NOTICE*", "*.png", "*.jpg", "*.svg", "*.log", "*.csv"),
+    *(
+        "optimizer.*",
+        "scheduler.*",
+        "scaler.*",
+        "rng_state*",
+        "trainer_state.json",
+        "training_args.bin",
+        "events.out.tfevents*",
+    ),
+)
+"""Files beside a model that no loader reads: descriptions, and what a trainer needs to go on."""
 
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.identity import content_revision
-        >>> len(content_revision(write_text(Path("checkpoint") / "config.json", "{}").parent))
-        16
+
+def content_revision(path: Path) -> str:
+    """Revision of a checkpoint directory: hash of the names and bytes of the files that a model is loaded from.
+
+    16 hexadecimal digits. Descriptions and the state of a trainer do not count.
     """
-    return content_hash(path, 16)
+    return content_hash(path, 16, _UNREAD)
 
 
 def local_name(path: Path) -> str:
     """Model name of a checkpoint directory, ``local/<directory>``, with characters that no file system minds.
 
     A directory called just ``model`` or ``checkpoint-500`` takes its parent's name in front.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.identity import local_name
-        >>> local_name(Path("models/my-encoder")), local_name(Path("runs/seed 1/checkpoint-500"))
-        ('local/my-encoder', 'local/seed-1-checkpoint-500')
     """
     parts = [path.resolve().name]
     if re.fullmatch(r"(model|checkpoint|checkpoint-\d+|final|best|\d+_\w+)", parts[0]):

@@ -1,7 +1,9 @@
-"""The same work on many things: in turn, in processes of this machine, or on a Ray cluster. Whatever the engine, the results are the same.
+"""The same work on many things: in turn, in processes of this machine, or on a Ray cluster. Whatever the engine, the
+results are the same.
 
-The work is a function of one thing and of ``tell``, by which it says how many units (documents, texts) it has done since it last said so.
-It writes what it makes whole or not at all, so that it may be begun again: Ray does that where a worker was killed.
+The work is a function of one thing and of ``tell``, by which it says how many units (documents, texts) it has done
+since it last said so. It writes what it makes whole or not at all, so that it may be begun again: Ray does that where a
+worker was killed.
 """
 
 from __future__ import annotations
@@ -17,8 +19,6 @@ from typing import Any, TypeVar
 
 from patent_mteb.errors import DataError, PatentMTEBError
 
-__all__ = ["ENGINES", "Tell", "cores", "each", "quiet", "ray_slots", "share"]
-
 ENGINES = ("local", "ray")
 """Where work is done: on this machine, or on the Ray cluster at hand (a local one is started where there is none)."""
 
@@ -32,36 +32,16 @@ _RETRIES = 5
 
 
 def quiet(units: int) -> None:
-    """Nobody looks.
-
-    Example:
-        >>> from patent_mteb.parallel import quiet
-        >>> quiet(3)
-    """
+    """Nobody looks."""
 
 
 def cores() -> int:
-    """The cores that this process may use.
-
-    Example:
-        >>> from patent_mteb.parallel import cores
-        >>> cores() >= 1
-        True
-    """
+    """The cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def share(text: str) -> tuple[int, int]:
-    """A share of the work as it is written: ``2/8`` is the second of eight.
-
-    Raises:
-        DataError: it is not written so, or there is no such share.
-
-    Example:
-        >>> from patent_mteb.parallel import share
-        >>> share("2/8")
-        (2, 8)
-    """
+    """A share of the work as it is written: ``2/8`` is the second of eight."""
     first, slash, last = text.partition("/")
     if not (slash and first.isdigit() and last.isdigit() and 1 <= int(first) <= int(last)):
         raise DataError(f"'{text}' is no share of the work", remedy="write i/n with 1 <= i <= n, such as --shard 2/8")
@@ -77,26 +57,7 @@ def each(
     gpus: bool = False,
     tell: Tell = quiet,
 ) -> Iterator[tuple[Thing, Result]]:
-    """Every thing with what the function makes of it, as they are finished.
-
-    Args:
-        function: of a module, so that other processes find it.
-        workers: processes of this machine that work side by side; 1 works in this one. Ray has its own number.
-        gpus: on a Ray cluster with GPUs, one thing takes one of them.
-        tell: is told the units that were done since it was last told.
-
-    Raises:
-        DataError: a process was ended from outside; what the function raises.
-
-    Example:
-        >>> from patent_mteb.parallel import each
-        >>> def length(word, tell):
-        ...     tell(1)
-        ...     return len(word)
-        >>> told = []
-        >>> list(each(length, ["pump", "valve"], tell=told.append)), told
-        ([('pump', 4), ('valve', 5)], [1, 1])
-    """
+    """Every thing with what the function makes of it, as they are finished."""
     if engine == "ray":
         return _on_ray(function, things, gpus, tell)
     if workers < 2 or len(things) < 2:
@@ -157,11 +118,7 @@ def _counted(function: Callable[[Thing, Tell], Result], thing: Thing) -> Result:
 
 
 def _ray() -> Any:
-    """Ray, connected to the cluster of ``RAY_ADDRESS``, else to one of this machine, else to a new local one.
-
-    Raises:
-        PatentMTEBError: Ray is not installed, or the cluster cannot be reached.
-    """
+    """Ray, connected to the cluster of ``RAY_ADDRESS``, else to one of this machine, else to a new local one."""
     try:
         import ray
     except ImportError as error:
@@ -170,7 +127,9 @@ def _ray() -> Any:
         try:
             ray.init(log_to_driver=False, include_dashboard=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise PatentMTEBError(f"no Ray cluster can be reached or started ({error}). Remedy: look at RAY_ADDRESS") from error
+            raise PatentMTEBError(
+                f"no Ray cluster can be reached or started ({error}). Remedy: look at RAY_ADDRESS"
+            ) from error
     return ray
 
 
@@ -185,7 +144,9 @@ def _told(function: Callable[[Thing, Tell], Result], thing: Thing) -> tuple[Resu
     return function(thing, units.append), sum(units)
 
 
-def _on_ray(function: Callable[[Thing, Tell], Result], things: Sequence[Thing], gpus: bool, tell: Tell) -> Iterator[tuple[Thing, Result]]:
+def _on_ray(
+    function: Callable[[Thing, Tell], Result], things: Sequence[Thing], gpus: bool, tell: Tell
+) -> Iterator[tuple[Thing, Result]]:
     """As tasks of Ray, which begins those of a killed worker again."""
     ray = _ray()
     task = ray.remote(max_retries=_RETRIES, num_gpus=1 if gpus and ray.cluster_resources().get("GPU") else 0)(_told)

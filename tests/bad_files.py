@@ -20,10 +20,11 @@ class Source:
     """A source of records.
 
     Attributes:
-        form: what its files are: ``xml``, ``docdb`` (one document of many), ``json`` lines, ``csv``, ``tables`` (joined ones), ``rows``
-            of texts.
+        form: what its files are: ``xml``, ``docdb`` (one document of many), ``json`` lines, ``csv``, ``tables`` (joined
+            ones), ``rows`` of texts.
         file: the name of a file of it.
-        document: one document by its serial number; a title, a date and claims without numbers where the source has such.
+        document: one document by its serial number; a title, a date and claims without numbers where the source has
+            such.
         whole: the file of some documents.
         kind: of its records, which are counted.
     """
@@ -64,7 +65,10 @@ def exchange(serial: str, title: str = "Pump", date: str = DATE) -> str:
 
 
 def exchanges(documents: Iterable[str]) -> str:
-    return f'{DECLARED}<x:exchange-documents xmlns:x="http://www.epo.org/exchange">\n{"".join(documents)}</x:exchange-documents>\n'
+    return (
+        f"{DECLARED}<x:exchange-documents"
+        f' xmlns:x="http://www.epo.org/exchange">\n{"".join(documents)}</x:exchange-documents>\n'
+    )
 
 
 def lines(fields: Mapping[str, Any]) -> str:
@@ -72,7 +76,12 @@ def lines(fields: Mapping[str, Any]) -> str:
 
 
 def enriched(serial: str, title: str = "US7000001B2", date: str = DATE) -> str:
-    given = {"patentApplicationNumber": serial, "citedDocumentIdentifier": title, "countryCode": "US", "officeActionDate": date}
+    given = {
+        "patentApplicationNumber": serial,
+        "citedDocumentIdentifier": title,
+        "countryCode": "US",
+        "officeActionDate": date,
+    }
     return lines({**given, "citationCategoryCode": "X", "qualitySummaryText": "AOK", "nplIndicator": False})
 
 
@@ -83,12 +92,20 @@ def lens(serial: str, title: str = "Pump", date: str = DATE, claims: int = 0) ->
 
 
 def hupd(serial: str, title: str = "Pump", date: str = DATE) -> str:
-    names = {"application_number": f"1{serial}", "publication_number": f"US2016{serial}A1" if serial else "", "decision": "ACCEPTED"}
+    names = {
+        "application_number": f"1{serial}",
+        "publication_number": f"US2016{serial}A1" if serial else "",
+        "decision": "ACCEPTED",
+    }
     return lines({**names, "title": title, "date_published": date, "full_description": "Pumps leak."})
 
 
 def google(serial: str, title: str = "Pump", date: str = DATE) -> str:
-    names = {"publication_number": f"US-{serial}-B2" if serial else "", "family_id": f"7{serial}", "publication_date": date}
+    names = {
+        "publication_number": f"US-{serial}-B2" if serial else "",
+        "family_id": f"7{serial}",
+        "publication_date": date,
+    }
     texts = {"title_localized": [{"text": title, "language": "en"}], "abstract_localized": [], "claims_localized": []}
     return lines({**names, **texts, "country_code": "US", "kind_code": "B2", "ipc": [], "cpc": [], "citation": []})
 
@@ -130,10 +147,16 @@ SOURCES = {
     "bigquery": Source("json", "google.jsonl", google),
     "table": Source("csv", "mine.csv", own, table("publication_number title publication_date")),
     "patentsview": Source(
-        "tables", "g_patent.tsv", patentsview, table("patent_id patent_type patent_date patent_title wipo_kind withdrawn", "\t")
+        "tables",
+        "g_patent.tsv",
+        patentsview,
+        table("patent_id patent_type patent_date patent_title wipo_kind withdrawn", "\t"),
     ),
     "patstat-tables": Source(
-        "tables", "tls211_part01.csv", patstat, table("pat_publn_id publn_auth publn_nr publn_kind appln_id publn_date publn_title")
+        "tables",
+        "tls211_part01.csv",
+        patstat,
+        table("pat_publn_id publn_auth publn_nr publn_kind appln_id publn_date publn_title"),
     ),
     "epo-tsv": Source("rows", "ep.txt", texts),
 }

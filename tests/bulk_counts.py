@@ -14,14 +14,19 @@ _XPATHS = {
     "us-patent-grant": {
         "claims": "//claims/claim",
         "cited": "//us-citation/patcit/document-id | //references-cited/citation/patcit/document-id",
-        "ipc": "//classification-ipcr | //us-bibliographic-data-grant/classification-ipc/main-classification"
-        " | //us-bibliographic-data-grant/classification-ipc/further-classification",
+        "ipc": (
+            "//classification-ipcr | //us-bibliographic-data-grant/classification-ipc/main-classification"
+            " | //us-bibliographic-data-grant/classification-ipc/further-classification"
+        ),
         "depends": "//claims/claim[.//claim-ref]",
     },
     "us-patent-application": {
         "claims": "//claims/claim[not(contains(., '(cancel'))]",
         "cited": "//nothing",
-        "ipc": "//classification-ipcr | //classification-ipc/main-classification | //classification-ipc/further-classification",
+        "ipc": (
+            "//classification-ipcr | //classification-ipc/main-classification |"
+            " //classification-ipc/further-classification"
+        ),
         "depends": "//claims/claim[.//claim-ref]",
     },
     "PATDOC": {
@@ -85,5 +90,7 @@ def squeezed_number(document: etree._Element) -> tuple[str, ...]:
 
 def code(one: etree._Element) -> str:
     if one.tag == "classification-ipcr":
-        return "/".join(one.xpath(f"string({part})").strip() for part in ("section", "class", "subclass", "main-group", "subgroup"))
+        return "/".join(
+            one.xpath(f"string({part})").strip() for part in ("section", "class", "subclass", "main-group", "subgroup")
+        )
     return squeezed(one)

@@ -1,4 +1,6 @@
-"""A loopback server that speaks as much of the OpenAI protocol as the suite asks for, and remembers what it was asked."""
+"""A loopback server that speaks as much of the OpenAI protocol as the suite asks for, and remembers what it was
+asked.
+"""
 
 from __future__ import annotations
 

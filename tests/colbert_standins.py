@@ -1,4 +1,6 @@
-"""Tiny random ColBERT checkpoints in the forms that PyLate, Stanford's ColBERT and both at once save, made on the fly."""
+"""Tiny random ColBERT checkpoints in the forms that PyLate, Stanford's ColBERT and both at once save, made on the
+fly.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,13 @@ def write_tokenizer(folder, extra=()):
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]"}
+    names = {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+        "mask_token": "[MASK]",
+    }
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names)
     if extra:
         fast.add_tokens(list(extra))
@@ -50,7 +58,11 @@ def weights(rng, vocabulary):
         shapes |= {f"{part}output.dense.weight": (HIDDEN, 32), f"{part}output.dense.bias": (HIDDEN,)}
     found = {name: (rng.normal(size=shape) * 0.4).astype(np.float32) for name, shape in shapes.items()}
     norms = ["embeddings.LayerNorm"]
-    norms += [f"encoder.layer.{layer}.{name}" for layer in range(2) for name in ("attention.output.LayerNorm", "output.LayerNorm")]
+    norms += [
+        f"encoder.layer.{layer}.{name}"
+        for layer in range(2)
+        for name in ("attention.output.LayerNorm", "output.LayerNorm")
+    ]
     for name in norms:
         found[f"{name}.weight"] = np.ones(HIDDEN, dtype=np.float32)
         found[f"{name}.bias"] = np.zeros(HIDDEN, dtype=np.float32)
@@ -91,7 +103,9 @@ def write_checkpoint(folder, kind, *, seed=0, projection=True, markers=None, pro
     if kind in ("stanford", "both"):
         write_tokenizer(folder, extra)
         dump(folder / "config.json", config | {"architectures": ["HF_ColBERT"]})
-        stanford = {f"bert.{name}": value for name, value in bert.items()} | ({"linear.weight": linear} if projection else {})
+        stanford = {f"bert.{name}": value for name, value in bert.items()} | (
+            {"linear.weight": linear} if projection else {}
+        )
         save_file(stanford, folder / "model.safetensors", metadata=metadata)
         lengths = {"query_maxlen": QUERY_LENGTH, "doc_maxlen": DOCUMENT_LENGTH}
         dump(
@@ -133,5 +147,8 @@ def write_checkpoint(folder, kind, *, seed=0, projection=True, markers=None, pro
             "skiplist_words": [*string.punctuation, "notinthevocabulary"],
             "do_query_expansion": expand,
         }
-        dump(folder / "config_sentence_transformers.json", settings if kind == "both" else settings | {"model_type": "ColBERT"})
+        dump(
+            folder / "config_sentence_transformers.json",
+            settings if kind == "both" else settings | {"model_type": "ColBERT"},
+        )
     return folder

@@ -1,10 +1,13 @@
-"""Are all scores of the suite on the built-in sample those of another commit? A script, for changes that must not change a score.
+"""Are all scores of the suite on the built-in sample those of another commit? A script, for changes that must not
+change a score.
 
-    python tests/compare_scores.py COMMIT            # evaluates both, both ways, and prints every difference; exit status 1 if there is one
-    python tests/compare_scores.py COMMIT --keep DIR # keeps the result folders, and does not repeat what is finished there
+    python tests/compare_scores.py COMMIT            # evaluates both, both ways, and prints every difference; exit
+    status 1 if there is one python tests/compare_scores.py COMMIT --keep DIR # keeps the result folders, and does not
+    repeat what is finished there
 
-Every task runs with BM25 and with a static model (wordllama), the headline tasks also with mteb's own BM25, with a hybrid and with
-passages; each with ``PATENT_MTEB_FAST`` 1 and 0. Compared are the result files as mteb stores them, all digits.
+Every task runs with BM25 and with a static model (wordllama), the headline tasks also with mteb's own BM25, with a
+hybrid and with passages; each with ``PATENT_MTEB_FAST`` 1 and 0. Compared are the result files as mteb stores them, all
+digits.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ SYSTEMS = ("bm25", "static", "foreign", "hybrid", "passages")
 
 
 def system(name: str, words: str):
-    """The model of one name; works in every commit, so it uses nothing but the public names of ``patent_mteb.models``."""
+    """The model of one name; works in every commit, so it uses nothing but the public names of
+    ``patent_mteb.models``.
+    """
     import mteb
 
     from patent_mteb.models import Hybrid, Passages, bm25, load, stored
@@ -106,7 +111,9 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     there = folder / "checkout"
     if not there.is_dir():
-        subprocess.run(["git", "-C", str(ROOT), "worktree", "add", "-f", "--detach", str(there), args.commit], check=True)
+        subprocess.run(
+            ["git", "-C", str(ROOT), "worktree", "add", "-f", "--detach", str(there), args.commit], check=True
+        )
     words = folder / "words"
     if not words.is_dir():
         subprocess.run([sys.executable, str(ROOT / "examples" / "static_model.py"), str(words)], check=True)

@@ -1,4 +1,6 @@
-"""Shared by all tests: everything offline, every cache in a folder of its own, the real data and models where they are."""
+"""Shared by all tests: everything offline, every cache in a folder of its own, the real data and models where they
+are.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def each_search_is_made(monkeypatch):
 
 @pytest.fixture(scope="session")
 def counted():
-    """Notes how many cases an attack had and what was wrong, in the file that PATENT_MTEB_COUNTS names: the table of docs/faults.md."""
+    """Notes how many cases an attack had and what was wrong, in the file that PATENT_MTEB_COUNTS names: the table of
+    docs/faults.md.
+    """
 
     def note(what: str, cases: int, **found: int) -> None:
         row = {"attack": what, "cases": cases, **found, "date": dt.date.today().isoformat()}

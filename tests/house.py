@@ -103,7 +103,12 @@ def picture() -> str:
     """The rooms and their imports as a mermaid graph, floor by floor; an arrow that a detour shows too is left out."""
     rooms: dict[str, set[str]] = defaultdict(set)
     for module, targets in GRAPH.items():
-        rooms[room_of(module)] |= {room_of(target) for target in targets} - {room_of(module), "__init__", "errors", "files"}
+        rooms[room_of(module)] |= {room_of(target) for target in targets} - {
+            room_of(module),
+            "__init__",
+            "errors",
+            "files",
+        }
     below: dict[str, set[str]] = {}
     for room in sorted(rooms, key=FLOOR.__getitem__):
         below[room] = rooms[room].union(*(below[target] for target in rooms[room])) if rooms[room] else set()
@@ -113,7 +118,9 @@ def picture() -> str:
             continue
         title = "patent_mteb" if room == "__init__" else room
         lines.append(f"  {room.strip('_')}[{title}]")
-        direct = {target for target in rooms[room] if not any(target in below[other] for other in rooms[room] - {target})}
+        direct = {
+            target for target in rooms[room] if not any(target in below[other] for other in rooms[room] - {target})
+        }
         lines += [f"  {room.strip('_')} --> {target.strip('_')}" for target in sorted(direct)]
     return "\n".join([*lines, "```"])
 

@@ -1,8 +1,9 @@
 """A hub of data sets on 127.0.0.1, which says what the hub's client asks for: files, commits, branches, gates, faults.
 
-``Hub`` holds repositories and answers as the real one does, status and headers included: a full commit, a branch, a tag; a short hash
-only where the repository is lenient; 401 or 403 with ``GatedRepo`` at a gate, 404 with ``RepoNotFound``, ``RevisionNotFound`` or
-``EntryNotFound`` (which names the commit), and any status that a test wants. ``Hub.log`` has every request.
+``Hub`` holds repositories and answers as the real one does, status and headers included: a full commit, a branch, a
+tag; a short hash only where the repository is lenient; 401 or 403 with ``GatedRepo`` at a gate, 404 with
+``RepoNotFound``, ``RevisionNotFound`` or ``EntryNotFound`` (which names the commit), and any status that a test wants.
+``Hub.log`` has every request.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import huggingface_hub.utils._http as client
 from huggingface_hub import constants
 
 from patent_mteb.data import hub as asked
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.tasks.checks import TRUNCATED_VARIABLE
 
 TOKEN = "hf_granted"
@@ -135,10 +136,13 @@ def _interface(repository: Repository, key: str, rest: list[str]) -> tuple[int, 
     files = repository.commits[commit]
     if what in ("", "revision"):
         described = {"id": key, "sha": commit, "private": False, "tags": [], "downloads": 0, "likes": 0}
-        return _json({**described, "siblings": [{"rfilename": name} for name in files], "gated": repository.gated and "manual"})
+        return _json(
+            {**described, "siblings": [{"rfilename": name} for name in files], "gated": repository.gated and "manual"}
+        )
     if what == "commits":
         shown = [
-            {"id": sha, "title": "a commit", "message": "", "authors": [], "date": "2026-01-01T00:00:00.000Z"} for sha in repository.commits
+            {"id": sha, "title": "a commit", "message": "", "authors": [], "date": "2026-01-01T00:00:00.000Z"}
+            for sha in repository.commits
         ]
         return _json(shown[::-1])
     if what == "tree":
@@ -190,13 +194,15 @@ def running(cache, patch) -> Iterator[Hub]:
     """A hub, and the client with a fresh cache, a token that opens the gates, and no patience."""
     with Hub() as made:
         patch.setattr(constants, "ENDPOINT", made.address)
-        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{made.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}")
+        patch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{made.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        )
         patch.setattr(constants, "HF_HUB_CACHE", str(cache))
         patch.setattr(constants, "HF_HUB_OFFLINE", False)
         patch.setattr(client, "time", SimpleNamespace(**{**vars(time), "sleep": lambda seconds: None}))
         patch.setenv("HF_TOKEN", TOKEN)
         patch.setenv(TRUNCATED_VARIABLE, "1")  # what is served has the layout of the releases, not their size
-        patch.delenv(sources.DATA_VARIABLE, raising=False)
+        patch.delenv(loading.DATA_VARIABLE, raising=False)
         asked.forget()
         yield made
     asked.forget()

@@ -1,8 +1,8 @@
-"""A process that is killed at its n-th change of a file: at each open for writing, write, rename, removal and new folder, whoever does it.
-Or at a moment of its life, by any signal.
+"""A process that is killed at its n-th change of a file: at each open for writing, write, rename, removal and new
+folder, whoever does it. Or at a moment of its life, by any signal.
 
-``killer.c`` is preloaded into a server that imports the command line once and forks for every command, so that a case costs a command and
-no imports. Needs a C compiler and Linux.
+``killer.c`` is preloaded into a server that imports the command line once and forks for every command, so that a case
+costs a command and no imports. Needs a C compiler and Linux.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _QUIET = {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1", "TOKENIZERS_PARALLE
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended: its exit status (-9: killed), the changes that it made (call and path), what it said, and how long it took."""
+    """How a command ended: its exit status (-9: killed), the changes that it made (call and path), what it said, and
+    how long it took.
+    """
 
     status: int
     changes: list[str]
@@ -54,9 +56,16 @@ class Killer:
         self.server = server
 
     def run(
-        self, command: Sequence[str | Path], below: Sequence[Path], nth: int = 0, blow: Blow | None = None, **environment: str | Path
+        self,
+        command: Sequence[str | Path],
+        below: Sequence[Path],
+        nth: int = 0,
+        blow: Blow | None = None,
+        **environment: str | Path,
     ) -> Done:
-        """Run a command; at the ``nth`` change below the folders it is killed, never if that is 0. A blow hits it as well."""
+        """Run a command; at the ``nth`` change below the folders it is killed, never if that is 0. A blow hits it as
+        well.
+        """
         request = {
             "command": list(map(str, command)),
             "below": [str(folder) for folder in below],
@@ -97,7 +106,12 @@ def serve(work: Path) -> None:
     for module in pkgutil.walk_packages(patent_mteb.__path__, "patent_mteb."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    for name in ("bm25s.numba", "sentence_transformers", "torch._dynamo", "sklearn.linear_model"):  # what the commands import when they run
+    for name in (
+        "bm25s.numba",
+        "sentence_transformers",
+        "torch._dynamo",
+        "sklearn.linear_model",
+    ):  # what the commands import when they run
         importlib.import_module(name)
     shared = mmap.mmap(-1, _SIZE)
     arm = ctypes.CDLL(os.environ["KILLER"]).arm
@@ -108,7 +122,9 @@ def serve(work: Path) -> None:
         start = time.monotonic()
         child = os.fork()
         if child == 0:
-            _child(request, work, lambda folders, nth: arm(folders, ctypes.c_long(nth), ctypes.c_void_p(address)), cli.main)
+            _child(
+                request, work, lambda folders, nth: arm(folders, ctypes.c_long(nth), ctypes.c_void_p(address)), cli.main
+            )
         if request["blow"]:
             number, after = request["blow"]
             time.sleep(after)

@@ -18,9 +18,12 @@ DOCUMENTS = 45_336
 """Documents of the published corpus (DAPFAM Table 2)."""
 
 
-def large_tables(root: Path, n_bytes: int, n_documents: int = DOCUMENTS, n_queries: int = 20, n_words: int = 1500) -> None:
-    """The published columns, with a corpus of ``n_bytes`` of text: one description, of ``n_words`` words again and again,
-    is shared by all documents, behind titles of their own."""
+def large_tables(
+    root: Path, n_bytes: int, n_documents: int = DOCUMENTS, n_queries: int = 20, n_words: int = 1500
+) -> None:
+    """The published columns, with a corpus of ``n_bytes`` of text: one description, of ``n_words`` words again and
+    again, is shared by all documents, behind titles of their own.
+    """
     words = [f"word{number:04}" for number in range(n_words)]
     unit = " ".join(words)
     length = n_bytes // n_documents
@@ -36,11 +39,18 @@ def large_tables(root: Path, n_bytes: int, n_documents: int = DOCUMENTS, n_queri
                 "title_en": [f"invention{name.split('-')[0]}" for name in names],
                 "abstract_en": ["An apparatus."] * len(names),
                 "claims_text": ["1. An apparatus."] * len(names),
-                "description_en": pa.DictionaryArray.from_arrays(pa.array([0] * len(names), pa.int32()), [text]).cast(pa.large_string()),
+                "description_en": (
+                    pa.DictionaryArray.from_arrays(pa.array([0] * len(names), pa.int32()), [text]).cast(
+                        pa.large_string()
+                    )
+                ),
             }
         )
 
-    documents, queries = [f"{number:05}-d" for number in range(n_documents)], [f"{number:05}-q" for number in range(n_queries)]
+    documents, queries = (
+        [f"{number:05}-d" for number in range(n_documents)],
+        [f"{number:05}-q" for number in range(n_queries)],
+    )
     at_once = max(1, (1 << 26) // length)
     writer = None
     for start in range(0, n_documents, at_once):
@@ -52,7 +62,8 @@ def large_tables(root: Path, n_bytes: int, n_documents: int = DOCUMENTS, n_queri
     pairs = [(query, documents[number], 1.0, "IN" if number % 2 else "OUT") for number, query in enumerate(queries)]
     names = ("query_id", "relevant_id", "relevance_score", "domain_rel")
     pq.write_table(
-        pa.table({name: list(column) for name, column in zip(names, zip(*pairs, strict=True), strict=True)}), place / "qrels_all.parquet"
+        pa.table({name: list(column) for name, column in zip(names, zip(*pairs, strict=True), strict=True)}),
+        place / "qrels_all.parquet",
     )
 
 

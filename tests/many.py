@@ -8,10 +8,10 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from report_folders import DATE, HEADLINE, commit, data_revision, model_folder, write_queries
+from report_folders import DATE, HEADLINE, attest, commit, data_revision, model_folder, write_queries
 
-from patent_mteb.data.sources import Source
-from patent_mteb.report.suite import suite_tasks
+from patent_mteb.data.loading import Source
+from patent_mteb.tasks.suite import suite_tasks
 
 TAIL = "patent-embedding-model-contrastive-multilingual-instruct-v2.5-mntp-unsup-simcse-preview"
 SLICES = ("in", "out", *(f"jurisdiction_{name}" for name in ("en", "cn", "jp", "de", "fr", "es", "ru")))
@@ -24,11 +24,14 @@ def names(count):
 
 
 def many_models(root: Path, count: int, *, kind: str = "sample", queries: int = 0) -> Path:
-    """Results of ``count`` models on all tasks, with intervals and, for retrieval, slices, and geometries; with ``queries`` the headline
-    and Sophia's query types have per-query scores."""
+    """Results of ``count`` models on all tasks, with intervals and, for retrieval, slices, and geometries; with
+    ``queries`` the headline and Sophia's query types have per-query scores.
+    """
     rng = np.random.default_rng(count)
     tasks = [task for task in suite_tasks().values() if task.data.recipe or kind != "sample"]
-    states = {task.name: data_revision(task.name, "sample") if kind == "sample" else commit(task.data) for task in tasks}
+    states = {
+        task.name: data_revision(task.name, "sample") if kind == "sample" else commit(task.data) for task in tasks
+    }
     for number, name in enumerate(names(count)):
         size = int(2e7 * 1.35**number)
         known = {
@@ -53,23 +56,35 @@ def _write(folder, name, task, revision, kind, number, rng, queries):
     parts = _parts(per_query) if by_query and task.benchmark == "Sophia" else {}
     value = round(float(rng.normal(0.3 + 0.012 * number, 0.02) if per_query is None else per_query.mean()), 5)
     main = task.main_score
-    scores = {main: value, "main_score": value, f"{main}_low": round(value - 0.02, 5), f"{main}_high": round(value + 0.02, 5)}
+    scores = {
+        main: value,
+        "main_score": value,
+        f"{main}_low": round(value - 0.02, 5),
+        f"{main}_high": round(value + 0.02, 5),
+    }
     if task.kind == "Retrieval":
         scores["n_queries"] = 1000 if per_query is None else queries
         for place, part in enumerate(SLICES):
             part_value = round(value * (1.1 - 0.06 * place), 5)
             scores |= {f"{part}_{main}": part_value, f"{part}_n_queries": 900 - 90 * place}
-            scores |= {f"{part}_{main}_low": round(part_value - 0.03, 5), f"{part}_{main}_high": round(part_value + 0.03, 5)}
+            scores |= {
+                f"{part}_{main}_low": round(part_value - 0.03, 5),
+                f"{part}_{main}_high": round(part_value + 0.03, 5),
+            }
         for part, values in parts.items():
             known = [score for score in values if score is not None]
             scores |= {f"{part}_{main}": round(float(np.mean(known)), 5), f"{part}_n_queries": len(known)}
         if task.name == "SophiaTacdRetrieval":
             scores |= {
-                f"inscope_{level}_at_{k}": value / (2 - k / 100) for level in ("section", "subclass", "subgroup") for k in (1, 10, 100)
+                f"inscope_{level}_at_{k}": value / (2 - k / 100)
+                for level in ("section", "subclass", "subgroup")
+                for k in (1, 10, 100)
             }
         if task.benchmark == "PatentMap":
             _geometry(folder, name, task, label, revision, subset_of(task, revision), rng)
-        scores = {f"recall_at_{k}": min(1.0, value * (0.4 + 0.2 * rank)) for rank, k in enumerate((1, 10, 100))} | scores
+        scores = {
+            f"recall_at_{k}": min(1.0, value * (0.4 + 0.2 * rank)) for rank, k in enumerate((1, 10, 100))
+        } | scores
     else:
         scores |= {"n_test": 20 if number == 0 else 200, "n_classes": 5}
     subset = subset_of(task, revision)
@@ -83,9 +98,16 @@ def _write(folder, name, task, revision, kind, number, rng, queries):
         "date": DATE + 86_400 * number,
     }
     (folder / f"{label}.json").write_text(json.dumps(result))
+    attest(folder / f"{label}.json", settings=name, weights=name, embeddings=name)
     if per_query is not None:
         write_queries(
-            folder, label, per_query.tolist(), revision, subset, json.loads((folder / "model_meta.json").read_text()), parts=parts
+            folder,
+            label,
+            per_query.tolist(),
+            revision,
+            subset,
+            json.loads((folder / "model_meta.json").read_text()),
+            parts=parts,
         )
 
 
@@ -97,7 +119,10 @@ def _parts(scores):
     """Slices of Sophia's queries."""
     tests = {"xy": lambda q: q % 2 == 0, "a": lambda q: q % 3 == 0}
     tests |= {f"ipc_{section}": lambda q, at=at: q % 8 == at for at, section in enumerate("abcdefgh")}
-    tests |= {f"jurisdiction_{office}": lambda q, at=at: q % 6 == at for at, office in enumerate(("cn", "de", "en", "jp", "kr", "row"))}
+    tests |= {
+        f"jurisdiction_{office}": lambda q, at=at: q % 6 == at
+        for at, office in enumerate(("cn", "de", "en", "jp", "kr", "row"))
+    }
     tests |= {f"year_{2016 + at}": lambda q, at=at: q % 10 == at for at in range(10)}
     return {name: [float(score) if test(q) else None for q, score in enumerate(scores)] for name, test in tests.items()}
 
@@ -107,11 +132,18 @@ def _geometry(folder, name, task, label, revision, subset, rng):
     sections = ("abstract", "claim", "background", "drawing", "invention", "summary")
     values = {"alignment": 1.0, "uniformity": -3.0, "ssd": 0.2}
     if task.name == "PatentMapClmToAllRetrieval":
-        values |= {f"{measure}_{section}": 0.3 for measure in ("alignment", "uniformity", "ssd") for section in sections}
+        values |= {
+            f"{measure}_{section}": 0.3 for measure in ("alignment", "uniformity", "ssd") for section in sections
+        }
         values |= {"ida_ratio": 0.5} | {f"ida_ratio_{one}_{other}": 0.5 for one, other in combinations(sections, 2)}
-    measures = {key: float(value + rng.normal(0, 0.1)) if key != "ssd" else float(rng.uniform(0.05, 0.4)) for key, value in values.items()}
+    measures = {
+        key: float(value + rng.normal(0, 0.1)) if key != "ssd" else float(rng.uniform(0.05, 0.4))
+        for key, value in values.items()
+    }
     known = {"task": label, "model": name, "model_revision": "r1", "dataset_revision": revision, "subset": subset}
-    (folder / f"{label}.geometry.jsonl").write_text(json.dumps(known | {"settings": {"seed": 42}, "measures": measures}))
+    (folder / f"{label}.geometry.jsonl").write_text(
+        json.dumps(known | {"settings": {"seed": 42}, "measures": measures})
+    )
 
 
 if __name__ == "__main__":  # python tests/many.py FOLDER COUNT, with PYTHONPATH=tests

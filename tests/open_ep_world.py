@@ -1,4 +1,6 @@
-"""Twelve publications of the EPO and elsewhere, in three languages, small enough to work out the cross-lingual tables by hand."""
+"""Twelve publications of the EPO and elsewhere, in three languages, small enough to work out the cross-lingual tables
+by hand.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def claims(word, language):
 
 
 def publication(number, family, word, language, public, priority, others=(), described=True, paragraphs=0):
-    lines = "\n".join(f"{WORDS[language][word]} {place}." for place in range(1, (paragraphs or 1) + 1)) if described else ""
+    lines = (
+        "\n".join(f"{WORDS[language][word]} {place}." for place in range(1, (paragraphs or 1) + 1)) if described else ""
+    )
     return Patent(
         number,
         family,
@@ -47,7 +51,9 @@ PATENTS = [
     publication(QE, "Q2", "valve", "en", "2020-07-01", "2019-01-15"),
     publication(QF, "Q3", "lens", "fr", "2020-08-05", "2019-02-01"),
     publication(D1, "F1", "hub", "en", "2010-03-03", "2008-09-01", paragraphs=3),
-    publication("EP2000001B1", "F1", "hub", "en", "2013-03-06", "2008-09-01", ("de", "fr")),  # the grant: three languages
+    publication(
+        "EP2000001B1", "F1", "hub", "en", "2013-03-06", "2008-09-01", ("de", "fr")
+    ),  # the grant: three languages
     publication(D2, "F2", "blade", "de", "2012-05-02", "2010-11-01"),
     publication(D3, "F3", "valve", "en", "2015-01-01", "2013-07-01"),  # English for ever
     publication(D4, "F4", "tower", "fr", "2014-02-05", "2012-08-01", described=False),

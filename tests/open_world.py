@@ -1,16 +1,25 @@
-"""Twelve publications, ten families and thirteen citations, small enough to work out every table of the open benchmark by hand."""
+"""Twelve publications, ten families and thirteen citations, small enough to work out every table of the open benchmark
+by hand.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 
-from patent_mteb.patents.applications import citing_application, of_publications
-from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.collection import Collection, citing_application, of_publications
 from patent_mteb.patents.records import Citation, Claim, Description, Patent
 
 Q1, Q2 = "US2021000001A1", "US2021000002A1"
 D1, D2, D3, D4, D5, D6, D7 = (
-    *("US2010000001A1", "US2015000002A1", "US9000003B2", "US2019000004A1", "US2020000005A1", "US2005000006A1", "EP1000007A1"),
+    *(
+        "US2010000001A1",
+        "US2015000002A1",
+        "US9000003B2",
+        "US2019000004A1",
+        "US2020000005A1",
+        "US2005000006A1",
+        "EP1000007A1",
+    ),
 )
 WORDS = {
     Q1: "rotor",
@@ -28,7 +37,11 @@ WORDS = {
 def publication(number, application, public, priority, ipc="F03D 1/06", paragraphs=0, words=""):
     words = words or WORDS[number]
     lines = [f"Paragraph {place} of the {words}." for place in range(1, paragraphs + 1)]
-    claims = (Claim(1, f"A {words}."), Claim(2, f"The {words} of claim 1, painted.", (1,)), Claim(3, f"A method of making a {words}."))
+    claims = (
+        Claim(1, f"A {words}."),
+        Claim(2, f"The {words} of claim 1, painted.", (1,)),
+        Claim(3, f"A method of making a {words}."),
+    )
     return Patent(
         number,
         f"family of {application}",
@@ -49,7 +62,9 @@ PATENTS = [
     publication(Q1, "US17000001", "2021-01-07", "2019-07-01"),
     publication("US11500001B2", "US17000001", "2022-11-15", "2019-07-01", words="rotor"),
     publication(Q2, "US17000002", "2021-09-02", "2020-03-01", ipc="F16K 1/00"),
-    publication("US11500003B2", "US17000003", "2022-12-20", "2020-01-01", words="lens"),  # its application was not published
+    publication(
+        "US11500003B2", "US17000003", "2022-12-20", "2020-01-01", words="lens"
+    ),  # its application was not published
     publication(D1, "US12000001", "2010-01-07", "2008-07-01", paragraphs=4),
     publication("US8000001B2", "US12000001", "2012-01-03", "2008-07-01", paragraphs=4, words="rotor blade"),
     publication(D2, "US14000002", "2015-05-07", "2013-11-01", paragraphs=3),
@@ -61,7 +76,9 @@ PATENTS = [
 ]
 
 
-def citation(application, cited, letter, claims, passages=(), day="2021-05-01", phase="CTNF", origin="examiner", unit="2800"):
+def citation(
+    application, cited, letter, claims, passages=(), day="2021-05-01", phase="CTNF", origin="examiner", unit="2800"
+):
     citing = citing_application(f"US1700000{application}")
     return Citation(citing, cited, letter, origin, claims, passages, phase, "US", dt.date.fromisoformat(day), unit)
 
@@ -76,7 +93,9 @@ CITATIONS = [
     citation(2, D4, "X", (1,), ("[0001]",), "2022-02-01", unit="3700"),
     citation(2, D7, "A", (1,), (), "2022-02-01", unit="3700"),
     citation(3, D6, "X", (1,)),  # of an application that was not published before its grant
-    citation(1, "US8000001B2", "Y", (3,), ("[0001]",)),  # the same family, another publication: no paragraph of the document
+    citation(
+        1, "US8000001B2", "Y", (3,), ("[0001]",)
+    ),  # the same family, another publication: no paragraph of the document
     citation(2, D2, "", (1,)),  # no letter
     citation(2, D1, "X", (9,), ("[0001]",), "2022-02-01"),  # a claim that the application did not have
     citation(2, D6, "X", (1,), (), "2025-01-01"),  # after the window
@@ -90,7 +109,11 @@ CLAIMS = {
     f"{Q1}#3": {D1: 2, D2: 0, D3: 1},
     f"{Q2}#1": {D1: 0, D4: 3, D7: 1},
 }
-PASSAGES = {f"{Q1}#1": {f"{D1}#2": 3, f"{D1}#3": 3, f"{D2}#1": 2}, f"{Q1}#2": {f"{D1}#2": 3, f"{D1}#3": 3}, f"{Q2}#1": {f"{D4}#1": 3}}
+PASSAGES = {
+    f"{Q1}#1": {f"{D1}#2": 3, f"{D1}#3": 3, f"{D2}#1": 2},
+    f"{Q1}#2": {f"{D1}#2": 3, f"{D1}#3": 3},
+    f"{Q2}#1": {f"{D4}#1": 3},
+}
 SEEN = {Q1: {D1, D2, D3, D6, D7}, Q2: {D1, D2, D3, D4, D5, D6, D7}}
 """What each application may see: Q1 nothing of its priority day or later."""
 

@@ -23,7 +23,12 @@ def write_folder(folder: Path) -> Path:
     """Build the tables below ``folder`` (the value of ``PATENT_MTEB_DATA``) and return the data set's own folder."""
     patents, citations = world(150)
     nothing = type(patents[0].description)()
-    lacks = {1: {"claims": ()}, 2: {"description": nothing}, 3: {"abstract": ""}, 4: {"claims": (), "description": nothing}}
+    lacks = {
+        1: {"claims": ()},
+        2: {"description": nothing},
+        3: {"abstract": ""},
+        4: {"claims": (), "description": nothing},
+    }
     for i, p in enumerate(patents[:100]):
         claims_for_abstract = {"abstract": " ".join(claim.text for claim in p.claims)} if i % 5 == 4 else {}
         patents[i] = changed(p, **(lacks.get(i % 5, {}) | claims_for_abstract))
@@ -60,7 +65,9 @@ def views(content, tags=False):
 
 
 def classified(root):
-    """The rows of both parts as pandas reads them, labels by the regular expression that the authors' reader uses on the printed list."""
+    """The rows of both parts as pandas reads them, labels by the regular expression that the authors' reader uses on
+    the printed list.
+    """
     parts = {name: pd.read_csv(root / "IPC-Classification" / f"{name}_512.csv") for name in ("train", "test")}
     return {
         name: [

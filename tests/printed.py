@@ -20,7 +20,9 @@ _INLINE = re.compile(rf"`({_WORDS}[^`…[\]]+)`")
 
 
 def printed() -> list[str]:
-    """Every command of the pages and of the helps: lines of code blocks, and code within a sentence that is a whole command."""
+    """Every command of the pages and of the helps: lines of code blocks, and code within a sentence that is a whole
+    command.
+    """
     found = []
     for page in PAGES:
         text = page.read_text("utf-8")

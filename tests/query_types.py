@@ -1,4 +1,6 @@
-"""Results on Sophia's sample with three representations of the query, of which some queries lack one, for tests of the report."""
+"""Results on Sophia's sample with three representations of the query, of which some queries lack one, for tests of the
+report.
+"""
 
 import numpy as np
 from report_folders import add, model_folder
@@ -9,7 +11,13 @@ RUNS = ("acme/a", "acme/b")
 
 
 def of_slice(name, number):
-    return {"xy": number % 2 == 0, "a": number % 3 == 0, "ipc_a": number < 20, "ipc_h": number >= 20, "year_2020": number % 5 == 0}[name]
+    return {
+        "xy": number % 2 == 0,
+        "a": number % 3 == 0,
+        "ipc_a": number < 20,
+        "ipc_h": number >= 20,
+        "year_2020": number % 5 == 0,
+    }[name]
 
 
 def written(root, runs=RUNS, types=TYPES):

@@ -1,7 +1,8 @@
 """The released data sets in exactly their published layout, with small invented content: what a loopback hub serves.
 
-File names, formats, columns and types as the sets' cards and the readers of their authors name them (PatenTEB and DAPFAM: one parquet
-file a split or configuration; PatentMap: JSON lines, JSON and csv). Written from these descriptions, not with the recipes.
+File names, formats, columns and types as the sets' cards and the readers of their authors name them (PatenTEB and
+DAPFAM: one parquet file a split or configuration; PatentMap: JSON lines, JSON and csv). Written from these
+descriptions, not with the recipes.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ PATENTEB = {
 """Columns of the 15 sets, one ``test/data.parquet`` each."""
 
 WITH_TRAIN = ("class_text2ipc3", "class_bloom", "class_nli_oldnew")
-LABELS = {"class_text2ipc3": ("A21", "A61", "G06"), "class_bloom": ("early", "late", "normal"), "class_nli_oldnew": ("newer", "older")}
+LABELS = {
+    "class_text2ipc3": ("A21", "A61", "G06"),
+    "class_bloom": ("early", "late", "normal"),
+    "class_nli_oldnew": ("newer", "older"),
+}
 ROWS = 60
 WORDS = [f"word{number}" for number in range(200)]
 
@@ -72,7 +77,9 @@ def patenteb(name, split="test", rows=ROWS, seed=0):
         "cluster_id": lambda row: row % 7,
     }
     columns = PATENTEB[name].split()
-    return {column: [makers[column](row) if column in makers else text(draw) for row in range(rows)] for column in columns}
+    return {
+        column: [makers[column](row) if column in makers else text(draw) for row in range(rows)] for column in columns
+    }
 
 
 def dapfam(documents=50, queries=10, seed=0):
@@ -103,11 +110,19 @@ def dapfam(documents=50, queries=10, seed=0):
 
 
 def patentmap(documents=40, queries=8, rows=40, seed=0):
-    """The files of PatentMap's data as Python values: lines of ``content``, the dictionary ``gold``, rows of the two csv files."""
+    """The files of PatentMap's data as Python values: lines of ``content``, the dictionary ``gold``, rows of the two
+    csv files.
+    """
     draw = np.random.default_rng(seed)
 
     def record(number):
-        content = {"title": text(draw, 4), "pa01": text(draw), "c-en-0001": text(draw), "c-en-0002": text(draw), "p0001": text(draw, 30)}
+        content = {
+            "title": text(draw, 4),
+            "pa01": text(draw),
+            "c-en-0001": text(draw),
+            "c-en-0002": text(draw),
+            "p0001": text(draw, 30),
+        }
         return {"dnum": f"EP{number}", "Content": content}
 
     def codes(row):
@@ -116,7 +131,11 @@ def patentmap(documents=40, queries=8, rows=40, seed=0):
     def table(start):
         kinds = ("abstract", "abstract", "claim")
         return [
-            {"text": f"{text(draw, 4)} [SEP] {text(draw)}", "ipcr_labels": codes(start + row), "section": kinds[row % 3]}
+            {
+                "text": f"{text(draw, 4)} [SEP] {text(draw)}",
+                "ipcr_labels": codes(start + row),
+                "section": kinds[row % 3],
+            }
             for row in range(rows)
         ]
 
@@ -125,7 +144,9 @@ def patentmap(documents=40, queries=8, rows=40, seed=0):
     gold = {}
     for query in asking:
         cited = draw.choice(documents, 3, replace=False).tolist()
-        gold[query["dnum"]] = [{"cited_id": f"EP{number}", "type": kind} for number, kind in zip(cited, "XYA", strict=True)]
+        gold[query["dnum"]] = [
+            {"cited_id": f"EP{number}", "type": kind} for number, kind in zip(cited, "XYA", strict=True)
+        ]
     return {"documents": pool, "queries": asking, "gold": gold, "train_512": table(0), "test_512": table(1)}
 
 
@@ -153,13 +174,19 @@ def comma_separated(rows):
 
 
 def dapfam_files(**tables):
-    return {"README.md": b"# DAPFAM", **{f"{name}.parquet": parquet(columns) for name, columns in (dapfam() | tables).items()}}
+    return {
+        "README.md": b"# DAPFAM",
+        **{f"{name}.parquet": parquet(columns) for name, columns in (dapfam() | tables).items()},
+    }
 
 
 def patenteb_files(name, **splits):
     """Files of a set of PatenTEB; ``splits`` holds columns in place of the invented ones."""
     known = {split: patenteb(name, split) for split in ("test", *(["train"] if name in WITH_TRAIN else []))}
-    return {"README.md": b"# set", **{f"{split}/data.parquet": parquet(columns) for split, columns in (known | splits).items()}}
+    return {
+        "README.md": b"# set",
+        **{f"{split}/data.parquet": parquet(columns) for split, columns in (known | splits).items()},
+    }
 
 
 def patentmap_files(**parts):
@@ -179,7 +206,12 @@ def panorama(questions=6, seed=0, nested=str):
     draw = np.random.default_rng(seed)
 
     def patent(number):
-        return {"patent_id": f"US2014{number:07}", "title": text(draw, 4), "abstract": text(draw), "claims": [f"1. A {text(draw, 6)}."]}
+        return {
+            "patent_id": f"US2014{number:07}",
+            "title": text(draw, 4),
+            "abstract": text(draw),
+            "claims": [f"1. A {text(draw, 6)}."],
+        }
 
     def own(value):
         return json.dumps(value) if nested is str else value
@@ -200,7 +232,9 @@ def panorama(questions=6, seed=0, nested=str):
         left = [letter for letter in letters if letter not in {*answers["gold_answers"], *answers["silver_answers"]}]
         rows["PAR4PC"].append({**asked, "options": own(letters), **answers, "negative_answers": left})
         paragraphs = {str(place): text(draw) for place in (8, 11, 13, 36, 44)}
-        said = {key: value for key, value in patent(number).items() if key != "patent_id"} | {"specification": text(draw, 60)}
+        said = {key: value for key, value in patent(number).items() if key != "patent_id"} | {
+            "specification": text(draw, 60)
+        }
         rows["PI4PC"].append(
             {
                 **asked,
@@ -238,4 +272,6 @@ def publish(hub: Hub, key: str, files=None, lenient=False) -> str:
     data = released()[key]
     repository = hub.repositories.setdefault(key, Repository(gated=data.gated, lenient=lenient))
     fixed = is_commit(data.revision) or is_short(data.revision)
-    return repository.commit(files or files_of(key), sha=data.revision if fixed else "", branch="main" if fixed else data.revision)
+    return repository.commit(
+        files or files_of(key), sha=data.revision if fixed else "", branch="main" if fixed else data.revision
+    )

@@ -1,5 +1,7 @@
-"""Small results folders for the tests of the report: written by hand in the form of mteb and patent_mteb.tasks.perquery; and what a
-test needs to look at them: main scores as the files hold them, and the tables of the report by name."""
+"""Small results folders for the tests of the report: written by hand in the form of mteb and
+patent_mteb.tasks.perquery; and what a test needs to look at them: main scores as the files hold them, and the tables of
+the report by name.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from patent_mteb.data import hub
-from patent_mteb.data.sources import REGISTERED, Source, plain_name, sample_revision
+from patent_mteb.data.loading import REGISTERED, Source, plain_name, sample_revision
 from patent_mteb.report import tables
 from patent_mteb.report.collect import collect
 from patent_mteb.report.page import unpacked
 from patent_mteb.report.statistics import Statistics, statistics
-from patent_mteb.report.suite import suite_tasks
+from patent_mteb.tasks.evidence import seal
+from patent_mteb.tasks.suite import suite_tasks
 
 DATE = 1_760_000_000.0
+VECTORS = {"width": 8, "digest": "v", "length": 1.0, "mean": 0.5}
 
 
 def data_revision(task, kind):
@@ -43,9 +47,19 @@ def model_folder(root, model, revision="r1", settings=None, **meta):
     """The folder of a model's results, with its model_meta.json."""
     folder = root / "results" / model.replace("/", "__").replace(" ", "_") / revision
     if settings:
-        folder = folder / "experiments" / "_".join(f"{key}_{value}" for key, value in settings.items() if not isinstance(value, list))
+        folder = (
+            folder
+            / "experiments"
+            / "_".join(f"{key}_{value}" for key, value in settings.items() if not isinstance(value, list))
+        )
     folder.mkdir(parents=True, exist_ok=True)
-    fields = {"name": model, "revision": revision, "n_parameters": 22_000_000, "embed_dim": 64, "use_instructions": False}
+    fields = {
+        "name": model,
+        "revision": revision,
+        "n_parameters": 22_000_000,
+        "embed_dim": 64,
+        "use_instructions": False,
+    }
     (folder / "model_meta.json").write_text(json.dumps(fields | {"experiment_kwargs": settings} | meta))
     return folder
 
@@ -64,8 +78,10 @@ def add(
     date=DATE,
     save_queries=True,
 ):
-    """Write one result, and per-query scores whose mean is its main score if ``queries`` are given ({slice: score} in ``slices`` are
-    stated, {slice: scores by query, None outside} in ``parts`` are filed and their means stated). Returns the path of the result."""
+    """Write one result, and per-query scores whose mean is its main score if ``queries`` are given ({slice: score} in
+    ``slices`` are stated, {slice: scores by query, None outside} in ``parts`` are filed and their means stated).
+    Returns the path of the result.
+    """
     meta = json.loads((folder / "model_meta.json").read_text())
     spec = suite_tasks()[plain_name(task)]
     if kind == "sample" and not task.endswith(".sample"):
@@ -110,6 +126,41 @@ def add(
         )
     if queries is not None and save_queries:
         write_queries(folder, task, queries, revision, subset, meta, parts=parts or {})
+    return attest(path)
+
+
+def attest(path, changed=None, scores=None, **model):
+    """Give the result in a file the evidence that a task would have given it, after changes of its scores, with changes
+    of the evidence: {part: {name: value}}.
+    """
+    document = json.loads(path.read_text())
+    meta = json.loads((path.parent / "model_meta.json").read_text())
+    experiment = path.parent.name if path.parent.parent.name == "experiments" else ""
+    facts = {
+        "name": meta["name"],
+        "revision": meta["revision"],
+        "experiment": experiment,
+        "settings": "s",
+        "weights": "w",
+    }
+    spec = suite_tasks().get(plain_name(document["task_name"]))
+    for entry in next(iter(document["scores"].values())):
+        entry |= scores or {}
+        subset = entry["hf_subset"]
+        revision = document["dataset_revision"] if subset == "default" else subset
+        record = {
+            "version": "0.1.0",
+            "scoring": spec.scoring if spec else "",
+            "data": {"task": document["task_name"], "revision": revision, "digest": "d"},
+            "texts": {"text": {"n": 3, "digest": "t"}},
+            "embeddings": dict(VECTORS),
+            "model": facts | {"device": "cpu", "dtype": "torch.float32"} | model,
+        }
+        for part, values in (changed or {}).items():
+            record[part] = {**record.get(part, {}), **values} if isinstance(values, dict) else values
+        entry["evidence"] = record
+        entry["evidence"]["seal"] = seal(entry)
+    path.write_text(json.dumps(document))
     return path
 
 
@@ -125,7 +176,10 @@ def write_queries(folder, task, queries, revision, subset, meta, /, parts=Mappin
         "dataset_revision": revision,
         "subset": subset,
     } | changed
-    columns = {"query": [f"q{number}" for number in range(len(queries))], spec.main_score.replace("_at_", "@"): list(map(float, queries))}
+    columns = {
+        "query": [f"q{number}" for number in range(len(queries))],
+        spec.main_score.replace("_at_", "@"): list(map(float, queries)),
+    }
     columns |= {f"score:{name}": pa.array(values, pa.float64()) for name, values in parts.items()}
     table = pa.table(columns).replace_schema_metadata({"patent_mteb": json.dumps(identity)})
     pq.write_table(table, folder / f"{task}.queries.parquet")
@@ -137,17 +191,26 @@ JURISDICTIONS = ("en", "cn", "jp", "de", "fr", "es", "ru")
 
 
 def sample_world(root: Path, n: int = 60) -> Path:
-    """Three models on the sample: two complete on PatenTEB's retrieval, one lexical and partly measured; WIPO-AT with slices."""
+    """Three models on the sample: two complete on PatenTEB's retrieval, one lexical and partly measured; WIPO-AT with
+    slices.
+    """
     rng = np.random.default_rng(0)
     easy = rng.random(n)
-    for level, (model, parameters) in enumerate((("lex/bm25", 0), ("acme/small", 22_000_000), ("acme/large", 335_000_000))):
+    for level, (model, parameters) in enumerate(
+        (("lex/bm25", 0), ("acme/small", 22_000_000), ("acme/large", 335_000_000))
+    ):
         folder = model_folder(root, model, n_parameters=parameters)
         for shift, task in enumerate(DIAGONAL):
             queries = np.clip(0.5 * easy + 0.12 * level - 0.05 * shift + 0.05 * rng.standard_normal(n), 0, 1)
             mean = float(queries.mean())
             slices = {"in": mean * 1.1, "out": mean * 0.4}
-            slices |= {f"jurisdiction_{name}": mean * (1 - 0.05 * position) for position, name in enumerate(JURISDICTIONS)}
-            recall = {f"recall_at_{k}": min(1.0, mean * (0.3 + 0.2 * rank)) for rank, k in enumerate((1, 3, 5, 10, 20, 100, 1000))}
+            slices |= {
+                f"jurisdiction_{name}": mean * (1 - 0.05 * position) for position, name in enumerate(JURISDICTIONS)
+            }
+            recall = {
+                f"recall_at_{k}": min(1.0, mean * (0.3 + 0.2 * rank))
+                for rank, k in enumerate((1, 3, 5, 10, 20, 100, 1000))
+            }
             add(folder, task, queries=queries, slices=slices, more=recall)
         for task, spec in suite_tasks().items():
             if spec.benchmark == "PatenTEB" and (level or spec.kind == "Retrieval"):

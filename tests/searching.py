@@ -31,7 +31,9 @@ def ranking(model, corpus, queries, top_k=10, top_ranked=None, **encode_kwargs):
 
 
 def context_of(hidden=None, top_ranked=None, **encode_kwargs) -> SearchContext:
-    return SearchContext(METADATA, "test", "default", {"show_progress_bar": False, **encode_kwargs}, top_ranked, None, hidden or {})
+    return SearchContext(
+        METADATA, "test", "default", {"show_progress_bar": False, **encode_kwargs}, top_ranked, None, hidden or {}
+    )
 
 
 def run_of(model, corpus, queries, top_k=10, *, hidden=None, top_ranked=None, **encode_kwargs):
@@ -45,12 +47,25 @@ def run_of(model, corpus, queries, top_k=10, *, hidden=None, top_ranked=None, **
 
 def left_out(results, hidden, top_k) -> dict:
     """What remains of deep rankings without hidden documents, worked out on dictionaries."""
-    kept = {query: {name: score for name, score in found.items() if name not in hidden.get(query, ())} for query, found in results.items()}
-    return {query: dict(sorted(found.items(), key=lambda one: one[::-1], reverse=True)[:top_k]) for query, found in kept.items()}
+    kept = {
+        query: {name: score for name, score in found.items() if name not in hidden.get(query, ())}
+        for query, found in results.items()
+    }
+    return {
+        query: dict(sorted(found.items(), key=lambda one: one[::-1], reverse=True)[:top_k])
+        for query, found in kept.items()
+    }
 
 
 def failures(result) -> dict:
-    """Mock tasks of ``mteb.mock_run`` that did not pass, with their messages; asserts that retrieval tasks ran at all."""
+    """Mock tasks of ``mteb.mock_run`` that did not pass, with their messages; asserts that retrieval tasks ran at
+    all.
+    """
     ran = {name: status for name, status in result.items() if status is not None}
-    assert {"MockRetrievalTask", "MockRerankingTask", "MockInstructionRetrieval", "MockRetrievalDialogTask"} <= ran.keys()
+    assert {
+        "MockRetrievalTask",
+        "MockRerankingTask",
+        "MockInstructionRetrieval",
+        "MockRetrievalDialogTask",
+    } <= ran.keys()
     return {name: status.exception for name, status in ran.items() if hasattr(status, "exception")}

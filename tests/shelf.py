@@ -1,4 +1,6 @@
-"""What stands for the files, folders and models that printed commands name: small ones, made when they are asked for."""
+"""What stands for the files, folders and models that printed commands name: small ones, made when they are asked
+for.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def _export(folder: Path) -> None:
 
 
 def _map(path: Path) -> None:
-    fields = "".join(f'{field} = "{column}"\n' for field, column in (("publication_number", HEADER[0]), ("title", "Title")))
+    fields = "".join(
+        f'{field} = "{column}"\n' for field, column in (("publication_number", HEADER[0]), ("title", "Title"))
+    )
     path.write_text(f'name = "mine"\n[fields]\n{fields}[citations]\ncited = "Cited Patents"\n', "utf-8")
 
 

@@ -1,11 +1,15 @@
-"""Small bases to train: a table of static vectors and a transformer, both over the words of the sample, with random weights."""
+"""Small bases to train, with random weights: static vectors, a transformer, late interaction, and broken ones."""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections import Counter
+from collections.abc import Callable
 
 import torch
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, StaticEmbedding
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -20,7 +24,9 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 def word_tokenizer(most=3000):
     counts = Counter(word for patent in generate()[0][::3] for word in re.findall(r"\w+", VIEWS["TAC"](patent).lower()))
     tokenizer = Tokenizer(
-        models.WordLevel({word: place for place, word in enumerate([*SPECIAL, *(w for w, _ in counts.most_common(most))])}, "[UNK]")
+        models.WordLevel(
+            {word: place for place, word in enumerate([*SPECIAL, *(w for w, _ in counts.most_common(most))])}, "[UNK]"
+        )
     )
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -36,7 +42,9 @@ def write_static(folder, width=32, seed=0):
 
 
 def write_bert(folder, hidden=32, layers=2, pooling="mean", seed=0, length=96, spread=0.02):
-    """A bare BERT in ``<folder>-bare``, and the same with pooling in ``folder``; ``spread`` is the deviation of its random weights."""
+    """A bare BERT in ``<folder>-bare``, and the same with pooling in ``folder``; ``spread`` is the deviation of its
+    random weights.
+    """
     tokenizer = word_tokenizer()
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     bare = folder.with_name(f"{folder.name}-bare")
@@ -57,3 +65,60 @@ def write_bert(folder, hidden=32, layers=2, pooling="mean", seed=0, length=96, s
     modules = [transformer, Pooling(hidden, pooling_mode=pooling)]
     SentenceTransformer(modules=modules, device="cpu").save(str(folder), create_model_card=False)
     return folder
+
+
+def write_late(folder, **options):
+    """A late-interaction model: the token vectors of :func:`write_bert`, of length one."""
+    from sentence_transformers import MultiVectorEncoder
+    from sentence_transformers.base.modules import Normalize
+    from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+
+    write_bert(folder.with_name(f"{folder.name}-dense"), **options)
+    transformer = SentenceTransformer(str(folder.with_name(f"{folder.name}-dense-bare")), device="cpu")[0]
+    modules = [transformer, MultiVectorMask(), Normalize(module_input_name="token_embeddings")]
+    MultiVectorEncoder(modules=modules, device="cpu").save_pretrained(str(folder), create_model_card=False)
+    return folder
+
+
+def changed(base, folder, change):
+    """A copy of a base with other weights.
+
+    Args:
+        change: name and tensor of each weight -> the new one.
+    """
+    shutil.copytree(base, folder)
+    for path in folder.rglob("*.safetensors"):
+        weights = {name: change(name, weight).contiguous() for name, weight in load_file(path).items()}
+        save_file(weights, path, metadata={"format": "pt"})
+    return folder
+
+
+def stored_in(base, folder, dtype):
+    """A copy of a base whose files have another type."""
+    changed(base, folder, lambda name, weight: weight.to(dtype) if weight.is_floating_point() else weight)
+    for path in folder.rglob("config.json"):
+        told = json.loads(path.read_text("utf-8"))
+        if "dtype" in told:
+            path.write_text(json.dumps(told | {"dtype": str(dtype).removeprefix("torch.")}), "utf-8")
+    return folder
+
+
+def _last_norm(name):
+    """Whether a weight of :func:`write_bert` belongs to the layer that gives the token vectors."""
+    return "output.LayerNorm" in name and "attention" not in name
+
+
+def _first(name, weight, value):
+    if name.endswith("word_embeddings.weight"):
+        weight[7, 3] = value
+    return weight
+
+
+BAD: dict[str, Callable[[str, torch.Tensor], torch.Tensor]] = {
+    "nan": lambda name, weight: _first(name, weight, torch.nan),
+    "inf": lambda name, weight: _first(name, weight, torch.inf),
+    "overflowing": lambda name, weight: weight * 1e38 if _last_norm(name) and name.endswith("weight") else weight,
+    "constant": lambda name, weight: weight * 0 + name.endswith("bias") if _last_norm(name) else weight,
+    "collapsed": lambda name, weight: weight * 1e-3 + name.endswith("bias") if _last_norm(name) else weight,
+}
+"""Fault -> how it changes each weight of :func:`write_bert`; NaN and Inf are one number of the word embeddings."""

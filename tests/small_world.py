@@ -10,6 +10,7 @@ import numpy as np
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.patents.records import Citation, Claim, Description, MachineSummaries, Patent
+from patent_mteb.store.canaries import TEXTS
 
 TOPICS = ("brake", "pump", "antenna", "enzyme", "lens", "loom")
 CODES = ("B60T 8/17", "F04D 29/66", "H01Q 1/24", "C12N 9/14", "G02B 3/00", "D03D 47/30")
@@ -31,19 +32,26 @@ def patent(number: int, *, topic: int | None = None, year: int = 2018, office: s
         ),
         "description": Description(
             background=f"Known {word} devices exist. A disadvantage of them is noise{number}.",
-            summary=f"It is an object of the invention to provide a quiet {word}. This has the advantage that part{number} lasts.",
+            summary=(
+                f"It is an object of the invention to provide a quiet {word}. This has the advantage that part{number}"
+                " lasts."
+            ),
             detailed=f"The {word} 10 of Fig. 1 has part{number}.",
         ),
         "ipc": (CODES[topic],),
         "publication_date": dt.date(year, 6, 1),
         "application_date": dt.date(year - 1, 3, 1),
-        "summaries": MachineSummaries(*(f"{kind} of {word} part{number}" for kind in ("ab", "feat", "clm", "adv", "obj"))),
+        "summaries": MachineSummaries(
+            *(f"{kind} of {word} part{number}" for kind in ("ab", "feat", "clm", "adv", "obj"))
+        ),
     }
     return Patent(f"{office}{number}A1", **(values | fields))
 
 
 def world(n: int = 60) -> tuple[list[Patent], list[Citation]]:
-    """Patents of 2016 to 2025 in six topics and offices; each cites the one before in its topic as X, the one before that as A."""
+    """Patents of 2016 to 2025 in six topics and offices; each cites the one before in its topic as X, the one before
+    that as A.
+    """
     patents = [patent(i, year=2016 + i % 10, office=OFFICES[(i // 2) % 6]) for i in range(n)]
     name = [p.publication_number for p in patents]
     citations = [Citation(name[i], name[i - 6], "X", "examiner") for i in range(6, n)]
@@ -52,7 +60,9 @@ def world(n: int = 60) -> tuple[list[Patent], list[Citation]]:
 
 
 class Words:
-    """An encoder of hashed words and a little noise, deterministic, without prompts; writes down every text that it encodes."""
+    """An encoder of hashed words and a little noise, deterministic, without prompts; writes down every text that it
+    encodes.
+    """
 
     def __init__(self, name: str = "test/words", dims: int = 512, **experiment) -> None:
         self.dims = dims
@@ -65,7 +75,9 @@ class Words:
         return ""
 
     def vector(self, text: str) -> np.ndarray:
-        noise = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(self.dims)  # so that no two scores are equal
+        noise = np.random.default_rng(zlib.crc32(text.encode())).standard_normal(
+            self.dims
+        )  # so that no two scores are equal
         row = (0.03 * noise).astype(np.float32)
         for word in text.lower().replace(".", " ").replace(",", " ").split():
             row[zlib.crc32(word.encode()) % self.dims] += 1
@@ -73,7 +85,7 @@ class Words:
 
     def encode(self, inputs, *, task_metadata, hf_split, hf_subset, prompt_type=None, **kwargs):
         texts = [text for batch in inputs for text in batch["text"]]
-        self.seen.update(texts)
+        self.seen.update(text for text in texts if text not in TEXTS)
         return np.stack([self.vector(text) for text in texts])
 
     def similarity(self, a, b):

@@ -20,7 +20,20 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 VOCABULARY = [*SPECIAL, *LETTERS, *(f"##{letter}" for letter in LETTERS), ":", ".", ",", "[", "]"]
 
 
-CROSS_WORDS = ("rotor", "stator", "blade", "valve", "pump", "shaft", "bearing", "seal", "gear", "motor", "sensor", "lens")
+CROSS_WORDS = (
+    "rotor",
+    "stator",
+    "blade",
+    "valve",
+    "pump",
+    "shaft",
+    "bearing",
+    "seal",
+    "gear",
+    "motor",
+    "sensor",
+    "lens",
+)
 
 
 def bare(folder: Path, hidden: int, layers: int = 2, *, head: bool = False, seed: int = 0) -> Path:
@@ -29,7 +42,9 @@ def bare(folder: Path, hidden: int, layers: int = 2, *, head: bool = False, seed
     tokenizer = Tokenizer(models.WordPiece({token: place for place, token in enumerate(VOCABULARY)}, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", VOCABULARY.index("[SEP]")), ("[CLS]", VOCABULARY.index("[CLS]")))
+    tokenizer.post_processor = processors.BertProcessing(
+        ("[SEP]", VOCABULARY.index("[SEP]")), ("[CLS]", VOCABULARY.index("[CLS]"))
+    )
     names = {f"{token[1:-1].lower()}_token": token for token in SPECIAL}
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names).save_pretrained(folder)
     torch.manual_seed(seed)
@@ -55,12 +70,18 @@ def checkpoint(
     layers: int = 2,
     seed: int = 0,
 ) -> Path:
-    """Transformer + pooling (+ Dense) as sentence-transformers saves it; ``prompts`` goes into its configuration as it is."""
-    transformer = SentenceTransformer(str(bare(folder.with_name(folder.name + "-bare"), hidden, layers, seed=seed)), device="cpu")[0]
+    """Transformer + pooling (+ Dense) as sentence-transformers saves it; ``prompts`` goes into its configuration as it
+    is.
+    """
+    transformer = SentenceTransformer(
+        str(bare(folder.with_name(folder.name + "-bare"), hidden, layers, seed=seed)), device="cpu"
+    )[0]
     modules = [transformer, Pooling(hidden, pooling_mode=pooling)]
     if dense:
         torch.manual_seed(seed + 1)
-        modules.append(Dense(in_features=hidden, out_features=dense, bias=False, activation_function=torch.nn.Identity()))
+        modules.append(
+            Dense(in_features=hidden, out_features=dense, bias=False, activation_function=torch.nn.Identity())
+        )
     SentenceTransformer(modules=modules, device="cpu").save(str(folder), create_model_card=False)
     if prompts is not None:
         path = folder / "config_sentence_transformers.json"

@@ -17,7 +17,10 @@ def vectors(store: Path) -> dict[tuple[str, bytes], bytes]:
         for path in info.directory.glob("*.index"):
             for block in Shard(path, info.directory.name, space.dtype, ragged=False).read_new()[0]:
                 rows = space.gather(block.keys)
-                found |= {(info.directory.name, key.tobytes()): row.tobytes() for key, row in zip(block.keys, rows, strict=True)}
+                found |= {
+                    (info.directory.name, key.tobytes()): row.tobytes()
+                    for key, row in zip(block.keys, rows, strict=True)
+                }
     return found
 
 

@@ -1,8 +1,13 @@
-"""PatenTEB's Table 11 once more, apart from the package: by task, what must stand before a query text and before a document text."""
+"""PatenTEB's Table 11 once more, apart from the package: by task, what must stand before a query text and before a
+document text.
+"""
 
 EXPECTED = {
     "PatenTEBRetrievalIN": ("encode query for same document retrieval: ", "encode document for same retrieval: "),
-    "PatenTEBRetrievalOUT": ("encode query for different document retrieval: ", "encode document for different retrieval: "),
+    "PatenTEBRetrievalOUT": (
+        "encode query for different document retrieval: ",
+        "encode document for different retrieval: ",
+    ),
     "PatenTEBRetrievalMIXED": ("encode query for mixed document retrieval: ", "encode document for mixed retrieval: "),
     "PatenTEBTitle2Full": ("encode title query for document retrieval: ", "encode document for retrieval: "),
     "PatenTEBProblem2Full": ("encode problem query for document retrieval: ", "encode document for retrieval: "),

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-QUICK = ("exact search", "bm25", "ranks under", "all scores", "bootstrap", "knn", "maxsim", "store")
+QUICK = ("exact search", "bm25", "leak", "ranks under", "all scores", "bootstrap", "knn", "maxsim", "store")
 
 
 def test_the_growth_table_is_made_and_its_results_agree():

@@ -1,6 +1,7 @@
 """Every command that README, CONTRIBUTING, docs and helps print is run, in a directory where what it names lies.
 
-What is not run as it stands is said in the tables below, with the reason; a new command that is in none of them has to run.
+What is not run as it stands is said in the tables below, with the reason; a new command that is in none of them has to
+run.
 """
 
 from __future__ import annotations
@@ -31,9 +32,13 @@ _SERVED = "needs a server; tests/models/test_served.py encodes through one"
 _EUROPE = "needs files of the EPO; tests/experiments/test_editions_ep.py goes the way on real ones"
 _SCORED = "tests/cli/test_score.py runs it"
 NOT_RUN = {
-    "patent-mteb run -t PatentCitationRetrieval -m mteb/baseline-bm25s": "tests/test_readme.py runs it and compares what it prints",
+    "patent-mteb run -t PatentCitationRetrieval -m mteb/baseline-bm25s": (
+        "tests/test_readme.py runs it and compares what it prints"
+    ),
     "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s": "the same task, by its own name",
-    "patent-mteb sweep dapfam --paper -m MODEL": "249 runs; tests/experiments/test_sweep.py has parts of them, --paper --list is run here",
+    "patent-mteb sweep dapfam --paper -m MODEL": (
+        "249 runs; tests/experiments/test_sweep.py has parts of them, --paper --list is run here"
+    ),
     "patent-mteb sweep dapfam --paper -m ORG/NAME": "the same",
     "patent-mteb sweep dapfam -m ORG/NAME --out sweep.csv": "stands with MODEL in the README",
     "patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results": "stands with MODEL in the README",
@@ -47,11 +52,16 @@ NOT_RUN = {
     "patent-mteb doctor --fix": _DOCTOR,
     "mteb available-tasks": _DOCTOR,
     "patent-mteb train RECIPE DATA -m BASE --out DIR": _TRAINING,
-    "patent-mteb train wipo-r3 sample -m MODEL --out trained --seeds 42,7,13 --set accumulation=1 --evaluate WIPO-AT.sample": _TRAINING,
-    "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate WIPO-AT.sample": _TRAINING,
+    "patent-mteb train wipo-r3 sample -m MODEL --out trained --seeds 42,7,13 --set accumulation=1 --evaluate WIPO-AT.sample": (
+        _TRAINING
+    ),
+    "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate WIPO-AT.sample": (
+        _TRAINING
+    ),
     "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora": _TRAINING,
-    "patent-mteb train wipo-r3 pap2pat -m wordllama --out words --split 0.7726,0 --seeds 42,7,13 "
-    "--set lr=0.01 --set accumulation=1 --set checks=1": _TRAINING,
+    "patent-mteb train wipo-r3 pap2pat -m wordllama --out words --split 0.7726,0 --seeds 42,7,13 --set lr=0.01 --set accumulation=1 --set checks=1": (
+        _TRAINING
+    ),
     "python examples/static_model.py wordllama": "tests/test_examples.py runs it",
     "RAY_ADDRESS=auto patent-mteb import grants/ --out /shared/records --engine ray": _CLUSTER,
     "RAY_ADDRESS=auto patent-mteb encode /shared/mine -m MODEL --store /shared/store --engine ray": _CLUSTER,
@@ -60,27 +70,41 @@ NOT_RUN = {
     "patent-mteb candidates -t PatentCitationRetrieval -m bm25-dapfam --out candidates": _RERANKED,
     "patent-mteb run -t PatentCitationRetrieval -m CROSS_ENCODER --candidates candidates": _RERANKED,
     "patent-mteb summarise records --endpoint URL --model NAME --out summaries.jsonl": _SUMMARIES,
-    'patent-mteb score vendor.run -t PatentDAPFAMTACToTACRetrieval --name "Vendor 3.1" --seconds 5400 --cost 12.50': _SCORED,
+    'patent-mteb score vendor.run -t PatentDAPFAMTACToTACRetrieval --name "Vendor 3.1" --seconds 5400 --cost 12.50': (
+        _SCORED
+    ),
     "patent-mteb candidates -t PatentCitationRetrieval -m bm25-dapfam --top 1000 --out candidates": _RERANKED,
     "patent-mteb run -t PatentCitationRetrieval -m CROSS_ENCODER --candidates candidates --rerank-depth 100": _RERANKED,
-    "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint "
-    "http://localhost:8000/v1 --candidates candidates --rerank-depth 20": _RERANKED,
+    "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates candidates --rerank-depth 20": (
+        _RERANKED
+    ),
     "patent-mteb build sophia records ROOT": _SUMMARIES,
-    "patent-mteb summarise records --queries ROOT --endpoint http://localhost:8000/v1 --model NAME --out summaries.jsonl": _SUMMARIES,
+    "patent-mteb summarise records --queries ROOT --endpoint http://localhost:8000/v1 --model NAME --out summaries.jsonl": (
+        _SUMMARIES
+    ),
     "patent-mteb build sophia records ROOT --set summaries=summaries.jsonl": _SUMMARIES,
-    "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint "
-    "http://localhost:8000/v1 --candidates DIR --budget-calls 1000": _RERANKED,
+    "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR --budget-calls 1000": (
+        _RERANKED
+    ),
     "patent-mteb candidates -t PatentCitationRetrieval.sample -m bm25-dapfam --top 100 --out candidates": _RERANKED,
     "patent-mteb run -t PatentCitationRetrieval.sample -m path/to/cross-encoder --candidates candidates": _RERANKED,
-    "patent-mteb summarise records --endpoint http://localhost:8000/v1 --model NAME --queries ROOT --out summaries.jsonl": _SUMMARIES,
+    "patent-mteb summarise records --endpoint http://localhost:8000/v1 --model NAME --queries ROOT --out summaries.jsonl": (
+        _SUMMARIES
+    ),
     "patent-mteb summarise records --extractive --out summaries.jsonl": _SUMMARIES,
-    "OPENAI_API_KEY=… patent-mteb run -b PatenTEB -m ORG/MODEL --model-revision v1-bf16 --server http://host:8000/v1": _SERVED,
+    "OPENAI_API_KEY=… patent-mteb run -b PatenTEB -m ORG/MODEL --model-revision v1-bf16 --server http://host:8000/v1": (
+        _SERVED
+    ),
     "patent-mteb import EP*.xml --out records": _EUROPE,
     "patent-mteb import tls212_part01.csv --out records": _EUROPE,
     "patent-mteb edition build open-ep records edition --window 2020Q1": _EUROPE,
     "PATENT_MTEB_DATA=edition patent-mteb run -m MODEL -b PatentOpenEP2020Q1 --out results": _EUROPE,
-    "patent-mteb build novelty records --out tables --set truth=test.jsonl --set documents=100000": "tests/tasks/test_novelty.py builds it",
-    "patent-mteb import pap2pat/patents.jsonl.gz --out pap2pat": "tests/test_readme.py imports the file, cut to 80 patents",
+    "patent-mteb build novelty records --out tables --set truth=test.jsonl --set documents=100000": (
+        "tests/tasks/test_novelty.py builds it"
+    ),
+    "patent-mteb import pap2pat/patents.jsonl.gz --out pap2pat": (
+        "tests/test_readme.py imports the file, cut to 80 patents"
+    ),
     "python -m pytest -m long": "runs for hours",
     "python -m venv .venv && . .venv/bin/activate": "makes the environment that these tests run in",
     "python -m sphinx docs site": "tests/test_docs.py runs it",
@@ -127,7 +151,13 @@ STATUS = {
 """What ends otherwise than with 0 where the published data are not, and what it says then."""
 
 WRITTEN_BEHIND = {"--out", "--html", "--table", "--save-runs", "--store"}
-WRITTEN = {"build": {"ROOT", "mine"}, "edition build": {"edition"}, "beir": {"DIR"}, "upstream": {"DIR"}, "export": {"DIR"}}
+WRITTEN = {
+    "build": {"ROOT", "mine"},
+    "edition build": {"edition"},
+    "beir": {"DIR"},
+    "upstream": {"DIR"},
+    "export": {"DIR"},
+}
 """Names that a command makes itself: behind these options, and by how it begins."""
 
 
@@ -198,7 +228,9 @@ def test_a_printed_command_runs(line, tmp_path, monkeypatch, shelf, capsys):
     command, _, into = line.partition(" > ")
     words = [swap.get(word, word) for word in [*shlex.split(command), *QUICKER.get(line, "").split()]]
     folders = {"MTEB_CACHE": tmp_path / "mteb", "PATENT_MTEB_STORE": tmp_path / "store-of-the-user"}
-    with mock.patch.dict(os.environ, {"PATENT_MTEB_SAMPLE": "1", **{name: str(path) for name, path in folders.items()}}):
+    with mock.patch.dict(
+        os.environ, {"PATENT_MTEB_SAMPLE": "1", **{name: str(path) for name, path in folders.items()}}
+    ):
         while "=" in words[0]:
             name, _, value = words.pop(0).partition("=")
             os.environ[name] = value

@@ -35,10 +35,23 @@ def site(tmp_path_factory):
     for needed in ("sphinx", "furo", "myst_parser"):
         pytest.importorskip(needed)
     out = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-d", str(out / "tree"), str(DOCS), str(out / "html")]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-d",
+        str(out / "tree"),
+        str(DOCS),
+        str(out / "html"),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return {path.relative_to(out / "html").as_posix(): path.read_text("utf-8") for path in (out / "html").rglob("*.html")}, out / "html"
+    return {
+        path.relative_to(out / "html").as_posix(): path.read_text("utf-8") for path in (out / "html").rglob("*.html")
+    }, out / "html"
 
 
 def test_no_link_leads_nowhere(site):

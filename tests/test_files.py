@@ -108,7 +108,13 @@ def test_keys_stand_in_one_row(tmp_path):
 
 def test_a_table_in_batches_is_the_table(tmp_path):
     path = tmp_path / "t.parquet"
-    table = pa.table({"_id": [f"d{number}" for number in range(10)], "text": ["x" * number for number in range(10)], "other": range(10)})
+    table = pa.table(
+        {
+            "_id": [f"d{number}" for number in range(10)],
+            "text": ["x" * number for number in range(10)],
+            "other": range(10),
+        }
+    )
     pq.write_table(table, path, row_group_size=7)
     batches = list(files.read_batches(path, rows=3))
     assert [len(batch) for batch in batches] == [3, 3, 3, 1] and pa.concat_tables(batches).equals(table)

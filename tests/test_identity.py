@@ -21,7 +21,10 @@ def test_the_order_of_keys_does_not_matter_and_everything_else_does():
     turned = dict(reversed(VALUE.items()))
     for hashed in (identity.digest, identity.json_digest):
         assert hashed(turned) == hashed(VALUE)
-        assert len({hashed(value) for value in (VALUE, {**VALUE, "c": 1}, [VALUE], {**VALUE, "b": [1, 2.5, None, "e"]})}) == 4
+        assert (
+            len({hashed(value) for value in (VALUE, {**VALUE, "c": 1}, [VALUE], {**VALUE, "b": [1, 2.5, None, "e"]})})
+            == 4
+        )
 
 
 def test_the_hash_of_a_folder_is_that_of_its_names_and_bytes(tmp_path, monkeypatch):

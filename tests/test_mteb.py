@@ -1,4 +1,6 @@
-"""The contract with mteb: every private name exists, registration is complete, repeated, loud, and can be switched off."""
+"""The contract with mteb: every private name exists, registration is complete, repeated, loud, and can be switched
+off.
+"""
 
 import importlib
 import pickle
@@ -20,7 +22,9 @@ TASKS, SAMPLE_TASKS = tasks(), sample_tasks()
 def python(code, **env):
     import os
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env}, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env}, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -98,7 +102,15 @@ def test_metadata_is_complete_and_statistics_stay_out_of_mteb(tmp_path, monkeypa
     monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path))
     for task in TASKS:
         meta = task.metadata
-        for name in ("description", "reference", "bibtex_citation", "date", "domains", "annotations_creators", "sample_creation"):
+        for name in (
+            "description",
+            "reference",
+            "bibtex_citation",
+            "date",
+            "domains",
+            "annotations_creators",
+            "sample_creation",
+        ):
             assert getattr(meta, name), (meta.name, name)
         assert meta.descriptive_stat_path.is_relative_to(tmp_path)
     assert len({task.metadata.name for task in TASKS}) == len(TASKS)
@@ -111,7 +123,10 @@ def test_importing_the_package_or_starting_the_hook_imports_next_to_nothing():
     assert python(f"import sys, patent_mteb_autoload; {light} or print('patent_mteb' in sys.modules)") == ["False"]
 
 
-ASK = "import mteb, importlib; print('PatentCitationRetrieval' in importlib.import_module('mteb.get_tasks')._TASKS_REGISTRY)"
+ASK = (
+    "import mteb, importlib; print('PatentCitationRetrieval' in"
+    " importlib.import_module('mteb.get_tasks')._TASKS_REGISTRY)"
+)
 
 
 def test_the_hook_registers_after_mteb_and_can_be_switched_off():
@@ -125,20 +140,26 @@ def test_the_unmodified_command_knows_the_suite_every_way(tmp_path):
     """``python -m mteb`` looks for the package before it imports it; so may anybody else."""
     assert python(f"import importlib.util; importlib.util.find_spec('mteb'); {ASK}") == ["True"]
     again = "import mteb, sys, importlib; del sys.modules['mteb']; "
-    assert python(f"{again}{ASK}; importlib.reload(mteb); print(len(mteb.get_tasks(['SophiaAbRetrieval'])))") == ["True", "1"]
-    isolated = subprocess.run([sys.executable, "-I", "-c", ASK], capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert python(f"{again}{ASK}; importlib.reload(mteb); print(len(mteb.get_tasks(['SophiaAbRetrieval'])))") == [
+        "True",
+        "1",
+    ]
+    isolated = subprocess.run(
+        [sys.executable, "-I", "-c", ASK], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     assert isolated.stdout.split() == ["True"], isolated.stderr
     spawned = tmp_path / "spawned.py"
     spawned.write_text(
-        "import multiprocessing\n"
-        "def name(task):\n    import mteb\n    return mteb.get_task(task).metadata.name\n"
-        "if __name__ == '__main__':\n"
-        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n        print(pool.apply(name, ['SophiaAbRetrieval']))\n"
+        "import multiprocessing\ndef name(task):\n    import mteb\n    return mteb.get_task(task).metadata.name\nif"
+        " __name__ == '__main__':\n    with multiprocessing.get_context('spawn').Pool(1) as pool:\n       "
+        " print(pool.apply(name, ['SophiaAbRetrieval']))\n"
     )
     assert subprocess.run([sys.executable, spawned], capture_output=True, text=True, check=True).stdout.split() == [
         "SophiaAbRetrieval.sample"
     ]
-    done = subprocess.run([sys.executable, "-m", "mteb", "available-tasks"], capture_output=True, text=True, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-m", "mteb", "available-tasks"], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "PatentCitationRetrieval" in done.stdout
 
@@ -204,9 +225,10 @@ PUBLIC = (
 
 @pytest.mark.parametrize("autoload", ["1", "0"])
 def test_everything_is_registered_whatever_is_imported_first(autoload):
-    """Every public module as the first, and one of them and mteb after ``patent_mteb``, the only one that does not import mteb: with
-    mteb imported nothing is left for an order to change. Each order has a fork of its own of a process that has loaded what others
-    wrote already."""
+    """Every public module as the first, and one of them and mteb after ``patent_mteb``, the only one that does not
+    import mteb: with mteb imported nothing is left for an order to change. Each order has a fork of its own of a
+    process that has loaded what others wrote already.
+    """
     code = f"""
 import importlib, os, sys
 import datasets, polars, scipy.stats, sentence_transformers, sklearn.cluster, sklearn.linear_model, torch, transformers
@@ -233,7 +255,9 @@ print(len(failed), failed)
 
 @pytest.mark.parametrize("method", sorted(_mteb.METHODS))
 def test_a_step_of_a_task_that_mteb_moved_gives_one_clear_error(monkeypatch, method):
-    """Without the check a renamed step would be left out in silence, and a query's own family would stay in its ranking."""
+    """Without the check a renamed step would be left out in silence, and a query's own family would stay in its
+    ranking.
+    """
     module, kind, name = method
     owner = getattr(importlib.import_module(module), kind)
     if name in vars(owner):

@@ -1,4 +1,6 @@
-"""Work on a Ray cluster of several logical CPUs, of which a worker is killed in the middle: the same parts, the same vectors."""
+"""Work on a Ray cluster of several logical CPUs, of which a worker is killed in the middle: the same parts, the same
+vectors.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ def cluster():
 
 def content(root: Path) -> dict[str, bytes]:
     return {
-        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file() and path.suffix != ".partial"
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and path.suffix != ".partial"
     }
 
 

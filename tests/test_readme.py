@@ -35,9 +35,9 @@ def test_import_paths_of_the_readme_work():
 
 def test_the_records_of_the_first_version_are_still_found_under_their_old_path():
     import patent_mteb.records
-    from patent_mteb.records import Patent, read_patents
 
     from patent_mteb.patents import records
+    from patent_mteb.patents.records import Patent, read_patents
 
     assert Patent is records.Patent and read_patents is records.read_patents
     assert patent_mteb.records.PATENT_SCHEMA is records.PATENT_SCHEMA
@@ -51,11 +51,11 @@ def test_files_that_the_readme_names_are_there():
 
 
 def test_the_citation_names_this_version_and_every_paper():
-    from patent_mteb.identity import __version__
+    from patent_mteb.identity import RELEASE
     from patent_mteb.tasks import catalogue
 
     document = yaml.safe_load((Path(__file__).parents[1] / "CITATION.cff").read_text("utf-8"))
-    assert document["version"] == __version__ and {"cff-version", "message", "title", "authors"} <= set(document)
+    assert document["version"] == RELEASE and {"cff-version", "message", "title", "authors"} <= set(document)
     papers = {one["notes"]: one for one in document["references"]}
     for benchmark in (catalogue.find(name) for name in ("WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap")):
         paper = papers.pop(benchmark.name)
@@ -65,7 +65,11 @@ def test_the_citation_names_this_version_and_every_paper():
     assert not papers
 
 
-THREE = re.findall(r"^ {4}(.+)$", README.partition("### Your own patents in three commands")[2].partition("`export` is")[0], re.MULTILINE)
+THREE = re.findall(
+    r"^ {4}(.+)$",
+    README.partition("### Your own patents in three commands")[2].partition("`export` is")[0],
+    re.MULTILINE,
+)
 
 
 def _run_as_printed(lines, monkeypatch):
@@ -81,7 +85,7 @@ def _run_as_printed(lines, monkeypatch):
 
 def _cells(folder):
     """The cells of the section grid whose texts are there."""
-    from patent_mteb.data.sources import Source
+    from patent_mteb.data.loading import Source
     from patent_mteb.identity import content_hash
     from patent_mteb.tasks import wipo_at
 
@@ -134,7 +138,9 @@ def test_three_commands_on_papers_and_their_patents(tmp_path, monkeypatch, real_
 
 
 def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
-    """225 grants as a spreadsheet would hold them. They cite nothing within, so each cites its neighbour of the same subclass here."""
+    """225 grants as a spreadsheet would hold them. They cite nothing within, so each cites its neighbour of the same
+    subclass here.
+    """
     monkeypatch.chdir(tmp_path)
     rows = _first_rows(real_data / "uspto" / "patents.jsonl.gz", tmp_path / "work" / "patents.jsonl", 225)
     last: dict[str, str] = {}
@@ -143,7 +149,11 @@ def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
     with (tmp_path / "export" / "grants.csv").open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out)
         writer.writerows(
-            [["Our grants"], ["as of today"], ["Patent Number", "Title", "Abstract", "Claims", "IPC", "Cited Patents", "Topic"]]
+            [
+                ["Our grants"],
+                ["as of today"],
+                ["Patent Number", "Title", "Abstract", "Claims", "IPC", "Cited Patents", "Topic"],
+            ]
         )
         for row in rows:
             code = (row["ipc"] or ["none"])[0]
@@ -153,7 +163,15 @@ def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
             cites = "; ".join([*row["cites"], *near])
             number = row["publication_number"]
             writer.writerow(
-                [f"{number[:2]}-{number[2:]}", row["title"], row["abstract"], row["claims"], "; ".join(row["ipc"]), cites, code[:1]]
+                [
+                    f"{number[:2]}-{number[2:]}",
+                    row["title"],
+                    row["abstract"],
+                    row["claims"],
+                    "; ".join(row["ipc"]),
+                    cites,
+                    code[:1],
+                ]
             )
     _run_as_printed(THREE, monkeypatch)
     assert _cells(tmp_path / "mine" / "WIPO-AT") == 20
@@ -161,7 +179,10 @@ def test_three_commands_on_a_csv_of_grants(tmp_path, monkeypatch, real_data):
     assert {one.title for one in records} == {row["title"].strip() for row in rows}
     assert len({one.publication_number for one in records}) == 225
     assert (
-        sum(len(json.loads(line)["_id"]) > 0 for line in (tmp_path / "mine" / "WIPO-AT" / "queries.jsonl").read_text().splitlines())
+        sum(
+            len(json.loads(line)["_id"]) > 0
+            for line in (tmp_path / "mine" / "WIPO-AT" / "queries.jsonl").read_text().splitlines()
+        )
         == links
     )
     assert 0 < _score(tmp_path / "results") < 1

@@ -1,8 +1,8 @@
 """The command ``patent-mteb``: one module a command, each with ``HELP``, ``arguments(parser)`` and ``main(args)``.
 
-The modules only parse, call and print, and import what they call when they are called: ``patent-mteb --help`` loads neither mteb
-nor torch. What several commands share is in :mod:`patent_mteb.cli.common`, :mod:`patent_mteb.cli.models` and
-:mod:`patent_mteb.cli.asking`.
+The modules only parse, call and print, and import what they call when they are called: ``patent-mteb --help`` loads
+neither mteb nor torch. What several commands share is in :mod:`patent_mteb.cli.common`, :mod:`patent_mteb.cli.models`
+and :mod:`patent_mteb.cli.language_models`.
 """
 
 from __future__ import annotations
@@ -47,14 +47,15 @@ from patent_mteb.cli import (
     validate,
 )
 from patent_mteb.errors import PatentMTEBError
-from patent_mteb.identity import __version__
-from patent_mteb.report.names import visible
+from patent_mteb.report.words import visible
 
 __all__ = ["COMMANDS", "Command", "command_parser", "main", "parser"]
 
 
 class Command(Protocol):
-    """What the module of a command offers; ``EXAMPLES`` too, if it has lines for the end of its help that can be typed as they stand."""
+    """What the module of a command offers; ``EXAMPLES`` too, if it has lines for the end of its help that can be typed
+    as they stand.
+    """
 
     HELP: str
 
@@ -93,12 +94,7 @@ COMMANDS: Mapping[str, Command] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point.
-
-    Returns:
-        the exit status: 0 all done, 1 something was skipped or failed, 2 unusable arguments or data, 130 interrupted. An error that nobody
-        foresaw is one line and 1.
-    """
+    """Entry point."""
     common.ready_streams()
     args = parser().parse_args(_with_dashes(sys.argv[1:] if argv is None else argv))
     _log(args.verbosity, common.bars(args))
@@ -119,6 +115,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+class _Version(argparse.Action):
+    """Prints the version, which takes reading the package, only when it is asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *args: object) -> None:
+        from patent_mteb.identity import version
+
+        print(f"patent-mteb {version()}")
+        parser.exit()
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     whole = common.Parser(
@@ -127,8 +133,10 @@ def parser() -> argparse.ArgumentParser:
         epilog="'patent-mteb COMMAND --help' says what a command can be told, with examples.",
         formatter_class=common.Help,
     )
-    shtab.add_argument_to(whole, "--print-completion", help="print what makes a shell complete names: eval it, or put it where it looks")
-    whole.add_argument("--version", action="version", version=f"patent-mteb {__version__}")
+    shtab.add_argument_to(
+        whole, "--print-completion", help="print what makes a shell complete names: eval it, or put it where it looks"
+    )
+    whole.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = whole.add_subparsers(required=True, metavar="COMMAND", dest="command")
     for name, command in COMMANDS.items():
         _add(commands, name, command)
@@ -161,14 +169,17 @@ def _unforeseen(command: str, error: Exception) -> str:
 
 
 def _with_dashes(words: Sequence[str]) -> list[str]:
-    """Every long option may be written with underscores, as some of mteb's are."""
-    options = list(words)
+    """Every long option may be written with underscores, as some of mteb's are; ``--order -score`` becomes one word."""
+    options: list[str] = []
     for position, word in enumerate(words):
         if word == "--":
-            break
+            return [*options, *words[position:]]
         if word.startswith("--"):
             name, equals, value = word.partition("=")
-            options[position] = name.replace("_", "-") + equals + value
+            word = name.replace("_", "-") + equals + value
+        elif word == "-score" and options[-1:] == ["--order"]:  # argparse takes a value with a dash for an option
+            word = f"{options.pop()}={word}"
+        options.append(word)
     return options
 
 
@@ -205,6 +216,8 @@ def _log(verbosity: int, bars: bool) -> None:
     logging.getLogger("patent_mteb").setLevel(level)
     logging.getLogger("mteb").setLevel(logging.DEBUG if verbosity == 3 else logging.WARNING)
     if verbosity < 3:
-        logging.getLogger("mteb.models.model_meta").setLevel(logging.ERROR)  # it guesses at parameters that the folder's files tell
+        logging.getLogger("mteb.models.model_meta").setLevel(
+            logging.ERROR
+        )  # it guesses at parameters that the folder's files tell
         warnings.filterwarnings("ignore", category=FutureWarning, module="mteb")
         warnings.filterwarnings("ignore", category=UserWarning, module="mteb")

@@ -21,10 +21,12 @@ def main(args: argparse.Namespace) -> int:
     folder = common.folder_of(args)
     note = write_task(args.task, folder)
     common.say(
-        f"{note['documents']} documents, {note['queries']} queries, {note['judgements']} judgements of {note['task']} in {folder.resolve()}"
+        f"{note['documents']} documents, {note['queries']} queries, {note['judgements']} judgements of {note['task']}"
+        f" in {folder.resolve()}"
     )
     if note["excluded"]:
         common.say(
-            f"take the {note['excluded']} pairs of {EXCLUDED} (a query's own patent family) out of rankings before they are evaluated"
+            f"take the {note['excluded']} pairs of {EXCLUDED} (a query's own patent family) out of rankings before they"
+            " are evaluated"
         )
     return 0

@@ -17,18 +17,30 @@ EXAMPLES: tuple[str, ...] = (
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("benchmark", help="the benchmark, such as WIPO-AT, or the module of a recipe of your own")
     patents = parser.add_argument(
-        "patents", type=Path, help="a records directory, as patent-mteb import writes it, or patents.parquet or patents.jsonl"
+        "patents",
+        type=Path,
+        help="a records directory, as patent-mteb import writes it, or patents.parquet or patents.jsonl",
     )
     citations = parser.add_argument(
-        "citations", type=Path, nargs="?", help="citations.parquet or citations.jsonl, where the patents are one file; may be left out"
+        "citations",
+        type=Path,
+        nargs="?",
+        help="citations.parquet or citations.jsonl, where the patents are one file; may be left out",
     )
     folder = common.add_folder(parser, "directory for PATENT_MTEB_DATA; each benchmark has a folder of its own in it")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe; repeatable")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe; repeatable"
+    )
     common.add_memory(parser, "build")
-    parser.add_argument("--name", help="name of the data set, which its tasks begin with, such as Acme; without it that of the directory")
+    parser.add_argument(
+        "--name",
+        help="name of the data set, which its tasks begin with, such as Acme; without it that of the directory",
+    )
     parser.add_argument("--owner", help="whose data they are")
     parser.add_argument("--licence", help="what others may do with them")
-    parser.add_argument("--data-version", metavar="VERSION", help="version of the data set; without it 1, or what it was")
+    parser.add_argument(
+        "--data-version", metavar="VERSION", help="version of the data set; without it 1, or what it was"
+    )
     parser.add_argument(
         "--settings",
         action=common.Instead,
@@ -42,10 +54,13 @@ def main(args: argparse.Namespace) -> int:
     from patent_mteb import recipes
     from patent_mteb.memory import allowing
     from patent_mteb.patents.collection import read_collection
-    from patent_mteb.recipes import budget, dataset
+    from patent_mteb.recipes import dataset, memory_budget
 
     if args.settings:
-        rows = [(setting.name, setting.type, setting.default, setting.description) for setting in recipes.settings(args.benchmark)]
+        rows = [
+            (setting.name, setting.type, setting.default, setting.description)
+            for setting in recipes.settings(args.benchmark)
+        ]
         common.show(("setting", "type", "default", "description"), rows)
         return 0
     if args.out and args.folder and args.citations is None:  # argparse gives the last word to the folder
@@ -54,11 +69,15 @@ def main(args: argparse.Namespace) -> int:
     root = common.folder_of(args).resolve()
     identity = dataset.Identity(args.name or "", args.data_version or "", args.owner or "", args.licence or "")
     collection = read_collection(args.patents, args.citations)
-    budget.refuse_beyond(args.memory, recipes.find(args.benchmark).__name__.rpartition(".")[2], len(collection.patents))
+    memory_budget.refuse_beyond(
+        args.memory, recipes.find(args.benchmark).__name__.rpartition(".")[2], len(collection.patents)
+    )
     with allowing(args.memory):
         log = recipes.run_on(args.benchmark, collection, root, args.set, identity)
     common.show(
-        ("step", "in", "out", "note"), [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps], right=("in", "out")
+        ("step", "in", "out", "note"),
+        [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps],
+        right=("in", "out"),
     )
     for phrase in log.deviations:
         common.say(f"differs from the paper: {phrase}")

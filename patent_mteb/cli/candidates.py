@@ -22,13 +22,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     models.add_device(parser)
     models.add_batch_size(parser)
     models.add_store(parser)
-    common.add_out(parser, "folder of the candidates, one for a system and depth; what is there is kept", default=Path("candidates"))
+    common.add_out(
+        parser,
+        "folder of the candidates, one for a system and depth; what is there is kept",
+        default=Path("candidates"),
+    )
 
 
 def main(args: argparse.Namespace) -> int:
     from patent_mteb.experiments.candidates import candidates
     from patent_mteb.models.composition import compose
-    from patent_mteb.tasks.choosing import choose, limited
+    from patent_mteb.tasks.selection import choose, limited
 
     tasks = choose(names=args.tasks)
     done = candidates(
@@ -39,7 +43,11 @@ def main(args: argparse.Namespace) -> int:
         encode_kwargs=models.encode_kwargs(args),
     )
     recall = f"Recall@{args.top}"
-    rows = [(one.task, one.queries, common.number(one.recall), "was there" if one.there else "") for one in done if not one.reason]
+    rows = [
+        (one.task, one.queries, common.number(one.recall), "was there" if one.there else "")
+        for one in done
+        if not one.reason
+    ]
     common.show(("task", "queries", recall, ""), rows, right=("queries", recall))
     for one in done:
         if one.reason:

@@ -23,33 +23,7 @@ from rich_argparse import RawDescriptionRichHelpFormatter
 
 from patent_mteb.errors import DataError, did_you_mean
 from patent_mteb.parallel import ENGINES
-from patent_mteb.report.names import visible
-
-__all__ = [
-    "Help",
-    "Instead",
-    "Parser",
-    "add_engine",
-    "add_folder",
-    "add_memory",
-    "add_out",
-    "add_shard",
-    "add_verbosity",
-    "amount",
-    "bars",
-    "by_reason",
-    "console",
-    "folder_of",
-    "messages",
-    "number",
-    "positive",
-    "ready_streams",
-    "say",
-    "show",
-    "warn",
-    "wrapped",
-]
-
+from patent_mteb.report.words import visible
 
 _NAMED = 3
 """Names that stand before a reason that many share; --json names all."""
@@ -90,8 +64,8 @@ messages = _Terminal(stderr=True)
 def ready_streams() -> None:
     """Make the standard streams fit to be printed to, however the command was started.
 
-    Closed ones lead nowhere (otherwise the next file that is opened would take their number, and what is printed), and those that are
-    not Unicode show what they lack as escapes.
+    Closed ones lead nowhere (otherwise the next file that is opened would take their number, and what is printed), and
+    those that are not Unicode show what they lack as escapes.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -141,19 +115,29 @@ class Parser(argparse.ArgumentParser):
             return did_you_mean(found[1].partition("=")[0], self.options())
         return ""
 
-    def add_argument_group(self, title: str | None = None, description: str | None = None, **more: Any) -> argparse._ArgumentGroup:
+    def add_argument_group(
+        self, title: str | None = None, description: str | None = None, **more: Any
+    ) -> argparse._ArgumentGroup:
         return super().add_argument_group(title, description and wrapped(description), **more)
 
     def options(self) -> list[str]:
         """Every long option of the parser and of its commands."""
         inner = [one for action in self._actions if isinstance(action.choices, dict) for one in action.choices.values()]
         return sorted(
-            {name for one in (self, *inner) for action in one._actions for name in action.option_strings if name.startswith("--")}
+            {
+                name
+                for one in (self, *inner)
+                for action in one._actions
+                for name in action.option_strings
+                if name.startswith("--")
+            }
         )
 
 
 class Help(RawDescriptionRichHelpFormatter):
-    """Help in colours where there are any, each option with its default, where it has one; examples keep their lines."""
+    """Help in colours where there are any, each option with its default, where it has one; examples keep their
+    lines.
+    """
 
     group_name_formatter = str
     help_markup = False
@@ -168,33 +152,41 @@ class Help(RawDescriptionRichHelpFormatter):
 
 def wrapped(text: str) -> str:
     """A description in lines of the terminal, as help wraps what it says of options."""
-    return textwrap.fill(text, max(shutil.get_terminal_size().columns - 2, 40), break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        text, max(shutil.get_terminal_size().columns - 2, 40), break_long_words=False, break_on_hyphens=False
+    )
 
 
 class Instead(argparse.Action):
     """An option that is given instead of positional arguments: with it they are not required."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, *, of: Sequence[argparse.Action], **options: Any) -> None:
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, *, of: Sequence[argparse.Action], **options: Any
+    ) -> None:
         super().__init__(option_strings, dest, **options)
         self.of = of
 
-    def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
         setattr(namespace, self.dest, True if self.nargs == 0 else values)
         for positional in self.of:
             positional.required = False
 
 
 def add_verbosity(parser: argparse.ArgumentParser, *, step: bool = False) -> None:
-    """``-v``, ``--quiet`` and ``--no-progress``.
-
-    Args:
-        step: the parser is that of a step of a command, which leaves what stands before the step as it is.
-    """
+    """``-v``, ``--quiet`` and ``--no-progress``."""
     level, drawn = (argparse.SUPPRESS, argparse.SUPPRESS) if step else (2, False)
     told = "0: errors only, 1: and warnings, 2: and progress, 3: everything"
     parser.add_argument("-v", "--verbosity", type=int, default=level, choices=range(4), help=told)
     parser.add_argument(
-        "-q", "--quiet", action="store_const", dest="verbosity", const=0, default=argparse.SUPPRESS, help="the same as -v 0"
+        "-q",
+        "--quiet",
+        action="store_const",
+        dest="verbosity",
+        const=0,
+        default=argparse.SUPPRESS,
+        help="the same as -v 0",
     )
     told = "no bars; without it there are bars on a terminal only"
     parser.add_argument("--no-progress", action="store_true", default=drawn, help=told)
@@ -223,7 +215,10 @@ def amount(word: str) -> float:
 
 def add_memory(parser: argparse.ArgumentParser, what: str) -> None:
     """``--memory``."""
-    text = f"refuse a {what} that would take more memory than this, by what was measured, and keep blocks small enough for it"
+    text = (
+        f"refuse a {what} that would take more memory than this, by what was measured, and keep blocks small enough"
+        " for it"
+    )
     parser.add_argument("--memory", type=amount, metavar="GB", help=text)
 
 
@@ -235,11 +230,25 @@ def add_shard(parser: argparse.ArgumentParser, text: str) -> None:
 def add_engine(parser: argparse.ArgumentParser) -> None:
     """``--engine``."""
     parser.add_argument(
-        "--engine", choices=ENGINES, default="local", help="local: this machine; ray: the Ray cluster at hand, or a local one"
+        "--engine",
+        choices=ENGINES,
+        default="local",
+        help="local: this machine; ray: the Ray cluster at hand, or a local one",
     )
 
 
-def add_out(parser: argparse.ArgumentParser, text: str, *aliases: str, metavar: str = "DIR", default: Path | None = None) -> None:
+def add_order(parser: argparse.ArgumentParser, more: str = "", **options: Any) -> None:
+    """What orders the documents of a run: without it the scores, and ranks that contradict them are refused."""
+    text = (
+        "what orders a run: score, the greatest first; -score, the smallest first (distances); rank. "
+        "Without it the scores, unless the ranks say something else"
+    )
+    parser.add_argument("--order", choices=("score", "rank", "-score"), help=text + more, **options)
+
+
+def add_out(
+    parser: argparse.ArgumentParser, text: str, *aliases: str, metavar: str = "DIR", default: Path | None = None
+) -> None:
     """``--out``: what a command writes to."""
     parser.add_argument("--out", *aliases, dest="out", type=Path, metavar=metavar, default=default, help=text)
 
@@ -252,11 +261,7 @@ def add_folder(parser: argparse.ArgumentParser, text: str) -> argparse.Action:
 
 
 def folder_of(args: argparse.Namespace) -> Path:
-    """What :func:`add_folder` was told.
-
-    Raises:
-        DataError: two folders.
-    """
+    """What :func:`add_folder` was told."""
     if args.out and args.folder:
         raise DataError(f"there are two folders to write to, {args.folder} and {args.out}", remedy="name one")
     folder: Path = args.out or args.folder
@@ -264,11 +269,7 @@ def folder_of(args: argparse.Namespace) -> Path:
 
 
 def by_reason(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """One line a reason, with the first names that share it.
-
-    Args:
-        pairs: names and reasons, in the order in which they are told.
-    """
+    """One line a reason, with the first names that share it."""
     sharing: dict[str, list[str]] = {}
     for name, reason in pairs:
         sharing.setdefault(reason, []).append(name)
@@ -283,10 +284,8 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Collection[str] = ()) -> None:
-    """Print a table, with names and numbers in full however narrow the terminal is (:mod:`patent_mteb.report.terminal`).
-
-    Args:
-        right: columns that are aligned to the right.
+    """Print a table, with names and numbers in full however narrow the terminal is
+    (:mod:`patent_mteb.report.terminal`).
     """
     from patent_mteb.report.terminal import Sheet
 
@@ -296,8 +295,9 @@ def show(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Col
 
 
 def say(*parts: object) -> None:
-    """Print a line as it is: no markup, control characters written out; a terminal that it is too long for breaks it between words, but
-    never a path. A part that is a rich ``Text`` keeps its style."""
+    """Print a line as it is: no markup, control characters written out; a terminal that it is too long for breaks it
+    between words, but never a path. A part that is a rich ``Text`` keeps its style.
+    """
     _print(console, parts)
 
 
@@ -307,7 +307,9 @@ def warn(*parts: object) -> None:
 
 
 def _print(to: Console, parts: Sequence[object]) -> None:
-    texts = (part if isinstance(part, Text) else Text(visible(str(part), lines=not isinstance(part, Path))) for part in parts)
+    texts = (
+        part if isinstance(part, Text) else Text(visible(str(part), lines=not isinstance(part, Path))) for part in parts
+    )
     line = Text(" ").join(texts)
     whole = any(cell_len(word) > to.width for word in line.plain.split())
     to.print(line, soft_wrap=whole or not to.is_terminal)

@@ -22,11 +22,17 @@ EXAMPLES: tuple[str, ...] = (
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("data", type=Path, nargs="?", help="directory that patent-mteb build made; without it that of PATENT_MTEB_DATA")
+    parser.add_argument(
+        "data", type=Path, nargs="?", help="directory that patent-mteb build made; without it that of PATENT_MTEB_DATA"
+    )
     models.add_model(parser)
-    parser.add_argument("-t", "--tasks", nargs="+", default=[], metavar="TASK", help="names of tasks; without -t and -b all of DATA")
+    parser.add_argument(
+        "-t", "--tasks", nargs="+", default=[], metavar="TASK", help="names of tasks; without -t and -b all of DATA"
+    )
     parser.add_argument("-b", "--benchmarks", nargs="+", default=[], metavar="BENCHMARK", help="names of benchmarks")
-    common.add_shard(parser, "encode only this share: every N-th batch from the I-th on; 'store merge' puts stores together")
+    common.add_shard(
+        parser, "encode only this share: every N-th batch from the I-th on; 'store merge' puts stores together"
+    )
     common.add_engine(parser)
     parser.add_argument("--dry-run", action="store_true", help="only count what is there and what would be encoded")
     models.add_server(parser)
@@ -62,7 +68,15 @@ def _job(args: argparse.Namespace) -> Job:
 
     data = args.data.resolve() if args.data else None
     store = (args.store or default_path()).resolve()
-    return Job(args.model, store, data, tuple(args.tasks), tuple(args.benchmarks), models.loading_of(args), models.encode_kwargs(args))
+    return Job(
+        args.model,
+        store,
+        data,
+        tuple(args.tasks),
+        tuple(args.benchmarks),
+        models.loading_of(args),
+        models.encode_kwargs(args),
+    )
 
 
 def _show(done: Sequence[Encoded]) -> None:

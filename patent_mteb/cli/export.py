@@ -7,8 +7,6 @@ from pathlib import Path
 
 from patent_mteb.cli import common
 
-__all__ = ["EXAMPLES", "HELP", "arguments", "main", "prepared"]
-
 HELP = "results and model cards for publication, as mteb's results repository takes them"
 EXAMPLES: tuple[str, ...] = (
     "patent-mteb export results OUT",
@@ -24,7 +22,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     status = prepared(args, upstream=True)
-    common.say("mteb has none of these tasks yet, and shows results of tasks that it has only: docs/upstream.md says what to do first.")
+    common.say(
+        "mteb has none of these tasks yet, and shows results of tasks that it has only: docs/upstream.md says what to"
+        " do first."
+    )
     return status
 
 

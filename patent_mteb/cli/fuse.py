@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from patent_mteb.cli import common
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing
-from patent_mteb.metrics.sizes import MARK
+from patent_mteb.metrics.significance import MARK
 from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
@@ -21,16 +21,34 @@ EXAMPLES: tuple[str, ...] = ("patent-mteb fuse bm25.run dense.run -t PatentDAPFA
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="TREC files, as 'run --save-runs DIR' writes them; the lexical one first"
+        "runs",
+        nargs="+",
+        type=Path,
+        metavar="RUN",
+        help="TREC files, as 'run --save-runs DIR' writes them; the lexical one first",
     )
-    parser.add_argument("-t", "--task", required=True, help="the task whose judgements, slices and hidden documents count")
+    parser.add_argument(
+        "-t", "--task", required=True, help="the task whose judgements, slices and hidden documents count"
+    )
     how = parser.add_argument_group("fusion; without any reciprocal rank fusion with k = 60")
-    how.add_argument("--rrf", nargs="+", type=float, default=[], metavar="K", help="reciprocal rank fusion with these constants")
-    how.add_argument("--alpha", nargs="+", type=float, default=[], metavar="A", help="interpolation of two runs: weights of the second")
+    how.add_argument(
+        "--rrf", nargs="+", type=float, default=[], metavar="K", help="reciprocal rank fusion with these constants"
+    )
+    how.add_argument(
+        "--alpha",
+        nargs="+",
+        type=float,
+        default=[],
+        metavar="A",
+        help="interpolation of two runs: weights of the second",
+    )
     how.add_argument("--weights", nargs="+", type=float, metavar="W", help="interpolation: one weight a run")
-    how.add_argument("--grid", action="store_true", help="k of 10, 30, 60 and 100, and of two runs all weights in tenths")
+    how.add_argument(
+        "--grid", action="store_true", help="k of 10, 30, 60 and 100, and of two runs all weights in tenths"
+    )
     how.add_argument("--depth", type=int, default=1000, metavar="N", help="documents of each run that count")
     parser.add_argument("--allow-missing", action="store_true", help="queries that a run does not have found nothing")
+    common.add_order(parser, "; once for all runs, or once for each", action="append", default=[])
     common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
     parser.add_argument("--table", type=Path, metavar="FILE", help="write all scores, gains and OUT/ALL ratios as csv")
     parser.add_argument("--plot", type=Path, metavar="STEM", help="draw the curves as STEM.png, STEM.svg and STEM.pdf")
@@ -38,9 +56,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     from patent_mteb.experiments.fusing import SMALL, fuse_runs
-    from patent_mteb.metrics.sizes import explained
+    from patent_mteb.metrics.significance import explained
 
-    table = fuse_runs(args.runs, args.task, _settings(args), args.out, depth=args.depth, allow_missing=args.allow_missing)
+    options = {"depth": args.depth, "allow_missing": args.allow_missing, "orders": args.order}
+    table = fuse_runs(args.runs, args.task, _settings(args), args.out, **options)
     scores = [name for name in table.columns[3:] if name not in SMALL and not name.startswith(("gain_", "out_ratio_"))]
     _show(table, scores)
     if any(table[name].str.len_chars().sum() for name in SMALL if name in table.columns):
@@ -50,8 +69,8 @@ def main(args: argparse.Namespace) -> int:
             table.write_csv(partial)
         common.say(f"table in {args.table.resolve()}")
     if args.plot:
+        from patent_mteb.report.drawing import fusion_curves
         from patent_mteb.report.figures import save
-        from patent_mteb.report.fusion_plots import fusion_curves
 
         for path in save(fusion_curves(table, scores[0], measure=measure_title(scores[0]), title=args.task), args.plot):
             common.say(f"plot in {path.resolve()}")

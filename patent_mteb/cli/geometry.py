@@ -14,7 +14,9 @@ EXAMPLES: tuple[str, ...] = ("patent-mteb geometry -m ORG/NAME -t PatentMapClmTo
 def arguments(parser: argparse.ArgumentParser) -> None:
     models.add_model(parser)
     parser.add_argument("-t", "--tasks", nargs="+", required=True, metavar="TASK", help="retrieval tasks of the suite")
-    parser.add_argument("--max-documents", type=int, default=10_000, metavar="N", help="documents drawn from a larger corpus")
+    parser.add_argument(
+        "--max-documents", type=int, default=10_000, metavar="N", help="documents drawn from a larger corpus"
+    )
     told = "results folder; 'report' shows the numbers beside the task's results"
     common.add_out(parser, told, "--output-folder", default=Path("results"))
     models.add_device(parser)
@@ -23,8 +25,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    from patent_mteb.experiments.embedding_geometry import geometry, save
     from patent_mteb.experiments.evaluate import retrieval_task
-    from patent_mteb.experiments.geometry import geometry, save
 
     model = models.load_encoder(args)
     for name in args.tasks:
@@ -32,7 +34,9 @@ def main(args: argparse.Namespace) -> int:
         measures = geometry(model, task, max_documents=args.max_documents, encode_kwargs=models.encode_kwargs(args))
         path = save(measures, model, task, args.out, max_documents=args.max_documents)
         common.say(f"{task.metadata.name}: {model.mteb_model_meta.name}")
-        rows = [(measure, common.number(value, 0 if measure.startswith("n_") else 4)) for measure, value in measures.items()]
+        rows = [
+            (measure, common.number(value, 0 if measure.startswith("n_") else 4)) for measure, value in measures.items()
+        ]
         common.show(("measure", "value"), rows, right=("value",))
         common.say(path)
     return 0

@@ -14,7 +14,7 @@ from patent_mteb.cli import common
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
-    from patent_mteb.readers.accounts import Account
+    from patent_mteb.readers.import_shares import Account
     from patent_mteb.readers.importing import Progress
 
 _SHOWN = 12
@@ -32,9 +32,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     files = parser.add_argument(
         "files", nargs="+", metavar="[SOURCE] FILE", help="files or directories; before them, if need be, their source"
     )
-    parser.add_argument("--out", type=Path, metavar="ROOT", help="records directory to write to; what was imported before stays")
-    parser.add_argument("--map", type=Path, metavar="FILE.toml", help="column map of a table of your own; also as the first word")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes that read files side by side; without it one a core")
+    parser.add_argument(
+        "--out", type=Path, metavar="ROOT", help="records directory to write to; what was imported before stays"
+    )
+    parser.add_argument(
+        "--map", type=Path, metavar="FILE.toml", help="column map of a table of your own; also as the first word"
+    )
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="processes that read files side by side; without it one a core"
+    )
     common.add_shard(parser, "import only this share of the files; --merge comes after all shares")
     common.add_engine(parser)
     parser.add_argument(
@@ -45,21 +51,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="merge the shares in these directories into --out; without any, those in --out",
     )
     parser.add_argument(
-        "--suggest", action=common.Instead, of=[files], type=Path, metavar="FILE", help="only print a first column map for a table"
+        "--suggest",
+        action=common.Instead,
+        of=[files],
+        type=Path,
+        metavar="FILE",
+        help="only print a first column map for a table",
     )
     parser.add_argument("--sources", action=common.Instead, of=[files], nargs=0, help="only list the sources")
 
 
 def main(args: argparse.Namespace) -> int:
     from patent_mteb.parallel import cores, share
-    from patent_mteb.readers import READERS, tables
+    from patent_mteb.readers import READERS
     from patent_mteb.readers.importing import Work, import_files, import_share, merge_shares
 
     if args.sources:
         common.show(("source", "what it reads"), [(reader.name, reader.what) for reader in READERS.values()])
         return 0
     if args.suggest:
-        print(tables.suggest(args.suggest, unfinished=True), end="")
+        from patent_mteb.readers.suggest import suggest
+
+        print(suggest(args.suggest, unfinished=True), end="")
         return 0
     if args.out is None:
         raise DataError("no directory is named", remedy="name one with --out")
@@ -77,7 +90,9 @@ def main(args: argparse.Namespace) -> int:
     if args.shard:
         common.say(f"share {args.shard} in {args.out}; after all shares: patent-mteb import --merge --out {args.out}")
     else:
-        common.say(f"records in {args.out}; next: patent-mteb inspect {args.out}, patent-mteb build BENCHMARK {args.out} ROOT")
+        common.say(
+            f"records in {args.out}; next: patent-mteb inspect {args.out}, patent-mteb build BENCHMARK {args.out} ROOT"
+        )
     if done.damaged:
         common.warn(f"{len(done.damaged)} of the files could not be read: get them again, and import them again")
     return 1 if done.damaged else 0
@@ -103,13 +118,20 @@ def _show(accounts: Sequence[Account]) -> None:
     rows: dict[tuple[str, str, str], tuple[int, str]] = {}
     for account in accounts:
         name = f"{len(accounts)} files" if many else Path(account.path).name
-        found = [(kind, account.source, count, "") for kind, count in account.records.items() if count or (kind == "patents" and not many)]
+        found = [
+            (kind, account.source, count, "")
+            for kind, count in account.records.items()
+            if count or (kind == "patents" and not many)
+        ]
         for what, tallies in (("left out", account.left_out), ("note", account.notes)):
             found += [(what, reason, tally.count, next(iter(tally.examples), "")) for reason, tally in tallies.items()]
         for what, reason, count, example in found:
             before, first = rows.get((name, what, reason), (0, example))
             rows[name, what, reason] = (before + count, first)
-    shown = [(name, what, count, f"{reason}: {first}" if first else reason) for (name, what, reason), (count, first) in rows.items()]
+    shown = [
+        (name, what, count, f"{reason}: {first}" if first else reason)
+        for (name, what, reason), (count, first) in rows.items()
+    ]
     if many:
         shown.sort(key=_order)
     common.show(("file", "what", "count", "note"), shown, right=("count",))
@@ -120,7 +142,9 @@ def _order(row: tuple[str, str, int, str]) -> tuple[bool, bool, str]:
 
 
 class _Bar:
-    """One line on a terminal: documents, documents a second, and the time left by the bytes of the files that are done."""
+    """One line on a terminal: documents, documents a second, and the time left by the bytes of the files that are
+    done.
+    """
 
     def __init__(self) -> None:
         self._start = time.monotonic()

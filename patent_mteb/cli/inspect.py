@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from patent_mteb.cli import common
 
 if TYPE_CHECKING:
-    from patent_mteb.experiments.dry_builds import Plan
-    from patent_mteb.experiments.inspection import Inspection
+    from patent_mteb.experiments.inspection import Inspection, Plan
 
 HELP = "what is in your records, and which benchmarks and tasks they make, before anything is built"
 EXAMPLES: tuple[str, ...] = ("patent-mteb inspect records",)
@@ -25,8 +24,12 @@ _WIDTH = 80
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("records", type=Path, help="a records directory (as import writes it), or patents.parquet, patents.jsonl")
-    parser.add_argument("citations", type=Path, nargs="?", help="citations.parquet or citations.jsonl, where the first is a table")
+    parser.add_argument(
+        "records", type=Path, help="a records directory (as import writes it), or patents.parquet, patents.jsonl"
+    )
+    parser.add_argument(
+        "citations", type=Path, nargs="?", help="citations.parquet or citations.jsonl, where the first is a table"
+    )
     parser.add_argument("--families", choices=FAMILIES, default="given", help="what a patent family is")
     most = "publications on which benchmarks are tried, a connected part of more; 0: try none"
     parser.add_argument("--most", type=int, default=3000, metavar="N", help=most)
@@ -60,7 +63,10 @@ def _show_records(found: Inspection) -> None:
     if found.unreadable:
         common.say(f"  {found.unreadable:,} publication numbers are none; citations find them only if written the same")
     common.say()
-    rows = [(has.what, f"{has.publications:,}", f"{has.families:,}", _share(has.families, found.families)) for has in found.has]
+    rows = [
+        (has.what, f"{has.publications:,}", f"{has.families:,}", _share(has.families, found.families))
+        for has in found.has
+    ]
     common.show(("with", "publications", "families", "share"), rows, right=("publications", "families", "share"))
     if found.landscapes:
         common.say()
@@ -83,7 +89,13 @@ def _show_citations(found: Inspection) -> None:
     _say_counts("categories", found.letters)
     columns = ("matched by", "links", "no record citing", "no record cited", "own family", "repeated")
     rows = [
-        (step, *(f"{value:,}" for value in (one.links, one.unknown_citing, one.unknown_cited, one.own_family, one.duplicates)))
+        (
+            step,
+            *(
+                f"{value:,}"
+                for value in (one.links, one.unknown_citing, one.unknown_cited, one.own_family, one.duplicates)
+            ),
+        )
         for step, one in found.matching.items()
     ]
     common.show(columns, rows, right=columns[1:])
@@ -113,7 +125,9 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
             settings = [f"--set {shlex.quote(setting)}" for setting in (*matched, *plan.settings)]
             _say_command([f"patent-mteb build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
         if plan.lacking:
-            _say_wrapped("  no record has ", "; ".join(f"{field} (for {serves})" for field, serves in plan.lacking.items()))
+            _say_wrapped(
+                "  no record has ", "; ".join(f"{field} (for {serves})" for field, serves in plan.lacking.items())
+            )
 
 
 def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
@@ -121,7 +135,13 @@ def _plan_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
     for row, kind in enumerate(types):
         sizes = [task.queries for task in plan.tasks if task.type == kind]
         counts = f"{min(sizes):,}" + (f" to {max(sizes):,}" if max(sizes) > min(sizes) else "")
-        yield plan.benchmark if not row else "", kind, f"{len(sizes)}", counts, f"{plan.distinct_texts:,}" if not row else ""
+        yield (
+            plan.benchmark if not row else "",
+            kind,
+            f"{len(sizes)}",
+            counts,
+            f"{plan.distinct_texts:,}" if not row else "",
+        )
     if not types:
         yield plan.benchmark, "", f"0 of {plan.all_tasks}", "", ""
 

@@ -6,8 +6,14 @@ import argparse
 
 from patent_mteb.cli import export
 
-HELP = "summaries of results and a leaderboard made of all that lie in a folder; takes own data with a name, and models of this suite"
-EXAMPLES: tuple[str, ...] = ("patent-mteb leaderboard results BOARD", "patent-mteb leaderboard results BOARD --model ORG/NAME")
+HELP = (
+    "summaries of results and a leaderboard made of all that lie in a folder; takes own data with a name, and models of"
+    " this suite"
+)
+EXAMPLES: tuple[str, ...] = (
+    "patent-mteb leaderboard results BOARD",
+    "patent-mteb leaderboard results BOARD --model ORG/NAME",
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

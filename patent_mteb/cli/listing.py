@@ -21,8 +21,12 @@ EXAMPLES: tuple[str, ...] = ("patent-mteb list tasks -b WIPO-AT", "patent-mteb l
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("tasks", "benchmarks", "models"), nargs="?", default="tasks", help="what to list")
-    parser.add_argument("-b", "--benchmarks", nargs="+", metavar="BENCHMARK", help="of tasks: those of these benchmarks only")
+    parser.add_argument(
+        "what", choices=("tasks", "benchmarks", "models"), nargs="?", default="tasks", help="what to list"
+    )
+    parser.add_argument(
+        "-b", "--benchmarks", nargs="+", metavar="BENCHMARK", help="of tasks: those of these benchmarks only"
+    )
     parser.add_argument("--json", action="store_true", help="print it as JSON, with all that is known")
 
 
@@ -55,7 +59,7 @@ def _tasks(args: argparse.Namespace) -> _Listed:
 
 
 def _task(task: type[PatentTask]) -> dict[str, Any]:
-    from patent_mteb.tasks.sizes import Sizes, sizes
+    from patent_mteb.tasks.base import Sizes, sizes
 
     place = _place(task)
     counted = Sizes() if place.startswith("local") else sizes(task, sample=place.startswith("sample"))
@@ -77,10 +81,10 @@ def _task(task: type[PatentTask]) -> dict[str, Any]:
 
 
 def _place(task: type[PatentTask]) -> str:
-    from patent_mteb.data import sources
+    from patent_mteb.data import loading
 
     try:
-        source = sources.resolve(task.data, True if task.force_sample else None)
+        source = loading.resolve(task.data, True if task.force_sample else None)
     except NotThereError:
         return "not built"
     if source.own and task.own is None:
@@ -92,7 +96,7 @@ def _place(task: type[PatentTask]) -> str:
 def _own_name(task: type[PatentTask], own: Own) -> str | None:
     """What a published task is called on own data, None if those have no table for it."""
     from patent_mteb.tasks import catalogue
-    from patent_mteb.tasks.owned import own_name
+    from patent_mteb.tasks.own_names import own_name
 
     built = {one.metadata.name for benchmark in catalogue.own_benchmarks() for one in benchmark.task_classes}
     name = own_name(task.facts, task.metadata.name, own.name)

@@ -12,21 +12,6 @@ from patent_mteb.errors import ModelError
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
 
-__all__ = [
-    "PRECISIONS",
-    "add_backend",
-    "add_batch_size",
-    "add_batch_tokens",
-    "add_device",
-    "add_model",
-    "add_server",
-    "add_store",
-    "encode_kwargs",
-    "load_encoder",
-    "load_model",
-    "loading_of",
-    "store_folder",
-]
 
 PRECISIONS = ("float32", "bfloat16", "float16", "bfloat16-autocast", "int8", "uint8", "binary")
 """Those of :mod:`patent_mteb.models.loading`, which is not imported for ``--help``."""
@@ -37,21 +22,30 @@ _LOADED = ("precision", "max_tokens", "layers", "input", "server", "backend", "a
 
 def add_model(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """``-m``, ``--model-revision`` and ``--precision``."""
-    parser.add_argument("-m", "--model", required=required, help="hub id, a name that mteb knows, or a checkpoint directory")
+    parser.add_argument(
+        "-m", "--model", required=required, help="hub id, a name that mteb knows, or a checkpoint directory"
+    )
     parser.add_argument("--model-revision", metavar="REVISION", help="commit, tag or branch of a model on the hub")
     parser.add_argument(
         "--precision",
         choices=PRECISIONS,
         default="float32",
-        help="bfloat16, float16: of an encoder's weights; bfloat16-autocast: of its products, the weights stay as they are; int8, uint8, "
-        "binary: of its vectors; late interaction: int8, of its token vectors; another than float32 is filed apart",
+        help=(
+            "bfloat16, float16: of an encoder's weights; bfloat16-autocast: of its products, the weights stay as they"
+            " are; int8, uint8, binary: of its vectors; late interaction: int8, of its token vectors; another than"
+            " float32 is filed apart"
+        ),
     )
 
 
 def add_backend(parser: argparse.ArgumentParser) -> None:
     """``--backend`` and ``--attention``."""
-    parser.add_argument("--backend", choices=("torch", "onnx", "openvino"), help="what runs the encoder; filed apart unless it is torch")
-    parser.add_argument("--attention", choices=("eager", "sdpa", "flash_attention_2"), help="how torch computes attention; filed apart")
+    parser.add_argument(
+        "--backend", choices=("torch", "onnx", "openvino"), help="what runs the encoder; filed apart unless it is torch"
+    )
+    parser.add_argument(
+        "--attention", choices=("eager", "sdpa", "flash_attention_2"), help="how torch computes attention; filed apart"
+    )
 
 
 def add_server(parser: argparse.ArgumentParser) -> None:
@@ -59,8 +53,10 @@ def add_server(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server",
         metavar="URL",
-        help="a server in the OpenAI protocol that embeds (http://host:8000/v1); -m is the model's name there, --model-revision what you "
-        "know of it; a key is read from OPENAI_API_KEY",
+        help=(
+            "a server in the OpenAI protocol that embeds (http://host:8000/v1); -m is the model's name there,"
+            " --model-revision what you know of it; a key is read from OPENAI_API_KEY"
+        ),
     )
 
 
@@ -75,7 +71,9 @@ def add_device(parser: argparse.ArgumentParser) -> None:
 
 def add_batch_size(parser: argparse.ArgumentParser) -> None:
     """``--batch-size``."""
-    parser.add_argument("--batch-size", type=int, metavar="N", help="texts that the model encodes at a time; without it the model's own")
+    parser.add_argument(
+        "--batch-size", type=int, metavar="N", help="texts that the model encodes at a time; without it the model's own"
+    )
 
 
 def add_batch_tokens(parser: argparse.ArgumentParser) -> None:
@@ -84,14 +82,22 @@ def add_batch_tokens(parser: argparse.ArgumentParser) -> None:
         "--batch-tokens",
         type=positive,
         metavar="N",
-        help="sort texts by tokens and encode as many at a time as N tokens hold, with hardly any padding; sentence-transformers models",
+        help=(
+            "sort texts by tokens and encode as many at a time as N tokens hold, with hardly any padding;"
+            " sentence-transformers models"
+        ),
     )
 
 
 def add_store(parser: argparse.ArgumentParser, *, optional: bool = True) -> None:
     """``--store`` and, where a command can do without one, ``--no-store``."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--store", type=Path, metavar="DIR", help="embedding store; without it PATENT_MTEB_STORE or one in the user cache")
+    group.add_argument(
+        "--store",
+        type=Path,
+        metavar="DIR",
+        help="embedding store; without it PATENT_MTEB_STORE or one in the user cache",
+    )
     if optional:
         group.add_argument("--no-store", action="store_true", help="encode every text anew and keep no embedding")
 
@@ -104,7 +110,9 @@ def store_folder(args: argparse.Namespace) -> Path | None:
 
 
 def encode_kwargs(args: argparse.Namespace) -> dict[str, Any]:
-    """mteb's ``encode_kwargs``; no bars where only warnings are wanted. In a file the bar of the store is a line now and then."""
+    """mteb's ``encode_kwargs``; no bars where only warnings are wanted. In a file the bar of the store is a line now
+    and then.
+    """
     size = {} if args.batch_size is None else {"batch_size": args.batch_size}
     if (budget := getattr(args, "batch_tokens", None)) is not None:
         if getattr(args, "no_store", False):
@@ -114,31 +122,27 @@ def encode_kwargs(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def loading_of(args: argparse.Namespace) -> dict[str, Any]:
-    """What the options of a command say to :func:`patent_mteb.models.loading.load`; a command need not have all of them."""
+    """What the options of a command say to :func:`patent_mteb.models.loading.load`; a command need not have all of
+    them.
+    """
     told = {name: getattr(args, name, None) for name in _LOADED}
-    return {"revision": args.model_revision, "device": args.device, "prompts": not getattr(args, "no_prompts", False), **told}
+    return {
+        "revision": args.model_revision,
+        "device": args.device,
+        "prompts": not getattr(args, "no_prompts", False),
+        **told,
+    }
 
 
 def load_model(args: argparse.Namespace, **instead: Any) -> Any:
-    """The model of ``-m``.
-
-    Args:
-        instead: what counts in place of options.
-
-    Raises:
-        ModelError: it cannot be loaded.
-    """
+    """The model of ``-m``."""
     from patent_mteb.models.loading import load
 
     return load(args.model, **{**loading_of(args), **instead})
 
 
 def load_encoder(args: argparse.Namespace) -> EncoderProtocol:
-    """The model of ``-m``, in front of the embedding store.
-
-    Raises:
-        ModelError: it cannot be loaded, or does not embed texts.
-    """
+    """The model of ``-m``, in front of the embedding store."""
     from mteb.models import EncoderProtocol
 
     from patent_mteb.store import stored

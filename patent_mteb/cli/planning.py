@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from patent_mteb.experiments.plan import Plan
 
-__all__ = ["show"]
 
 _UNCOUNTED = ("section_tags", "dims", "passages", "fuse", "rerank", "layers", "input")
 """Options that make another system of the model; the plan is that of the model alone on whole texts."""
@@ -46,7 +45,9 @@ def _model(args: argparse.Namespace) -> Any:
 def _print(plan: Plan, uncounted: Sequence[str]) -> None:
     common.say(plan.model)
     common.show(
-        ("task", "plan", "texts", "new"), [(row.task, row.status, row.texts, row.new) for row in plan.tasks], right=("texts", "new")
+        ("task", "plan", "texts", "new"),
+        [(row.task, row.status, row.texts, row.new) for row in plan.tasks],
+        right=("texts", "new"),
     )
     for line in _summary(plan):
         common.say(line)

@@ -16,12 +16,24 @@ EXAMPLES: tuple[str, ...] = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("results", type=Path, help="folder that 'run' wrote its results to")
-    parser.add_argument("--format", nargs="+", default=["terminal"], metavar="FORMAT", help="of the tables: terminal, markdown, csv, latex")
-    parser.add_argument("--every-table", action="store_true", help="print all tables; a long report prints its summaries only")
+    parser.add_argument(
+        "--format",
+        nargs="+",
+        default=["terminal"],
+        metavar="FORMAT",
+        help="of the tables: terminal, markdown, csv, latex",
+    )
+    parser.add_argument(
+        "--every-table", action="store_true", help="print all tables; a long report prints its summaries only"
+    )
     common.add_out(parser, "write tables, and plots with --plots, to this folder")
     parser.add_argument("--html", type=Path, metavar="DIR", help="write a self-contained page to this folder")
-    parser.add_argument("--texts", action="store_true", help="let the page show texts of real data, where their licence allows it")
-    parser.add_argument("--plots", action="store_true", help="write every plot as PNG, SVG and PDF (needs patent-mteb[report])")
+    parser.add_argument(
+        "--texts", action="store_true", help="let the page show texts of real data, where their licence allows it"
+    )
+    parser.add_argument(
+        "--plots", action="store_true", help="write every plot as PNG, SVG and PDF (needs patent-mteb[report])"
+    )
     parser.add_argument("--published", action="store_true", help="set measured rows among the papers' rows")
     parser.add_argument("--baseline", metavar="MODEL", help="letters mark what is significantly better than this model")
     parser.add_argument(
@@ -30,7 +42,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="of significance: bootstrap (10,000 resamples), t or permutation; default bootstrap",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON document of all numbers instead of tables (docs/report.md)")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document of all numbers instead of tables (docs/report.md)"
+    )
 
 
 def main(args: argparse.Namespace) -> int:

@@ -15,13 +15,15 @@ EXAMPLES: tuple[str, ...] = ("patent-mteb reproduce --results results",)
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", nargs="?", metavar="MODEL", help="this model only")
-    parser.add_argument("--results", type=Path, required=True, metavar="DIR", help="folder that 'run' wrote its results to")
+    parser.add_argument(
+        "--results", type=Path, required=True, metavar="DIR", help="folder that 'run' wrote its results to"
+    )
     parser.add_argument("--json", action="store_true", help="print lines and messages as JSON")
 
 
 def main(args: argparse.Namespace) -> int:
     from patent_mteb.report.collect import collect
-    from patent_mteb.report.forms import as_terminal
+    from patent_mteb.report.rendering import as_terminal
     from patent_mteb.report.reproduce import as_json, reproduce, table
     from patent_mteb.report.words import measure_title
 
@@ -34,7 +36,10 @@ def main(args: argparse.Namespace) -> int:
         common.console.print(as_terminal(narrow))
         for line in found.lines:
             if line.verdict != "OK":
-                common.say(f"{line.verdict} {line.run} {line.tasks[0]} {measure_title(line.metric)}: {'; '.join(line.settings)}")
+                common.say(
+                    f"{line.verdict} {line.run} {line.tasks[0]} {measure_title(line.metric)}:"
+                    f" {'; '.join(line.settings)}"
+                )
     for message in found.messages:
         common.warn(f"note: {message}")
     if not args.json:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from patent_mteb.cli import asking, common, models, planning
+from patent_mteb.cli import common, language_models, models, planning
 from patent_mteb.errors import ModelError
-from patent_mteb.metrics.sizes import explained, too_small
+from patent_mteb.metrics.significance import explained, too_small
 from patent_mteb.report.cells import Cell
 from patent_mteb.report.words import measure_title
 
@@ -27,9 +27,24 @@ EXAMPLES: tuple[str, ...] = (
     "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s",
     "patent-mteb run -b PatentMTEB -m ORG/NAME --dry-run",
     "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100",
-    "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR --budget-calls 1000",
+    (
+        "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR"
+        " --budget-calls 1000"
+    ),
 )
-_OF_FIRST_STAGE = ("passages", "stride", "fuse", "alpha", "rrf", "rerank", "dims", "ann", "layers", "input", "section_tags")
+_OF_FIRST_STAGE = (
+    "passages",
+    "stride",
+    "fuse",
+    "alpha",
+    "rrf",
+    "rerank",
+    "dims",
+    "ann",
+    "layers",
+    "input",
+    "section_tags",
+)
 """Options that make another first stage, or cut and edit what an encoder reads."""
 _OF_LOADING = ("model_revision", "no_prompts", "max_tokens", "server", "backend", "attention")
 """Options of a model that is loaded here."""
@@ -47,8 +62,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--task-types", nargs="+", metavar="TYPE", help="tasks of these types, such as Retrieval")
     parser.add_argument("--categories", nargs="+", metavar="CATEGORY", help="tasks of these categories, such as t2t")
-    parser.add_argument("-l", "--languages", nargs="+", metavar="LANGUAGE", help="tasks in these languages, such as eng")
-    parser.add_argument("--eval-splits", nargs="+", metavar="SPLIT", help="evaluate on these splits instead of the tasks' own")
+    parser.add_argument(
+        "-l", "--languages", nargs="+", metavar="LANGUAGE", help="tasks in these languages, such as eng"
+    )
+    parser.add_argument(
+        "--eval-splits", nargs="+", metavar="SPLIT", help="evaluate on these splits instead of the tasks' own"
+    )
     parser.add_argument("--json", action="store_true", help="print the outcome of every task as JSON")
     common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
     models.add_server(parser)
@@ -59,7 +78,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     models.add_store(parser)
     common.add_memory(parser, "run")
     parser.add_argument("--num-proc", type=int, metavar="N", help="processes that load the data")
-    parser.add_argument("--co2-tracker", action=argparse.BooleanOptionalAction, default=False, help="estimate emissions with codecarbon")
+    parser.add_argument(
+        "--co2-tracker", action=argparse.BooleanOptionalAction, default=False, help="estimate emissions with codecarbon"
+    )
     parser.add_argument(
         "--overwrite-strategy",
         default="only-missing",
@@ -67,22 +88,37 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="what to do where there is a result",
     )
     parser.add_argument("--prediction-folder", type=Path, metavar="DIR", help="keep the rankings or predictions there")
-    parser.add_argument("--save-runs", type=Path, metavar="DIR", help="write runs and qrels in TREC form there, for 'patent-mteb fuse'")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be done: texts, time, disk, memory, missing data")
+    parser.add_argument(
+        "--save-runs", type=Path, metavar="DIR", help="write runs and qrels in TREC form there, for 'patent-mteb fuse'"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only say what would be done: texts, time, disk, memory, missing data"
+    )
     parser.add_argument(
         "--limit",
         type=common.positive,
         metavar="N",
         help="N queries of each retrieval task and a part of its documents, filed as <Task>.limitN",
     )
-    wrap = parser.add_argument_group("composition", "applied in this order; each setting is part of the identity of the results")
+    wrap = parser.add_argument_group(
+        "composition", "applied in this order; each setting is part of the identity of the results"
+    )
     wrap.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
     wrap.add_argument(
-        "--max-tokens", type=int, metavar="N", help="read no more tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)"
+        "--max-tokens",
+        type=int,
+        metavar="N",
+        help="read no more tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)",
     )
     wrap.add_argument("--layers", type=int, metavar="N", help="keep the first N transformer layers (PatenTEB Table 9)")
-    wrap.add_argument("--input", metavar="VARIANT", help="edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)")
-    wrap.add_argument("--section-tags", action="store_true", help="put PatentMap's section tags before the known sections of a text")
+    wrap.add_argument(
+        "--input",
+        metavar="VARIANT",
+        help="edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)",
+    )
+    wrap.add_argument(
+        "--section-tags", action="store_true", help="put PatentMap's section tags before the known sections of a text"
+    )
     wrap.add_argument("--dims", type=int, metavar="D", help="keep the first D dimensions, renormalised")
     wrap.add_argument(
         "--ann",
@@ -90,26 +126,38 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=16,
         metavar="PROBES",
-        help="search approximately (faiss, the extra 'ann'): so many groups of documents a query, 16 without a number; tells its recall",
+        help=(
+            "search approximately (faiss, the extra 'ann'): so many groups of documents a query, 16 without a number;"
+            " tells its recall"
+        ),
     )
     wrap.add_argument("--passages", type=int, metavar="TOKENS", help="search windows of so many tokens")
-    wrap.add_argument("--stride", type=int, metavar="TOKENS", help="tokens between the starts of two windows; without it no overlap")
+    wrap.add_argument(
+        "--stride", type=int, metavar="TOKENS", help="tokens between the starts of two windows; without it no overlap"
+    )
     wrap.add_argument("--aggregate", default="maxP", metavar="NAME", help="maxP, avg_top3, avgP, sumP or firstP")
     wrap.add_argument("--fuse", metavar="MODEL", help="second system: bm25, bm25-dapfam, or any model as for -m")
     wrap.add_argument("--alpha", type=float, help="linear fusion, weight of -m; 0.5 without this and --rrf")
     wrap.add_argument("--rrf", type=float, metavar="K", help="reciprocal rank fusion with constant K")
-    wrap.add_argument("--rerank", metavar="MODEL", help="cross-encoder or late-interaction model that orders the first documents anew")
+    wrap.add_argument(
+        "--rerank", metavar="MODEL", help="cross-encoder or late-interaction model that orders the first documents anew"
+    )
     wrap.add_argument("--rerank-depth", type=int, default=100, metavar="K", help="how many documents it orders")
     wrap.add_argument(
-        "--candidates", type=Path, metavar="DIR", help="of 'patent-mteb candidates': -m is the reranker of what was found before"
+        "--candidates",
+        type=Path,
+        metavar="DIR",
+        help="of 'patent-mteb candidates': -m is the reranker of what was found before",
     )
-    wrap.add_argument("--chat-endpoint", metavar="URL", help="the reranker is the language model of this name behind this address")
-    asking.add_asking(parser)
+    wrap.add_argument(
+        "--chat-endpoint", metavar="URL", help="the reranker is the language model of this name behind this address"
+    )
+    language_models.add_asking(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    from patent_mteb.experiments import budgets, run
+    from patent_mteb.experiments import plan, run
     from patent_mteb.memory import allowing
     from patent_mteb.tasks.perquery import RUNS_VARIABLE
 
@@ -117,12 +165,18 @@ def main(args: argparse.Namespace) -> int:
         os.environ[RUNS_VARIABLE] = str(args.save_runs)
     tasks = _tasks(args)
     if args.chat_endpoint and not (args.rerank or args.candidates):
-        raise ModelError("--chat-endpoint is the address of a reranker. Remedy: name it with --rerank, or with -m beside --candidates")
+        raise ModelError(
+            "--chat-endpoint is the address of a reranker. Remedy: name it with --rerank, or with -m beside"
+            " --candidates"
+        )
     if args.dry_run and (args.candidates or args.chat_endpoint):
-        raise ModelError("--dry-run says what is encoded, and rerankers encode nothing. Remedy: try --limit, or a small --budget-calls")
+        raise ModelError(
+            "--dry-run says what is encoded, and rerankers encode nothing. Remedy: try --limit, or a small"
+            " --budget-calls"
+        )
     if args.dry_run:
         return planning.show(args, tasks)
-    with allowing(budgets.left_for_blocks(args.memory, "run", budgets.folders_of(tasks))):
+    with allowing(plan.left_for_blocks(args.memory, "run", plan.folders_of(tasks))):
         report = run.run(
             tasks=tasks,
             model=_model(args),
@@ -142,7 +196,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _tasks(args: argparse.Namespace) -> list[AbsTask]:
-    from patent_mteb.tasks.choosing import choose, limited
+    from patent_mteb.tasks.selection import choose, limited
 
     tasks = choose(
         names=args.tasks or (),
@@ -156,11 +210,7 @@ def _tasks(args: argparse.Namespace) -> list[AbsTask]:
 
 
 def _model(args: argparse.Namespace) -> Any:
-    """The model of -m with what the options wrap around it.
-
-    Raises:
-        ModelError: it cannot be had, or the options do not go together.
-    """
+    """The model of -m with what the options wrap around it."""
     from patent_mteb.models.composition import compose
     from patent_mteb.models.loading import load
 
@@ -190,7 +240,7 @@ def _reranker(args: argparse.Namespace, name: str, load: Callable[[], Any]) -> A
     """The language model of this name behind the address that was given, or what is loaded."""
     from patent_mteb.models.judge import Judge
 
-    return Judge(asking.chat_of(args, args.chat_endpoint, name)) if args.chat_endpoint else load()
+    return Judge(language_models.chat_of(args, args.chat_endpoint, name)) if args.chat_endpoint else load()
 
 
 def _given(args: argparse.Namespace, names: Sequence[str]) -> str:
@@ -204,7 +254,9 @@ def _reranker_of_candidates(args: argparse.Namespace) -> Any:
     from patent_mteb.search.rerank import Reranked, second_stage
 
     if others := _given(args, _OF_FIRST_STAGE):
-        raise ModelError(f"{others} and --candidates exclude each other. Remedy: -m names the reranker, the first stage is done")
+        raise ModelError(
+            f"{others} and --candidates exclude each other. Remedy: -m names the reranker, the first stage is done"
+        )
     if args.chat_endpoint and (others := _given(args, _OF_LOADING)):
         raise ModelError(f"the model of --chat-endpoint is asked as it is. Remedy: leave out {others}")
     try:
@@ -254,9 +306,15 @@ def show(report: Report, folder: Path) -> None:
 def _notes(scored: Sequence[Outcome]) -> Iterator[str]:
     """What a reader must know of these scores."""
     if cached := [outcome for outcome in scored if outcome.cached]:
-        yield f"{len(cached)} of {len(scored)} were there already, of the day that stands for the seconds; see --overwrite-strategy."
+        yield (
+            f"{len(cached)} of {len(scored)} were there already, of the day that stands for the seconds; see"
+            " --overwrite-strategy."
+        )
     if any(".limit" in outcome.task for outcome in scored):
-        yield "Tasks named .limit<N> ran on a part of their queries and documents, which makes scores high: for trying things out only."
+        yield (
+            "Tasks named .limit<N> ran on a part of their queries and documents, which makes scores high: for trying"
+            " things out only."
+        )
     if any(".sample" in outcome.task for outcome in scored):
         yield "Tasks named .sample ran on the built-in sample: their scores say nothing about the published benchmark."
     if any(".local-" in outcome.task for outcome in scored):
@@ -280,5 +338,10 @@ def _as_json(report: Report, folder: Path) -> str:
         }
         for outcome in report.outcomes
     ]
-    document = {"model": report.model, "exit_status": report.exit_status, "doubt": report.doubt, "results": str(folder.resolve())}
+    document = {
+        "model": report.model,
+        "exit_status": report.exit_status,
+        "doubt": report.doubt,
+        "results": str(folder.resolve()),
+    }
     return json.dumps({**document, "tasks": tasks}, indent=2, ensure_ascii=False)

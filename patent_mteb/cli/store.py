@@ -23,13 +23,21 @@ EXAMPLES: tuple[str, ...] = (
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "action", choices=("info", "verify", "prune", "merge"), help="list what it holds, read and check everything, remove, or merge"
+        "action",
+        choices=("info", "verify", "prune", "merge"),
+        help="list what it holds, read and check everything, remove, or merge",
     )
-    parser.add_argument("others", nargs="*", type=Path, metavar="OTHER", help="merge: stores whose embeddings are copied to this one")
+    parser.add_argument(
+        "others", nargs="*", type=Path, metavar="OTHER", help="merge: stores whose embeddings are copied to this one"
+    )
     models.add_store(parser, optional=False)
     parser.add_argument("-m", "--model", help="prune: remove the embeddings of this model")
-    parser.add_argument("--older-than", type=float, metavar="DAYS", help="prune: remove what nobody has used for so many days")
-    parser.add_argument("--damaged", action="store_true", help="prune: remove damaged shards, keeping what is whole in them")
+    parser.add_argument(
+        "--older-than", type=float, metavar="DAYS", help="prune: remove what nobody has used for so many days"
+    )
+    parser.add_argument(
+        "--damaged", action="store_true", help="prune: remove damaged shards, keeping what is whole in them"
+    )
     parser.add_argument("--dry-run", action="store_true", help="prune: only say what would be removed")
     parser.add_argument("--force", action="store_true", help="prune: remove what a running process uses too")
 
@@ -66,6 +74,13 @@ def _merge(store: EmbeddingStore, others: Sequence[Path]) -> int:
         raise DataError("no store to merge is named", remedy="name one or more behind 'merge'")
     done = merge(store, others)
     common.say(f"{done.copied} texts copied to {store.path}, {done.known} were there already ({done.spaces} spaces)")
+    if done.uncompared:
+        common.say(
+            f"note {done.uncompared} spaces share no text with the store: whether the same model filled them was not"
+            " checked"
+        )
+    for note in done.notes:
+        common.say(f"note {note}: copied without it")
     return 0
 
 
@@ -73,13 +88,18 @@ def _verify(store: EmbeddingStore) -> int:
     report = store.verify()
     for damage in report.damages:
         common.say(f"{'error' if damage.fatal else 'note'} {damage}")
-    common.say(f"{report.texts} texts in {report.spaces} spaces ({report.nbytes / 1e6:.1f} MB): {'ok' if report.ok else 'damaged'}")
+    common.say(
+        f"{report.texts} texts in {report.spaces} spaces ({report.nbytes / 1e6:.1f} MB):"
+        f" {'ok' if report.ok else 'damaged'}"
+    )
     return 0 if report.ok else 1
 
 
 def _prune(store: EmbeddingStore, args: argparse.Namespace) -> int:
     try:
-        pruned = store.prune(model=args.model, older_than_days=args.older_than, damaged=args.damaged, dry_run=args.dry_run)
+        pruned = store.prune(
+            model=args.model, older_than_days=args.older_than, damaged=args.damaged, dry_run=args.dry_run
+        )
     except ValueError as error:
         raise DataError(str(error), remedy="say what to remove: --model, --older-than or --damaged") from error
     for line in pruned.removed:

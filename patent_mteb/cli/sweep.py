@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from patent_mteb.cli import common, models
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.metrics.sizes import MARK, explained, too_small
+from patent_mteb.metrics.significance import MARK, explained, too_small
 from patent_mteb.report.words import measure_title
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ _FACTORS: dict[str, Any] = {
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("benchmark", type=str.upper, choices=("DAPFAM",), help="the benchmark whose matrix is run")
     parser.add_argument(
-        "--paper", action="store_true", help="the 249 runs of the paper's Tables 17 to 20 beside their printed numbers, dense ones in int8"
+        "--paper",
+        action="store_true",
+        help="the 249 runs of the paper's Tables 17 to 20 beside their printed numbers, dense ones in int8",
     )
     parser.add_argument("--list", action="store_true", dest="listed", help="count the runs instead of running them")
     parser.add_argument("-m", "--model", help="hub id, a name that mteb knows, or a checkpoint directory")
@@ -53,10 +55,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=models.PRECISIONS,
         metavar="NAME",
-        help="of weights (float32, bfloat16, float16) or vectors (int8, uint8, binary), each with rows of its own; without it float32",
+        help=(
+            "of weights (float32, bfloat16, float16) or vectors (int8, uint8, binary), each with rows of its own;"
+            " without it float32"
+        ),
     )
-    parser.add_argument("--bm25", default="dapfam", metavar="SETTING", help="the lexical backend's setting: dapfam or bm25s")
-    common.add_out(parser, "the table, csv; runs that stand in it already are not run again", metavar="FILE", default=Path("sweep.csv"))
+    parser.add_argument(
+        "--bm25", default="dapfam", metavar="SETTING", help="the lexical backend's setting: dapfam or bm25s"
+    )
+    common.add_out(
+        parser,
+        "the table, csv; runs that stand in it already are not run again",
+        metavar="FILE",
+        default=Path("sweep.csv"),
+    )
     models.add_device(parser)
     models.add_batch_size(parser)
     models.add_store(parser)
@@ -67,12 +79,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         ("queries", "VIEW", "text views of the queries"),
         ("corpora", "VIEW", "text views of the documents"),
         ("aggregates", "NAME", "how the scores of a document's passages become one"),
-        ("tokens", "NAME", "what lengths of passages are measured in: own (those of each backend), words (the same for all)"),
+        (
+            "tokens",
+            "NAME",
+            "what lengths of passages are measured in: own (those of each backend), words (the same for all)",
+        ),
     ):
         factors.add_argument(f"--{name}", nargs="+", default=_FACTORS[name], metavar=shown, help=text)
-    factors.add_argument("--lengths", nargs="+", type=int, default=_FACTORS["lengths"], metavar="TOKENS", help="lengths of the passages")
     factors.add_argument(
-        "--rrf", nargs="*", type=float, default=_FACTORS["rrf"], metavar="K", help="hybrid: constants of reciprocal rank fusion"
+        "--lengths", nargs="+", type=int, default=_FACTORS["lengths"], metavar="TOKENS", help="lengths of the passages"
+    )
+    factors.add_argument(
+        "--rrf",
+        nargs="*",
+        type=float,
+        default=_FACTORS["rrf"],
+        metavar="K",
+        help="hybrid: constants of reciprocal rank fusion",
     )
     factors.add_argument(
         "--alphas",
@@ -108,7 +131,9 @@ def _matrices(args: argparse.Namespace) -> tuple[Matrix, ...]:
     if not args.paper:
         return (Matrix(**chosen),)
     if changed := [name for name, value in chosen.items() if value != _FACTORS[name]]:
-        raise DataError(f"--paper runs the paper's factors, so --{changed[0]} has no effect", remedy="leave out one of the two")
+        raise DataError(
+            f"--paper runs the paper's factors, so --{changed[0]} has no effect", remedy="leave out one of the two"
+        )
     return PAPER
 
 
@@ -131,13 +156,19 @@ def _encoders(args: argparse.Namespace) -> list[Any] | None:
         for precision in precisions
         if precision not in VECTOR_PRECISIONS or "float32" not in precisions
     }
-    return [loaded[name] if name in loaded else Quantised(loaded["float32"], name) for name in dict.fromkeys(precisions)]
+    return [
+        loaded[name] if name in loaded else Quantised(loaded["float32"], name) for name in dict.fromkeys(precisions)
+    ]
 
 
 def _mark(row: dict[str, Any], score: str) -> str:
     """The mark of a score on too little; a table of before queries were counted has none."""
     part = next((part for part in ("in", "out") if score.startswith(f"{part}_")), "")
-    return MARK if row[score] is not None and too_small({name: value for name, value in row.items() if value is not None}, part) else ""
+    return (
+        MARK
+        if row[score] is not None and too_small({name: value for name, value in row.items() if value is not None}, part)
+        else ""
+    )
 
 
 def _show(table: pl.DataFrame, out: Path) -> None:

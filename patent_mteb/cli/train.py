@@ -16,13 +16,16 @@ if TYPE_CHECKING:
     from patent_mteb.experiments.run import Report
     from patent_mteb.training.comparing import Change
     from patent_mteb.training.corpus import Corpus
+    from patent_mteb.training.jobs import Outcome
     from patent_mteb.training.preparing import Job
-    from patent_mteb.training.verbs import Outcome
 
 HELP = "train an embedding model with a recipe of the papers, checked for leaks, and measure it before and after"
 EXAMPLES: tuple[str, ...] = (
     "patent-mteb train --recipes",
-    "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate WIPO-AT.sample",
+    (
+        "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate"
+        " WIPO-AT.sample"
+    ),
     "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora",
 )
 _ROUNDING = 1e-9
@@ -32,27 +35,60 @@ _SEEDS = 2**32
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     recipe = parser.add_argument("recipe", help="a training recipe, such as wipo-r3; --recipes lists them")
-    data = parser.add_argument("data", help="'sample', a directory of patent-mteb build wipo_at, or records (patent-mteb import)")
+    data = parser.add_argument(
+        "data", help="'sample', a directory of patent-mteb build wipo_at, or records (patent-mteb import)"
+    )
     model = parser.add_argument("-m", "--model", metavar="BASE", required=True, help="the base: hub id or directory")
     out = parser.add_argument(
-        "--out", type=Path, metavar="DIR", required=True, help="where pairs, checkpoints and results go; the same again resumes"
+        "--out",
+        type=Path,
+        metavar="DIR",
+        required=True,
+        help="where pairs, checkpoints and results go; the same again resumes",
     )
-    parser.add_argument("--seeds", default="42", metavar="N,N", help="one run each; several give mean and standard deviation (42,7,13)")
     parser.add_argument(
-        "--split", metavar="TRAIN,VALIDATION", help="shares of the families of records, the rest is the test split (0.8,0.1)"
+        "--seeds", default="42", metavar="N,N", help="one run each; several give mean and standard deviation (42,7,13)"
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting of the recipe, such as lr=1e-4; repeatable"
+        "--split",
+        metavar="TRAIN,VALIDATION",
+        help="shares of the families of records, the rest is the test split (0.8,0.1)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="change a setting of the recipe, such as lr=1e-4; repeatable",
     )
     parser.add_argument("--max-steps", type=common.positive, metavar="N", help="most steps of a run")
     parser.add_argument(
-        "--lora", type=common.positive, nargs="?", const=16, metavar="RANK", help="train adapters of this rank (16) instead of all weights"
+        "--lora",
+        type=common.positive,
+        nargs="?",
+        const=16,
+        metavar="RANK",
+        help="train adapters of this rank (16) instead of all weights",
     )
-    parser.add_argument("--drop-leaks", action="store_true", help="remove and count pairs that leak into a test set, instead of stopping")
+    parser.add_argument(
+        "--drop-leaks",
+        action="store_true",
+        help="remove and count pairs that leak into a test set, instead of stopping",
+    )
     parser.add_argument("--teacher", default="", metavar="MODEL", help="whose scores colbert-distill learns")
-    parser.add_argument("--paraphrases", type=Path, metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase")
-    parser.add_argument("--geometry", type=common.positive, default=0, metavar="N", help="SSD, uniformity, alignment and P@1 every N steps")
-    parser.add_argument("--evaluate", nargs="+", default=[], metavar="NAME", help="tasks or benchmarks to run before and after")
+    parser.add_argument(
+        "--paraphrases", type=Path, metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase"
+    )
+    parser.add_argument(
+        "--geometry",
+        type=common.positive,
+        default=0,
+        metavar="N",
+        help="SSD, uniformity, alignment and P@1 every N steps",
+    )
+    parser.add_argument(
+        "--evaluate", nargs="+", default=[], metavar="NAME", help="tasks or benchmarks to run before and after"
+    )
     models.add_device(parser)
     parser.add_argument(
         "--recipes",
@@ -75,8 +111,8 @@ def main(args: argparse.Namespace) -> int:
     seeds, shares = _seeds(args.seeds), _shares(args.split)
     tasks = _tasks(args.evaluate)  # a wrong word shall not wait for the training
     from patent_mteb.training.corpus import read_corpus
+    from patent_mteb.training.jobs import train
     from patent_mteb.training.preparing import Job
-    from patent_mteb.training.verbs import train
 
     corpus = read_corpus(args.data, shares)
     job = Job(
@@ -126,11 +162,7 @@ def _shares(text: str | None) -> tuple[float, float] | None:
 
 
 def _tasks(names: Sequence[str]) -> list[Any]:
-    """The tasks of some names of tasks or benchmarks.
-
-    Raises:
-        DataError: a name is unknown.
-    """
+    """The tasks of some names of tasks or benchmarks."""
     import mteb
 
     from patent_mteb.tasks import catalogue
@@ -169,7 +201,9 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], args: argparse.
         done = run(load(place, device=job.device), tasks, job.out / "results", show_progress=common.bars(args))
         if done.interrupted:
             raise KeyboardInterrupt
-        for line in common.by_reason((one.task, f"{one.status}: {one.reason}") for one in done.outcomes if one.status != "scored"):
+        for line in common.by_reason(
+            (one.task, f"{one.status}: {one.reason}") for one in done.outcomes if one.status != "scored"
+        ):
             common.warn(f"{done.model}: {line}")
         if done.doubt:
             common.warn(f"{done.model}: the scores cannot be trusted: {done.doubt}")
@@ -197,35 +231,44 @@ def _is_of(task: Any, folder: Path | None) -> bool:
 
 
 def _show(recipe: str, changes: Sequence[Change]) -> None:
+    from patent_mteb.metrics.significance import p_text
+
     if not changes:
         return
     rows = []
     for one in changes:
-        spread = "" if one.spread is None else f" ± {one.spread:.4f}"
-        interval = f"[{one.low:+.4f}, {one.high:+.4f}]"
+        digits = 6 if one.measure == "mse" else 4
+        spread = "" if one.spread is None else f" ± {one.spread:.{digits}f}"
+        interval = f"[{one.low:+.{digits}f}, {one.high:+.{digits}f}]"
         rows.append(
             (
                 one.what,
                 measure_title(one.measure),
                 one.n_queries,
-                f"{one.before:.4f}",
-                f"{one.after:.4f}{spread}",
-                f"{one.difference:+.4f}",
+                f"{one.before:.{digits}f}",
+                f"{one.after:.{digits}f}{spread}",
+                f"{one.difference:+.{digits}f}",
                 interval,
-                f"{one.p:.4f}",
+                p_text(one.p),
             )
         )
     numbers = ("queries", "R0", recipe, "difference", "95% interval", "p")
     common.show(("what", "measure", *numbers), rows, right=numbers)
+    for one in changes:
+        if one.mean is not None:
+            measure = measure_title(one.measure)
+            common.say(f"{one.what}: {measure} {one.mean:.6f} if every text gets the mean of the training targets")
 
 
 def _show_printed(recipe: str) -> None:
     """The paper's own means over seeds, for other data and models, beside those that were measured."""
-    from patent_mteb.training.printed import printed_of
+    from patent_mteb.training.published_results import printed_of
 
     rows = []
     for one in printed_of(recipe):
         spread = "" if one.spread is None else f" ± {one.spread:.4f}"
-        rows.append((f"WIPO-AT Table {one.table}", one.model, f"{one.slice} {one.measure}".strip(), f"{one.mean:.4f}{spread}"))
+        rows.append(
+            (f"WIPO-AT Table {one.table}", one.model, f"{one.slice} {one.measure}".strip(), f"{one.mean:.4f}{spread}")
+        )
     if rows:
         common.show(("printed", "model", "measure", recipe), rows, right=(recipe,))

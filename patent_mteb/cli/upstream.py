@@ -22,7 +22,9 @@ _FIELDS = {
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help="folder to write to")
-    parser.add_argument("--count", action="store_true", help="read the published data, as far as they can be had, and count them too")
+    parser.add_argument(
+        "--count", action="store_true", help="read the published data, as far as they can be had, and count them too"
+    )
 
 
 def main(args: argparse.Namespace) -> int:

@@ -15,15 +15,17 @@ EXAMPLES: tuple[str, ...] = ("patent-mteb validate ROOT", "patent-mteb validate 
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", type=Path, help="a directory for PATENT_MTEB_DATA, or one benchmark's directory in it")
+    parser.add_argument(
+        "directory", type=Path, help="a directory for PATENT_MTEB_DATA, or one benchmark's directory in it"
+    )
     common.add_memory(parser, "validation")
 
 
 def main(args: argparse.Namespace) -> int:
-    from patent_mteb.experiments import budgets, validation
+    from patent_mteb.experiments import plan, validation
     from patent_mteb.memory import allowing
 
-    with allowing(budgets.left_for_blocks(args.memory, "validate", [args.directory])):
+    with allowing(plan.left_for_blocks(args.memory, "validate", [args.directory])):
         findings = validation.validate(args.directory, args.debug)
     for finding in findings:
         common.say(Text(finding.rank, _STYLES[finding.rank]), finding.text)

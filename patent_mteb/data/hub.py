@@ -10,11 +10,16 @@ short hash  ``6ce1198``                    the one commit that begins so
 branch      ``main`` (or a tag)            the commit that the hub names when it is first asked in a process
 ==========  =============================  ==================================================================
 
-Files are fetched by commit only, so that all files of a data set are of one state. The commit of a branch is noted where the client
-notes it (``refs``), and taken from there where the hub cannot be asked.
+Files are fetched by commit only, so that all files of a data set are of one state. The commit of a branch is noted
+where the client notes it (``refs``), and taken from there where the hub cannot be asked.
 
-What went wrong is remembered for the process, by data set (a missing file by its name): many tasks share a data set, and each would
-wait for the same answer. Another token, endpoint or offline setting asks anew, and so does :func:`forget`.
+What went wrong is remembered for the process, by data set (a missing file by its name): many tasks share a data set,
+and each would wait for the same answer. Another token, endpoint or offline setting asks anew, and so does
+:func:`forget`.
+
+How many rows the released files have: a file with fewer was cut off on its way, and would be scored as the whole.
+
+PatenTEB Table 1 (test) and its data cards (train); DAPFAM §3 and its card.
 """
 
 from __future__ import annotations
@@ -31,48 +36,76 @@ from patent_mteb.files import write_text
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["cached_commit", "commit_of", "fetch", "forget", "is_commit", "is_short", "stands_for"]
+
+_PATENTEB = {
+    "retrieval_IN": 15_809,
+    "retrieval_MIXED": 15_574,
+    "retrieval_OUT": 15_462,
+    "title2full": 18_727,
+    "problem2full": 18_729,
+    "problem2solution": 18_729,
+    "effect2full": 2_043,
+    "effect2substance": 2_037,
+    "class_text2ipc3": 18_727,
+    "class_bloom": 7_347,
+    "class_nli_oldnew": 14_690,
+    "para_problem": 18_726,
+    "para_solution": 18_656,
+    "clusters_ext_full_ipc": 47_230,
+    "clusters_inventor": 86_834,
+}
+
+_TRAIN = {"class_text2ipc3": 30_000, "class_bloom": 11_636, "class_nli_oldnew": 23_215}
+
+
+ROWS: dict[tuple[str, str], int] = {
+    ("datalyes/DAPFAM_patent", "corpus.parquet"): 45_336,
+    ("datalyes/DAPFAM_patent", "queries.parquet"): 1_247,
+    ("datalyes/DAPFAM_patent", "qrels_all.parquet"): 49_869,
+    **{(f"datalyes/{table}", "test/data.parquet"): rows for table, rows in _PATENTEB.items()},
+    **{(f"datalyes/{table}", "train/data.parquet"): rows for table, rows in _TRAIN.items()},
+}
+"""(data set, file) -> rows of the release."""
+
+
+STATED: dict[tuple[str, str], int] = {
+    ("ZoeYou/downstream", "perf200/content/documents.json"): 48_110,
+    ("ZoeYou/downstream", "perf200/content/queries.json"): 200,
+}
+"""(data set, file) -> patents that the paper says it has (PatentMap §6.1); the files repeat lines, and nobody has
+counted the release."""
+
+
+def rows_of(key: str, file: str) -> int | None:
+    """Rows of a released file, None where no source says it."""
+    return ROWS.get((key, file))
+
 
 _SHORT = re.compile(r"[0-9a-f]{7,39}")
+
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+
 _FULL_DISK = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
+
 _commits: dict[tuple[object, ...], str] = {}
+
 _failures: dict[tuple[object, ...], AccessError] = {}
 
 
 def is_commit(revision: str) -> bool:
-    """Whether a revision is the full hash of a commit.
-
-    Example:
-        >>> from patent_mteb.data.hub import is_commit
-        >>> is_commit("780f4011d60297fc6e97a4119b0c516d13afea2d"), is_commit("main")
-        (True, False)
-    """
+    """Whether a revision is the full hash of a commit."""
     return bool(_COMMIT.fullmatch(revision))
 
 
 def is_short(revision: str) -> bool:
-    """Whether a revision is the beginning of a commit's hash.
-
-    Example:
-        >>> from patent_mteb.data.hub import is_short
-        >>> is_short("6ce1198"), is_short("main")
-        (True, False)
-    """
+    """Whether a revision is the beginning of a commit's hash."""
     return bool(_SHORT.fullmatch(revision))
 
 
 def stands_for(pinned: str, revision: str) -> bool:
-    """Whether a revision is a state of the data that a pin allows: the commit, one that begins so, or any commit of a branch.
-
-    Example:
-        >>> from patent_mteb.data.hub import stands_for
-        >>> commit = "6ce1198" + 33 * "0"
-        >>> [stands_for(pinned, commit) for pinned in (commit, "6ce1198", "main", "8610033", "")]
-        [True, True, True, False, False]
-        >>> stands_for("main", "main")
-        False
+    """Whether a revision is a state of the data that a pin allows: the commit, one that begins so, or any commit of a
+    branch.
     """
     if is_commit(pinned):
         return revision == pinned
@@ -82,13 +115,7 @@ def stands_for(pinned: str, revision: str) -> bool:
 
 
 def cached_commit(key: str, revision: str) -> str:
-    """The commit that the client's cache holds for a revision of a data set, empty for none. Asks nobody.
-
-    Example:
-        >>> from patent_mteb.data.hub import cached_commit
-        >>> cached_commit("org/never-fetched", "main")
-        ''
-    """
+    """The commit that the client's cache holds for a revision of a data set, empty for none. Asks nobody."""
     if is_commit(revision):
         return revision
     folder = _cache_of(key)
@@ -103,20 +130,7 @@ def cached_commit(key: str, revision: str) -> str:
 
 
 def commit_of(key: str, revision: str, file: str, *, gated: bool = False) -> str:
-    """The commit that a revision of a data set stands for; a branch is asked for once a process.
-
-    Args:
-        file: a file of the data set, whose head the hub is asked for.
-        gated: whether the hub asks for consent; for the message.
-
-    Raises:
-        AccessError: the hub cannot tell, and the client's cache holds no commit of the revision.
-
-    Example:
-        >>> from patent_mteb.data.hub import commit_of
-        >>> commit_of("datalyes/DAPFAM_patent", "780f4011d60297fc6e97a4119b0c516d13afea2d", "corpus.parquet")[:7]
-        '780f401'
-    """
+    """The commit that a revision of a data set stands for; a branch is asked for once a process."""
     held = cached_commit(key, revision)
     if is_commit(revision) or (held and is_short(revision)):
         return held
@@ -137,17 +151,7 @@ def commit_of(key: str, revision: str, file: str, *, gated: bool = False) -> str
 
 
 def fetch(key: str, commit: str, file: str, *, gated: bool = False) -> Path:
-    """Local path of a file of a commit, from the client's cache or from the hub.
-
-    Raises:
-        AccessError: it is not in the cache and cannot be fetched; says what happened and what to do.
-
-    Example:
-        >>> from patent_mteb.data.hub import fetch
-        >>> fetch("org/data", 40 * "0", "corpus.parquet")  # offline
-        Traceback (most recent call last):
-        patent_mteb.errors.AccessError: corpus.parquet: the data set org/data at revision 000000000000 is not in the local cache, ...
-    """
+    """Local path of a file of a commit, from the client's cache or from the hub."""
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
     held = try_to_load_from_cache(key, file, revision=commit, repo_type="dataset")
@@ -158,12 +162,7 @@ def fetch(key: str, commit: str, file: str, *, gated: bool = False) -> Path:
 
 
 def forget() -> None:
-    """Ask the hub anew: for branches that may have moved, and for what it refused.
-
-    Example:
-        >>> from patent_mteb.data.hub import forget
-        >>> forget()
-    """
+    """Ask the hub anew: for branches that may have moved, and for what it refused."""
     _commits.clear()
     _failures.clear()
 
@@ -183,7 +182,9 @@ def _state() -> tuple[object, ...]:
 
 
 def _asked(key: str, revision: str, file: str) -> str:
-    """The commit as the hub names it in the head of a file; a short hash that it does not take is looked for among its commits."""
+    """The commit as the hub names it in the head of a file; a short hash that it does not take is looked for among its
+    commits.
+    """
     from huggingface_hub import HfApi, get_hf_file_metadata, hf_hub_url
     from huggingface_hub.errors import FileMetadataError, RemoteEntryNotFoundError, RevisionNotFoundError
 
@@ -208,7 +209,11 @@ def _asked(key: str, revision: str, file: str) -> str:
 @contextmanager
 def _told(key: str, revision: str, file: str, gated: bool) -> Iterator[None]:
     """What the hub's client raises, as one message that is remembered."""
-    from huggingface_hub.errors import EntryNotFoundError, HTTPError, LocalEntryNotFoundError  # type: ignore[attr-defined]
+    from huggingface_hub.errors import (  # type: ignore[attr-defined]
+        EntryNotFoundError,
+        HTTPError,
+        LocalEntryNotFoundError,
+    )
 
     whole, part = (*_state(), key, revision), (*_state(), key, revision, file)
     if known := _failures.get(whole) or _failures.get(part):
@@ -216,7 +221,11 @@ def _told(key: str, revision: str, file: str, gated: bool) -> Iterator[None]:
     try:
         yield
     except (HTTPError, OSError, EntryNotFoundError) as error:
-        cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, Exception) else error
+        cause = (
+            error.__cause__
+            if isinstance(error, LocalEntryNotFoundError) and isinstance(error.__cause__, Exception)
+            else error
+        )
         problem, remedy = _diagnosis(cause, key, revision, file, gated)
         told = AccessError(problem, path=file, remedy=remedy)
         _failures[part if isinstance(cause, EntryNotFoundError) else whole] = told
@@ -227,13 +236,19 @@ def _diagnosis(error: Exception, key: str, revision: str, file: str, gated: bool
     """What happened, and what to do about it."""
     from huggingface_hub import constants, errors
 
-    consent = f"accept its conditions at https://huggingface.co/datasets/{key} and log in with 'hf auth login' or set HF_TOKEN"
+    consent = (
+        f"accept its conditions at https://huggingface.co/datasets/{key} and log in with 'hf auth login' or set"
+        " HF_TOKEN"
+    )
     newer = "upgrade patent-mteb, the data set may have been published anew"
     again = "try again later"
     if isinstance(error, errors.GatedRepoError):
         return f"access to the data set {key} is not granted, it is gated", consent
     if isinstance(error, errors.RepositoryNotFoundError):
-        return f"the hub has no data set {key}, or does not show it without a token that may see it", f"{consent}; {newer}"
+        return (
+            f"the hub has no data set {key}, or does not show it without a token that may see it",
+            f"{consent}; {newer}",
+        )
     if isinstance(error, errors.RevisionNotFoundError):
         return f"the hub has no revision {revision} of the data set {key}", newer
     if isinstance(error, errors.RemoteEntryNotFoundError):
@@ -241,17 +256,32 @@ def _diagnosis(error: Exception, key: str, revision: str, file: str, gated: bool
     if isinstance(error, errors.HfHubHTTPError):
         status = error.response.status_code
         if status in (401, 403):
-            return f"the hub refuses access to the data set {key} (HTTP {status})", f"look at the token that HF_TOKEN holds; {consent}"
+            return (
+                f"the hub refuses access to the data set {key} (HTTP {status})",
+                f"look at the token that HF_TOKEN holds; {consent}",
+            )
         if status == 429:
-            return f"the hub has had too many requests for the data set {key} (HTTP 429)", f"{again}, or log in with 'hf auth login'"
+            return (
+                f"the hub has had too many requests for the data set {key} (HTTP 429)",
+                f"{again}, or log in with 'hf auth login'",
+            )
         return f"the hub failed at the data set {key} (HTTP {status})", again
     missing = f"the data set {key} at revision {revision[:12]} is not in the local cache"
     first = f"{consent}, " if gated else ""
     if isinstance(error, errors.OfflineModeIsEnabled):
-        return f"{missing}, and the hub is not asked in offline mode", f"{first}connect to the network and unset HF_HUB_OFFLINE"
+        return (
+            f"{missing}, and the hub is not asked in offline mode",
+            f"{first}connect to the network and unset HF_HUB_OFFLINE",
+        )
     if isinstance(error, errors.FileMetadataError):
-        return f"{constants.ENDPOINT} does not answer as the hub does ({error})", "correct or unset HF_ENDPOINT, look at proxy and firewall"
+        return (
+            f"{constants.ENDPOINT} does not answer as the hub does ({error})",
+            "correct or unset HF_ENDPOINT, look at proxy and firewall",
+        )
     if isinstance(error, OSError) and error.errno in _FULL_DISK:
-        return f"the data set {key} cannot be written to {constants.HF_HUB_CACHE} ({error.strerror})", "mend it, or set HF_HOME elsewhere"
+        return (
+            f"the data set {key} cannot be written to {constants.HF_HUB_CACHE} ({error.strerror})",
+            "mend it, or set HF_HOME elsewhere",
+        )
     told = f"{missing} and the hub at {constants.ENDPOINT} cannot be reached ({type(error).__name__})"
     return told, f"{first}connect to the network, or look at proxy, firewall and HF_ENDPOINT"

@@ -1,7 +1,10 @@
 """The directory that ``PATENT_MTEB_DATA`` names: whose data are in it, and whether it can be what was meant.
 
-A directory with a ``dataset.json`` (:mod:`patent_mteb.recipes.dataset`) is somebody's own data set, complete as it is: what was not built
-is not there, and is neither fetched nor invented. In any other the hub or the sample stands in for what is missing.
+A directory with a ``dataset.json`` (:mod:`patent_mteb.recipes.dataset`) is somebody's own data set, complete as it is:
+what was not built is not there, and is neither fetched nor invented. In any other the hub or the sample stands in for
+what is missing.
+
+Environment variables that switch something on or off.
 """
 
 from __future__ import annotations
@@ -15,19 +18,32 @@ from pathlib import Path
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.recipes import dataset
 
-__all__ = ["DATA_VARIABLE", "KEYS", "Own", "Root", "data_root"]
+_WORDS = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false": False, "no": False, "off": False}
+
+
+def asked(variable: str, *, default: bool = False) -> bool:
+    """Whether an environment variable is switched on; one that is not set, or empty, has the default."""
+    value = os.environ.get(variable, "").strip().lower()
+    if value not in ("", *_WORDS):
+        raise DataError(f"{variable}={value} is neither yes nor no", remedy="set it to 1 or 0")
+    return _WORDS.get(value, default)
+
 
 DATA_VARIABLE = "PATENT_MTEB_DATA"
 
+
 KEYS: dict[str, tuple[str, ...]] = {}
 """The data sets of all registered benchmarks -> files by which a folder of another name is known to be one."""
+
 
 _RECORDS = ("patents", "citations", "relations", "import.json", "patents.parquet", "patents.jsonl", "patents.jsonl.gz")
 
 
 @dataclass(frozen=True)
 class Own:
-    """Whose data a task stands on: what ``dataset.json`` says of the whole, and how one recipe left its paper's rules."""
+    """Whose data a task stands on: what ``dataset.json`` says of the whole, and how one recipe left its paper's
+    rules.
+    """
 
     name: str
     version: str = "1"
@@ -44,7 +60,9 @@ class Root:
     record: dataset.DataSetRecord | None = None
 
     def own(self, key: str) -> Own | None:
-        """Whose the data of a benchmark's data set are; None for tables that the record, if there is one, does not list."""
+        """Whose the data of a benchmark's data set are; None for tables that the record, if there is one, does not
+        list.
+        """
         if self.record is None:
             return None
         record, deviations = self.record, tuple[str, ...]()
@@ -56,12 +74,20 @@ class Root:
         return Own(record.name, record.version, record.owner, record.licence, deviations)
 
     def files(self, key: str) -> Mapping[str, dataset.FileRecord]:
-        """The files of a data set by their paths in its folder: as recorded, else (a record without recipes) as they lie there."""
+        """The files of a data set by their paths in its folder: as recorded, else (a record without recipes) as they
+        lie there.
+        """
         if self.record is not None and self.record.recipes:
             start = f"{key}/"
-            return {path.removeprefix(start): file for path, file in self.record.files.items() if path.startswith(start)}
+            return {
+                path.removeprefix(start): file for path, file in self.record.files.items() if path.startswith(start)
+            }
         folder = self.folder / key
-        return {path.relative_to(folder).as_posix(): dataset.outlined(path) for path in sorted(folder.rglob("*")) if path.is_file()}
+        return {
+            path.relative_to(folder).as_posix(): dataset.outlined(path)
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
 
     def not_built(self, key: str, recipe: str) -> DataError:
         """What is said where tables of a data set are asked for that this one does not have."""
@@ -74,24 +100,7 @@ class Root:
 
 
 def data_root(folder: Path | None = None, asked: str = "") -> Root | None:
-    """The directory that ``PATENT_MTEB_DATA`` names, None if it is unset.
-
-    Args:
-        folder: another directory instead.
-        asked: a data set that counts as known, registered or not.
-
-    Raises:
-        DataError: it is no directory, or none of data sets (a benchmark's folder in one, records, nothing at all); names the right one
-            where that can be seen. Or its ``dataset.json`` cannot be used.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.data.roots import data_root
-        >>> from patent_mteb.files import write_text
-        >>> _ = write_text(Path("pumps/dataset.json"), '{"schema": 1, "name": "Acme"}')
-        >>> data_root(Path("pumps")).own("WIPO-AT").name
-        'Acme'
-    """
+    """The directory that ``PATENT_MTEB_DATA`` names, None if it is unset."""
     named = os.environ.get(DATA_VARIABLE)
     if folder is None and not named:
         return None
@@ -127,13 +136,26 @@ def _wrong(place: Path) -> DataError:
     above = [folder for folder in list(whole.parents)[:2] if _holds_data(folder)]
     names = {key.rpartition("/")[2] for key in KEYS}
     if above:
-        return DataError(f"{DATA_VARIABLE} names a folder inside a data set", path=place, remedy=f"set {DATA_VARIABLE}={above[0]}")
+        return DataError(
+            f"{DATA_VARIABLE} names a folder inside a data set", path=place, remedy=f"set {DATA_VARIABLE}={above[0]}"
+        )
     if whole.name in names or any((place / file).exists() for files in KEYS.values() for file in files):
-        remedy = f"put it into a directory of its own as {'WIPO-AT' if whole.name not in names else whole.name}, and name that one"
-        return DataError(f"{DATA_VARIABLE} names the folder of one benchmark, not the one that holds it", path=place, remedy=remedy)
+        remedy = (
+            f"put it into a directory of its own as {'WIPO-AT' if whole.name not in names else whole.name}, and name"
+            " that one"
+        )
+        return DataError(
+            f"{DATA_VARIABLE} names the folder of one benchmark, not the one that holds it", path=place, remedy=remedy
+        )
     if any((place / name).exists() for name in _RECORDS):
-        remedy = f"build a benchmark of them first: patent-mteb build wipo_at {place} ROOT, then set {DATA_VARIABLE}=ROOT"
+        remedy = (
+            f"build a benchmark of them first: patent-mteb build wipo_at {place} ROOT, then set {DATA_VARIABLE}=ROOT"
+        )
         return DataError(f"{DATA_VARIABLE} names records, not a benchmark's tables", path=place, remedy=remedy)
     below = sorted(folder for folder in place.iterdir() if folder.is_dir() and _holds_data(folder))
-    remedy = f"set {DATA_VARIABLE}={below[0]}" if below else "correct or unset the variable; 'patent-mteb build' makes such a directory"
+    remedy = (
+        f"set {DATA_VARIABLE}={below[0]}"
+        if below
+        else "correct or unset the variable; 'patent-mteb build' makes such a directory"
+    )
     return DataError(f"{DATA_VARIABLE} names a directory that holds no benchmark's data", path=place, remedy=remedy)

@@ -1,16 +1,23 @@
 """One request to a server that speaks the OpenAI protocol, tried again where a refusal may pass.
 
-The key, if the server wants one, is read from an environment variable at each request and goes nowhere else: errors show ``***`` in its
-place, also where the server repeats it. A redirection is not followed, for it would carry the key to another host.
+The key, if the server wants one, is read from an environment variable at each request and goes nowhere else: errors
+show ``***`` in its place, also where the server repeats it. A redirection is not followed, for it would carry the key
+to another host. An answer is read for a limited time and up to a limited size, however slowly the server sends it.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import email.utils
 import http.client
+import io
+import ipaddress
 import json
 import logging
 import os
+import re
+import socket
 import time
 import urllib.error
 import urllib.parse
@@ -28,6 +35,8 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 _PASSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _LONGEST_PAUSE = 120.0
 _SHOWN = 300
+_LARGEST = 64 << 20
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{16,}")
 
 
 class EndpointError(PatentMTEBError):
@@ -39,16 +48,65 @@ class _Stay(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class _InTime(io.RawIOBase):
+    """What a socket sends, until a deadline: the timeout of a socket alone starts again with each byte."""
+
+    def __init__(self, stream: io.RawIOBase, sock: socket.socket) -> None:
+        self._stream, self._sock = stream, sock
+        self._seconds = sock.gettimeout()
+        self._started = time.monotonic()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        if self._seconds is not None:
+            left = self._seconds - (time.monotonic() - self._started)
+            if left <= 0:
+                raise TimeoutError("timed out")
+            self._sock.settimeout(left)
+        return self._stream.readinto(buffer)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self.fp = io.BufferedReader(_InTime(self.fp.detach(), sock))
+
+
+class _Http(http.client.HTTPConnection):
+    response_class = _Response
+
+
+class _Https(http.client.HTTPSConnection):
+    response_class = _Response
+
+
+class _HttpHandler(urllib.request.HTTPHandler):
+    def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Http, request)
+
+
+class _HttpsHandler(urllib.request.HTTPSHandler):
+    def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Https, request)
+
+
 class Endpoint:
     """A server by its address.
 
     Args:
         url: up to and including the version, such as ``https://host/v1``; without name, password and question mark.
         key_variable: environment variable that holds the key.
-        timeout: seconds that one answer may take.
+        timeout: seconds that one answer may take, from the request to its last byte.
         retries: further attempts after a refusal that may pass (too many requests, server errors, no connection).
-        pause: seconds before the first of them, doubled for each other; a server that says how long to wait (``Retry-After``) is obeyed,
-            up to two minutes.
+        pause: seconds before the first of them, doubled for each other; a server that says how long to wait
+            (``Retry-After``) is obeyed, up to two minutes.
+        largest: bytes that one answer may have.
 
     Raises:
         EndpointError: the address is none.
@@ -59,7 +117,16 @@ class Endpoint:
         'http://localhost:8000/v1'
     """
 
-    def __init__(self, url: str, *, key_variable: str = KEY_VARIABLE, timeout: float = 120.0, retries: int = 5, pause: float = 1.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        key_variable: str = KEY_VARIABLE,
+        timeout: float = 120.0,
+        retries: int = 5,
+        pause: float = 1.0,
+        largest: int = _LARGEST,
+    ) -> None:
         try:
             parts = urllib.parse.urlsplit(url)
         except ValueError:  # a bracket that is not closed
@@ -76,7 +143,11 @@ class Endpoint:
         self.timeout = timeout
         self.retries = retries
         self.pause = pause
-        self._opener = urllib.request.build_opener(_Stay)
+        self.largest = largest
+        self._opener = urllib.request.build_opener(_Stay, _HttpHandler, _HttpsHandler)
+        if parts.scheme == "http" and self._key() and not _is_local(parts.hostname):
+            told = "%s is not encrypted: the key in %s can be read on its way. Use https"
+            logger.warning(told, self.url, key_variable)
 
     def post_json(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The JSON object with which the server answers a JSON body.
@@ -85,7 +156,8 @@ class Endpoint:
             path: below the address, such as ``/chat/completions`` or ``/embeddings``.
 
         Raises:
-            EndpointError: no answer after all attempts, a refusal, an answer that is no JSON object, or a key that no request can hold.
+            EndpointError: no answer after all attempts, a refusal, an answer that is too large or not a JSON object, or
+                a key that no request can hold.
         """
         url = self.url + path
         data = json.dumps(body).encode()
@@ -94,16 +166,28 @@ class Endpoint:
             wait = min(self.pause * 2**attempt, _LONGEST_PAUSE)
             try:
                 with self._opener.open(self._request(url, data), timeout=self.timeout) as response:
-                    return self._parsed(url, response.read())
+                    raw = response.read(self.largest + 1)
+                    if response.length and len(raw) <= self.largest:
+                        raise http.client.IncompleteRead(raw, response.length)
+                    return self._parsed(url, raw)
             except urllib.error.HTTPError as error:
                 said = self.without_key(_body_of(error).decode(errors="replace"))[:_SHOWN]
                 if error.code not in _PASSES or last:
-                    raise EndpointError(f"{url} answered {error.code}: {said}. Remedy: {self._remedy(error.code)}") from None
+                    raise EndpointError(
+                        f"{url} answered {error.code}: {said}. Remedy: {self._remedy(error.code)}"
+                    ) from None
                 wait = _asked_to_wait(error.headers.get("Retry-After"), wait)
                 logger.info("%s answered %d, trying again in %.1f s", url, error.code, wait)
             except (OSError, http.client.HTTPException) as error:
+                if last and isinstance(error, TimeoutError):
+                    remedy = "give it more time, or ask less at once, then run again"
+                    raise EndpointError(
+                        f"{url} gave no whole answer in {self.timeout:g} seconds. Remedy: {remedy}",
+                    ) from None
                 if last:
-                    raise EndpointError(f"{url} cannot be reached ({error}). Remedy: see that the server runs, then run again") from None
+                    raise EndpointError(
+                        f"{url} cannot be reached ({error}). Remedy: see that the server runs, then run again"
+                    ) from None
                 logger.info("%s cannot be reached (%s), trying again in %.1f s", url, error, wait)
             time.sleep(wait)
         raise AssertionError("the last attempt returns or raises")
@@ -120,17 +204,24 @@ class Endpoint:
         return urllib.request.Request(url, data=data, headers=headers)
 
     def without_key(self, text: str) -> str:
-        """A text of the server that may be shown."""
-        return text.replace(key, "***") if (key := self._key()) else text
+        """A text of the server that may be shown: the key is masked, in base64 too."""
+        if not (key := self._key()):
+            return text
+        return _BASE64.sub(lambda found: "***" if key in _decoded(found[0]) else found[0], text).replace(key, "***")
 
     def _parsed(self, url: str, raw: bytes) -> dict[str, Any]:
+        if len(raw) > self.largest:
+            remedy = "see what the server sends; ask it for less"
+            raise EndpointError(f"{url} answered more than {self.largest} bytes. Remedy: {remedy}")
         try:
             answer = json.loads(raw)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
             said = self.without_key(raw.decode(errors="replace"))[:_SHOWN]
-            raise EndpointError(f"{url} answered no JSON object: {said!r}. Remedy: check the address; it usually ends with /v1")
+            raise EndpointError(
+                f"{url} answered no JSON object: {said!r}. Remedy: check the address; it usually ends with /v1"
+            )
         return answer
 
     def _remedy(self, code: int) -> str:
@@ -159,5 +250,25 @@ def _asked_to_wait(said: str | None, usual: float) -> float:
         seconds = float(said or usual)
     except ValueError:
         day = email.utils.parsedate_tz(said)
-        seconds = usual if day is None else email.utils.mktime_tz(day) - time.time()
+        try:
+            seconds = usual if day is None else email.utils.mktime_tz(day) - time.time()
+        except (ValueError, OverflowError):  # a year that no calendar has
+            seconds = usual
     return min(max(seconds, 0.0), _LONGEST_PAUSE) if seconds == seconds else usual
+
+
+def _is_local(host: str) -> bool:
+    """Whether a host is this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _decoded(text: str) -> str:
+    """A run of base64 as text, whatever its padding."""
+    plain = text.replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(plain[: len(plain) - (len(plain) % 4 == 1)] + "=" * (-len(plain) % 4)).decode("latin-1")
+    except (binascii.Error, ValueError):
+        return ""

@@ -9,13 +9,11 @@ from typing import Any
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.files import replacing_folders, write_json, write_lines
-from patent_mteb.identity import __version__
+from patent_mteb.identity import RELEASE
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes.beir import write_beir
-from patent_mteb.search.gate import Gate
+from patent_mteb.search.base import Gate
 from patent_mteb.tasks.retrieval import PatentRetrieval
-
-__all__ = ["DATES", "EXCLUDED", "NOTE", "write_task"]
 
 NOTE = "task.json"
 EXCLUDED = "excluded.tsv"
@@ -45,36 +43,24 @@ class _Untitled(Mapping[str, tuple[str, str]]):
 
 
 def write_task(task: PatentRetrieval | str, folder: Path) -> dict[str, Any]:
-    """Write the corpus, the scored queries and the judgements of a task as a BEIR folder, texts as its view composes them.
+    """Write the corpus, the scored queries and the judgements of a task as a BEIR folder, texts as its view composes
+    them.
 
-    BEIR knows no documents that a query must not see (its own patent family). They stand in ``excluded.tsv``, which has the columns of
-    qrels: take them out of a ranking before it is evaluated, and ``EvaluateRetrieval`` gives the scores of the task. ``task.json`` says
-    which task, on which data, and how many of everything. Of a task behind the priority gate ``dates.tsv`` holds the dates: a document
-    counts if its ``day`` is before that of the query.
-
-    Args:
-        task: a retrieval task whose documents are one text each, or its name.
-        folder: is made; one that this function wrote before is replaced.
-
-    Returns:
-        what ``task.json`` holds.
-
-    Raises:
-        DataError: no such task, data that cannot be used, a folder with other files in it, or an id that BEIR's files cannot carry.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.experiments.beir_folder import write_task
-        >>> note = write_task("PatentDAPFAMTitleToTARetrieval.sample", Path("beir"))
-        >>> note["task"], sorted(path.name for path in Path("beir").iterdir())
-        ('PatentDAPFAMTitleToTARetrieval.sample', ['corpus.jsonl', 'excluded.tsv', 'qrels', 'queries.jsonl', 'task.json'])
+    BEIR knows no documents that a query must not see (its own patent family). They stand in ``excluded.tsv``, which has
+    the columns of qrels: take them out of a ranking before it is evaluated, and ``EvaluateRetrieval`` gives the scores
+    of the task. ``task.json`` says which task, on which data, and how many of everything. Of a task behind the priority
+    gate ``dates.tsv`` holds the dates: a document counts if its ``day`` is before that of the query.
     """
     found = retrieval_task(task)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / NOTE).is_file():
         raise DataError("the folder holds other files", path=folder, remedy="name a new folder")
     if len(found.document_sections) > 1:
-        problem = f"{found.metadata.name} ranks documents of {len(found.document_sections)} texts each by the best of them"
-        raise DataError(f"{problem}, a BEIR folder has one text a document", remedy="choose a task whose documents are one text")
+        problem = (
+            f"{found.metadata.name} ranks documents of {len(found.document_sections)} texts each by the best of them"
+        )
+        raise DataError(
+            f"{problem}, a BEIR folder has one text a document", remedy="choose a task whose documents are one text"
+        )
     found.load_data()
     try:
         return _write(found, folder.resolve())
@@ -86,7 +72,9 @@ def _write(task: PatentRetrieval, folder: Path) -> dict[str, Any]:
     tables = task.tables
     corpus = Texts.of(tables.corpus)
     qrels = (task.dataset or {})[task.source.subset][task.split]["relevant_docs"]
-    excluded = [(query, document) for query in qrels for document in sorted(tables.hidden.get(query, ())) if document in corpus]
+    excluded = [
+        (query, document) for query in qrels for document in sorted(tables.hidden.get(query, ())) if document in corpus
+    ]
     note = {
         "task": task.metadata.name,
         "data": task.source.data.key,
@@ -96,7 +84,7 @@ def _write(task: PatentRetrieval, folder: Path) -> dict[str, Any]:
         "queries": len(qrels),
         "judgements": sum(map(len, qrels.values())),
         "excluded": len(excluded),
-        "patent_mteb": __version__,
+        "patent_mteb": RELEASE,
     }
     with replacing_folders(folder.parent, "beir") as building:
         place = building / folder.name

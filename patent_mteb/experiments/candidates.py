@@ -15,15 +15,13 @@ from mteb.models import MTEBModels
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
 from patent_mteb.experiments.evaluate import retrieval_task
 from patent_mteb.experiments.run import unable
-from patent_mteb.identity import __version__
+from patent_mteb.identity import version
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.search.candidates import Candidates, data_of, manifest_of, system_of, write_candidates
 from patent_mteb.store.settings import settled
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
 logger = logging.getLogger(__name__)
-
-__all__ = ["Written", "candidates"]
 
 
 @dataclass(frozen=True)
@@ -53,19 +51,8 @@ def candidates(
 ) -> list[Written]:
     """Write the best k documents of every query of retrieval tasks.
 
-    What is there of the same system, depth and data is kept; a run that was cut off continues with the next task. Two processes may
-    write the same folder.
-
-    Raises:
-        DataError: k is no depth, or the folder holds candidates of another system or depth.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.experiments.candidates import candidates
-        >>> from patent_mteb.models import bm25
-        >>> found = candidates(bm25("dapfam"), ["PatentMapAbsToAbsRetrieval.sample"], Path("candidates"), k=50)
-        >>> found[0].queries, 0 < found[0].recall <= 1
-        (25, True)
+    What is there of the same system, depth and data is kept; a run that was cut off continues with the next task. Two
+    processes may write the same folder.
     """
     if k < 1:
         raise DataError(f"{k} candidates are none", remedy="give a positive number")
@@ -94,22 +81,30 @@ def _refuse_others(folder: Path, model: MTEBModels, k: int) -> None:
     manifest = manifest_of(folder, there.tasks[0]) or {}
     if manifest.get("system") != system_of(model.mteb_model_meta) or there.k != k:
         raise DataError(
-            f"candidates of another system or depth are there ({there.mteb_model_meta.name})", path=folder, remedy="name another folder"
+            f"candidates of another system or depth are there ({there.mteb_model_meta.name})",
+            path=folder,
+            remedy="name another folder",
         )
 
 
-def _of_task(model: MTEBModels, task: PatentRetrieval, folder: Path, k: int, encode_kwargs: Mapping[str, Any] | None) -> Written:
+def _of_task(
+    model: MTEBModels, task: PatentRetrieval, folder: Path, k: int, encode_kwargs: Mapping[str, Any] | None
+) -> Written:
     name = task.metadata.name
     system, queries, context = task.searching(model, encode_kwargs)
     query_ids = list(queries["id"])
     data = data_of(query_ids, system.doc_ids, context)
     there = manifest_of(folder, name)
-    if there is not None and there["data"] == data and all((folder / one["name"]).is_file() for one in there["files"].values()):
+    if (
+        there is not None
+        and there["data"] == data
+        and all((folder / one["name"]).is_file() for one in there["files"].values())
+    ):
         return Written(name, len(query_ids), there.get("recall"), there=True)
     seen, whole = system.rank_both(queries, k, context)
     measure = f"recall@{k}"
     judged = Judged(seen.docs, task.tables.qrels, seen.query_ids, seen.doc_ids)
     recall = float(judged.scores([measure]).means()[measure])
-    facts = {"recall": recall, "version": __version__, "made": dt.datetime.now(dt.UTC).date().isoformat()}
+    facts = {"recall": recall, "version": version(), "made": dt.datetime.now(dt.UTC).date().isoformat()}
     write_candidates(folder, name, model.mteb_model_meta, k, data, (seen, whole if context.hidden else seen), facts)
     return Written(name, len(query_ids), recall)

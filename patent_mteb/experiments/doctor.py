@@ -1,31 +1,191 @@
-"""What may be wrong with an installation, its caches and a results folder: checks that return findings, and mend what they can."""
+"""What may be wrong with an installation, its caches and a results folder: checks that return findings, and mend what
+they can.
+
+A sample of queries, ranked again: do the per-query scores of a result come out of its data and its model?
+
+What no digest shows, a result that was forged with all that belongs to it, shows here.
+"""
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from patent_mteb.errors import DataError
-from patent_mteb.experiments import torn
-from patent_mteb.files import cache_root
+import numpy as np
+import pyarrow.parquet as pq
+
+from patent_mteb.data.loading import plain_name
+from patent_mteb.errors import DataError, PatentMTEBError
+from patent_mteb.experiments.results_folder import contradiction_in, flaw, quarantine
+from patent_mteb.files import cache_root, read_json
 from patent_mteb.identity import remembered
+from patent_mteb.metrics.measures import Judged
+from patent_mteb.models.composition import in_store
+from patent_mteb.models.loading import load
 from patent_mteb.store import EmbeddingStore, default_path
-from patent_mteb.store.abandoned import abandoned, quiet
+from patent_mteb.store.upkeep import abandoned, quiet
+from patent_mteb.tasks import perquery
+from patent_mteb.tasks.evidence import model_record
+from patent_mteb.tasks.retrieval import PatentRetrieval
+from patent_mteb.tasks.selection import task_named
+from patent_mteb.tasks.verification import check_model, evidence_of, per_query_measure
 
-__all__ = ["Finding", "check_hook", "check_leftovers", "check_memos", "check_places", "check_results", "check_store", "examine"]
+logger = logging.getLogger(__name__)
+
+
+_META = "model_meta.json"
+
+_LOADED = ("max_tokens", "layers", "input")
+"""Settings of a result that a model is loaded with."""
+
+_EQUAL = 1e-4
+"""Scores of a query that differ by less are equal."""
+
+_SHARE = 0.05
+"""Share of queries whose scores may differ: on other hardware documents of almost equal scores change places."""
+
+_SEED = 42
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """One result.
+
+    Attributes:
+        queries: queries that were ranked again, of ``total``; 0 where it could not be done.
+        differing: queries whose main score differs.
+        largest: the largest difference.
+        problem: why the result cannot be right; empty where nothing speaks against it.
+        reason: why nothing was ranked.
+    """
+
+    path: Path
+    queries: int = 0
+    total: int = 0
+    differing: int = 0
+    largest: float = 0.0
+    problem: str = ""
+    reason: str = ""
+
+    def __str__(self) -> str:
+        if self.reason:
+            return f"{self.path}: not recomputed: {self.reason}"
+        done = f"{self.queries} of {self.total} queries ranked again"
+        if self.problem:
+            return f"{self.path}: {self.problem} ({done})"
+        near = f", {self.differing} differ by at most {self.largest:.4f}" if self.differing else ""
+        return f"{self.path}: {done}: the scores are right{near}"
+
+
+def recompute(
+    folder: Path, share: float, *, models: Sequence[str] = (), store: Path | None = None
+) -> Iterator[Recomputed]:
+    """Rank a sample of the queries of every retrieval result below a folder again, on the data that are here."""
+    for described in sorted(folder.rglob(_META)):
+        paths = [path for path in sorted(described.parent.glob("*.json")) if path.name != _META]
+        meta = read_json(described) or {}
+        try:
+            model = _model_of(meta, models)
+        except PatentMTEBError as error:
+            yield from (Recomputed(path, reason=str(error)) for path in paths)
+            continue
+        system = model if store is None else in_store(model, store)
+        for path in paths:
+            try:
+                yield _again(path, system, share)
+            except PatentMTEBError as error:
+                yield Recomputed(path, reason=str(error))
+
+
+def _model_of(meta: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """The model of a description."""
+    settings = meta.get("experiment_kwargs") or {}
+    known = {name: settings[name] for name in _LOADED if name in settings}
+    wanted = (meta.get("name"), meta.get("revision"))
+    for name in [*names, str(meta.get("name"))]:
+        try:
+            model = load(name, **known)
+        except PatentMTEBError:
+            continue
+        found = model.mteb_model_meta
+        if (found.name, found.revision) == wanted and (found.experiment_kwargs or {}) == settings:
+            return model
+    raise DataError(
+        f"the model {wanted[0]} at revision {wanted[1]} with its settings cannot be loaded by its name",
+        remedy=(
+            "name a local checkpoint with -m; a composed model is recomputed by its own run with --overwrite-strategy"
+            " always"
+        ),
+    )
+
+
+def _again(path: Path, model: Any, share: float) -> Recomputed:
+    document = read_json(path) or {}
+    task = task_named(plain_name(str(document.get("task_name"))) if _is_local(path.stem) else path.stem)
+    if not isinstance(task, PatentRetrieval):
+        raise DataError(
+            f"{path.stem} is not a retrieval task, whose queries could be drawn", remedy="run the task again"
+        )
+    if task.metadata.name != path.stem or task.metadata.revision != document.get("dataset_revision"):
+        raise DataError(f"the data of {path.stem} are not here", remedy="set PATENT_MTEB_DATA to their directory")
+    entry = next(one for one in document["scores"][task.split] if one.get("hf_subset") == task.source.subset)
+    if problem := check_model(evidence_of(entry), model_record(model)):
+        return Recomputed(path, problem=problem)
+    stored = _stored_scores(path, per_query_measure(task.metadata.main_score))
+    queries = sorted(stored)
+    n = max(1, min(len(queries), math.ceil(share * len(queries))))
+    drawn = {queries[place] for place in np.random.default_rng(_SEED).choice(len(queries), n, replace=False)}
+    fresh = _ranked(task, model, drawn)
+    differences = np.array([abs(fresh[query] - stored[query]) for query in sorted(drawn)])
+    differing, largest = int((differences > _EQUAL).sum()), float(differences.max())
+    problem = "" if differing <= _SHARE * n else f"{differing} of {n} queries have other scores, by up to {largest:.4f}"
+    return Recomputed(path, n, len(queries), differing, largest, problem)
+
+
+def _is_local(name: str) -> bool:
+    return name.rpartition(".")[2].startswith("local-")
+
+
+def _stored_scores(path: Path, measure: str) -> dict[str, float]:
+    for root in (path.parent, perquery.folder() / Path(*path.parent.parts[-2:])):
+        queries = root / f"{path.stem}.queries.parquet"
+        if queries.is_file():
+            table = pq.read_table(queries, columns=["query", measure])
+            return dict(zip(table["query"].to_pylist(), table[measure].to_pylist(), strict=True))
+    raise DataError(
+        "there are no per-query scores next to the result", remedy="run the task again with patent-mteb run"
+    )
+
+
+def _ranked(task: PatentRetrieval, model: Any, chosen: set[str]) -> dict[str, float]:
+    """The main score of some queries."""
+    system, queries, context = task.searching(model)
+    some = queries.select([place for place, query in enumerate(queries["id"]) if query in chosen])
+    run = system.rank(some, max(task.k_values), context)
+    measure = per_query_measure(task.metadata.main_score)
+    qrels = {query: judged for query, judged in task.tables.qrels.items() if query in chosen}
+    found = Judged(run.docs, qrels, run.query_ids, run.doc_ids).scores([measure])
+    task.unload_data()
+    return dict(zip(found.queries, found.scores[measure].tolist(), strict=True))
+
 
 _TASK = "PatentCitationRetrieval"
+
 _WAYS = {
     'python -c "import mteb"': ("-c", f"import mteb; mteb.get_benchmark('PatentMap'); print('{_TASK}')"),
     "python -m mteb": ("-m", "mteb", "available-tasks"),
 }
+
 _SAMPLE_LEFTOVER = re.compile(r".+\.[a-z0-9_]{8}")
 
 
@@ -43,29 +203,20 @@ class Finding:
 
 
 def examine(results: Path | None = None, store: Path | None = None, *, fix: bool = False) -> list[Finding]:
-    """All checks: the hook, places that must be writable, results, remembered hashes, leftovers, the embedding store.
-
-    Args:
-        results: a results folder. Default: ``results`` in the working directory, if it is there.
-        store: the embedding store. Default: :func:`patent_mteb.store.default_path`.
-        fix: mend what can be mended.
-
-    Raises:
-        DataError: the results folder is none.
-
-    Example:
-        >>> from unittest import mock
-        >>> from pathlib import Path
-        >>> from patent_mteb.experiments import doctor
-        >>> with mock.patch.object(doctor, "check_hook", lambda: []), mock.patch.dict("os.environ", {"PATENT_MTEB_CACHE": "cache"}):
-        ...     doctor.examine(store=Path("store"))
-        []
+    """All checks: the hook, places that must be writable, results, remembered hashes, leftovers, the embedding
+    store.
     """
     if results is not None and not results.is_dir():
-        raise DataError("there is no results folder", path=results, remedy="name the folder that --output-folder of the run named")
+        raise DataError(
+            "there is no results folder", path=results, remedy="name the folder that --output-folder of the run named"
+        )
     results = results or (Path("results") if Path("results").is_dir() else None)
     store = store or default_path()
-    roots = [cache_root(), *([results] if results else []), *map(Path, filter(None, [os.environ.get("PATENT_MTEB_DATA")]))]
+    roots = [
+        cache_root(),
+        *([results] if results else []),
+        *map(Path, filter(None, [os.environ.get("PATENT_MTEB_DATA")])),
+    ]
     return [
         *check_hook(),
         *check_places({"cache": cache_root(), "embedding store": store, **({"results": results} if results else {})}),
@@ -77,26 +228,25 @@ def examine(results: Path | None = None, store: Path | None = None, *, fix: bool
 
 
 def check_hook(python: str = sys.executable, ways: Iterable[str] = tuple(_WAYS)) -> list[Finding]:
-    """Whether a fresh Python process that imports mteb, in both ways, knows the suite.
-
-    Example:
-        >>> from patent_mteb.experiments.doctor import check_hook
-        >>> [finding.place for finding in check_hook("/no/such/python", ['python -c "import mteb"'])]
-        ['python -c "import mteb"']
-    """
+    """Whether a fresh Python process that imports mteb, in both ways, knows the suite."""
     findings = []
     for way in ways:
         try:
             with tempfile.TemporaryDirectory() as elsewhere:  # what lies in the working directory is no installation
                 command = [python, *_WAYS[way]]
-                done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, cwd=elsewhere, timeout=300)
+                done = subprocess.run(
+                    command, capture_output=True, text=True, errors="replace", check=False, cwd=elsewhere, timeout=300
+                )
             said = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             known = done.returncode == 0 and _TASK in done.stdout
         except (OSError, subprocess.TimeoutExpired) as error:
             known, said = False, str(error)
         if not known:
             off = os.environ.get("PATENT_MTEB_AUTOLOAD")
-            remedy = "install the package again with pip (patent_mteb_autoload.pth and .py must lie beside it), and start Python without -S"
+            remedy = (
+                "install the package again with pip (patent_mteb_autoload.pth and .py must lie beside it), and start"
+                " Python without -S"
+            )
             if off is not None:
                 remedy = f"unset PATENT_MTEB_AUTOLOAD, which is {off!r}"
             findings.append(Finding(way, f"mteb does not know the suite ({said})", remedy))
@@ -104,24 +254,15 @@ def check_hook(python: str = sys.executable, ways: Iterable[str] = tuple(_WAYS))
 
 
 def check_places(places: dict[str, Path]) -> list[Finding]:
-    """Whether each of the folders can be written, or made; nothing is made.
-
-    Args:
-        places: what the folder is for -> where it is.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.experiments.doctor import check_places
-        >>> _ = Path("file").write_text("no folder")
-        >>> [str(finding) for finding in check_places({"cache": Path("new/cache"), "results": Path("file")})]
-        ['file: the results folder is a file. Remedy: name another folder']
-    """
+    """Whether each of the folders can be written, or made; nothing is made."""
     findings = []
     for what, place in places.items():
         existing = next(folder for folder in (place.absolute(), *place.absolute().parents) if folder.exists())
         if not existing.is_dir():
             problem = (
-                f"the {what} folder is a file" if existing == place.absolute() else f"the {what} folder would lie below the file {existing}"
+                f"the {what} folder is a file"
+                if existing == place.absolute()
+                else f"the {what} folder would lie below the file {existing}"
             )
             findings.append(Finding(str(place), problem, "name another folder"))
             continue
@@ -135,37 +276,32 @@ def check_places(places: dict[str, Path]) -> list[Finding]:
 
 
 def check_results(folder: Path, *, fix: bool = False) -> list[Finding]:
-    """Results, descriptions of models and per-query scores that cannot be read; with ``fix`` they are set aside as ``<name>.damaged``.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.experiments.doctor import check_results
-        >>> _ = Path("model_meta.json").write_text("")
-        >>> [finding.fixed for finding in check_results(Path("."), fix=True)], check_results(Path("."))
-        ([True], [])
+    """Files of a results folder that cannot be read, and results whose numbers cannot be trusted; ``fix`` quarantines
+    them.
     """
     findings = []
     for path in sorted(path for pattern in ("*.json", "*.parquet") for path in folder.rglob(pattern) if path.is_file()):
-        if not path.name.startswith(".") and (reason := torn.flaw(path)):
+        if path.name.startswith("."):
+            continue
+        unreadable = flaw(path)
+        if problem := (
+            f"cannot be read ({unreadable})" if unreadable else contradiction_in(path) if path.suffix == ".json" else ""
+        ):
             if fix:
-                torn.set_aside(path)
-            remedy = "run doctor --fix, which sets it aside, and the same run again, which makes it anew"
-            findings.append(Finding(str(path), f"cannot be read ({reason})", remedy, fixed=fix))
+                quarantine(path)
+            remedy = "run doctor --fix, which quarantines it, and the same run again, which computes it again"
+            findings.append(Finding(str(path), problem, remedy, fixed=fix))
     return findings
 
 
 def check_memos(*, fix: bool = False) -> list[Finding]:
-    """Remembered content hashes of folders that are damaged; they are never believed, and ``fix`` removes them.
-
-    Example:
-        >>> import os
-        >>> from patent_mteb.experiments.doctor import check_memos
-        >>> os.environ["PATENT_MTEB_CACHE"] = "cache"
-        >>> check_memos()
-        []
-    """
+    """Remembered content hashes of folders that are damaged; they are never believed, and ``fix`` removes them."""
     folder = cache_root() / "hashes"
-    damaged = [path for path in sorted(folder.iterdir()) if path.name[0] != "." and not remembered(path)] if folder.is_dir() else []
+    damaged = (
+        [path for path in sorted(folder.iterdir()) if path.name[0] != "." and not remembered(path)]
+        if folder.is_dir()
+        else []
+    )
     problem, remedy = (
         "a remembered content hash that is damaged, or of an older version; it is not used",
         "run doctor --fix, which removes it",
@@ -174,38 +310,23 @@ def check_memos(*, fix: bool = False) -> list[Finding]:
 
 
 def check_leftovers(roots: Sequence[Path], *, without: Path | None = None, fix: bool = False) -> list[Finding]:
-    """What killed processes were writing below some folders, samples that were being built too; ``fix`` removes it.
-
-    Args:
-        without: the embedding store, which :func:`check_store` looks after.
-
-    Example:
-        >>> import os
-        >>> from pathlib import Path
-        >>> from patent_mteb.experiments.doctor import check_leftovers
-        >>> os.environ["PATENT_MTEB_CACHE"] = "cache"
-        >>> _ = Path(".scores.json.4194305.partial").write_text("{")
-        >>> os.utime(".scores.json.4194305.partial", (0, 0))
-        >>> [finding.place for finding in check_leftovers([Path(".")])]
-        ['.scores.json.4194305.partial']
-    """
+    """What killed processes were writing below some folders, samples that were being built too; ``fix`` removes it."""
     found = {path for root in roots for path in abandoned(root)}
     samples = cache_root() / "sample"
-    found |= {path for path in samples.glob("*/*.*") if path.is_dir() and _SAMPLE_LEFTOVER.fullmatch(path.name) and quiet(path)}
+    found |= {
+        path
+        for path in samples.glob("*/*.*")
+        if path.is_dir() and _SAMPLE_LEFTOVER.fullmatch(path.name) and quiet(path)
+    }
     left = sorted(path for path in found if without is None or not path.is_relative_to(without))
     remedy = "run doctor --fix, which removes it"
-    return [Finding(str(path), "left by a process that was stopped", remedy, fixed=fix and _removed(path)) for path in left]
+    return [
+        Finding(str(path), "left by a process that was stopped", remedy, fixed=fix and _removed(path)) for path in left
+    ]
 
 
 def check_store(path: Path, *, fix: bool = False) -> list[Finding]:
-    """What is damaged or left over in an embedding store; ``fix`` removes it, keeping what is whole.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.experiments.doctor import check_store
-        >>> check_store(Path("no store"))
-        []
-    """
+    """What is damaged or left over in an embedding store; ``fix`` removes it, keeping what is whole."""
     if not path.is_dir() or not any(path.iterdir()):
         return []
     try:
@@ -218,7 +339,9 @@ def check_store(path: Path, *, fix: bool = False) -> list[Finding]:
             still = {damage.path for damage in store.verify().damages if damage.fatal} | set(store.leftovers())
     except DataError as error:
         return [Finding(str(path), error.problem, error.remedy)]
-    remedy = "run doctor --fix, or patent-mteb store prune --damaged, when no process uses it; what is lost is encoded again"
+    remedy = (
+        "run doctor --fix, or patent-mteb store prune --damaged, when no process uses it; what is lost is encoded again"
+    )
     return [Finding("embedding store", line, remedy, fixed=where not in still) for where, line in sorted(found.items())]
 
 

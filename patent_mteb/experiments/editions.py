@@ -1,16 +1,20 @@
-"""Editions of the open benchmark: built from records, described by a manifest without text, and compared with a rebuild.
+"""Editions of the open benchmark: built from records, described by a manifest without text, and compared with a
+rebuild.
 
-An edition is a data set of its own (``dataset.json``) that is named after its benchmark and window, so that its tasks carry it:
-``PatentOpenUS2026Q3TACToTACRetrieval``; the revision of its data is a hash of all its tables. The manifest, which may be published, lies
-beside the tables:
+An edition is a data set of its own (``dataset.json``) that is named after its benchmark and window, so that its tasks
+carry it: ``PatentOpenUS2026Q3TACToTACRetrieval``; the revision of its data is a hash of all its tables. The manifest,
+which may be published, lies beside the tables:
 
-========================  ==============================================================================================================
-``manifest/edition.json``  name, recipe, window; rules (every setting of the recipe); versions; counts of each step; hashes of the files
-``manifest/texts.tsv``     part, id, hash of the texts, and of documents and applications: first public day, priority date, family
-``manifest/judgements.tsv``  part, query, document, grade
-========================  ==============================================================================================================
+========================  ==============================================================================================
+``manifest/edition.json`` name, recipe, window; rules (every setting of the recipe); versions; counts of each step;
+                          hashes of the files
+``manifest/texts.tsv``    part, id, hash of the texts, and of documents and applications: first public day, priority
+                          date, family
+``manifest/judgements.tsv`` part, query, document, grade
+========================  ==============================================================================================
 
-Whoever has the same source files builds the same manifest, whatever the order of the files, and :func:`verify` names what differs.
+Whoever has the same source files builds the same manifest, whatever the order of the files, and :func:`verify` names
+what differs.
 """
 
 from __future__ import annotations
@@ -27,16 +31,13 @@ from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, read_jsonl, text_lines, write_json, write_lines
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.on_disk import held, in_order
 from patent_mteb.patents.records import SCHEMA_VERSION
-from patent_mteb.patents.spool import held
-from patent_mteb.patents.stored import in_order
-from patent_mteb.readers.guard import guarded
+from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.recipes import beir, dataset
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.open_languages import KINDS, LANGUAGES, part_of
-
-__all__ = ["MANIFEST", "build", "in_one_order", "verify", "window_of"]
+from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, part_of
 
 MANIFEST = "manifest"
 _Record = TypeVar("_Record")
@@ -50,16 +51,7 @@ _PARTS = {"documents": "", "claims": layout.CLAIMS, "passages": layout.PASSAGES,
 
 
 def window_of(text: str) -> tuple[dt.date, dt.date]:
-    """First and last day of a window: a year, a quarter, a month, or two days.
-
-    Raises:
-        DataError: it is none of these.
-
-    Example:
-        >>> from patent_mteb.experiments.editions import window_of
-        >>> [day.isoformat() for day in window_of("2026Q3")], [day.isoformat() for day in window_of("2024-02")]
-        (['2026-07-01', '2026-09-30'], ['2024-02-01', '2024-02-29'])
-    """
+    """First and last day of a window: a year, a quarter, a month, or two days."""
     remedy = "write a year (2026), a quarter (2026Q3), a month (2026-07) or two days (2026-07-01:2026-09-30)"
     found = re.fullmatch(r"(\d{4})(?:Q([1-4])|-(\d\d))?", text)
     try:
@@ -77,15 +69,7 @@ def window_of(text: str) -> tuple[dt.date, dt.date]:
 
 
 def in_one_order(collection: Collection) -> Collection:
-    """The collection in an order that depends on its records only, each citation and relation once.
-
-    Example:
-        >>> from patent_mteb.experiments.editions import in_one_order
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.records import Patent
-        >>> [patent.publication_number for patent in in_one_order(Collection([Patent("US2A1", "F"), Patent("US1A1", "F")])).patents]
-        ['US1A1', 'US2A1']
-    """
+    """The collection in an order that depends on its records only, each citation and relation once."""
     return replace(
         collection,
         patents=in_order(collection.patents, lambda patent: patent.publication_number),
@@ -102,30 +86,14 @@ def _each_once(records: Sequence[_Record]) -> Sequence[_Record]:
 
 
 def build(
-    collection: Collection, root: Path, window: str, recipe: str = "open_us", settings: Iterable[str] = (), licence: str = ""
+    collection: Collection,
+    root: Path,
+    window: str,
+    recipe: str = "open_us",
+    settings: Iterable[str] = (),
+    licence: str = "",
 ) -> tuple[BuildLog, str]:
-    """Build an edition into ``root``, with its manifest; returns the log of the recipe and the name of the edition.
-
-    Args:
-        collection: the records, in any order.
-        root: the directory, for ``PATENT_MTEB_DATA``; it must be new or hold this edition.
-        window: of office actions (:func:`window_of`).
-        recipe: one of :data:`patent_mteb.recipes.OPEN_RECIPES`.
-        settings: as of :func:`patent_mteb.recipes.run_on`; cited numbers are matched by family unless they say otherwise.
-
-    Raises:
-        DataError: no window, an unknown recipe or setting, another data set in ``root``, another build of an edition there, or input that
-            the recipe cannot use.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.experiments import editions
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.recipes import open_us
-        >>> log, name = editions.build(Collection(*open_us.sample_records()), Path("edition"), "2020", settings=["documents=100"])
-        >>> name, editions.verify(Path("edition/manifest"), Path("edition"))
-        ('PatentOpenUS2020', [])
-    """
+    """Build an edition into ``root``, with its manifest; returns the log of the recipe and the name of the edition."""
     module = recipes.find(recipe)
     first, last = window_of(window)
     name = module.NAME + re.sub(r"[^A-Za-z0-9]", "", window)
@@ -134,7 +102,9 @@ def build(
     recipes.check_settings(recipe, rules)
     with guarded(root, what="build of an edition"):
         dataset.named(root, dataset.read(root), identity)  # refuses another data set, whose manifest stays
-        (root / MANIFEST / "edition.json").unlink(missing_ok=True)  # written last: without it the tables of a manifest count for nothing
+        (root / MANIFEST / "edition.json").unlink(
+            missing_ok=True
+        )  # written last: without it the tables of a manifest count for nothing
         log = recipes.run_on(recipe, in_one_order(collection), root, rules, identity)
         manifest = _described(root)
         write_lines(root / MANIFEST / "texts.tsv", _table(_TEXTS, manifest.texts))
@@ -167,7 +137,9 @@ def _described(root: Path) -> _Manifest:
     known = {name: built for name, built in (record.recipes if record else {}).items() if name in recipes.OPEN_RECIPES}
     if record is None or len(known) != 1:
         raise DataError(
-            "no edition was built here", path=root, remedy="build one: patent-mteb edition build open-us RECORDS ROOT --window 2026Q3"
+            "no edition was built here",
+            path=root,
+            remedy="build one: patent-mteb edition build open-us RECORDS ROOT --window 2026Q3",
         )
     ((recipe, built),) = known.items()
     folder = root / str(recipes.find(recipe).NAME)
@@ -176,7 +148,9 @@ def _described(root: Path) -> _Manifest:
     for part, place in _PARTS.items():
         if (path := folder / place / "qrels" / "test.tsv").exists():
             qrels, _ = beir.read_qrels(path)
-            judgements |= {(part, query, key): (str(gain),) for query, judged in qrels.items() for key, gain in judged.items()}
+            judgements |= {
+                (part, query, key): (str(gain),) for query, judged in qrels.items() for key, gain in judged.items()
+            }
     head = {
         "schema": _SCHEMA,
         "edition": record.name,
@@ -192,7 +166,9 @@ def _described(root: Path) -> _Manifest:
 
 
 def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Hash of the texts of each document, application, claim and paragraph, with the dates and families of the first two."""
+    """Hash of the texts of each document, application, claim and paragraph, with the dates and families of the first
+    two.
+    """
     rows = layout.read_dates(folder).rows
     views = [{key: _hash(text) for key, text in beir.view_rows(folder, name)} for name in layout.VIEWS]
     found: dict[tuple[str, str], tuple[str, ...]] = {}
@@ -215,7 +191,11 @@ def _texts(folder: Path) -> dict[tuple[str, str], tuple[str, ...]]:
 def _read(folder: Path) -> _Manifest:
     path = folder / "edition.json"
     head = load_json(path)
-    if not isinstance(head, dict) or head.get("schema") != _SCHEMA or any(not isinstance(head.get(one, {}), dict) for one in _GROUPS):
+    if (
+        not isinstance(head, dict)
+        or head.get("schema") != _SCHEMA
+        or any(not isinstance(head.get(one, {}), dict) for one in _GROUPS)
+    ):
         remedy = "name the folder 'manifest' of an edition; of a newer version: upgrade patent-mteb"
         raise DataError("this is no manifest of an edition", path=path, remedy=remedy)
     return _Manifest(
@@ -230,7 +210,9 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
     for number, line in text_lines(path):
         cells = line.split("\t")
         if len(cells) != len(columns) or (number == 1 and tuple(cells) != columns):
-            raise DataError(f"the columns are not {', '.join(columns)}", path=path, row=number, remedy="fetch the manifest again")
+            raise DataError(
+                f"the columns are not {', '.join(columns)}", path=path, row=number, remedy="fetch the manifest again"
+            )
         if number > 1:
             yield cells
     if not number:
@@ -238,24 +220,8 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[list[str]]:
 
 
 def verify(manifest: Path, root: Path) -> list[str]:
-    """What differs between a published manifest and the tables of a rebuild, one sentence each; empty if nothing does.
-
-    Args:
-        manifest: the folder ``manifest`` of an edition.
-        root: the directory of the rebuild; its tables are read, not its own manifest.
-
-    Raises:
-        DataError: no manifest, or no edition.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.experiments import editions
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.recipes import open_us
-        >>> for name, seed in (("one", 1), ("two", 2)):
-        ...     built = editions.build(Collection(*open_us.sample_records()), Path(name), "2020", settings=[f"seed={seed}"])
-        >>> editions.verify(Path("one/manifest"), Path("two"))
-        ['rule seed: 1 in the manifest, 2 here']
+    """What differs between a published manifest and the tables of a rebuild, one sentence each; empty if nothing
+    does.
     """
     theirs, ours = _read(manifest), _described(root)
     differences = [*_head_differences(theirs.head, ours.head)]
@@ -263,7 +229,9 @@ def verify(manifest: Path, root: Path) -> list[str]:
     differences += _row_differences("judgement of ", theirs.judgements, ours.judgements, _JUDGEMENTS[3:])
     files, now = theirs.head.get("files", {}), ours.head["files"]
     if not differences:
-        differences = [f"file {path}: other bytes" for path in sorted({*files, *now}) if files.get(path) != now.get(path)]
+        differences = [
+            f"file {path}: other bytes" for path in sorted({*files, *now}) if files.get(path) != now.get(path)
+        ]
     return differences
 
 
@@ -294,7 +262,11 @@ def _row_differences(
             yield f"{name}: not in the manifest"
         else:
             changed = [
-                f"{column} {first or 'none'} in the manifest, {second or 'none'} here" if column != "texts" else "other text or classes"
+                (
+                    f"{column} {first or 'none'} in the manifest, {second or 'none'} here"
+                    if column != "texts"
+                    else "other text or classes"
+                )
                 for column, first, second in zip(columns, theirs[key], ours[key], strict=True)
                 if first != second
             ]

@@ -1,4 +1,6 @@
-"""Encoding the texts of tasks into a store before any task is run: here, in shares on several machines, or on a Ray cluster."""
+"""Encoding the texts of tasks into a store before any task is run: here, in shares on several machines, or on a Ray
+cluster.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +14,19 @@ from typing import Any
 
 from mteb.abstasks import AbsTask
 
-from patent_mteb.data.sources import DATA_VARIABLE
+from patent_mteb.data.roots import DATA_VARIABLE
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.experiments.canaries import Canaries
 from patent_mteb.experiments.run import unable
 from patent_mteb.models.composition import compose
 from patent_mteb.models.loading import load
 from patent_mteb.parallel import Tell, each, quiet, ray_slots
-from patent_mteb.store.ahead import Ahead, Counts
+from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.encoder import StoredEncoder
+from patent_mteb.store.precompute import Ahead, Counts
 from patent_mteb.store.settings import settled
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
-from patent_mteb.tasks.choosing import choose, task_named
-
-__all__ = ["Encoded", "Job", "encode_on_ray", "encode_share"]
+from patent_mteb.tasks.selection import choose, task_named
 
 logger = logging.getLogger(__name__)
 
@@ -42,12 +42,6 @@ class Job:
         tasks, benchmarks: names.
         loading: further arguments of :func:`~patent_mteb.models.loading.load`.
         encode_kwargs: as for a run.
-
-    Example:
-        >>> from patent_mteb.experiments.encoding import Job
-        >>> job = Job("mteb/baseline-random-encoder", "store", tasks=("PatentMapAbsToAbsRetrieval.sample",))
-        >>> [task.metadata.name for task in job.chosen()]
-        ['PatentMapAbsToAbsRetrieval.sample']
     """
 
     model: str
@@ -59,14 +53,12 @@ class Job:
     encode_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def chosen(self) -> list[AbsTask]:
-        """The tasks, in the order of their names in the job.
-
-        Raises:
-            DataError: none is chosen, or a name is unknown.
-        """
+        """The tasks, in the order of their names in the job."""
         if self.data is not None:
             if not Path(self.data).is_dir():
-                raise DataError("there is no such directory", path=self.data, remedy="name one that patent-mteb build made")
+                raise DataError(
+                    "there is no such directory", path=self.data, remedy="name one that patent-mteb build made"
+                )
             os.environ[DATA_VARIABLE] = str(self.data)
         catalogue.enter_own()
         found = [*(choose(benchmarks=self.benchmarks) if self.benchmarks else ()), *map(task_named, self.tasks)]
@@ -81,14 +73,12 @@ class Job:
         return list({task.metadata.name: task for task in found}.values())
 
     def encoder(self) -> StoredEncoder:
-        """The model in front of the store.
-
-        Raises:
-            ModelError: it cannot be had, or does not keep one vector a text.
-        """
+        """The model in front of the store."""
         made: Any = settled(compose(load(self.model, **self.loading), store=self.store), dict(self.encode_kwargs))
         if not isinstance(made, StoredEncoder):
-            raise ModelError(f"{self.model} keeps no single vector a text, so nothing can be encoded ahead. Remedy: run it as it is")
+            raise ModelError(
+                f"{self.model} keeps no single vector a text, so nothing can be encoded ahead. Remedy: run it as it is"
+            )
         return made
 
 
@@ -108,23 +98,7 @@ class Encoded:
 
 
 def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, *, dry: bool = False) -> Encoded:
-    """Encode a share of the texts of a job that the store does not have.
-
-    Args:
-        share: (i, n): every n-th batch from the i-th on.
-        tell: is told the texts that were encoded.
-        dry: only count.
-
-    Raises:
-        DataError, ModelError: no task or no model could be had; the model's vectors are not those of its store.
-
-    Example:
-        >>> from patent_mteb.experiments.encoding import Job, encode_share
-        >>> job = Job("mteb/baseline-random-encoder", "store", tasks=("PatentMapAbsToAbsRetrieval.sample",))
-        >>> first, again = (encode_share(job).total for _ in range(2))
-        >>> first.encoded == first.distinct, again.encoded, again.stored == first.distinct
-        (True, 0, True)
-    """
+    """Encode a share of the texts of a job that the store does not have."""
     encoder, counts, skipped = job.encoder(), {}, {}
     options = {"batch_size": 32, **job.encode_kwargs}  # as a run
     ahead = Ahead(encoder, share, dry=dry, tell=tell)
@@ -135,7 +109,9 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
         name, ahead.counts = task.metadata.name, Counts()
         if not isinstance(task, PatentTask) or (reason := unable(encoder, task)):
             skipped[name] = (
-                reason if isinstance(task, PatentTask) else "it is no task of this suite, whose texts are not known before a run"
+                reason
+                if isinstance(task, PatentTask)
+                else "it is no task of this suite, whose texts are not known before a run"
             )
             continue
         try:
@@ -153,13 +129,8 @@ def encode_share(job: Job, share: tuple[int, int] = (1, 1), tell: Tell = quiet, 
 
 
 def encode_on_ray(job: Job, shares: int | None = None, tell: Tell = quiet) -> list[Encoded]:
-    """Encode all texts of a job on the Ray cluster at hand, a share a worker; all of them see the same store and data.
-
-    Args:
-        shares: how many; by default as many as the cluster has GPUs, or CPUs where it has none.
-
-    Raises:
-        PatentMTEBError: there is no Ray, or no cluster; what :func:`encode_share` says.
+    """Encode all texts of a job on the Ray cluster at hand, a share a worker; all of them see the same store and
+    data.
     """
     count = ray_slots() if shares is None else shares
     every = [(number, count) for number in range(1, count + 1)]

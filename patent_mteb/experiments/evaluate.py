@@ -11,19 +11,20 @@ import numpy as np
 import polars as pl
 from mteb.types import EncodeKwargs
 
-from patent_mteb.data.sources import DATA_VARIABLE, plain_name
+from patent_mteb.data.loading import plain_name
+from patent_mteb.data.roots import DATA_VARIABLE
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.experiments.canaries import Canaries
 from patent_mteb.experiments.run import unable
 from patent_mteb.metrics.measures import QueryScores
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.models.loading import load
 from patent_mteb.patents import ipc
 from patent_mteb.search.run import Run
+from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.settings import settled
-from patent_mteb.tasks.choosing import task_named
 from patent_mteb.tasks.perquery import Evaluation, receiving
 from patent_mteb.tasks.retrieval import PatentRetrieval
+from patent_mteb.tasks.selection import task_named
 
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
@@ -63,14 +64,15 @@ def evaluate(
         encode_kwargs: as in ``mteb.evaluate``.
 
     Returns:
-        one row a model, task, slice and measure: ``model``, ``task``, ``slice`` (empty for all queries), ``measure``, ``value``; for
-        retrieval ``low`` and ``high`` of the 95 % bootstrap interval over the queries, ``n_queries``, and ``p``, one-sided, of the
-        paired bootstrap against the baseline on the same queries (WIPO-AT §3.7). What cannot be computed is null.
+        one row a model, task, slice and measure: ``model``, ``task``, ``slice`` (empty for all queries), ``measure``,
+        ``value``; for retrieval ``low`` and ``high`` of the 95 % bootstrap interval over the queries, ``n_queries``,
+        and ``p``, one-sided, of the paired bootstrap against the baseline on the same queries (WIPO-AT §3.7). What
+        cannot be computed is null.
 
     Raises:
         DataError: an unknown task, or data that cannot be used.
-        ModelError: a model that cannot be loaded or cannot do a task, or a baseline that is not among the models; a model whose vectors
-            are not those of its store, or changed on the way (:mod:`patent_mteb.experiments.canaries`).
+        ModelError: a model that cannot be loaded or cannot do a task, or a baseline that is not among the models; a
+            model whose vectors are not those of its store, or changed on the way (:mod:`patent_mteb.store.canaries`).
 
     Example:
         >>> import patent_mteb
@@ -82,14 +84,22 @@ def evaluate(
         >>> sorted(set(scores["slice"]))
         ['', 'a', 'xy']
     """
-    given: list[Any] = [models] if isinstance(models, str) or hasattr(models, "mteb_model_meta") else list(cast("Iterable[Any]", models))
+    given: list[Any] = (
+        [models]
+        if isinstance(models, str) or hasattr(models, "mteb_model_meta")
+        else list(cast("Iterable[Any]", models))
+    )
     named = _named([settled(load(model) if isinstance(model, str) else model, encode_kwargs) for model in given])
-    against = _baseline(baseline if isinstance(baseline, str) or baseline is None else settled(baseline, encode_kwargs), named)
+    against = _baseline(
+        baseline if isinstance(baseline, str) or baseline is None else settled(baseline, encode_kwargs), named
+    )
     canaries = [Canaries(model, encode_kwargs) for model in named.values()]
     for one in canaries:
         one.look()
     rows: list[dict[str, Any]] = []
-    for task in map(_task, [tasks] if isinstance(tasks, str) or hasattr(tasks, "metadata") else cast("Iterable[Any]", tasks)):
+    for task in map(
+        _task, [tasks] if isinstance(tasks, str) or hasattr(tasks, "metadata") else cast("Iterable[Any]", tasks)
+    ):
         wanted = tuple(dict.fromkeys((task.metadata.main_score, *measures)))
         found: dict[str, dict[str, QueryScores]] = {}
         for label, model in named.items():
@@ -98,7 +108,9 @@ def evaluate(
             evaluations: list[Evaluation] = []
             with receiving(evaluations.append):
                 options = cast("EncodeKwargs", dict(encode_kwargs or {}))
-                result = mteb.evaluate(model, task, cache=None, co2_tracker=False, encode_kwargs=options, show_progress_bar=False)
+                result = mteb.evaluate(
+                    model, task, cache=None, co2_tracker=False, encode_kwargs=options, show_progress_bar=False
+                )
             if evaluations:
                 found[label] = _by_slice(evaluations[-1], wanted)
             else:
@@ -120,9 +132,18 @@ def _named(models: Sequence[MTEBModels]) -> dict[str, MTEBModels]:
     named: dict[str, MTEBModels] = {}
     for place, model in enumerate(models):
         forms = (names[place], settings[place], revisions[place])
-        label = next((form for form, all_forms in zip(forms, (names, settings, revisions), strict=True) if all_forms.count(form) == 1), "")
+        label = next(
+            (
+                form
+                for form, all_forms in zip(forms, (names, settings, revisions), strict=True)
+                if all_forms.count(form) == 1
+            ),
+            "",
+        )
         if not label:
-            raise ModelError(f"two models are called '{settings[place]}'. Remedy: give each a name or a revision of its own")
+            raise ModelError(
+                f"two models are called '{settings[place]}'. Remedy: give each a name or a revision of its own"
+            )
         named[label] = model
     return named
 
@@ -152,7 +173,10 @@ def _task(task: AbsTask | str) -> AbsTask:
     local = state.startswith("local-")
     found = task_named(plain_name(task) if local else task)
     if local and found.metadata.name != task:
-        raise DataError(f"{task} is on data that {DATA_VARIABLE} does not hold now", remedy=f"set {DATA_VARIABLE} to the data of {state}")
+        raise DataError(
+            f"{task} is on data that {DATA_VARIABLE} does not hold now",
+            remedy=f"set {DATA_VARIABLE} to the data of {state}",
+        )
     return found
 
 
@@ -164,10 +188,20 @@ def _by_slice(evaluation: Evaluation, measures: Sequence[str]) -> dict[str, Quer
 
 def _row(label: str, task: AbsTask, part: str, measure: str, value: float, **more: Any) -> dict[str, Any]:
     empty = dict.fromkeys(("low", "high", "n_queries", "p"))
-    return {"model": label, "task": task.metadata.name, "slice": part, "measure": measure, "value": value, **empty, **more}
+    return {
+        "model": label,
+        "task": task.metadata.name,
+        "slice": part,
+        "measure": measure,
+        "value": value,
+        **empty,
+        **more,
+    }
 
 
-def _plain_rows(label: str, task: AbsTask, measures: Sequence[str], scores: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def _plain_rows(
+    label: str, task: AbsTask, measures: Sequence[str], scores: Mapping[str, Sequence[Any]]
+) -> list[dict[str, Any]]:
     """Rows of a task without per-query scores; where it has several splits or subsets these are its slices."""
     parts = [(split, part) for split, subsets in scores.items() for part in subsets]
     rows = []
@@ -202,7 +236,9 @@ def _compared(
     return rows
 
 
-def rank(model: MTEBModels | str, task: PatentRetrieval | str, *, encode_kwargs: Mapping[str, Any] | None = None) -> Run:
+def rank(
+    model: MTEBModels | str, task: PatentRetrieval | str, *, encode_kwargs: Mapping[str, Any] | None = None
+) -> Run:
     """The ranking of a model on a retrieval task of the suite, as its scores are computed on it.
 
     Args:
@@ -232,16 +268,7 @@ def rank(model: MTEBModels | str, task: PatentRetrieval | str, *, encode_kwargs:
 
 
 def retrieval_task(task: AbsTask | str) -> PatentRetrieval:
-    """A retrieval task of the suite, by name or as it is.
-
-    Raises:
-        DataError: there is none, it is another kind of task, or it is on data that are not there now.
-
-    Example:
-        >>> from patent_mteb.experiments.evaluate import retrieval_task
-        >>> retrieval_task("PatentMapAbsToAbsRetrieval.sample").metadata.main_score
-        'recall_at_100'
-    """
+    """A retrieval task of the suite, by name or as it is."""
     found = _task(task)
     if not isinstance(found, PatentRetrieval):
         raise DataError(f"'{found.metadata.name}' is no retrieval task of the suite", remedy="see 'patent-mteb list'")
@@ -249,7 +276,8 @@ def retrieval_task(task: AbsTask | str) -> PatentRetrieval:
 
 
 def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 10) -> pl.DataFrame:
-    """What a ranking shows for one query: the first documents with their texts, IPC codes, relevance and citation category.
+    """What a ranking shows for one query: the first documents with their texts, IPC codes, relevance and citation
+    category.
 
     Args:
         run: of :func:`rank`, or of :meth:`~patent_mteb.search.run.Run.load`.
@@ -258,8 +286,9 @@ def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 
         k: documents to show.
 
     Returns:
-        one row a document, best first, after the query itself in row 0: ``rank``, ``id``, ``score``, ``gain`` (null where it was not
-        judged), ``category`` (of the citation, where it is known), ``ipc`` (codes, as written), ``shared`` (the deepest IPC level
+        one row a document, best first, after the query itself in row 0: ``rank``, ``id``, ``score``, ``gain`` (null
+        where it was not judged), ``category`` (of the citation, where it is known), ``ipc`` (codes, as written),
+        ``shared`` (the deepest IPC level
         at which it meets the query: section, ipc3, subclass, group or subgroup; empty for none), ``text``.
 
     Raises:
@@ -274,16 +303,21 @@ def explain(run: Run, query: str, task: PatentRetrieval | str = "", *, k: int = 
     """
     if not (task or run.task):
         raise DataError(
-            "the run does not say which task it belongs to", remedy="name the task: explain(run, query, 'PatentCitationRetrieval')"
+            "the run does not say which task it belongs to",
+            remedy="name the task: explain(run, query, 'PatentCitationRetrieval')",
         )
     found = retrieval_task(task or run.task)
     found.load_data()
     tables = found.tables
     shown = run.ranking(query)[:k]
     if unknown := [document for document, _ in shown if document not in tables.corpus]:
-        raise DataError(f"task {found.metadata.name} has no document '{unknown[0]}'", remedy="name the task that the run belongs to")
+        raise DataError(
+            f"task {found.metadata.name} has no document '{unknown[0]}'", remedy="name the task that the run belongs to"
+        )
     if query not in tables.queries:
-        raise DataError(f"task {found.metadata.name} has no query '{query}'", remedy="name the task that the run belongs to")
+        raise DataError(
+            f"task {found.metadata.name} has no query '{query}'", remedy="name the task that the run belongs to"
+        )
     asked = tables.query_codes.get(query, ())
     rows: list[dict[str, Any]] = [{"rank": 0, "id": query, "ipc": ", ".join(asked), "text": tables.queries[query]}]
     for place, (document, score) in enumerate(shown, start=1):

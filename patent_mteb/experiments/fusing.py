@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import mteb
 import polars as pl
-from mteb.cache import ResultCache
+from mteb.results import TaskResult
 
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.evaluate import retrieval_task
-from patent_mteb.metrics.sizes import too_small
+from patent_mteb.experiments.results_folder import ResultsFolder
+from patent_mteb.experiments.run import evaluate_into, scores_of
+from patent_mteb.metrics.significance import too_small
 from patent_mteb.search.fusion import RRF, Fusion, Linear
 from patent_mteb.search.stored import FusedRuns, StoredRun, Weighted
+from patent_mteb.search.trec import Order
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.retrieval import PatentRetrieval
 
@@ -25,13 +28,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["GRID", "SMALL", "fuse_runs"]
 
 GRID: tuple[Fusion, ...] = (*map(RRF, (10, 30, 60, 100)), *(Linear(tenths / 10) for tenths in range(11)))
 """The K of DAPFAM §5.5, and weights of the second run in tenths."""
 
 SMALL = {"small": "", "in_small": "in", "out_small": "out"}
-"""Columns that say what the scores of all queries, IN and OUT have too little of (:mod:`patent_mteb.metrics.sizes`)."""
+"""Columns that say what the scores of all queries, IN and OUT have too little of
+(:mod:`patent_mteb.metrics.significance`)."""
 
 
 def fuse_runs(
@@ -42,52 +45,33 @@ def fuse_runs(
     *,
     depth: int = 1000,
     allow_missing: bool = False,
+    orders: Sequence[Order] = (),
 ) -> pl.DataFrame:
-    """Fuse TREC runs, score each fusion as the task scores a model, and file it under an identity of its own.
-
-    Args:
-        paths: runs in TREC form, of any query views, corpus views and lengths; the lexical one first, where there is one.
-        task: a retrieval task of the suite, or its name: its judgements, slices and hidden documents count.
-        settings: how they are fused.
-        output_folder: results folder in mteb's structure; per-query scores are written beside the results.
-        depth: documents of each run that count.
-        allow_missing: queries that a run does not have found nothing; by default they are refused.
-
-    Returns:
-        one row a run by itself, then one a setting: ``name``, ``method`` (empty for a run), ``parameter``, the task's main score and
-        recall at 100 for all queries and for ``in_`` and ``out_``, ``gain_<score>`` over the run that is best on the main score
-        (Tables 13 and 15), and ``out_ratio_<score>``, OUT divided by ALL (Table 16), as far as the task has them; and :data:`SMALL`.
-
-    Raises:
-        DataError: a file that cannot be used, fewer than two, or settings that do not fit their number; no retrieval task.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import patent_mteb
-        >>> from patent_mteb.experiments.fusing import fuse_runs
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.fusion import RRF
-        >>> task = "PatentMapAbsToAbsRetrieval.sample"
-        >>> for setting in ("dapfam", "bm25s"):
-        ...     patent_mteb.rank(bm25(setting), task).save(f"{setting}.run")
-        >>> table = fuse_runs([Path("dapfam.run"), Path("bm25s.run")], task, [RRF(30)], Path("results"))
-        >>> table["name"].to_list()
-        ['dapfam', 'bm25s', 'rrf-30']
-    """
+    """Fuse TREC runs, score each fusion as the task scores a model, and file it under an identity of its own."""
     found = retrieval_task(task)
-    stored = [StoredRun(path, allow_missing=allow_missing) for path in paths]
+    if len(orders) not in (0, 1, len(paths)):
+        problem = f"there are {len(orders)} orders for {len(paths)} runs"
+        raise DataError(problem, remedy="give one for all, or one for each")
+    by_run = zip(paths, orders if len(orders) == len(paths) else [*orders, None][:1] * len(paths), strict=True)
+    stored = [StoredRun(path, allow_missing=allow_missing, order=order) for path, order in by_run]
     if len({run.mteb_model_meta.revision for run in stored}) < max(len(stored), 2):
         raise DataError("a fusion takes two different runs or more", remedy="name each run once")
-    cache = ResultCache(output_folder)
+    cache = ResultsFolder(output_folder)
     rows = []
     try:
         with perquery.receiving(lambda evaluation: None):
             for name, run in zip(_names(paths), stored, strict=True):
                 rows.append({"name": name, "method": "", "parameter": None, **_scores(run, found, None)})
-        with perquery.receiving(lambda evaluation: perquery.save(evaluation, Path(cache.cache_path) / "results")):
+        with perquery.receiving(lambda evaluation: perquery.save(evaluation, cache.query_scores)):
             for setting in settings:
                 logger.info("%s", setting.tag)
-                rows.append({"name": setting.tag, **_setting(setting), **_scores(FusedRuns(stored, setting, depth), found, cache)})
+                rows.append(
+                    {
+                        "name": setting.tag,
+                        **_setting(setting),
+                        **_scores(FusedRuns(stored, setting, depth), found, cache),
+                    }
+                )
     finally:
         if found.data_loaded:
             found.unload_data()
@@ -110,21 +94,29 @@ def _setting(setting: Fusion | Weighted) -> dict[str, Any]:
     return {"method": "linear", "parameter": float(setting.alpha) if isinstance(setting, Linear) else None}
 
 
-def _scores(model: ArraySearch, task: PatentRetrieval, cache: ResultCache | None) -> dict[str, Any]:
+def _scores(model: ArraySearch, task: PatentRetrieval, cache: ResultsFolder | None) -> dict[str, Any]:
     options: Mapping[str, Any] = {"co2_tracker": False, "encode_kwargs": {}, "show_progress_bar": False}
-    result = mteb.evaluate(model, task, cache=cache, **options)
-    ((scores,),) = result.task_results[0].scores.values()
+    if cache is None:
+        result: TaskResult = mteb.evaluate(model, task, cache=None, **options).task_results[0]
+    else:
+        result = evaluate_into(cache, model, task, **options)
+    scores = scores_of(result, task)
     main = task.metadata.main_score
     wanted = dict.fromkeys(f"{part}{name}" for name in (main, "recall_at_100") for part in ("", "in_", "out_"))
     found: dict[str, Any] = {name: float(scores[name]) for name in wanted if name in scores}
-    return found | {name: too_small(scores, part) for name, part in SMALL.items() if not part or f"{part}_n_queries" in scores}
+    return found | {
+        name: too_small(scores, part) for name, part in SMALL.items() if not part or f"{part}_n_queries" in scores
+    }
 
 
 def _compared(table: pl.DataFrame, main: str, n_runs: int) -> pl.DataFrame:
     scores = [name for name in table.columns if name not in ("name", "method", "parameter", *SMALL)]
     best = table.head(n_runs).sort(main, descending=True, maintain_order=True).row(0, named=True)
     fused = pl.col("method") != ""
-    gains = [pl.when(fused).then((pl.col(name) - pl.lit(best[name], pl.Float64)).round(5)).alias(f"gain_{name}") for name in scores]
+    gains = [
+        pl.when(fused).then((pl.col(name) - pl.lit(best[name], pl.Float64)).round(5)).alias(f"gain_{name}")
+        for name in scores
+    ]
     ratios = [
         pl.when(pl.col(name) > 0).then((pl.col(f"out_{name}") / pl.col(name)).round(4)).alias(f"out_ratio_{name}")
         for name in scores

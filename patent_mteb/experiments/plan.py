@@ -1,31 +1,87 @@
-"""What a run would do, before it does it: texts, what the store has of them, time, disk, memory, and the data that are missing.
+"""What a run would do, before it does it: texts, what the store has of them, time, disk, memory, and the data that are
+missing.
 
-Nothing is written. The data of every task are read, since what is not counted cannot be known; a set that has to be fetched is fetched.
+Nothing is written. The data of every task are read, since what is not counted cannot be known; a set that has to be
+fetched is fetched.
+
+The memory that a validation or a run takes, as far as it is known before it starts: what does not fit a budget is
+refused.
+
+What was measured stands in ``benchmarks/README.md``: a fixed amount, and more for each document. What is left over goes
+to blocks, which are the smaller the less there is (:mod:`patent_mteb.memory`). Not counted are a model's own weights,
+and data on the hub.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from datasets import Dataset
 from mteb.abstasks import AbsTask
+from mteb.models.model_meta import ModelMeta
 from mteb.types import PromptType
 
-from patent_mteb.errors import PatentMTEBError
-from patent_mteb.experiments.run import is_done, unable
+from patent_mteb.errors import DataError, PatentMTEBError
+from patent_mteb.experiments.results_folder import ResultsFolder
+from patent_mteb.experiments.run import unable
+from patent_mteb.files import text_lines
+from patent_mteb.memory import refuse_beyond
 from patent_mteb.store import StoredEncoder
 from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.evidence import model_record
+
+__all__ = ["Plan", "TaskPlan", "plan"]
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["Plan", "TaskPlan", "plan"]
+
+_LIBRARIES = {"validate": 600_000_000, "run": 900_000_000}
+
+
+_A_DOCUMENT = 1_700
+
+
+_LEAST = 200_000_000
+"""Bytes of blocks without which nothing goes on."""
+
+
+def documents_in(folder: Path) -> int:
+    """Rows of the largest table below a folder; a file that cannot be read has none."""
+    return max((_rows(path) for path in folder.rglob("*") if path.suffix in (".parquet", ".jsonl")), default=0)
+
+
+def _rows(path: Path) -> int:
+    with contextlib.suppress(OSError, pa.ArrowException, DataError):
+        return int(pq.read_metadata(path).num_rows) if path.suffix == ".parquet" else sum(1 for _ in text_lines(path))
+    return 0
+
+
+def folders_of(tasks: Iterable[AbsTask]) -> list[Path]:
+    """The folders of the local data that tasks read."""
+    found = (task.source.folder for task in tasks if isinstance(task, PatentTask))
+    return list(dict.fromkeys(folder for folder in found if folder is not None))
+
+
+def left_for_blocks(budget: float | None, what: Literal["validate", "run"], folders: Iterable[Path]) -> float | None:
+    """Gigabytes of a budget that the documents leave, None if it is any."""
+    if budget is None:
+        return None
+    documents = max(map(documents_in, folders), default=0)
+    needed = (_LIBRARIES[what] + _A_DOCUMENT * documents + _LEAST) / 1e9
+    refuse_beyond(budget, needed, f"{documents:,} documents take", f" to {what}")
+    return budget - needed + _LEAST / 1e9
+
 
 PROBE = 64
 """Texts that are encoded to see how long one takes."""
@@ -63,7 +119,9 @@ class Plan:
     memory: int
 
 
-def plan(model: Any, tasks: Sequence[AbsTask], results: Path, *, encode_kwargs: Mapping[str, Any] | None = None) -> Plan:
+def plan(
+    model: Any, tasks: Sequence[AbsTask], results: Path, *, encode_kwargs: Mapping[str, Any] | None = None
+) -> Plan:
     """Look at what a run would do.
 
     Args:
@@ -83,13 +141,14 @@ def plan(model: Any, tasks: Sequence[AbsTask], results: Path, *, encode_kwargs: 
     seen: dict[bytes, bool] = {}
     waiting: list[tuple[AbsTask, PromptType | None, str]] = []
     rows: list[TaskPlan] = []
-    memory = 0
+    memory, done = 0, ResultsFolder(results) if results.is_dir() else None  # mteb makes the folder
+    live = None if isinstance(model, ModelMeta) else partial(model_record, model)
     for position, task in enumerate(tasks, start=1):
         name = task.metadata.name
         logger.info("[%d/%d] %s", position, len(tasks), name)
         if reason := unable(model, task):
             rows.append(TaskPlan(name, "unable", reason=reason))
-        elif is_done(results / "results", meta, task):
+        elif done is not None and done.has(meta, task, live):
             rows.append(TaskPlan(name, "done"))
         elif not isinstance(task, PatentTask):
             rows.append(TaskPlan(name, "unknown", reason="the texts of tasks of other packages are not counted"))
@@ -114,7 +173,11 @@ def plan(model: Any, tasks: Sequence[AbsTask], results: Path, *, encode_kwargs: 
                     task.unload_data()
     seconds, width = _probe(model, waiting, options)
     folder = model.store.path if isinstance(model, StoredEncoder) else None
-    free = None if folder is None else shutil.disk_usage(next(one for one in (folder, *folder.resolve().parents) if one.exists())).free
+    free = (
+        None
+        if folder is None
+        else shutil.disk_usage(next(one for one in (folder, *folder.resolve().parents) if one.exists())).free
+    )
     new_texts = len(waiting)
     disk = 0 if folder is None else new_texts * 4 * width
     return Plan(str(meta.name), tuple(rows), len(seen), len(seen) - new_texts, seconds, disk, free, memory)
@@ -146,11 +209,18 @@ def _loader(texts: list[str], options: Mapping[str, Any]) -> Any:
 
 
 def _where(task: AbsTask, role: PromptType | None) -> dict[str, Any]:
-    (subset, *_) = task.metadata.hf_subsets
-    return {"task_metadata": task.metadata, "hf_split": task.metadata.eval_splits[0], "hf_subset": subset, "prompt_type": role}
+    subset, *_ = task.metadata.hf_subsets
+    return {
+        "task_metadata": task.metadata,
+        "hf_split": task.metadata.eval_splits[0],
+        "hf_subset": subset,
+        "prompt_type": role,
+    }
 
 
-def _probe(model: Any, waiting: Sequence[tuple[AbsTask, PromptType | None, str]], options: Mapping[str, Any]) -> tuple[float | None, int]:
+def _probe(
+    model: Any, waiting: Sequence[tuple[AbsTask, PromptType | None, str]], options: Mapping[str, Any]
+) -> tuple[float | None, int]:
     """Seconds that all waiting texts would take, by some of them drawn evenly, and the width of a vector."""
     width = int(model.mteb_model_meta.embed_dim or 0)
     if not waiting or not isinstance(model, StoredEncoder):
@@ -164,5 +234,7 @@ def _probe(model: Any, waiting: Sequence[tuple[AbsTask, PromptType | None, str]]
         started = time.monotonic()
         for (_, role), members in list(groups.items())[: 1 if warm else None]:
             loader = _loader([text for _, text in members], options)
-            width = encoder.encode(loader, **_where(members[0][0], role), **{**options, "show_progress_bar": False}).shape[1]
+            width = encoder.encode(
+                loader, **_where(members[0][0], role), **{**options, "show_progress_bar": False}
+            ).shape[1]
     return (time.monotonic() - started) / len(drawn) * len(waiting), width

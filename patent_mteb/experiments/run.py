@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import logging
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -20,20 +19,17 @@ from mteb.results import TaskResult
 from mteb.types import EncodeKwargs
 
 from patent_mteb.errors import ModelError, PatentMTEBError
-from patent_mteb.experiments import torn
-from patent_mteb.experiments.canaries import Canaries
-from patent_mteb.experiments.kept import keep_other_revision, revision_now
-from patent_mteb.experiments.whole import WholeResults
-from patent_mteb.files import read_json, write_text
+from patent_mteb.experiments.results_folder import ResultsFolder
 from patent_mteb.protocols.zero_shot import LabelScorer
-from patent_mteb.store.abandoned import abandoned
+from patent_mteb.store.canaries import Canaries
 from patent_mteb.store.settings import settled
 from patent_mteb.tasks import perquery
 from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.evidence import model_record
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["Outcome", "Report", "is_done", "run", "unable"]
+__all__ = ["Outcome", "Report", "evaluate_into", "run", "scores_of", "unable"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,8 @@ class Outcome:
     """What became of one task.
 
     Attributes:
-        status: ``unable`` if a model of this kind cannot do a task of this kind, ``skipped`` if its data cannot be had or used.
+        status: ``unable`` if a model of this kind cannot do a task of this kind, ``skipped`` if its data cannot be had
+            or used.
         scores: mteb's scores of its one split and subset.
         reason: why there are none.
         cached: the day on which they were made, where that was before this run.
@@ -63,8 +60,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcomes of a run, in the order of the tasks; ``interrupted`` if the user stopped it; ``doubt`` says why its scores cannot be
-    trusted: the model changed while it ran (:mod:`patent_mteb.experiments.canaries`); ``meta`` is what its results are filed under."""
+    """The outcomes of a run, in the order of the tasks; ``interrupted`` if the user stopped it; ``doubt`` says why its
+    scores cannot be trusted: the model changed while it ran (:mod:`patent_mteb.store.canaries`); ``meta`` is what its
+    results are filed under.
+    """
 
     model: str
     outcomes: tuple[Outcome, ...]
@@ -99,10 +98,12 @@ def run(
         output_folder: results folder in mteb's structure; per-query scores are written beside the results.
 
     Returns:
-        one outcome a task. Its exit status is 0 where every task that a model of this kind can do has a score, and one has.
+        one outcome a task. Its exit status is 0 where every task that a model of this kind can do has a score, and one
+        has.
 
     Raises:
-        ModelError: it is no mteb model, its name or revision cannot be the name of a folder, or its vectors are not those of its store.
+        ModelError: it is no mteb model, its name or revision cannot be the name of a folder, or its vectors are not
+            those of its store.
 
     Example:
         >>> from pathlib import Path
@@ -114,18 +115,20 @@ def run(
         ['scored', 'scored', 'unable']
     """
     options = {"batch_size": 32, **(encode_kwargs or {})}  # mteb's own default
-    cache = WholeResults(output_folder, options)
+    cache = ResultsFolder(output_folder, options)
     model = settled(model, encode_kwargs)
     meta: ModelMeta | None = model if isinstance(model, ModelMeta) else getattr(model, "mteb_model_meta", None)
     if meta is None:
-        raise ModelError(f"{type(model).__name__} is no mteb model: it has no mteb_model_meta. Remedy: give it one with name and revision")
+        raise ModelError(
+            f"{type(model).__name__} is no mteb model: it has no mteb_model_meta. Remedy: give it one with name and"
+            " revision"
+        )
     _check_names(meta)
     canaries = Canaries(model, encode_kwargs)
     canaries.look()
     outcomes: list[Outcome] = []
     interrupted, begun = False, dt.datetime.now(dt.UTC)
-    beside = Path(os.environ.get(perquery.VARIABLE) or Path(cache.cache_path) / "results")
-    with perquery.receiving(lambda evaluation: perquery.save(evaluation, beside)):
+    with perquery.receiving(lambda evaluation: perquery.save(evaluation, cache.query_scores)):
         for position, task in enumerate(tasks, start=1):
             name = task.metadata.name
             logger.info("[%d/%d] %s%s", position, len(tasks), name, _time_left(outcomes, len(tasks)))
@@ -134,23 +137,20 @@ def run(
                 if reason := unable(model, task):
                     outcomes.append(Outcome(name, "unable", reason=reason))
                     continue
-                _set_aside_if_torn(Path(cache.cache_path) / "results", meta, name)
-                keep_other_revision(Path(cache.cache_path) / "results", beside, meta, task)
-                result = mteb.evaluate(
+                found = evaluate_into(
+                    cache,
                     model,
                     task,
-                    cache=cache,
-                    overwrite_strategy=_strategy(overwrite_strategy, Path(cache.cache_path) / "results", meta, task),
+                    overwrite_strategy=overwrite_strategy,
                     co2_tracker=co2_tracker,
                     encode_kwargs=cast("EncodeKwargs", dict(options)),
                     prediction_folder=prediction_folder,
                     num_proc=num_proc,
                     show_progress_bar=show_progress,
                 )
-                (found,) = result.task_results
-                (scores,) = next(iter(found.scores.values()))
+                scores = scores_of(found, task)
                 seconds, cached = time.monotonic() - started, _day_before(found.date, begun)
-                outcomes.append(Outcome(name, "scored", task.metadata.main_score, dict(scores), seconds, cached=cached))
+                outcomes.append(Outcome(name, "scored", task.metadata.main_score, scores, seconds, cached=cached))
             except KeyboardInterrupt:
                 interrupted = True
                 break
@@ -165,6 +165,37 @@ def run(
     if interrupted:
         outcomes += [Outcome(task.metadata.name, "skipped", reason="interrupted") for task in tasks[len(outcomes) :]]
     return Report(meta.name or "", tuple(outcomes), interrupted, "" if interrupted else _doubt(canaries), meta)
+
+
+def evaluate_into(
+    cache: ResultsFolder, model: Any, task: AbsTask, overwrite_strategy: str = "only-missing", **options: Any
+) -> TaskResult:
+    """``mteb.evaluate`` with a results folder, whose result is taken only if it can be trusted."""
+    meta = model if isinstance(model, ModelMeta) else model.mteb_model_meta
+    live = None if isinstance(model, ModelMeta) else partial(model_record, model)
+    if overwrite_strategy == "only-cache":
+        if problem := cache.contradiction(meta, task, live):
+            raise ModelError(
+                f"{cache.result_path(meta, task)}: {problem}. Remedy: run the task without --overwrite-strategy"
+                " only-cache"
+            )
+    else:
+        cache.prepare(meta, task, live)
+    if overwrite_strategy == "only-missing" and cache.lacks(meta, task):
+        logger.info("%s: its result lacks scores that are asked for now; it is run again", task.metadata.name)
+        overwrite_strategy = "always"
+    done = mteb.evaluate(model, task, cache=cache, overwrite_strategy=overwrite_strategy, **options)
+    (found,) = done.task_results
+    return found
+
+
+def scores_of(found: TaskResult, task: AbsTask) -> dict[str, Any]:
+    """The scores of a task's one split and subset; of another package's task, those that come first."""
+    if isinstance(task, PatentTask):
+        entries = [entry for entry in found.scores[task.split] if entry["hf_subset"] == task.source.subset]
+    else:
+        entries = list(next(iter(found.scores.values())))
+    return dict(entries[0])
 
 
 def _day_before(made: dt.datetime | None, begun: dt.datetime) -> str:
@@ -193,7 +224,9 @@ def _doubt(canaries: Canaries) -> str:
 
 
 def _check_names(meta: ModelMeta) -> None:
-    """Results are filed under name and revision: neither may lead out of the results folder, or below another model's."""
+    """Results are filed under name and revision: neither may lead out of the results folder, or below another
+    model's.
+    """
     for what, name in (("name", meta.model_name_as_path()), ("revision", meta.revision or "")):
         if "/" in name or "\\" in name or name in (".", "..") or not name.isprintable():
             raise ModelError(
@@ -202,69 +235,14 @@ def _check_names(meta: ModelMeta) -> None:
             )
 
 
-def _set_aside_if_torn(results: Path, meta: ModelMeta, task_name: str) -> None:
-    """Rename a result, or the model's description beside it, that a killed run left half-written: mteb could not read it, and
-    would refuse the task for ever. What it left of files that are whole is removed: no one writes them again."""
-    path = perquery.path_of(results, meta, task_name, ".json")
-    for left in filter(Path.is_file, abandoned(path.parent)):
-        left.unlink(missing_ok=True)
-    for file in (path, path.with_name("model_meta.json")):
-        if file.exists() and (reason := torn.flaw(file, result=file == path)):
-            damaged = torn.set_aside(file)
-            logger.warning("%s cannot be read (%s); it is kept as %s and made again", file, reason, damaged.name)
-    if path.exists() and not (described := path.with_name("model_meta.json")).exists():
-        write_text(described, json.dumps(meta.to_dict(), default=str, indent=4))
-
-
-def _strategy(chosen: str, results: Path, meta: ModelMeta, task: AbsTask) -> str:
-    """What to do where there is a result: one that lacks scores which are asked for now is made again."""
-    if chosen != "only-missing" or not _lacks(results, meta, task):
-        return chosen
-    logger.info("%s: its result lacks scores that are asked for now; it is made again", task.metadata.name)
-    return "always"
-
-
-def _lacks(results: Path, meta: ModelMeta, task: AbsTask) -> bool:
-    """Whether the result that lies there lacks scores that are asked for now."""
-    if not isinstance(task, PatentTask):
-        return False
-    filed = read_json(perquery.path_of(results, meta, task.metadata.name, ".json")) or {}
-    entries = [entry for entry in filed.get("scores", {}).get(task.split, ()) if entry.get("hf_subset") == task.source.subset]
-    return any(map(task.lacks, entries))
-
-
-def is_done(results: Path, meta: ModelMeta, task: AbsTask) -> bool:
-    """Whether a run would take the result that lies in mteb's folder of results: it can be read, it is of the data of now, and it has
-    every score that is asked for.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import patent_mteb
-        >>> from patent_mteb.experiments.run import is_done
-        >>> from patent_mteb.models import bm25
-        >>> is_done(Path("results"), bm25("dapfam").mteb_model_meta, patent_mteb.get_tasks("PatentMap", sample=True)[0])
-        False
-    """
-    path = perquery.path_of(results, meta, task.metadata.name, ".json")
-    if not path.exists() or torn.flaw(path, result=True):
-        return False
-    found = TaskResult.from_disk(path)
-    same = found.dataset_revision == revision_now(task, str(found.dataset_revision))
-    return same and not found.get_missing_evaluations(task) and not _lacks(results, meta, task)
-
-
 def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:
-    """Why a model cannot do a task, empty if it can.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.experiments.run import unable
-        >>> from patent_mteb.models import bm25
-        >>> unable(bm25("dapfam"), mteb.get_task("PatentMapIPCClassification.sample"))
-        'patent-mteb/bm25-dapfam does not embed texts, which a MultilabelClassification task needs'
-    """
+    """Why a model cannot do a task, empty if it can."""
     if isinstance(model, LabelScorer):
-        return "" if hasattr(task, "zero_shot") else f"{model.mteb_model_meta.name} scores label names, for multi-label classification only"
+        return (
+            ""
+            if hasattr(task, "zero_shot")
+            else f"{model.mteb_model_meta.name} scores label names, for multi-label classification only"
+        )
     retrieval = task.metadata.type in ("Retrieval", "Reranking")
     name = model.name if isinstance(model, ModelMeta) else model.mteb_model_meta.name
     if isinstance(model, ModelMeta):
@@ -274,7 +252,9 @@ def unable(model: MTEBModels | ModelMeta, task: AbsTask) -> str:
         embeds, crosses = isinstance(model, EncoderProtocol), isinstance(model, CrossEncoderProtocol)
     if crosses and not embeds:
         stage = f"{name} is a cross-encoder, which scores given pairs; use it as second stage with --rerank"
-        return {"Reranking": "", "Retrieval": stage}.get(task.metadata.type, f"{name} is a cross-encoder and does not embed texts")
+        return {"Reranking": "", "Retrieval": stage}.get(
+            task.metadata.type, f"{name} is a cross-encoder and does not embed texts"
+        )
     if not retrieval and not embeds:
         return f"{name} does not embed texts, which a {task.metadata.type} task needs"
     return ""

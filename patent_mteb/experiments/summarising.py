@@ -1,56 +1,62 @@
-"""The five machine summaries of Sophia-Bench (§3.3) for one's own patents: by a language model, or as extracts that are named as such."""
+"""The five machine summaries of Sophia-Bench (§3.3) for one's own patents: by a language model, or as extracts that are
+named as such.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 import logging
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import tee
 from typing import Protocol
 
 from tqdm import tqdm
 
-from patent_mteb.endpoints.budget import Usage
-from patent_mteb.endpoints.chat import Chat
+from patent_mteb.endpoints.chat import Chat, Usage, who_answered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
 from patent_mteb.patents import views
 from patent_mteb.patents.claims import independent_claims
 from patent_mteb.patents.records import Patent
-from patent_mteb.patents.summaries import KINDS
+from patent_mteb.patents.summaries import EXTRACT, KINDS, MODEL, WrittenSummary, source_of, text_of
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.written_summaries import EXTRACT, MODEL, WrittenSummary, source_of, text_of
-from patent_mteb.recipes.sophia_texts import advantages_and_disadvantages, object_of_invention, sentences
+from patent_mteb.recipes.sophia import advantages_and_disadvantages, object_of_invention, sentences
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["Extracts", "ModelSummaries", "Writer", "summarise_patents"]
 
 PROMPTS: Mapping[str, str] = {
     "abstract": "Write an abstract of this patent in at most 150 words: what it is, how it works, what it is for.",
     "features": "List the technical features of this patent's invention as short phrases separated by semicolons.",
     "claims": "Summarise what the claims of this patent protect, in plain technical English and at most 150 words.",
     "advantages": "State the advantages that this patent attributes to its invention, in at most 100 words.",
-    "objectives": "State the technical problem that this patent addresses and the objective of its invention, in at most 100 words.",
+    "objectives": (
+        "State the technical problem that this patent addresses and the objective of its invention, in at most 100"
+        " words."
+    ),
 }
 """What a language model is told, by kind; the paper prints no prompt."""
-_INSTRUCTION = "You summarise patents. Answer with the summary alone, in English, without introduction, headings or markup."
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
+_INSTRUCTION = (
+    "You summarise patents. Answer with the summary alone, in English, without introduction, headings or markup."
+)
 _PREAMBLE_END = re.compile(r"\b(?:comprising|comprises|characteri[sz]ed in that|consisting of)\b:?")
+_SAME = 5  # families whose patents have one and the same summary: siblings of a family may well have one
+_REPEATED = "the same for many patents"
 _EXTRACTS = "extracts of patent-mteb, version 1"
 _WORDS = {"abstract": 150, "features": 150, "claims": 150, "advantages": 100, "objectives": 100}
 
 
 @dataclass(frozen=True)
 class Made:
-    """One text with where it comes from; an empty one could not be made."""
+    """One text with where it comes from; an empty one could not be made, one with a fault is not used."""
 
     text: str
     model: str
     day: str
+    fault: str = ""
 
 
 class Writer(Protocol):
@@ -68,19 +74,7 @@ class Writer(Protocol):
 
 
 class ModelSummaries:
-    """Summaries by a language model; each answer is kept, so that a run that was cut off asks nothing twice.
-
-    Args:
-        characters: of a patent that the model reads.
-
-    Example:
-        >>> from patent_mteb.endpoints.chat import Chat
-        >>> from patent_mteb.endpoints.client import Endpoint
-        >>> from patent_mteb.experiments.summarising import ModelSummaries
-        >>> writer = ModelSummaries(Chat(Endpoint("http://localhost:8000/v1"), "my-model"))
-        >>> writer.how, writer.prompt("abstract") == writer.prompt("claims")
-        ('model', False)
-    """
+    """Summaries by a language model; each answer is kept, so that a run that was cut off asks nothing twice."""
 
     how = MODEL
 
@@ -95,25 +89,24 @@ class ModelSummaries:
         return digest([_INSTRUCTION, PROMPTS[kind], self.characters, self.chat.identity["settings"]])
 
     def write(self, wanted: Iterable[tuple[str, Patent]]) -> Iterator[Made]:
-        questions = ((_INSTRUCTION, f"{PROMPTS[kind]}\n\n{text_of(patent)[: self.characters]}") for kind, patent in wanted)
+        questions = (
+            (_INSTRUCTION, f"{PROMPTS[kind]}\n\n{text_of(patent)[: self.characters]}") for kind, patent in wanted
+        )
+        answered = Counter[tuple[str, str]]()
         for answer in self.chat.ask_all(questions):
             self.used += answer.usage
-            yield Made(_THOUGHTS.sub("", answer.text).strip(), answer.model, answer.day)
+            answered[answer.model, answer.day] += 1
+            yield Made(answer.text.strip(), answer.model, answer.day, answer.fault)
+        who_answered(self.chat.model, answered.elements())
 
 
 class Extracts:
-    """Extracts of the patent's own sentences, where there is no language model. They are no machine summaries, and nothing calls them so.
+    """Extracts of the patent's own sentences, where there is no language model. They are no machine summaries, and
+    nothing calls them so.
 
-    ``abstract``: the sentences of the description whose words are most frequent in it; ``features``: the parts of the independent claims;
-    ``claims``: the first independent claim; ``advantages`` and ``objectives``: the sentences of the description that state some. Each is
-    cut at 100 or 150 words.
-
-    Example:
-        >>> from patent_mteb.experiments.summarising import Extracts
-        >>> from patent_mteb.patents.records import Claim, Patent
-        >>> patent = Patent("US1A", "F1", claims=(Claim(1, "A pump comprising: a rotor; and a valve."),))
-        >>> next(Extracts().write([("features", patent)])).text
-        'a rotor; and a valve'
+    ``abstract``: the sentences of the description whose words are most frequent in it; ``features``: the parts of the
+    independent claims; ``claims``: the first independent claim; ``advantages`` and ``objectives``: the sentences of the
+    description that state some. Each is cut at 100 or 150 words.
     """
 
     how = EXTRACT
@@ -167,28 +160,26 @@ _EXTRACT: Mapping[str, Callable[[Patent], str]] = {
 
 @dataclass(frozen=True)
 class Summarised:
-    """What was written, how many texts records had already, and how many could not be made, by kind."""
+    """What was written, how many texts records had already, and how many could not be made, by kind.
+
+    Attributes:
+        faults: answers that were not used, by what is wrong with them.
+    """
 
     rows: list[WrittenSummary]
     there: int
     lacking: Mapping[str, int]
+    faults: Mapping[str, int] = field(default_factory=dict)
 
 
-def summarise_patents(patents: Iterable[Patent], writer: Writer, kinds: Sequence[str] = KINDS, *, progress: bool = False) -> Summarised:
+def summarise_patents(
+    patents: Iterable[Patent], writer: Writer, kinds: Sequence[str] = KINDS, *, progress: bool = False
+) -> Summarised:
     """Write the summaries that patents lack, of their cleaned texts, as recipes read them.
 
-    Raises:
-        EndpointError: the server gives no answer, or the budget is spent.
-
-    Example:
-        >>> from patent_mteb.experiments.summarising import Extracts, summarise_patents
-        >>> from patent_mteb.patents.records import Claim, Patent
-        >>> patent = Patent("US1A", "F1", claims=(Claim(1, "A pump comprising: a rotor; and a valve."),))
-        >>> found = summarise_patents([patent], Extracts(), ["claims", "objectives"])
-        >>> [row.text for row in found.rows], found.lacking
-        (['A pump comprising: a rotor; and a valve.'], {'objectives': 1})
+    Answers of a model that are cut off, refusals, or the same for patents of several families are counted and not used.
     """
-    there, lacking = 0, Counter[str]()
+    there, lacking, faults = 0, Counter[str](), Counter[str]()
 
     def wanted() -> Iterator[tuple[str, Patent]]:
         nonlocal there
@@ -200,13 +191,20 @@ def summarise_patents(patents: Iterable[Patent], writer: Writer, kinds: Sequence
             else:
                 lacking.update(open_kinds)
 
-    rows = []
+    rows, families = [], defaultdict[tuple[str, str], set[str]](set)
     asked, answered = tee(wanted())
     made = tqdm(writer.write(asked), desc="Summaries", disable=not progress)
     for (kind, patent), one in zip(answered, made, strict=True):
-        if not one.text:
+        if one.fault or not one.text:
             lacking[kind] += 1
+            faults.update([one.fault] if one.fault else [])
             continue
         about = (writer.how, one.model, writer.prompt(kind), source_of(patent), one.day)
         rows.append(WrittenSummary(patent.publication_number, kind, one.text, *about))
-    return Summarised(rows, there, dict(lacking))
+        families[kind, one.text].add(patent.family_id or patent.publication_number)
+    if writer.how == MODEL:
+        again = [row for row in rows if len(families[row.kind, row.text]) >= _SAME]
+        lacking.update(row.kind for row in again)
+        faults.update({_REPEATED: len(again)} if again else {})
+        rows = [row for row in rows if len(families[row.kind, row.text]) < _SAME]
+    return Summarised(rows, there, dict(lacking), dict(faults))

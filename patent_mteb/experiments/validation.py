@@ -1,4 +1,5 @@
-"""Load checks on a local data directory, as ``patent-mteb validate`` runs them: everything that is found, in one pass, in three ranks.
+"""Load checks on a local data directory, as ``patent-mteb validate`` runs them: everything that is found, in one pass,
+in three ranks.
 
 =========  ================================================================================================
 ``error``  what is there is wrong: a table that cannot be read, a judgement of an unknown document, a file that
@@ -18,16 +19,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from patent_mteb.data.loading import DataSet, Source, plain_name
 from patent_mteb.data.roots import Root
-from patent_mteb.data.sources import DataSet, Source, plain_name
 from patent_mteb.errors import DataError, NotThereError, PatentMTEBError
 from patent_mteb.identity import content_hash
 from patent_mteb.recipes import dataset
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.benchmark import PatentBenchmark
-
-__all__ = ["Finding", "validate"]
 
 _SHOWN = 4
 _EMPTY_VIEW = re.compile(r"rows of view (\w+) without text")
@@ -74,30 +73,15 @@ def _listening() -> Iterator[_Notes]:
 
 
 def validate(directory: Path, debug: bool = False) -> list[Finding]:
-    """Compare a directory with its ``dataset.json``, and load every task that it holds data for.
-
-    Args:
-        directory: a directory for ``PATENT_MTEB_DATA``, or the directory of one benchmark in it.
-        debug: let an error that nobody foresaw through, with its traceback, instead of making a finding of it.
-
-    Returns:
-        one finding for each thing that is wrong, odd or fine, errors of one kind named once.
-
-    Raises:
-        DataError: the directory does not exist or holds no benchmark's data.
-
-    Example:
-        >>> from patent_mteb.data.sources import sample_root
-        >>> from patent_mteb.experiments.validation import validate
-        >>> [finding.text.partition(": ")[2] for finding in validate(sample_root("patentmap"))]
-        ['3 tasks load (PatentMapAbsToAbsRetrieval, PatentMapClmToAllRetrieval, PatentMapIPCClassification)']
-    """
+    """Compare a directory with its ``dataset.json``, and load every task that it holds data for."""
     if not directory.is_dir():
         raise DataError("the directory does not exist", path=directory, remedy="name a directory")
     held = list(_held(directory))
     if not held and not (directory / dataset.FILE).exists():
         keys = ", ".join(sorted({data.key for benchmark in catalogue.benchmarks() for data in benchmark.data_sets}))
-        raise DataError("the directory holds no benchmark's data", path=directory, remedy=f"expected one of these below it: {keys}")
+        raise DataError(
+            "the directory holds no benchmark's data", path=directory, remedy=f"expected one of these below it: {keys}"
+        )
     findings: list[Finding] = []
     with _listening() as notes:
         try:
@@ -106,7 +90,9 @@ def validate(directory: Path, debug: bool = False) -> list[Finding]:
             findings.append(Finding(str(error), "error"))
             root = Root(directory)
         findings += _recorded(root)
-        findings += [finding for benchmark, data, folder in held for finding in _check(benchmark, data, folder, root, debug)]
+        findings += [
+            finding for benchmark, data, folder in held for finding in _check(benchmark, data, folder, root, debug)
+        ]
         findings += _absent_sets(held)
     odd = [Finding(text, "note") for text in dict.fromkeys(notes.texts) if not _EMPTY_VIEW.search(text)]
     return list(dict.fromkeys([*odd, *findings]))
@@ -122,11 +108,16 @@ def _recorded(root: Root) -> Iterator[Finding]:
     missing = [path for path in files if not (root.folder / path).is_file()]
     changed = [path for path, file in files.items() if path not in missing and _differs(root.folder / path, file)]
     for path in missing:
-        yield Finding(str(DataError(f"the file is missing, but {dataset.FILE} lists it", path=root.folder / path, remedy=remedy)), "error")
+        yield Finding(
+            str(DataError(f"the file is missing, but {dataset.FILE} lists it", path=root.folder / path, remedy=remedy)),
+            "error",
+        )
     for path in changed:
         problem = f"the file is not the one that was built: size or hash differ from those in {dataset.FILE}"
         yield Finding(str(DataError(problem, path=root.folder / path, remedy=remedy)), "error")
-    there = (path for key in dataset.data_sets(files) for path in sorted((root.folder / key).rglob("*")) if path.is_file())
+    there = (
+        path for key in dataset.data_sets(files) for path in sorted((root.folder / key).rglob("*")) if path.is_file()
+    )
     extra = [name for path in there if (name := path.relative_to(root.folder).as_posix()) not in files]
     if extra:
         yield Finding(f"{whose}: {len(extra)} files that {dataset.FILE} does not list: {_some(extra)}", "note")
@@ -165,7 +156,10 @@ def _absent_sets(held: Sequence[tuple[PatentBenchmark, DataSet, Path]]) -> Itera
         tasks = [task.metadata.name for task in benchmark.task_classes if task.data not in there]
         if tasks:
             keys = [data.key for data in benchmark.data_sets if data not in there]
-            yield Finding(f"{len(keys)} of {len(benchmark.data_sets)} tables are not there: {_some(keys)}: {_would_add(tasks)}", "note")
+            yield Finding(
+                f"{len(keys)} of {len(benchmark.data_sets)} tables are not there: {_some(keys)}: {_would_add(tasks)}",
+                "note",
+            )
 
 
 def _would_add(tasks: Sequence[str]) -> str:
@@ -180,7 +174,8 @@ def _classes(benchmark: PatentBenchmark, data: DataSet, root: Root, folder: Path
     files = root.files(data.key) if folder == root.folder / data.key else Root(folder.parent).files(folder.name)
     named = [task for name in benchmark.names_in(files) if (task := benchmark.task_named(name))]
     fixed, further = (
-        [task for task in tasks if (task.metadata.type == "Retrieval") == search] for tasks, search in ((known, True), (named, False))
+        [task for task in tasks if (task.metadata.type == "Retrieval") == search]
+        for tasks, search in ((known, True), (named, False))
     )
     one_of_each = {task.metadata.type: task for task in reversed(known) if task not in fixed}
     return fixed + (further or list(one_of_each.values()))
@@ -189,7 +184,11 @@ def _classes(benchmark: PatentBenchmark, data: DataSet, root: Root, folder: Path
 def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, debug: bool) -> Iterator[Finding]:
     try:
         source = Source(
-            data, "local", f"local-{content_hash(folder)}", folder, root.own(data.key) if folder == root.folder / data.key else None
+            data,
+            "local",
+            f"local-{content_hash(folder)}",
+            folder,
+            root.own(data.key) if folder == root.folder / data.key else None,
         )
     except (DataError, OSError) as error:
         yield Finding(str(error) if isinstance(error, DataError) else f"{folder}: cannot be read ({error})", "error")
@@ -228,10 +227,16 @@ def _check(benchmark: PatentBenchmark, data: DataSet, folder: Path, root: Root, 
             if task.data_loaded:
                 task.unload_data()
     yield from (Finding(f"{folder}: {problem}: {_would_add(tasks)}", "note") for problem, tasks in absent.items())
-    nameless = [name for name in good if source.own is None and name not in {task.metadata.name for task in benchmark.task_classes}]
+    nameless = [
+        name
+        for name in good
+        if source.own is None and name not in {task.metadata.name for task in benchmark.task_classes}
+    ]
     if nameless:
         remedy = f'write {{"schema": 1, "name": "Acme"}} into {folder.parent / dataset.FILE}'
-        yield Finding(f"{folder}: a data set without a name: to be found by mteb, {_some(nameless)} need one: {remedy}", "note")
+        yield Finding(
+            f"{folder}: a data set without a name: to be found by mteb, {_some(nameless)} need one: {remedy}", "note"
+        )
     if good:
         yield Finding(f"{folder}: {len(good)} tasks load ({_some(good)})")
 
@@ -250,11 +255,17 @@ def _counted(folder: Path, counts: Mapping[str, int]) -> Iterator[Finding]:
     if empty:
         rows = ", ".join(f"{view} {number}" for view, number in empty.items())
         yield Finding(f"{folder}: rows whose text is empty, by view: {rows}", "note")
-    yield from (Finding(f"{folder}: {number} {what}", "note") for what, number in counts.items() if not _EMPTY_VIEW.fullmatch(what))
+    yield from (
+        Finding(f"{folder}: {number} {what}", "note")
+        for what, number in counts.items()
+        if not _EMPTY_VIEW.fullmatch(what)
+    )
 
 
 def _problem(error: Exception, what: str, folder: Path) -> str:
     """What is wrong, in one line; an error that nobody foresaw with the task and the folder it came up in."""
     if isinstance(error, PatentMTEBError):
         return str(error)
-    return f"{folder}: {what} breaks on this data ({type(error).__name__}: {error}). Remedy: --debug prints the traceback"
+    return (
+        f"{folder}: {what} breaks on this data ({type(error).__name__}: {error}). Remedy: --debug prints the traceback"
+    )

@@ -1,12 +1,12 @@
 """Metrics as pure functions on NumPy arrays.
 
 =============================  =====================================================================================
-:mod:`.measures`               nDCG, recall, precision, AP and RR per query and per slice, equal to trec_eval; all scores of
-                               mteb's retrieval tasks, nAUC included
+:mod:`.measures`               nDCG, recall, precision, AP and RR per query and per slice, equal to trec_eval; all
+                               scores of mteb's retrieval tasks, nAUC included
 :mod:`.slices`                 named parts of judgements: IN and OUT of domain, jurisdictions, categories, years
 :mod:`.inscope`                InScope@k: does a retrieved patent share an IPC code with the query (Sophia-Bench, eq. 1)
 :mod:`.geometry`               alignment, uniformity, singular spectrum divergence, IDA ratio (PatentMap, app. D and E)
-:mod:`.significance`           paired bootstrap, intervals, corrections, tiers (WIPO-AT, section 3.7)
+:mod:`.significance`           paired bootstrap, intervals, corrections (WIPO-AT, section 3.7)
 =============================  =====================================================================================
 
 Nothing here imports mteb or torch.
@@ -21,19 +21,8 @@ __all__ = ["embedding_matrix"]
 
 
 def embedding_matrix(values: ArrayLike, *, name: str = "embeddings", width: int | None = None) -> NDArray[np.floating]:
-    """``values`` as a matrix of finite floating-point rows, or a ValueError that a caller can prefix with model and task.
-
-    Args:
-        values: [n, d]; float32 and float64 are kept, everything else becomes float32 (exact for half precision) or
-            float64 (for integers).
-        name: what the matrix is called in the message.
-        width: the d that it must have, if known.
-
-    Example:
-        >>> from patent_mteb.metrics import embedding_matrix
-        >>> embedding_matrix([[1.0, 2.0], [float("nan"), 0.0]], name="vectors")
-        Traceback (most recent call last):
-        ValueError: vectors hold NaN or infinite values in 1 of 2 rows, first in row 1
+    """``values`` as a matrix of finite floating-point rows, or a ValueError that a caller can prefix with model and
+    task.
     """
     matrix = np.asarray(values)
     if matrix.dtype not in (np.float32, np.float64):
@@ -44,5 +33,8 @@ def embedding_matrix(values: ArrayLike, *, name: str = "embeddings", width: int 
         raise ValueError(f"{name} are {matrix.shape[1]} wide where {width} is expected")
     finite = np.isfinite(matrix).all(axis=1)
     if not finite.all():
-        raise ValueError(f"{name} hold NaN or infinite values in {np.sum(~finite)} of {len(matrix)} rows, first in row {np.argmin(finite)}")
+        raise ValueError(
+            f"{name} hold NaN or infinite values in {np.sum(~finite)} of {len(matrix)} rows, first in row"
+            f" {np.argmin(finite)}"
+        )
     return matrix

@@ -1,9 +1,10 @@
-"""InScope@k: how many of the first k retrieved patents share an IPC code with the query (Sophia-Bench, section 4.32, eq. 1).
+"""InScope@k: how many of the first k retrieved patents share an IPC code with the query (Sophia-Bench, section 4.32,
+eq. 1).
 
-Codes are compared after truncation to a level. The paper measures section, subclass and subgroup at k in 1, 5, 10, 20, 50, 100.
-The denominator is always k, as in the equation: places that a short ranking leaves empty count as out of scope. The mean is over
-the queries that have a code at the level; the equation divides by all of them, which is the same where each has one, as in the paper
-(:func:`inscope_scores` gives both numbers of queries).
+Codes are compared after truncation to a level. The paper measures section, subclass and subgroup at k in 1, 5, 10, 20,
+50, 100. The denominator is always k, as in the equation: places that a short ranking leaves empty count as out of
+scope. The mean is over the queries that have a code at the level; the equation divides by all of them, which is the
+same where each has one, as in the paper (:func:`inscope_scores` gives both numbers of queries).
 """
 
 from __future__ import annotations
@@ -30,8 +31,11 @@ KS = (1, 5, 10, 20, 50, 100)
 _PAIRS = 1 << 18
 
 
-def code_matrices(queries: Sequence[Collection[str]], documents: Sequence[Collection[str]]) -> tuple[csr_array, csr_array]:
-    """Which codes each query and each document carries, as sparse boolean matrices [n queries, codes] and [n documents, codes].
+def code_matrices(
+    queries: Sequence[Collection[str]], documents: Sequence[Collection[str]]
+) -> tuple[csr_array, csr_array]:
+    """Which codes each query and each document carries, as sparse boolean matrices [n queries, codes] and [n documents,
+    codes].
 
     Args:
         queries, documents: the codes of each, all truncated to one level (:func:`patent_mteb.patents.ipc.codes_at`).
@@ -76,11 +80,18 @@ def in_scope(ranked: ArrayLike, query_codes: csr_array, document_codes: csr_arra
     """
     places = np.asarray(ranked)
     if places.ndim != 2 or len(places) != query_codes.shape[0]:
-        raise ValueError(f"the ranking must be [{query_codes.shape[0]}, depth], a row for each query, got shape {places.shape}")
+        raise ValueError(
+            f"the ranking must be [{query_codes.shape[0]}, depth], a row for each query, got shape {places.shape}"
+        )
     if query_codes.shape[1] != document_codes.shape[1]:
-        raise ValueError(f"queries have {query_codes.shape[1]} codes and documents {document_codes.shape[1]}; both need the same columns")
+        raise ValueError(
+            f"queries have {query_codes.shape[1]} codes and documents {document_codes.shape[1]}; both need the same"
+            " columns"
+        )
     if places.size and not (places.min() >= -1 and places.max() < document_codes.shape[0]):
-        raise ValueError(f"the ranking holds places from {places.min()} to {places.max()} of {document_codes.shape[0]} documents")
+        raise ValueError(
+            f"the ranking holds places from {places.min()} to {places.max()} of {document_codes.shape[0]} documents"
+        )
     rows, columns = np.nonzero(places >= 0)
     shared = np.zeros(places.shape, dtype=bool)
     for start in range(0, len(rows), _PAIRS):
@@ -113,8 +124,9 @@ def inscope_scores(
 ) -> dict[str, float]:
     """Mean InScope@k of a run at section, subclass and subgroup for the paper's six depths.
 
-    The denominator is k, also where a ranking is shorter. The mean is over the queries that have a code at the level; documents
-    without one are out of scope. Codes that cannot be read, or that stop above the level, are counted and logged.
+    The denominator is k, also where a ranking is shorter. The mean is over the queries that have a code at the level;
+    documents without one are out of scope. Codes that cannot be read, or that stop above the level, are counted and
+    logged.
 
     Args:
         docs: [queries, depth] numbers of documents, best first, -1 behind the last one.
@@ -141,7 +153,9 @@ def inscope_scores(
         of_queries, lost_here = _truncated(query_codes, query_ids, level)
         of_documents, lost_there = _truncated(document_codes, documents, level)
         if lost_here or lost_there:
-            logger.warning("InScope: %d IPC codes of queries and %d of documents give no %s", lost_here, lost_there, level)
+            logger.warning(
+                "InScope: %d IPC codes of queries and %d of documents give no %s", lost_here, lost_there, level
+            )
         known = [row for row, codes in enumerate(of_queries) if codes]
         scores[f"inscope_{level}_n_queries"] = len(known)
         if known:
@@ -151,6 +165,8 @@ def inscope_scores(
     return scores
 
 
-def _truncated(codes: Mapping[str, Sequence[str]], keys: Sequence[str], level: Level) -> tuple[list[tuple[str, ...]], int]:
+def _truncated(
+    codes: Mapping[str, Sequence[str]], keys: Sequence[str], level: Level
+) -> tuple[list[tuple[str, ...]], int]:
     cut = [ipc.codes_at(codes.get(key, ()), level, errors="skip") for key in keys]
     return [found.codes for found in cut], sum(len(found.unusable) for found in cut)

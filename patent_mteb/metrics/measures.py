@@ -1,17 +1,39 @@
 """Measures of rankings, each once, on arrays: for every query, for slices, and all scores of mteb's retrieval tasks.
 
-nDCG, recall, precision, average precision and reciprocal rank depend on nothing but the ranks at which judged documents stand.
-:class:`Judged` finds them once for a run; any part of the judgements (a slice, other gains) is then scored without looking at the run
-again. Documents that a slice does not judge keep their places in the ranking.
+nDCG, recall, precision, average precision and reciprocal rank depend on nothing but the ranks at which judged documents
+stand. :class:`Judged` finds them once for a run; any part of the judgements (a slice, other gains) is then scored
+without looking at the run again. Documents that a slice does not judge keep their places in the ranking.
 
-The definitions are trec_eval's: linear gains, ``log2(rank + 1)`` discount, ideal ranking over all positive judgements of the query,
-the order of a :class:`~patent_mteb.search.run.Run` (scores as 32-bit floats, equal ones by document id, descending). Names and rounding
-of :func:`retrieval_scores` are those of mteb 2.26 (means of nDCG, MAP, recall, precision and hit rate rounded to five decimals, MRR and
-nAUC, of :mod:`patent_mteb.metrics.abstention`, not rounded); a query without positive judgements counts as 0 there.
+The definitions are trec_eval's: linear gains, ``log2(rank + 1)`` discount, ideal ranking over all positive judgements
+of the query, the order of a :class:`~patent_mteb.search.run.Run` (scores as 32-bit floats, equal ones by document id,
+descending). Names and rounding of :func:`retrieval_scores` are those of mteb 2.26 (means of nDCG, MAP, recall,
+precision and hit rate rounded to five decimals, MRR and nAUC, of :mod:`patent_mteb.metrics.measures`, not rounded); a
+query without positive judgements counts as 0 there.
 
-**PRES** (Magdy & Jones 2010, doi 10.1145/1835449.1835551): where the relevant documents of a query stand between the best ranking, all
-of them first (1), and the worst, all of them behind the ``k`` documents that a searcher reads (0). What was not found within ``k`` counts
-as in the worst ranking: the n-th relevant document at rank ``k + n``. Any positive gain is relevant.
+**PRES** (Magdy & Jones 2010, doi 10.1145/1835449.1835551): where the relevant documents of a query stand between the
+best ranking, all of them first (1), and the worst, all of them behind the ``k`` documents that a searcher reads (0).
+What was not found within ``k`` counts as in the worst ranking: the n-th relevant document at rank ``k + n``. Any
+positive gain is relevant.
+
+How well a model knows on which queries it should abstain.
+
+**nAUC** (Gisserot-Boukhlef et al. 2024, arXiv 2402.12997): how well a confidence, computed from the scores of a query's
+ranking, tells on which queries a model should abstain. The curve is the mean of a measure over the queries that remain
+when the least confident 0 %, 10 %, ..., 90 % are left out; of the area under it 1 is what the best order gives and 0
+what a random one gives. Three confidences: the highest score (``max``), the standard deviation of the ranking's scores
+(``std``), and the distance between the first two (``diff1``). Queries of equal confidence count with their mean.
+
+Measures for collections that are judged in part only: how much of a ranking is judged, and what the judged documents
+alone say.
+
+Nobody has looked at most documents of an open corpus; one that nobody cited may be relevant all the same.
+
+* ``judged@k``: share of the first k documents that are judged, whatever the grade (of fewer than k, of as many as there
+  are).
+* ``bpref`` (Buckley & Voorhees 2004, doi 10.1145/1008992.1009000, as trec_eval computes it): of R relevant and N not
+  relevant judged documents, the mean over the relevant ones of 1 - n / min(R, N), where n, at most R, counts the judged
+  not relevant documents ranked above; 0 for one that was not retrieved, 1 for one with none above it. Unjudged
+  documents play no part. Without a judged not relevant document it is the share of relevant ones that was retrieved.
 """
 
 from __future__ import annotations
@@ -24,8 +46,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from patent_mteb.metrics.abstention import confidences, naucs, starts_of_runs
-
 __all__ = [
     "MEASURES",
     "Judged",
@@ -37,12 +57,81 @@ __all__ = [
     "retrieval_scores",
 ]
 
+
+Floats = NDArray[np.float64]
+
+
+_ABSTENTION = np.linspace(0, 1, 11)[:-1]
+
+
+def starts_of_runs(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Where a run of equal numbers begins."""
+    return np.flatnonzero(np.diff(values, prepend=np.nan) != 0)
+
+
+def confidences(docs: NDArray[np.integer], scores: NDArray[np.floating]) -> dict[str, Floats]:
+    """[queries] the confidences ``max``, ``std`` and ``diff1`` of each ranking; 0 for an empty one."""
+    lengths = (docs >= 0).sum(axis=1)
+    found: dict[str, Floats] = {name: np.zeros(len(docs)) for name in ("max", "std", "diff1")}
+    for length in np.unique(lengths[lengths > 0]):
+        rows = lengths == length
+        part = scores[rows, :length].astype(np.float64)
+        found["max"][rows] = part[:, 0]
+        found["std"][rows] = part.std(axis=1)
+        if length > 1:
+            found["diff1"][rows] = part[:, 0] - part[:, 1]
+    return found
+
+
+def _curves(confidence: Floats, values: Floats) -> Floats:
+    """[measures, rates] mean of ``values`` [measures, queries] over the queries that remain at each rate of abstention.
+
+    ``confidence`` [queries] is in ascending order, and ``values`` is in the same.
+    """
+    starts = starts_of_runs(confidence)
+    sizes = np.diff(starts, append=len(confidence))
+    smooth = np.repeat(np.add.reduceat(values, starts, axis=1) / sizes, sizes, axis=1)
+    left_out = [min(round(rate * len(confidence)), len(confidence) - 1) for rate in _ABSTENTION]
+    return np.stack([smooth[:, first:].mean(axis=1) for first in left_out], axis=1)
+
+
+def _areas(curves: Floats) -> Floats:
+    return np.asarray((np.diff(_ABSTENTION) * (curves[:, 1:] + curves[:, :-1]) / 2.0).sum(axis=1))
+
+
+def naucs(confidence: Mapping[str, Floats], values: Mapping[str, Floats]) -> dict[str, float]:
+    """nAUC of each measure [queries] and each confidence [queries], named ``nauc_<measure>_<confidence>``; NaN where
+    all orders are equally good.
+    """
+    columns = np.stack(list(values.values()))
+    best = np.concatenate([_curves(column, column[None]) for column in np.sort(columns, axis=1)])
+    flat = best[:, 0] * (_ABSTENTION[-1] - _ABSTENTION[0])
+    gains = _areas(best) - flat
+    shares = {}
+    for name, column in confidence.items():
+        order = np.argsort(column, kind="stable")
+        areas = _areas(_curves(column[order], np.ascontiguousarray(columns[:, order])))
+        shares[name] = [
+            (area - least) / gain if gain != 0 else np.nan for area, least, gain in zip(areas, flat, gains, strict=True)
+        ]
+    return {
+        f"nauc_{measure}_{name}": float(shares[name][row]) for row, measure in enumerate(values) for name in confidence
+    }
+
+
+def nauc(confidence: Floats, values: Floats) -> float:
+    """nAUC of one measure; NaN if all orders are equally good."""
+    if not len(values):
+        raise ValueError("nAUC needs at least one query")
+    return naucs({"": confidence}, {"": values})["nauc__"]
+
+
 MEASURES = ("ndcg", "recall", "precision", "map", "mrr", "hit_rate", "pres")
 """Those of single queries (:meth:`JudgedRanks.score`)."""
 
-Floats = NDArray[np.float64]
 Gains = Mapping[str, Mapping[str, int]]
 """Judgements as in trec_eval: ``{query id: {document id: gain}}``."""
+
 
 _PAIRS = 1 << 16
 
@@ -128,8 +217,10 @@ class JudgedRanks:
     """Positive judgements of ``n_queries`` queries as arrays.
 
     Attributes:
-        owner, rank, gain: number of the query, rank from 1, and gain of each retrieved document, sorted by query, then rank.
-        ideal_owner, ideal_gain: number of the query and gain of each document, retrieved or not, by query, then gain, descending.
+        owner, rank, gain: number of the query, rank from 1, and gain of each retrieved document, sorted by query, then
+            rank.
+        ideal_owner, ideal_gain: number of the query and gain of each document, retrieved or not, by query, then gain,
+            descending.
     """
 
     n_queries: int
@@ -223,7 +314,9 @@ class Judged:
         {'ndcg@10': 1.0, 'mrr@10': 1.0}
     """
 
-    def __init__(self, docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str]) -> None:
+    def __init__(
+        self, docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str]
+    ) -> None:
         self._docs, self._query_ids = docs, list(query_ids)
         self._number = {document: place for place, document in enumerate(doc_ids)}
         self._row = {query: row for row, query in enumerate(self._query_ids)}
@@ -258,7 +351,9 @@ class Judged:
             positive = np.unique(self.judgements.query[self.judgements.gain > 0])
             queries = tuple(self._query_ids[row] for row in positive)
             return QueryScores(queries, {measure: self.all().score(measure)[positive] for measure in measures})
-        queries = tuple(query for query, judged in qrels.items() if query in self._row and any(gain > 0 for gain in judged.values()))
+        queries = tuple(
+            query for query, judged in qrels.items() if query in self._row and any(gain > 0 for gain in judged.values())
+        )
         part = Judgements.of(qrels, queries, self._number)
         rows = np.array([self._row[query] for query in queries], np.int64)
         in_run = Judgements(len(self._query_ids), rows[part.query], part.document, part.gain)
@@ -270,12 +365,16 @@ class Judged:
 
 
 def _mean(values: Floats) -> float:
-    """The mean, summed one by one as mteb does: a mean of simple fractions can lie on the border between two roundings."""
+    """The mean, summed one by one as mteb does: a mean of simple fractions can lie on the border between two
+    roundings.
+    """
     total: float = sum(values.tolist())
     return total / len(values)
 
 
-def retrieval_scores(docs: NDArray[np.integer], scores: NDArray[np.floating], judged: JudgedRanks, ks: Sequence[int]) -> dict[str, float]:
+def retrieval_scores(
+    docs: NDArray[np.integer], scores: NDArray[np.floating], judged: JudgedRanks, ks: Sequence[int]
+) -> dict[str, float]:
     """The scores that mteb's ``AbsTaskRetrieval`` gives for a ranking, under its names and in its order.
 
     Args:
@@ -319,13 +418,19 @@ def mean_scores(judged: JudgedRanks, ks: Sequence[int]) -> dict[str, float]:
 
 def _by_query(judged: JudgedRanks, ks: Sequence[int]) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """[queries] every measure at every cut-off, reciprocal rank apart."""
-    columns = {f"{name}_at_{k}": judged.score(f"{name}@{k}") for name in ("ndcg", "map", "recall", "precision") for k in ks}
+    columns = {
+        f"{name}_at_{k}": judged.score(f"{name}@{k}") for name in ("ndcg", "map", "recall", "precision") for k in ks
+    }
     return columns, {f"mrr_at_{k}": judged.score(f"mrr@{k}") for k in ks}
 
 
 def _means(columns: Mapping[str, Floats], reciprocal: Mapping[str, Floats]) -> dict[str, float]:
     means = {name: round(_mean(column), 5) for name, column in columns.items()}
-    hits = {name: round(_mean((column > 0).astype(np.float64)), 5) for name, column in columns.items() if name.startswith("recall")}
+    hits = {
+        name: round(_mean((column > 0).astype(np.float64)), 5)
+        for name, column in columns.items()
+        if name.startswith("recall")
+    }
     return {
         **{name: mean for name, mean in means.items() if not name.startswith("precision")},
         "accuracy": means["recall_at_1"],
@@ -333,3 +438,35 @@ def _means(columns: Mapping[str, Floats], reciprocal: Mapping[str, Floats]) -> d
         **{name: _mean(column) for name, column in reciprocal.items()},
         **{name.replace("recall", "hit_rate"): mean for name, mean in hits.items()},
     }
+
+
+def judged_share(
+    docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str], k: int
+) -> NDArray[np.float64]:
+    """[queries] ``judged@k``; 0 for an empty ranking."""
+    judgements = Judgements.of(qrels, query_ids, {document: place for place, document in enumerate(doc_ids)})
+    ranks = ranks_of(docs[:, :k], judgements)
+    found = np.bincount(judgements.query[ranks > 0], minlength=len(docs)).astype(np.float64)
+    shown = (docs[:, :k] >= 0).sum(axis=1)
+    share: NDArray[np.float64] = np.divide(found, shown, out=np.zeros(len(docs)), where=shown > 0)
+    return share
+
+
+def bpref(
+    docs: NDArray[np.integer], qrels: Gains, query_ids: Sequence[str], doc_ids: Sequence[str], least: int = 1
+) -> NDArray[np.float64]:
+    """[queries] ``bpref``; 0 for a query without a relevant document."""
+    judgements = Judgements.of(qrels, query_ids, {document: place for place, document in enumerate(doc_ids)})
+    ranks = ranks_of(docs, judgements)
+    scores, ends = np.zeros(len(docs)), np.searchsorted(judgements.query, np.arange(len(docs) + 1))
+    for row in range(len(docs)):
+        own = slice(ends[row], ends[row + 1])
+        relevant, rank = judgements.gain[own] >= least, ranks[own]
+        n_relevant, n_other = int(relevant.sum()), int((~relevant).sum())
+        found, others = rank[relevant & (rank > 0)], np.sort(rank[~relevant & (rank > 0)])
+        if not n_relevant:
+            continue
+        above = np.minimum(np.searchsorted(others, found), n_relevant)
+        lost = above / min(n_relevant, n_other) if n_other else np.zeros(len(found))
+        scores[row] = float((1 - lost).sum()) / n_relevant
+    return scores

@@ -1,55 +1,80 @@
-"""Is one model better than another? The paired bootstrap of WIPO-AT (section 3.7), intervals, corrections, tiers.
+"""Is one model better than another? The paired bootstrap of WIPO-AT (section 3.7), intervals, corrections.
 
-The queries are resampled ``resamples`` times with replacement, each time the same queries for all models, and every model's
-mean is taken over each resample. The one-sided p value of a pair is the fraction of resamples in which the model with the
-lower observed mean has the higher one.
+The queries are resampled ``resamples`` times with replacement, each time the same queries for all models, and every
+model's mean is taken over each resample. The one-sided p value of a pair is (b + 1) / (B + 1): b of the B resamples
+give the model with the lower observed mean at least the mean of the other, and the observed scores count as one more.
+The paper divides the strict reversals by B, which makes p 0 for two models that differ on a single query.
 
-Resamples are held as counts (how often is query q drawn), so that the means of all models are one matrix product. The counts
-of n draws with replacement are multinomial. Drawing them one by one is slow; instead, every query gets an independent
-Poisson count of a rate a little under 1, and the rest up to n is drawn one by one. Given their total, independent Poisson
-counts of equal rate are multinomial, so the sum is the multinomial asked for; a row whose Poisson counts alone exceed n is
-drawn again.
+Resamples are held as counts (how often is query q drawn), so that the means of all models are one matrix product. The
+counts of n draws with replacement are multinomial. Drawing them one by one is slow; instead, every query gets an
+independent Poisson count of a rate a little under 1, and the rest up to n is drawn one by one. Given their total,
+independent Poisson counts of equal rate are multinomial, so the sum is the multinomial asked for; a row whose Poisson
+counts alone exceed n is drawn again.
+
+Other tests than the bootstrap on the same queries: paired t and sign-flip permutation; and what a task can tell
+apart at all.
+
+A test is a function from scores, [queries, models], to what :class:`Compared` has, so that a report takes any of
+:data:`TESTS`. All p values are one-sided, that of a pair speaks for the model with the higher mean, and models of equal
+mean have p = 1, as in :mod:`patent_mteb.metrics.significance`.
+
+When a score stands on too little: on fewer than 50 queries, 30 test rows or 2 classes.
+
+Such a score is shown with a mark and its interval, is never best or second, and is left out of means. Every table asks
+here.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import stats
 
 __all__ = [
     "RESAMPLES",
     "SEED",
     "Bootstrap",
-    "bonferroni",
     "bootstrap",
     "checked_scores",
     "counts",
     "difference_interval",
     "fixed_points",
     "holm",
-    "letters",
-    "stars",
-    "tiers",
+    "holm_by_row",
+    "p_text",
 ]
 
+
 RESAMPLES = 10_000
+
+
 SEED = 42
+
+
 _BLOCK_ENTRIES = 1 << 21
+
+
 _CHUNK = 512
+
+
 _KEPT = 1 << 24
 """Draws that are kept for the next task, at most: of 1,677 queries with 10,000 resamples."""
+
+
 _REFINE = 255
 
 
 def _poisson_table(rate: float) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Poisson counts by the first 16 bits of a uniform number, _REFINE where they do not settle it; and the distribution function."""
+    """Poisson counts by the first 16 bits of a uniform number, _REFINE where they do not settle it; and the
+    distribution function.
+    """
     mass = [np.exp(-rate)]
     for count in range(1, 40):
         mass.append(mass[-1] * rate / count)
@@ -97,7 +122,8 @@ def _kept(n: int, resamples: int, seed: int) -> tuple[NDArray[np.uint8], ...]:
 
 
 def counts(n: int, resamples: int = RESAMPLES, seed: int = SEED) -> Iterator[NDArray[np.uint8]]:
-    """The resamples that :func:`bootstrap` uses, in blocks: [rows, n], how often each of n queries is drawn; rows sum to n.
+    """The resamples that :func:`bootstrap` uses, in blocks: [rows, n], how often each of n queries is drawn; rows sum
+    to n.
 
     Example:
         >>> from patent_mteb.metrics.significance import counts
@@ -125,21 +151,17 @@ class Bootstrap:
         tail = 50 * (1 - level)
         return np.percentile(self.resampled, [tail, 100 - tail], axis=0).T
 
-    def p_values(self, *, ties: bool = False) -> NDArray[np.float64]:
-        """[m, m], symmetric: the one-sided p value of each pair; the diagonal is 1.
-
-        As in the paper, a resample with equal means does not speak against the higher-ranked model; ``ties`` counts it as
-        doing so, which is the cautious reading for models that differ in few queries. Where the observed means are equal
-        there is no higher-ranked model, and p is 1 (the paper is silent).
-        """
+    def p_values(self) -> NDArray[np.float64]:
+        """[m, m], symmetric: the one-sided p value of each pair; 1 on the diagonal and for equal observed means."""
         every = np.arange(len(self.means))
-        return np.stack([self.p_pairs(every, np.full(len(every), base), ties=ties) for base in every])
+        return np.stack([self.p_pairs(every, np.full(len(every), base)) for base in every])
 
-    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp], *, ties: bool = False) -> NDArray[np.float64]:
+    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
         """[k]: the p value of each of k pairs of models, as of :meth:`p_values`."""
         sides = np.sign(self.means[second] - self.means[first])
         gap = (self.resampled[:, first] - self.resampled[:, second]) * sides
-        return np.where(sides == 0, 1.0, (gap >= 0 if ties else gap > 0).mean(axis=0))
+        p = ((gap >= 0).sum(axis=0) + 1) / (len(gap) + 1)
+        return np.where(sides == 0, 1.0, p)
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
@@ -165,7 +187,8 @@ def checked_scores(scores: ArrayLike) -> NDArray[np.float64]:
     if bad.any():
         query, model = np.argwhere(bad)[0]
         raise ValueError(
-            f"{bad.sum()} scores are NaN or infinite, first that of model {model} for query {query}; every model needs every query"
+            f"{bad.sum()} scores are NaN or infinite, first that of model {model} for query {query}; every model needs"
+            " every query"
         )
     return values
 
@@ -185,11 +208,14 @@ def fixed_points(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], floa
     return np.rint(values * scale), scale
 
 
-def bootstrap(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED, threads: int | None = None) -> Bootstrap:
+def bootstrap(
+    scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED, threads: int | None = None
+) -> Bootstrap:
     """Resample the queries of all models together (WIPO-AT, section 3.7: 10,000 resamples, seed 42).
 
-    The scores are rounded to a fixed binary point, at least 2^-36 for up to 65,536 queries with scores within [-1, 1], so
-    that every sum is exact: means that tie do so exactly, and the result is the same on any machine and number of threads.
+    The scores are rounded to a fixed binary point, at least 2^-36 for up to 65,536 queries with scores within [-1, 1],
+    so that every sum is exact: means that tie do so exactly, and the result is the same on any machine and number of
+    threads.
 
     Args:
         scores: [n queries, m models], the score of each model for the same queries.
@@ -202,7 +228,7 @@ def bootstrap(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED
         >>> from patent_mteb.metrics.significance import bootstrap
         >>> result = bootstrap([[0.25, 0.5], [0.75, 1.0]], resamples=100)  # the second model is better on both queries
         >>> result.means.tolist(), float(result.p_values()[1, 0])
-        ([0.5, 0.75], 0.0)
+        ([0.5, 0.75], 0.009900990099009901)
     """
     values = checked_scores(scores)
     points, scale = fixed_points(values)
@@ -218,7 +244,9 @@ def bootstrap(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED
         resampled = np.concatenate([sums(drawn) for drawn in _kept(n, resamples, seed)])
     else:
         with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, 8)) as pool:
-            resampled = np.concatenate(list(pool.map(lambda block: sums(_draw(n, *block)), _blocks(n, resamples, seed))))
+            resampled = np.concatenate(
+                list(pool.map(lambda block: sums(_draw(n, *block)), _blocks(n, resamples, seed)))
+            )
     return Bootstrap(points.sum(axis=0) / scale / n, resampled / scale / n)
 
 
@@ -227,7 +255,8 @@ def difference_interval(
 ) -> tuple[float, float]:
     """The interval of a difference of two scores from their own intervals (Zou and Donner 2008, "MOVER").
 
-    It takes the two for independent. Scores on the same documents rise and fall together, so that it is then too wide, not too narrow.
+    It takes the two for independent. Scores on the same documents rise and fall together, so that it is then too wide,
+    not too narrow.
 
     Example:
         >>> from patent_mteb.metrics.significance import difference_interval
@@ -247,18 +276,6 @@ def _checked(p: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-def bonferroni(p: ArrayLike) -> NDArray[np.float64]:
-    """[k] p values of a family of k tests -> [k] adjusted: times k, at most 1.
-
-    Example:
-        >>> from patent_mteb.metrics.significance import bonferroni
-        >>> bonferroni([0.01, 0.04, 0.5])
-        array([0.03, 0.12, 1.  ])
-    """
-    values = _checked(p)
-    return np.minimum(values * len(values), 1.0)
-
-
 def holm(p: ArrayLike) -> NDArray[np.float64]:
     """[k] p values of a family of k tests -> [k] adjusted by Holm's step-down method, at most 1.
 
@@ -275,65 +292,241 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     return adjusted
 
 
-def tiers(means: ArrayLike, p_values: ArrayLike, alpha: float = 0.05) -> list[list[int]]:
-    """Models grouped by adjacent non-significance, best tier first: for presentation only.
+def holm_by_row(p: ArrayLike) -> NDArray[np.float64]:
+    """[m, m] p values of all pairs, models from best to worst -> the same adjusted by Holm's method, symmetric.
 
-    Models are ranked by mean; a new tier starts where a model differs significantly (p < alpha) from the one ranked just
-    above it. Not being significant is not transitive, so the first and last of a tier may well differ significantly, and two
-    neighbours across a border may both be indistinguishable from a third. Conclusions belong to the pairs.
-
-    Args:
-        means: [m]; p_values: [m, m] as of :meth:`Bootstrap.p_values`.
+    The comparisons of a model with all below it are one family, so the first row compares the best model with all
+    others. With all pairs as one family, no p value of 10,000 resamples could be significant from 33 models on.
 
     Example:
-        >>> from patent_mteb.metrics.significance import tiers
-        >>> tiers([0.7, 0.6, 0.3], [[1, 0.4, 0.01], [0.4, 1, 0.02], [0.01, 0.02, 1]])
-        [[0, 1], [2]]
+        >>> from patent_mteb.metrics.significance import holm_by_row
+        >>> holm_by_row([[1, 0.01, 0.02], [0.01, 1, 0.5], [0.02, 0.5, 1]])[0]
+        array([1.  , 0.02, 0.02])
     """
-    observed, p = np.asarray(means), np.asarray(p_values)
-    order = np.argsort(-observed, kind="stable")
-    groups = [[int(order[0])]]
-    for above, model in pairwise(order):
-        if p[above, model] < alpha:
-            groups.append([])
-        groups[-1].append(int(model))
-    return groups
+    values = np.asarray(p, dtype=np.float64)
+    adjusted = np.ones_like(values)
+    for row in range(len(values)):
+        adjusted[row, row + 1 :] = adjusted[row + 1 :, row] = holm(values[row, row + 1 :])
+    return adjusted
 
 
-def letters(means: ArrayLike, p_values: ArrayLike, *, alpha: float = 0.05, against: Sequence[int] | None = None) -> list[str]:
-    """For each model, the letters of the models that it is significantly better than (p < alpha), in alphabetical order.
-
-    Args:
-        means: [m]; p_values: [m, m] as of :meth:`Bootstrap.p_values`.
-        against: the models that get a letter, the first of them "a", and so on; all of them by default. One chosen baseline:
-            ``against=[baseline]``.
-
-    Raises:
-        ValueError: more than 26 models would need a letter.
+def p_text(p: float) -> str:
+    """Return a p value as it is printed: four decimals, or ``< 0.0001``.
 
     Example:
-        >>> from patent_mteb.metrics.significance import letters
-        >>> letters([0.7, 0.6, 0.3], [[1, 0.4, 0.01], [0.4, 1, 0.2], [0.01, 0.2, 1]])  # only the first and the last differ
-        ['c', '', '']
+        >>> from patent_mteb.metrics.significance import p_text
+        >>> p_text(0.01234), p_text(1 / 10_001)
+        ('0.0123', '< 0.0001')
     """
-    observed, p = np.asarray(means), np.asarray(p_values)
-    lettered = range(len(observed)) if against is None else against
-    if len(lettered) > 26:
-        raise ValueError(f"{len(lettered)} models need a letter and there are 26; name fewer in 'against'")
-    return [
-        "".join(
-            chr(ord("a") + place) for place, other in enumerate(lettered) if observed[model] > observed[other] and p[model, other] < alpha
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
+_BLOCK = 256
+"""Permutations drawn at a time."""
+
+
+class Compared(Protocol):
+    """What every test says of m models."""
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """[m] the observed means."""
+
+    def intervals(self, level: float = 0.95) -> NDArray[np.float64]:
+        """[m, 2] the interval of each mean."""
+
+    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
+        """[k] the p value of each of k pairs of models; 1 for a model and itself."""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """The paired t test.
+
+    Attributes:
+        scores: [n queries, m models].
+    """
+
+    scores: NDArray[np.float64]
+
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """[m] the observed means, sums free of rounding, so that equal ones are equal."""
+        points, scale = fixed_points(self.scores)
+        return np.asarray(points.sum(axis=0) / scale / len(points))
+
+    def intervals(self, level: float = 0.95) -> NDArray[np.float64]:
+        """[m, 2]: the t interval of each model's mean; one query has none, and its ends are infinite."""
+        n = len(self.scores)
+        if n < 2:
+            return np.tile([-np.inf, np.inf], (self.scores.shape[1], 1))
+        half = stats.t.ppf((1 + level) / 2, n - 1) * self.scores.std(axis=0, ddof=1) / np.sqrt(n)
+        return np.column_stack([self.means - half, self.means + half])
+
+    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
+        """[k]: p of the paired t test of each of k pairs of models."""
+        n = len(self.scores)
+        gap = np.abs(self.means[first] - self.means[second])
+        if n < 2:
+            return np.ones(len(gap))
+        spread = (self.scores[:, first] - self.scores[:, second]).std(axis=0, ddof=1) / np.sqrt(n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(gap > 0, stats.t.sf(gap / spread, n - 1), 1.0)
+
+
+@dataclass(frozen=True)
+class Permuted:
+    """The paired permutation test: for each query the two scores may be exchanged.
+
+    Attributes:
+        means: [m] the observed means.
+        sums: [permutations, m] the sums of scores under the signs of each permutation, in fixed points, so that ties
+            are exact.
+        observed: [m] the sum under no exchange.
+        rounding: by how much a difference of two sums may be off.
+        exact: whether these are all permutations that there are, each once.
+        resampled: gives the intervals, which the permutations do not.
+    """
+
+    means: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    rounding: float
+    exact: bool
+    resampled: Callable[[float], NDArray[np.float64]]
+
+    def intervals(self, level: float = 0.95) -> NDArray[np.float64]:
+        """[m, 2]: the bootstrap interval of each model's mean."""
+        return self.resampled(level)
+
+    def p_pairs(self, first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
+        """[k]: the share of permutations whose difference is at least the observed one, within the rounding to fixed
+        points; where they were drawn, the observed one counts as drawn too, so that p is never 0.
+        """
+        gap = self.observed[first] - self.observed[second]
+        drawn = (self.sums[:, first] - self.sums[:, second]) * np.sign(gap)
+        more = 0 if self.exact else 1
+        p = ((drawn >= np.abs(gap) - self.rounding).sum(axis=0) + more) / (len(self.sums) + more)
+        return np.where(gap == 0, 1.0, p)
+
+
+def paired_t(scores: ArrayLike) -> Paired:
+    """The paired t test of all models."""
+    return Paired(checked_scores(scores))
+
+
+def permutation(scores: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Permuted:
+    """The paired permutation test of all models: all exchanges where there are no more than ``resamples``, else as many
+    drawn ones.
+    """
+    values = checked_scores(scores)
+    points, scale = fixed_points(values)
+    n = len(points)
+    exact = 2**n <= resamples
+    rng = np.random.default_rng(seed)
+    sums = []
+    for start in range(0, count := 2**n if exact else resamples, _BLOCK):
+        rows = min(_BLOCK, count - start)
+        kept = (
+            (np.arange(start, start + rows)[:, None] >> np.arange(n) & 1)
+            if exact
+            else rng.integers(0, 2, (rows, n), dtype=np.int8)
         )
-        for model in range(len(observed))
-    ]
+        sums.append((2.0 * kept - 1) @ points)
+    observed = points.sum(axis=0)
+    return Permuted(
+        observed / scale / n,
+        np.concatenate(sums),
+        observed,
+        2.0 * n,
+        exact,
+        lambda level: bootstrap(values).intervals(level),
+    )
 
 
-def stars(p: float) -> str:
-    """*** for p < 0.001, ** for p < 0.01, * for p < 0.05, else nothing (WIPO-AT, section 3.7).
+TESTS: dict[str, Callable[[ArrayLike], Compared]] = {"bootstrap": bootstrap, "t": paired_t, "permutation": permutation}
+"""Test by name."""
 
-    Example:
-        >>> from patent_mteb.metrics.significance import stars
-        >>> stars(0.004), stars(0.2)
-        ('**', '')
+
+def effect_sizes(scores: ArrayLike, base: int) -> NDArray[np.float64]:
+    """[m]: the mean difference of each model to model ``base`` in standard deviations of the differences by query
+    (Cohen's d of paired samples); 0 for no difference, NaN for one query, infinite for a difference that is the same on
+    all queries. What is no more than the rounding of the scores is no difference and no spread.
     """
-    return "*" * sum(p < bound for bound in (0.001, 0.01, 0.05))
+    values = checked_scores(scores)
+    rounding = 4 * np.finfo(np.float64).eps * float(np.abs(values).max())
+    gaps = values - values[:, [base]]
+    if len(gaps) < 2:
+        return np.where((gaps == 0).all(axis=0), 0.0, np.nan)
+    mean, spread = gaps.mean(axis=0), gaps.std(axis=0, ddof=1)
+    spread = np.where(spread <= rounding, 0.0, spread)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.abs(mean) <= rounding, 0.0, mean / spread)
+
+
+def detectable(scores: ArrayLike, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
+    """The smallest true difference of two models that a one-sided paired test on these queries finds with probability
+    ``power``: the sum of the t quantiles of 1 - alpha and of power, in standard errors of a difference, the median over
+    all pairs of models.
+
+    None for fewer than two models or queries.
+    """
+    values = checked_scores(scores)
+    n, m = values.shape
+    if n < 2 or m < 2:
+        return None
+    covariance = np.cov(values, rowvar=False)
+    variance = np.diag(covariance)
+    pairs = np.triu_indices(m, 1)
+    spread = np.sqrt(np.maximum(variance[pairs[0]] + variance[pairs[1]] - 2 * covariance[pairs], 0))
+    quantiles = stats.t.ppf(1 - alpha, n - 1) + stats.t.ppf(power, n - 1)
+    return float(quantiles * np.median(spread) / np.sqrt(n))
+
+
+MARK = "†"
+"""Follows a score on too little, and a mean that such scores were left out of."""
+
+
+@dataclass(frozen=True)
+class Least:
+    """How many of something a score needs: ``counts`` are their names in a result, those of a slice behind its name and
+    ``_``.
+    """
+
+    one: str
+    many: str
+    least: int
+    counts: tuple[str, ...]
+
+    def said(self, number: int) -> str:
+        """A number of them, in words."""
+        return f"{number} {self.one if number == 1 else self.many}"
+
+
+LEAST = (
+    Least("query", "queries", 50, ("n_queries",)),
+    Least("test row", "test rows", 30, ("n_test", "n_pairs")),
+    Least("class", "classes", 2, ("n_classes",)),
+)
+"""The one place that says what is too little."""
+
+
+def explained() -> str:
+    """What the mark means, for those who read a table."""
+    *first, last = (f"{kind.many} (< {kind.least})" for kind in LEAST)
+    return (
+        f"{MARK}: too few {', '.join(first)} or {last}. Such scores are not ranked; a mean marked {MARK} leaves them "
+        "out. In brackets: the 95% interval, where one can be computed."
+    )
+
+
+def too_small(scores: Mapping[str, Any], part: str = "") -> str:
+    """What a score has too little of, empty if of nothing; what a result does not count is not too little."""
+    counts = {name: scores.get(f"{part}_{name}" if part else name) for kind in LEAST for name in kind.counts}
+    lacking = [
+        kind.said(int(count))
+        for kind in LEAST
+        for name in kind.counts
+        if (count := counts[name]) is not None and count < kind.least
+    ]
+    return ", ".join(lacking)

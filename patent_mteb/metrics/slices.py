@@ -37,8 +37,9 @@ JURISDICTION_GROUPS: dict[str, tuple[str, ...]] = {
     "es": ("ES",),
     "ru": ("RU", "SU"),
 }
-"""The seven filing-jurisdiction groups of WIPO-AT (§3.1.2, Table 16). The paper lists the offices of the English-speaking and
-Chinese groups; for the German-speaking group we take DE, AT and CH, and SU as the predecessor of RU."""
+"""The seven filing-jurisdiction groups of WIPO-AT (§3.1.2, Table 16). The paper lists the offices of the
+English-speaking and Chinese groups; for the German-speaking group we take DE, AT and CH, and SU as the predecessor of
+RU."""
 
 _GROUP_OF = {office: group for group, offices in JURISDICTION_GROUPS.items() for office in offices}
 
@@ -55,11 +56,12 @@ def jurisdiction_group(office: str) -> str | None:
 
 
 def domain(coarse_labels: Sequence[str], ipc_codes: Sequence[str]) -> str:
-    """Coarse domain of a patent (WIPO-AT §3.3.1): its most frequent coarse label, else its first IPC-3 code, else ``""``.
+    """Coarse domain of a patent (WIPO-AT §3.3.1): its most frequent coarse label, else its first IPC-3 code, else
+    ``""``.
 
     Args:
-        coarse_labels: the coarse label of each of the patent's taxonomy rows, repetitions included. Of equally frequent labels
-            the alphabetically first is taken (the paper does not say).
+        coarse_labels: the coarse label of each of the patent's taxonomy rows, repetitions included. Of equally frequent
+            labels the alphabetically first is taken (the paper does not say).
         ipc_codes: raw IPC codes in the order of the document; codes that cannot be parsed are passed over.
 
     Example:
@@ -86,11 +88,15 @@ def positive(qrels: Mapping[str, Mapping[str, int]]) -> Qrels:
         >>> positive({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0}})
         {'q1': {'d1': 1}}
     """
-    found = {query: {document: gain for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()}
+    found = {
+        query: {document: gain for document, gain in judged.items() if gain > 0} for query, judged in qrels.items()
+    }
     return {query: judged for query, judged in found.items() if judged}
 
 
-def own_family(family: Mapping[str, str], queries: Iterable[str], documents: Iterable[str]) -> dict[str, frozenset[str]]:
+def own_family(
+    family: Mapping[str, str], queries: Iterable[str], documents: Iterable[str]
+) -> dict[str, frozenset[str]]:
     """What each query must not retrieve: itself and the documents of its own family.
 
     Args:
@@ -130,7 +136,9 @@ def by_query(qrels: Mapping[str, Mapping[str, int]], keep: Callable[[str], str |
     return parts
 
 
-def by_judgement(qrels: Mapping[str, Mapping[str, int]], names: Callable[[str, str], str | Iterable[str] | None]) -> dict[str, Qrels]:
+def by_judgement(
+    qrels: Mapping[str, Mapping[str, int]], names: Callable[[str, str], str | Iterable[str] | None]
+) -> dict[str, Qrels]:
     """Split judgements pair by pair: ``names`` gives the slice (or slices) of a (query, document) pair, or None.
 
     Example:
@@ -154,8 +162,8 @@ def in_and_out(
     """IN-domain and OUT-of-domain judgements (WIPO-AT §3.3.1), decided for each (query, document) pair.
 
     Returns:
-        the slices ``in`` and ``out`` (each present if it has a judgement), and the number of pairs with an unresolvable domain
-        on either side, which stay in ALL but belong to no slice.
+        the slices ``in`` and ``out`` (each present if it has a judgement), and the number of pairs with an unresolvable
+        domain on either side, which stay in ALL but belong to no slice.
 
     Example:
         >>> from patent_mteb.metrics.slices import in_and_out

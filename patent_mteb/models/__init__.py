@@ -14,7 +14,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-import mteb  # noqa: F401  (first: the registration that follows its import must not meet half-imported modules of this room)
+# mteb comes first: the registration that follows its import must not meet half-imported modules of this package.
+import mteb  # noqa: F401
 
 if TYPE_CHECKING:
     from patent_mteb.models.composition import compose

@@ -7,8 +7,6 @@ from typing import Any, Literal
 
 from patent_mteb.models.prompts import TABLE_11
 
-__all__ = ["CHECKPOINTS", "SOURCES", "Checkpoint", "Prompts"]
-
 Prompts = Literal["table11", "none"]
 
 
@@ -24,7 +22,8 @@ class Checkpoint:
         licence: as mteb spells it.
         parameters: total parameters, in millions; None where no source says.
         revision: commit the facts were read at; None where none is known.
-        modules: the checkpoint ships sentence-transformers modules; otherwise it is a bare transformer, pooled as stated here.
+        modules: the checkpoint ships sentence-transformers modules; otherwise it is a bare transformer, pooled as
+            stated here.
         prompts: the setting that the model was made for.
         trained_on: rows of Table 11 whose training data the model has seen.
         adapted_from: the model it was initialised with.
@@ -52,19 +51,24 @@ class Checkpoint:
 
 
 SOURCES = {
-    "patenteb": """@misc{ayaou2025patenteb,
+    "patenteb": (
+        """@misc{ayaou2025patenteb,
   author = {Iliass Ayaou and Denis Cavallucci},
   title = {PatenTEB: A Comprehensive Benchmark and Model Family for Patent Text Embedding},
   year = {2025},
-}""",
-    "paecter": """@misc{ghosh2024paecter,
+}"""
+    ),
+    "paecter": (
+        """@misc{ghosh2024paecter,
   archiveprefix = {arXiv},
   author = {Mainak Ghosh and Sebastian Erhardt and Michael E. Rose and Erik Buunk and Dietmar Harhoff},
   eprint = {2402.19411},
   title = {PaECTER: Patent-level Representation Learning using Citation-informed Transformers},
   year = {2024},
-}""",
-    "patentsberta": """@article{bekamiri2024patentsberta,
+}"""
+    ),
+    "patentsberta": (
+        """@article{bekamiri2024patentsberta,
   author = {Hamid Bekamiri and Daniel S. Hain and Roman Jurowetzki},
   doi = {10.1016/j.techfore.2024.123536},
   journal = {Technological Forecasting and Social Change},
@@ -72,25 +76,32 @@ SOURCES = {
   title = {PatentSBERTa: A deep NLP based hybrid model for patent distance and classification using augmented SBERT},
   volume = {206},
   year = {2024},
-}""",
-    "bert-for-patents": """@techreport{srebrovic2020bertforpatents,
+}"""
+    ),
+    "bert-for-patents": (
+        """@techreport{srebrovic2020bertforpatents,
   author = {Rob Srebrovic and Jay Yonamine},
   institution = {Google},
   title = {Leveraging the BERT algorithm for Patents with TensorFlow and BigQuery},
   year = {2020},
-}""",
-    "patentmap": """@misc{zuo2025patentmap,
+}"""
+    ),
+    "patentmap": (
+        """@misc{zuo2025patentmap,
   author = {You Zuo and Kim Gerdes and {\\'E}ric de la Clergerie and Beno{\\^i}t Sagot},
   title = {Patent Representation Learning via Self-supervision},
   year = {2025},
-}""",
-    "legal-bert": """@inproceedings{chalkidis2020legalbert,
+}"""
+    ),
+    "legal-bert": (
+        """@inproceedings{chalkidis2020legalbert,
   author = {Ilias Chalkidis and Manos Fergadiotis and Prodromos Malakasiotis and Nikolaos Aletras and Ion Androutsopoulos},
   booktitle = {Findings of EMNLP},
   doi = {10.18653/v1/2020.findings-emnlp.261},
   title = {LEGAL-BERT: The Muppets straight out of Law School},
   year = {2020},
-}""",
+}"""  # noqa: E501
+    ),
 }
 
 _TRAINED = frozenset(row for row in TABLE_11 if not row.startswith("clusters_"))
@@ -201,7 +212,9 @@ CHECKPOINTS: dict[str, Checkpoint] = {
             "62a9198eaf06871d479f214755138e29886782de",
             adapted_from="BAAI/bge-base-en-v1.5",
         ),
-        *map(_patentmap, ("SecPair-Claim", "SecPair-BackgroundDrawing", "Dropout", "CropShuffle", "SentShuffle", "IPC8")),
+        *map(
+            _patentmap, ("SecPair-Claim", "SecPair-BackgroundDrawing", "Dropout", "CropShuffle", "SentShuffle", "IPC8")
+        ),
         Checkpoint(
             "nlpaueb/legal-bert-base-uncased",
             768,

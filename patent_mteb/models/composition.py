@@ -19,22 +19,12 @@ def in_store(model: Any, store: Path | str | None) -> Any:
     """A model that keeps what it computes in a store: embeddings, token vectors, scores of pairs.
 
     Without a store, or anything to keep, it is given back as it is.
-
-    Args:
-        model: a loaded model, or the ModelMeta of an encoder.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.models.composition import in_store
-        >>> [type(in_store(model, "store")).__name__ for model in (mteb.get_model("mteb/baseline-random-cross-encoder"), bm25("dapfam"))]
-        ['KeptPairs', 'BM25']
     """
     from mteb.models import CrossEncoderProtocol
     from mteb.models.model_meta import ModelMeta
 
     from patent_mteb.store import stored
-    from patent_mteb.store.pairs import kept
+    from patent_mteb.store.pair_scores import kept
 
     if store is None:
         return model
@@ -63,16 +53,19 @@ def compose(
 
     Args:
         model: any mteb model, or the ModelMeta of an encoder, which is loaded only when a text must be encoded.
-        store: folder of the embedding store, of scores of pairs too; None encodes anew. Ignored by models that have neither.
+        store: folder of the embedding store, of scores of pairs too; None encodes anew. Ignored by models that have
+            neither.
         section_tags: encode PatentMap's section tags too (:func:`~patent_mteb.models.section_tags.with_section_tags`).
         dims: keep this many dimensions (:class:`~patent_mteb.models.truncation.Truncated`).
-        passages: search windows of this many tokens, aggregated by ``aggregate`` (:class:`~patent_mteb.search.passages.Passages`).
+        passages: search windows of this many tokens, aggregated by ``aggregate``
+            (:class:`~patent_mteb.search.passages.Passages`).
         stride: tokens between the starts of two windows; without overlap if None.
-        fuse: a second search model, the lexical one where there is one; it is searched by passages too if ``passages`` is given.
+        fuse: a second search model, the lexical one where there is one; it is searched by passages too if ``passages``
+            is given.
         alpha: weight of ``model`` in linear fusion; 0.5 if neither this nor ``rrf_k`` is given.
         rrf_k: constant of reciprocal rank fusion, which is used instead of linear fusion.
-        rerank: what orders the first ``rerank_depth`` documents anew: a cross-encoder, or a late-interaction model, which keeps its
-            token vectors in the store.
+        rerank: what orders the first ``rerank_depth`` documents anew: a cross-encoder, or a late-interaction model,
+            which keeps its token vectors in the store.
         ann: search an inverted file of faiss with so many probes instead of all documents
             (:class:`~patent_mteb.search.approximate.Approximate`).
 
@@ -97,7 +90,9 @@ def compose(
     if fuse is None and (alpha is not None or rrf_k is not None):
         raise ModelError("--alpha and --rrf need a second system. Remedy: name it with --fuse")
     if alpha is not None and rrf_k is not None:
-        raise ModelError("--alpha (linear fusion) and --rrf (reciprocal rank fusion) exclude each other. Remedy: give one of them")
+        raise ModelError(
+            "--alpha (linear fusion) and --rrf (reciprocal rank fusion) exclude each other. Remedy: give one of them"
+        )
     if passages is None and (stride is not None or aggregate != "maxP"):
         raise ModelError("--stride and --aggregate need passages. Remedy: give their size with --passages")
     if rerank is None and rerank_depth != 100:
@@ -105,7 +100,10 @@ def compose(
     if dims is not None and not embeds:
         raise ModelError(f"{name} does not embed texts, so it has no dimensions to keep. Remedy: leave out --dims")
     if ann is not None and (not embeds or passages is not None):
-        raise ModelError("--ann is of whole texts that are embedded. Remedy: leave it out, or name an encoder and leave out --passages")
+        raise ModelError(
+            "--ann is of whole texts that are embedded. Remedy: leave it out, or name an encoder and leave out"
+            " --passages"
+        )
     if section_tags:
         model = with_section_tags(model)
     composed: Any = in_store(model, store)

@@ -1,15 +1,17 @@
 """A language model as a reranker: it grades each pair of query and document by itself (pointwise), from 0 to 4.
 
-Pointwise grading is the one way offered: a pair's grade depends on no other pair, so that answers can be kept one by one, a run that was
-cut off loses nothing, and a deeper one asks only for what is new. Documents of one grade stay in the order of the first stage
-(:class:`~patent_mteb.search.rerank.Reranked`). The wording is the suite's own; it tells the model what the task asks for.
+Pointwise grading is the one way offered: a pair's grade depends on no other pair, so that answers can be kept one by
+one, a run that was cut off loses nothing, and a deeper one asks only for what is new. Documents of one grade stay in
+the order of the first stage (:class:`~patent_mteb.search.rerank.Reranked`). The wording is the suite's own; it tells
+the model what the task asks for.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +20,7 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from patent_mteb.endpoints.budget import Usage
-from patent_mteb.endpoints.chat import Chat
+from patent_mteb.endpoints.chat import Answer, Chat, Usage, spoken, who_answered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest
 
@@ -38,29 +39,29 @@ You get what the search was for, a QUERY and a DOCUMENT. Grade how well the docu
 0: it has nothing to do with it
 Answer with the number alone."""
 _ANYTHING_RELEVANT = "Find prior art for the patent."
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
-_GRADE = re.compile(rf"[\W_]*(?:[A-Za-z ]{{0,20}}[\W_]*[:=][\W_]*)?([0-{GRADES}])(?:\s*/\s*{GRADES})?[\W_]*")
+_WORD = re.compile(r"[^\W_]")
+_GRADE = re.compile(rf"(?:[A-Za-z ]{{0,20}}(?:[^\w:=]|_)*+[:=][\W_]*+)?([0-{GRADES}])(?:\s*+/\s*+{GRADES})?")
+_NO_GRADE = "no grade"
 _UNREADABLE = 0.05
 _UNREADABLE_AT_LEAST = 5
 
 
 def grade_in(text: str) -> int | None:
-    """The grade that an answer holds; None if it says anything else. What a model thinks aloud before it does not count.
-
-    Example:
-        >>> from patent_mteb.models.judge import grade_in
-        >>> [grade_in(said) for said in ("3", " **Grade: 2**", '{"grade": 4}', "<think>3?</think>1", "7", "between 2 and 3")]
-        [3, 2, 4, 1, None, None]
+    """The grade that an answer holds; None if it says anything else. What a model thinks aloud before it does not
+    count.
     """
-    found = _GRADE.fullmatch(_THOUGHTS.sub("", text))
+    said = spoken(text) or ""
+    first, last = _WORD.search(said), _WORD.search(said[::-1])
+    found = _GRADE.fullmatch(said, first.start(), len(said) - last.start()) if first and last else None
     return int(found[1]) if found else None
 
 
 class Judge:
     """A cross-encoder of mteb that asks a language model.
 
-    An answer without a grade counts as grade 0 and is counted (``unreadable`` in the evidence of a result); a model that gives more than
-    5% of them is refused.
+    An answer without a grade, that was cut off, or that is a refusal counts as grade 0 and is counted by kind
+    (``unreadable`` in the evidence of a result); a model that gives more than 5% of them is refused. The evidence names
+    the models that the server says have answered, and their days: a hosted name moves from one to another.
 
     Args:
         chat: the model, with its budget and its kept answers.
@@ -82,8 +83,8 @@ class Judge:
             raise ModelError(f"a model cannot read {characters} characters. Remedy: give a positive number")
         self.chat = chat
         self.characters = characters
-        self.unreadable = 0
-        self._asked: dict[str, Usage] = {}
+        self.unreadable: Counter[str] = Counter()
+        self._asked: dict[str, Answer] = {}
         settings = {**chat.identity, "characters": characters, "prompt": digest(_INSTRUCTION)}
         self.mteb_model_meta = ModelMeta.create_empty(
             overwrites={
@@ -95,13 +96,31 @@ class Judge:
             }
         )
 
-    def effort(self) -> dict[str, float]:
-        """What the answers since the last call of this method took, those from disk included, each once; seconds one after the other."""
-        asked, self._asked = sum(self._asked.values(), Usage()), {}
-        unreadable, self.unreadable = self.unreadable, 0
+    def effort(self) -> dict[str, Any]:
+        """What the answers since the last call of this method took, those from disk included, each once.
+
+        ``seconds`` are of one after the other, ``models`` the answers of each model that the server named, ``days`` the
+        first and the last of them.
+        """
+        answers, self._asked = list(self._asked.values()), {}
+        unreadable, self.unreadable = self.unreadable, Counter()
+        asked = sum((answer.usage for answer in answers), Usage())
         cost = asked.cost(self.chat.meter.prices)
         counts = {"calls": asked.calls, "input_tokens": asked.input_tokens, "output_tokens": asked.output_tokens}
-        return {**counts, "seconds": asked.seconds, "unreadable": unreadable, **({"cost": cost} if cost else {})}
+        kinds = {"unreadable": unreadable.total(), **({"unreadable_kinds": dict(unreadable)} if unreadable else {})}
+        took = {**counts, "seconds": asked.seconds, **kinds, **({"cost": cost} if cost else {})}
+        return took | who_answered(self.chat.model, ((answer.model, answer.day) for answer in answers))
+
+    def fixed_answers(self, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+        """The grades of some pairs and the models that the server names, asked now: kept answers would hide that it
+        moved.
+
+        Raises:
+            EndpointError: the server gives no answer, or the budget is spent.
+        """
+        answers = [self.chat.ask_now(_INSTRUCTION, self._message(_ANYTHING_RELEVANT, *pair)) for pair in pairs]
+        grades = [0 if answer.fault else grade_in(answer.text) or 0 for answer in answers]
+        return {"grades": grades, "models": sorted({answer.model for answer in answers})}
 
     def predict(
         self,
@@ -121,21 +140,26 @@ class Judge:
             EndpointError: the server gives no answer, or the budget is spent; what was answered is kept.
         """
         wanted = _wanted(task_metadata)
-        grades, asked, unreadable = list[int](), dict[str, Usage](), 0
-        questions = ((_INSTRUCTION, self._message(wanted, *pair)) for pair in zip(_texts(inputs1), _texts(inputs2), strict=True))
+        grades, asked, unreadable = list[int](), dict[str, Answer](), Counter[str]()
+        questions = (
+            (_INSTRUCTION, self._message(wanted, *pair)) for pair in zip(_texts(inputs1), _texts(inputs2), strict=True)
+        )
         with contextlib.closing(self.chat.ask_all(questions)) as answers:
             for answer in tqdm(answers, desc="Grading pairs", disable=not kwargs.get("show_progress_bar", True)):
-                asked[answer.key] = answer.usage
-                grade = grade_in(answer.text)
-                unreadable += grade is None
+                asked[answer.key] = answer
+                grade = None if answer.fault else grade_in(answer.text)
+                if grade is None:
+                    unreadable[answer.fault or _NO_GRADE] += 1
                 grades.append(grade or 0)
-                if unreadable > max(_UNREADABLE_AT_LEAST, _UNREADABLE * len(grades)):
+                if (n := unreadable.total()) > max(_UNREADABLE_AT_LEAST, _UNREADABLE * len(grades)):
+                    kinds = ", ".join(f"{number} {kind}" for kind, number in unreadable.most_common())
                     raise ModelError(
-                        f"{self.chat.model} gave {unreadable} of {len(grades)} answers without a grade from 0 to {GRADES}, "
-                        f"the last is {answer.text[:100]!r}. Remedy: use a model that follows instructions, or give it room to answer"
+                        f"{self.chat.model} gave {n} of {len(grades)} answers without a grade from 0 to {GRADES}, "
+                        f"the last is {answer.text[:100]!r} ({kinds}). Remedy: use a model that follows instructions, "
+                        "or give it room to answer: --request '{\"max_tokens\": 1024}'"
                     )
         self._asked |= asked
-        self.unreadable += unreadable
+        self.unreadable.update(unreadable)
         return np.array(grades, np.float64)
 
     def _message(self, wanted: str, query: str, document: str) -> str:

@@ -1,4 +1,7 @@
-"""The models that a user may want to run: those of the papers, as far as they can be had, and the suite's own."""
+"""The models that a user may want to run: those of the papers, as far as they can be had, and the suite's own.
+
+Every model that the suite adds to those of mteb.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import mteb
+from mteb.models.model_meta import ModelMeta
 
 from patent_mteb import published
 from patent_mteb.models.registry import METAS
+from patent_mteb.models.zero_shot import METAS as ZERO_SHOT_METAS
 from patent_mteb.search.bm25 import BM25_METAS
+from patent_mteb.search.late_interaction import METAS as LATE_INTERACTION_METAS
 
-__all__ = ["ModelRow", "models"]
+__all__ = ["suite_metas"]
+
+
+def suite_metas() -> tuple[ModelMeta, ...]:
+    """The metas that :func:`patent_mteb.register` enters in mteb's registry.
+
+    Example:
+        >>> from patent_mteb.models.listing import suite_metas
+        >>> "patent-mteb/bm25-dapfam" in [meta.name for meta in suite_metas()]
+        True
+    """
+    return (*METAS, *BM25_METAS, *LATE_INTERACTION_METAS, *ZERO_SHOT_METAS)
 
 
 @dataclass(frozen=True)
@@ -40,13 +57,7 @@ class ModelRow:
 
 
 def models() -> list[ModelRow]:
-    """The 22 models of the WIPO-AT paper in its order, then the models of the suite that are not among them.
-
-    Example:
-        >>> from patent_mteb.models.listing import models
-        >>> [row.dims for row in models() if row.model == "datalyes/patembed-base"]
-        [768]
-    """
+    """The 22 models of the WIPO-AT paper in its order, then the models of the suite that are not among them."""
     known = {str(meta.name): meta for meta in mteb.get_model_metas()}
     rows = [
         ModelRow(

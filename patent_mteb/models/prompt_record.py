@@ -1,7 +1,7 @@
 """What a model really puts before the texts of a task, asked of the model itself: it is filed with each result.
 
-The same code resolves it that resolves it when a text is encoded: a store has noted what it hashed with the text, and any other encoder
-is asked as :mod:`patent_mteb.store.resolve` says.
+The same code resolves it that resolves it when a text is encoded: a store has noted what it hashed with the text, and
+any other encoder is asked as :mod:`patent_mteb.store.resolve` says.
 """
 
 from __future__ import annotations
@@ -18,35 +18,21 @@ from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.resolve import facts_of, resolve
 
-__all__ = ["WITHOUT_ROLE", "prompts_put"]
-
 WITHOUT_ROLE = "text"
 """The key of texts that are neither queries nor documents."""
 
 
-def prompts_put(model: Any, task: TaskMetadata, roles: Sequence[PromptType | None], hf_split: str, hf_subset: str) -> dict[str, Any]:
-    """What a model puts before the texts of a task, by role.
-
-    Args:
-        roles: the roles that the task has encoded; None for texts that are neither queries nor documents.
-
-    Returns:
-        role (``query``, ``document`` or ``text``) -> the text, "" for none, None where the encoder does not let it be known; of a model
-        with several encoders, that of each by its name; empty for a model without an encoder.
-
-    Example:
-        >>> import mteb
-        >>> from mteb.types import PromptType
-        >>> from patent_mteb.models.prompt_record import prompts_put
-        >>> model, task = mteb.get_model("mteb/baseline-random-encoder"), mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
-        >>> prompts_put(model, task.metadata, list(PromptType), "test", "default")
-        {'query': '', 'document': ''}
-    """
+def prompts_put(
+    model: Any, task: TaskMetadata, roles: Sequence[PromptType | None], hf_split: str, hf_subset: str
+) -> dict[str, Any]:
+    """What a model puts before the texts of a task, by role."""
     found: dict[str, dict[str, str | None]] = {}
     for encoder in _encoders(model):
         name = str(encoder.mteb_model_meta.name)
         number = sum(other == name or other.startswith(f"{name} #") for other in found) + 1
-        texts = {role.value if role else WITHOUT_ROLE: _text(encoder, task, role, hf_split, hf_subset) for role in roles}
+        texts = {
+            role.value if role else WITHOUT_ROLE: _text(encoder, task, role, hf_split, hf_subset) for role in roles
+        }
         found[name if number == 1 else f"{name} #{number}"] = texts
     if len(found) == 1:
         (texts,) = found.values()

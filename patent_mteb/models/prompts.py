@@ -3,16 +3,17 @@
 ``TABLE_11`` holds the prefixes as the paper prints them. A text reaches the model as prefix, one blank, text ("[prefix]
 [text content]"), so a prompt is the prefix with a trailing blank.
 
-The checkpoints of patembed carry the same prefixes as nested objects (``{"retrieval_IN": {"q_text": ...}}``), a form that
-neither sentence-transformers nor mteb can apply: both encode without any prompt instead. :func:`patenteb_prompts` gives them
-flat, under the keys by which mteb looks a prompt up: ``"{Task}-query"`` and ``"{Task}-document"`` where the two sides differ
-in role, ``"{Task}"`` where there is only one prompt (single texts, paraphrase pairs).
+The checkpoints of patembed carry the same prefixes as nested objects (``{"retrieval_IN": {"q_text": ...}}``), a form
+that neither sentence-transformers nor mteb can apply: both encode without any prompt instead. :func:`patenteb_prompts`
+gives them flat, under the keys by which mteb looks a prompt up: ``"{Task}-query"`` and ``"{Task}-document"`` where the
+two sides differ in role, ``"{Task}"`` where there is only one prompt (single texts, paraphrase pairs).
 
-Tasks of the other benchmarks have no prompt of their own; which row they take stands in the facts of each benchmark. DAPFAM,
-WIPO-AT retrieval and Sophia take the pair of ``retrieval_MIXED``, also for the IN and OUT parts: one encoding is scored on all three
-parts, and the published DAPFAM scores were reproduced with it. PatentMap's retrieval follows by analogy. No paper says what to use
-elsewhere; chosen here: classification tasks take the prompt of ``class_text2ipc3`` and clustering tasks the one of
-``clusters_ext_full_ipc`` (technology, not people, is what those labels mean). The patent tasks that mteb itself ships follow suit.
+Tasks of the other benchmarks have no prompt of their own; which row they take stands in the facts of each benchmark.
+DAPFAM, WIPO-AT retrieval and Sophia take the pair of ``retrieval_MIXED``, also for the IN and OUT parts: one encoding
+is scored on all three parts, and the published DAPFAM scores were reproduced with it. PatentMap's retrieval follows by
+analogy. No paper says what to use elsewhere; chosen here: classification tasks take the prompt of ``class_text2ipc3``
+and clustering tasks the one of ``clusters_ext_full_ipc`` (technology, not people, is what those labels mean). The
+patent tasks that mteb itself ships follow suit.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from dataclasses import dataclass
 
 from patent_mteb.errors import ModelError
 
-__all__ = ["TABLE_11", "TASK_PROMPTS", "TaskPrompt", "add_rows", "patenteb_prompts", "prompt_for", "same_row"]
-
 
 @dataclass(frozen=True)
 class TaskPrompt:
-    """Both sides of a task in Table 11: field name and prefix. ``document`` is empty where the task encodes single texts."""
+    """Both sides of a task in Table 11: field name and prefix. ``document`` is empty where the task encodes single
+    texts.
+    """
 
     query_field: str
     query: str
@@ -51,26 +52,46 @@ class TaskPrompt:
 
 
 TABLE_11: dict[str, TaskPrompt] = {
-    "retrieval_IN": TaskPrompt("q_text", "encode query for same document retrieval:", "pos_text", "encode document for same retrieval:"),
+    "retrieval_IN": TaskPrompt(
+        "q_text", "encode query for same document retrieval:", "pos_text", "encode document for same retrieval:"
+    ),
     "retrieval_OUT": TaskPrompt(
-        "q_text", "encode query for different document retrieval:", "pos_text", "encode document for different retrieval:"
+        "q_text",
+        "encode query for different document retrieval:",
+        "pos_text",
+        "encode document for different retrieval:",
     ),
     "retrieval_MIXED": TaskPrompt(
         "q_text", "encode query for mixed document retrieval:", "pos_text", "encode document for mixed retrieval:"
     ),
-    "title2full": TaskPrompt("title", "encode title query for document retrieval:", "full_text", "encode document for retrieval:"),
-    "problem2full": TaskPrompt("problem", "encode problem query for document retrieval:", "full_text", "encode document for retrieval:"),
-    "effect2full": TaskPrompt("effect", "encode effect query for document retrieval:", "full_text", "encode document for retrieval:"),
+    "title2full": TaskPrompt(
+        "title", "encode title query for document retrieval:", "full_text", "encode document for retrieval:"
+    ),
+    "problem2full": TaskPrompt(
+        "problem", "encode problem query for document retrieval:", "full_text", "encode document for retrieval:"
+    ),
+    "effect2full": TaskPrompt(
+        "effect", "encode effect query for document retrieval:", "full_text", "encode document for retrieval:"
+    ),
     "effect2substance": TaskPrompt(
         "effect", "encode effect query for substance retrieval:", "substance", "encode substance for retrieval:"
     ),
-    "problem2solution": TaskPrompt("problem", "encode problem query for solution retrieval:", "solution", "encode solution for retrieval:"),
-    "para_problem": TaskPrompt("text1", "encode problem for problem paraphrase:", "text2", "encode problem for problem paraphrase:"),
-    "para_solution": TaskPrompt("text1", "encode solution for solution paraphrase:", "text2", "encode solution for solution paraphrase:"),
+    "problem2solution": TaskPrompt(
+        "problem", "encode problem query for solution retrieval:", "solution", "encode solution for retrieval:"
+    ),
+    "para_problem": TaskPrompt(
+        "text1", "encode problem for problem paraphrase:", "text2", "encode problem for problem paraphrase:"
+    ),
+    "para_solution": TaskPrompt(
+        "text1", "encode solution for solution paraphrase:", "text2", "encode solution for solution paraphrase:"
+    ),
     "class_text2ipc3": TaskPrompt("text", "encode document for ipc classification:"),
     "class_bloom": TaskPrompt("text", "encode document for bloom prediction classification:"),
     "class_nli_oldnew": TaskPrompt(
-        "q_text", "encode citing document for pair classification:", "t_text", "encode cited document for pair classification:"
+        "q_text",
+        "encode citing document for pair classification:",
+        "t_text",
+        "encode cited document for pair classification:",
     ),
     "clusters_ext_full_ipc": TaskPrompt("text", "encode document for same ipc clustering:"),
     "clusters_inventor": TaskPrompt("text", "encode document for same inventors clustering:"),
@@ -101,38 +122,24 @@ _ROWS: dict[str, str] = {
     r"(Swedish)?Patent\w*Classification": "class_text2ipc3",
     r"BigPatentClustering": "clusters_ext_full_ipc",
 }
-"""Pattern of task names -> row of Table 11: the patent tasks that mteb ships, and what the benchmarks of the suite add."""
+"""Pattern of task names -> row of Table 11: the patent tasks that mteb ships, and what the benchmarks of the suite
+add."""
 
 _VARIANT = re.compile(r"(\.sample|\.local-[0-9a-f]+|\.v\d+|\.limit\d+)+$")
 
 
 def add_rows(rows: Iterable[tuple[str, str]]) -> None:
-    """Enter the rows that the tasks of a benchmark take: (pattern of task names, row of :data:`TABLE_11`).
-
-    Raises:
-        ModelError: a row is not one of Table 11.
-
-    Example:
-        >>> from patent_mteb.models.prompts import add_rows, prompt_for
-        >>> add_rows([("MyPatentRetrieval", "retrieval_MIXED")])
-        >>> prompt_for("MyPatentRetrieval").query
-        'encode query for mixed document retrieval:'
-    """
+    """Enter the rows that the tasks of a benchmark take: (pattern of task names, row of :data:`TABLE_11`)."""
     for pattern, row in rows:
         if row not in TABLE_11:
-            raise ModelError(f"Table 11 has no row '{row}' for the tasks {pattern}. Remedy: choose one of {', '.join(TABLE_11)}")
+            raise ModelError(
+                f"Table 11 has no row '{row}' for the tasks {pattern}. Remedy: choose one of {', '.join(TABLE_11)}"
+            )
         _ROWS[pattern] = row
 
 
 def same_row(task: str, other: str) -> None:
-    """Let a task take the row of another one, if that has any.
-
-    Example:
-        >>> from patent_mteb.models.prompts import prompt_for, same_row
-        >>> same_row("AcmeBloomRetrieval", "PatenTEBBloom")
-        >>> prompt_for("AcmeBloomRetrieval") == prompt_for("PatenTEBBloom")
-        True
-    """
+    """Let a task take the row of another one, if that has any."""
     if row := _row(other):
         _ROWS.setdefault(re.escape(task), row)
 
@@ -146,11 +153,6 @@ def prompt_for(task_name: str) -> TaskPrompt | None:
     """The row of Table 11 that a task uses, or None for a task that has nothing to do with patents.
 
     A version (``.v2``) or another state of the data (``.sample``) uses the prompt of the task.
-
-    Example:
-        >>> from patent_mteb.models.prompts import prompt_for
-        >>> prompt_for("PatenTEBText2IPC3.sample").side(None)
-        'encode document for ipc classification: '
     """
     row = _row(task_name)
     return TABLE_11[row] if row else None
@@ -160,11 +162,6 @@ def patenteb_prompts(task_names: Iterable[str]) -> dict[str, str]:
     """Flat prompts for mteb's ``model_prompts``, for those of the named tasks that have one.
 
     mteb drops a key that names an unknown task, with a warning only: pass names of registered tasks.
-
-    Example:
-        >>> from patent_mteb.models.prompts import patenteb_prompts
-        >>> patenteb_prompts(["PatenTEBBloom", "Banking77Classification"])
-        {'PatenTEBBloom': 'encode document for bloom prediction classification: '}
     """
     flat: dict[str, str] = {}
     for name in task_names:

@@ -1,13 +1,15 @@
 """Embeddings in one byte a number, or in one bit: the precision of every dense number of DAPFAM (§5.3).
 
-**Calibration.** ``int8`` and ``uint8`` need a range for each dimension. The papers do not say how theirs was found; taken from the texts
-of a task, as mteb's ``CompressionWrapper`` does call by call, vectors of two calls could not be compared. Here it is fixed: title and
-abstract of the first 256 publications of the built-in sample, each encoded as a query and as a document of
-``PatentCitationRetrieval``; the range of a dimension is their mean, four standard deviations to either side. Texts of your own may take
-their place; repetitions and order do not matter. A digest of the texts is in the identity. ``binary`` keeps signs and needs none.
+**Calibration.** ``int8`` and ``uint8`` need a range for each dimension. The papers do not say how theirs was found;
+taken from the texts of a task, as mteb's ``CompressionWrapper`` does call by call, vectors of two calls could not be
+compared. Here it is fixed: title and abstract of the first 256 publications of the built-in sample, each encoded as a
+query and as a document of ``PatentCitationRetrieval``; the range of a dimension is their mean, four standard deviations
+to either side. Texts of your own may take their place; repetitions and order do not matter. A digest of the texts is in
+the identity. ``binary`` keeps signs and needs none.
 
-**Scores.** What :meth:`Quantised.encode` gives are the values that the bytes stand for (:mod:`patent_mteb.store.codecs`), and the
-wrapped model's own similarity compares them: no score depends on which texts were encoded together, in which order or chunks.
+**Scores.** What :meth:`Quantised.encode` gives are the values that the bytes stand for
+(:mod:`patent_mteb.store.codecs`), and the wrapped model's own similarity compares them: no score depends on which texts
+were encoded together, in which order or chunks.
 """
 
 from __future__ import annotations
@@ -47,13 +49,7 @@ _NEUTRAL = NEUTRAL | {"hf_split", "hf_subset", "prompt_type"}
 
 
 def calibration_texts() -> list[str]:
-    """What a model is calibrated on unless it is given other texts.
-
-    Example:
-        >>> from patent_mteb.models.quantised import calibration_texts
-        >>> len(calibration_texts())
-        256
-    """
+    """What a model is calibrated on unless it is given other texts."""
     return [view_text(patent, "TA") for patent in generate()[0][:_TEXTS]]
 
 
@@ -68,8 +64,8 @@ class Quantised(LiveIdentity):
         calibration: texts instead of :func:`calibration_texts`.
 
     Raises:
-        ModelError: ``model`` is no encoder or quantised already, the precision is unknown, or there are fewer than two texts; on
-            encoding, if the model gives no finite vectors of numbers.
+        ModelError: ``model`` is no encoder or quantised already, the precision is unknown, or there are fewer than two
+            texts; on encoding, if the model gives no finite vectors of numbers.
 
     Example:
         >>> import mteb
@@ -82,18 +78,26 @@ class Quantised(LiveIdentity):
         25
     """
 
-    def __init__(self, model: EncoderProtocol, precision: str = "int8", calibration: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, model: EncoderProtocol, precision: str = "int8", calibration: Sequence[str] | None = None
+    ) -> None:
         if not is_encoder(model):
-            raise ModelError(f"{type(model).__name__} is no encoder. Remedy: give an encoder, and put search models around it.")
+            raise ModelError(
+                f"{type(model).__name__} is no encoder. Remedy: give an encoder, and put search models around it."
+            )
         if isinstance(model, Quantised):
             raise ModelError(f"{model.mteb_model_meta.name} is quantised already. Remedy: give the model itself.")
         if precision not in VECTOR_PRECISIONS:
-            raise ModelError(f"precision {precision!r} is none of {', '.join(VECTOR_PRECISIONS)}. Remedy: choose one of them.")
+            raise ModelError(
+                f"precision {precision!r} is none of {', '.join(VECTOR_PRECISIONS)}. Remedy: choose one of them."
+            )
         self.model = model
         self.precision = precision
         self._texts = None if calibration is None else sorted(set(calibration))
         if self._texts is not None and len(self._texts) < 2:
-            raise ModelError("a range cannot be taken from fewer than two texts. Remedy: give more, or none for the built-in ones.")
+            raise ModelError(
+                "a range cannot be taken from fewer than two texts. Remedy: give more, or none for the built-in ones."
+            )
         self._store: EmbeddingStore | None = None
         self._encoders: dict[str, tuple[Codec, StoredEncoder | None]] = {}
         meta = model.mteb_model_meta
@@ -111,7 +115,8 @@ class Quantised(LiveIdentity):
         return {"vectors": vectors, "calibration": name}
 
     def with_store(self, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32") -> Quantised:
-        """The same model, whose codes are kept in a store, a byte a number (:func:`patent_mteb.store.stored` calls this).
+        """The same model, whose codes are kept in a store, a byte a number (:func:`patent_mteb.store.stored` calls
+        this).
 
         Raises:
             ModelError: another type than the store's usual one was asked for.
@@ -144,7 +149,9 @@ class Quantised(LiveIdentity):
         return self.model.similarity_pairwise(embeddings1, embeddings2)
 
     def _encoder(self, kwargs: Mapping[str, Any]) -> tuple[Codec, StoredEncoder | None]:
-        """The codec for vectors that are encoded with such arguments, and what keeps their codes if there is a store."""
+        """The codec for vectors that are encoded with such arguments, and what keeps their codes if there is a
+        store.
+        """
         changing = {name: value for name, value in kwargs.items() if name not in _NEUTRAL and value is not None}
         key = digest({name: plain(value) for name, value in changing.items()})
         if key not in self._encoders:
@@ -168,7 +175,12 @@ class Quantised(LiveIdentity):
         }
         found = [
             self._checked(
-                encoder.encode(DataLoader(Dataset.from_dict({"text": texts}), batch_size=_BATCH), prompt_type=role, **arguments, **kwargs)
+                encoder.encode(
+                    DataLoader(Dataset.from_dict({"text": texts}), batch_size=_BATCH),
+                    prompt_type=role,
+                    **arguments,
+                    **kwargs,
+                )
             )
             for role in (PromptType.query, PromptType.document)
         ]
@@ -183,7 +195,7 @@ class Quantised(LiveIdentity):
         found = np.asarray(vectors)
         if found.ndim != 2 or not np.issubdtype(found.dtype, np.floating) or not np.isfinite(found).all():
             raise ModelError(
-                f"{self.mteb_model_meta.name} gave an array of {found.dtype} {found.shape} that cannot be quantised: one finite vector a "
-                "text is. Remedy: run the model without --precision, or look at its input"
+                f"{self.mteb_model_meta.name} gave an array of {found.dtype} {found.shape} that cannot be quantised:"
+                " one finite vector a text is. Remedy: run the model without --precision, or look at its input"
             )
         return found.astype(np.float32, copy=False)

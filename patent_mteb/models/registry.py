@@ -1,12 +1,13 @@
 """The patent models of the papers that mteb does not know: their metadata, and loaders that apply the right prompts.
 
-``METAS`` is built from :data:`CHECKPOINTS`, one row a model. Sources of the rows: the model cards and the modules of the
-checkpoints as published, parameter counts from PatenTEB Table 13. Where the paper and a checkpoint differ the checkpoint
-counts (PatenTEB §4.2 says mean pooling for all of patembed; the ``base_long`` checkpoints pool the CLS token).
+``METAS`` is built from :data:`CHECKPOINTS`, one row a model. Sources of the rows: the model cards and the modules of
+the checkpoints as published, parameter counts from PatenTEB Table 13. Where the paper and a checkpoint differ the
+checkpoint counts (PatenTEB §4.2 says mean pooling for all of patembed; the ``base_long`` checkpoints pool the CLS
+token).
 
-A loaded model is a :class:`PatentEncoder`. Its prompts are looked up by task name when a task is encoded, so neither the
-order of registration nor the nested prompts of patembed's own configuration (which sentence-transformers drops silently) can
-lose them; ``prompts_used`` records what was put before the texts of each task and side.
+A loaded model is a :class:`PatentEncoder`. Its prompts are looked up by task name when a task is encoded, so neither
+the order of registration nor the nested prompts of patembed's own configuration (which sentence-transformers drops
+silently) can lose them; ``prompts_used`` records what was put before the texts of each task and side.
 
 Settings that change scores are loader arguments, and mteb makes them part of the result path::
 
@@ -17,8 +18,8 @@ Settings that change scores are loader arguments, and mteb makes them part of th
 Without a hub, ``PATENT_MTEB_MODELS`` names a directory that holds copies under their hub ids
 (``$PATENT_MTEB_MODELS/datalyes/patembed-base/``).
 
-Not here: ``allenai/specter2`` (an adapter that needs the ``adapters`` package; its base model is), late-interaction models
-(:mod:`patent_mteb.search.late_interaction`), and models without public weights (QaECTER, SEARCHFORMER).
+Not here: ``allenai/specter2`` (an adapter that needs the ``adapters`` package; its base model is), late-interaction
+models (:mod:`patent_mteb.search.late_interaction`), and models without public weights (QaECTER, SEARCHFORMER).
 """
 
 from __future__ import annotations
@@ -38,7 +39,15 @@ from patent_mteb._mteb import registered
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import content_revision
 from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts, prompt_for
-from patent_mteb.models.robustness import NO_PROMPTS, PARTS, EditedInput, InputVariant, named_sections, pruned, with_settings
+from patent_mteb.models.robustness import (
+    NO_PROMPTS,
+    PARTS,
+    EditedInput,
+    InputVariant,
+    named_sections,
+    pruned,
+    with_settings,
+)
 from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.patentmap_content import SECTION_TAGS
 from patent_mteb.store.settings import LiveIdentity, note
@@ -50,8 +59,6 @@ if TYPE_CHECKING:
     from torch.utils.data import DataLoader
 from patent_mteb.models.checkpoints import CHECKPOINTS, SOURCES, Checkpoint, Prompts
 
-__all__ = ["METAS", "CheckpointMeta", "PatentEncoder", "load_plain", "section_tags", "without_prompts"]
-
 logger = logging.getLogger(__name__)
 
 _LOCAL = "local-"
@@ -61,18 +68,8 @@ _TASK_OF_ROW = {row: task for task, row in TASK_PROMPTS.items()}
 def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
     """Put PatentMap's section tags into a text of the suite.
 
-    ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``; the title, and any section that
-    PatentMap has no tag for, carries none. A text that carries a tag already is left as it is.
-
-    Args:
-        parts: the sections that the text may have, in order, as its task says.
-
-    Example:
-        >>> from patent_mteb.models.registry import section_tags
-        >>> section_tags("Pump [SEP] A pump is shown. [SEP] 1. A pump.")
-        'Pump [SEP] [abstract] A pump is shown. [SEP] [claim] 1. A pump.'
-        >>> section_tags("1. A pump.", ("claim",))
-        '[claim] 1. A pump.'
+    ``title [SEP] abstract [SEP] claim`` becomes ``title [SEP] [abstract] abstract [SEP] [claim] claim``; the title, and
+    any section that PatentMap has no tag for, carries none. A text that carries a tag already is left as it is.
     """
     if not text or any(tag in text for tag in SECTION_TAGS.values()):
         return text
@@ -84,17 +81,19 @@ def section_tags(text: str, parts: Sequence[str] = PARTS) -> str:
 class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: ignore[misc]
     """mteb's sentence-transformers wrapper with the prompts of Table 11, or with none.
 
-    ``model_prompts`` holds the prompts of every patent task that is registered when the model is loaded; those of a task that is
-    registered later are added when they are asked for.
+    ``model_prompts`` holds the prompts of every patent task that is registered when the model is loaded; those of a
+    task that is registered later are added when they are asked for.
 
     Attributes:
-        prompts_used: (task name, ``"query"``, ``"document"`` or None) -> the prompt put before those texts, ``""`` for none.
+        prompts_used: (task name, ``"query"``, ``"document"`` or None) -> the prompt put before those texts, ``""`` for
+            none.
     """
 
     usual_settings = NO_PROMPTS
 
     def __init__(self, model: SentenceTransformer, *, prompts: Prompts = "table11") -> None:
-        # The checkpoint's own prompts are out of play: nested ones cannot be applied, and mteb would drop them with a warning.
+        # The checkpoint's own prompts are out of play: nested ones cannot be applied, and mteb would drop them with a
+        # warning.
         model.prompts = {}
         model.default_prompt_name = None
         super().__init__(model)
@@ -112,15 +111,13 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
         return {key: prompt for key, prompt in prompts.items() if known.get(key) != prompt}
 
     def get_prompt_name(self, task_metadata: TaskMetadata, prompt_type: PromptType | None) -> str | None:
-        """The key of the task's prompt in ``model_prompts``, None without a prompt.
-
-        Raises:
-            ModelError: the task has two prompts and the call does not say which side it means.
-        """
+        """The key of the task's prompt in ``model_prompts``, None without a prompt."""
         if self.model_prompts is not None:
             row = prompt_for(task_metadata.name)
             if row is not None and prompt_type is None and not row.one_sided:
-                raise ModelError(f"task '{task_metadata.name}' has a query and a document prompt; encode it with a prompt type")
+                raise ModelError(
+                    f"task '{task_metadata.name}' has a query and a document prompt; encode it with a prompt type"
+                )
             self.model_prompts |= patenteb_prompts([task_metadata.name])
         return super().get_prompt_name(task_metadata, prompt_type)
 
@@ -134,28 +131,22 @@ class PatentEncoder(LiveIdentity, SentenceTransformerEncoderWrapper):  # type: i
         prompt_type: PromptType | None = None,
         **kwargs: Any,
     ) -> Array:
-        """Encode with the task's prompt; arguments and result as in mteb's wrapper.
-
-        Raises:
-            ModelError: the task has two prompts and the call does not say which side it encodes.
-        """
+        """Encode with the task's prompt; arguments and result as in mteb's wrapper."""
         key = self.get_prompt_name(task_metadata, prompt_type)
         side = prompt_type.value if prompt_type else None
         self.prompts_used[task_metadata.name, side] = (self.model_prompts or {}).get(key or "", "")
         return super().encode(
-            inputs, task_metadata=task_metadata, hf_split=hf_split, hf_subset=hf_subset, prompt_type=prompt_type, **kwargs
+            inputs,
+            task_metadata=task_metadata,
+            hf_split=hf_split,
+            hf_subset=hf_subset,
+            prompt_type=prompt_type,
+            **kwargs,
         )
 
 
 def without_prompts(meta: ModelMeta) -> ModelMeta:
-    """The same model without prompts, as an identity of its own (``experiment_kwargs={"prompts": "none"}``).
-
-    Example:
-        >>> from patent_mteb.models.loading import find_meta
-        >>> from patent_mteb.models.registry import without_prompts
-        >>> without_prompts(find_meta("datalyes/patembed-base")).experiment_kwargs
-        {'prompts': 'none'}
-    """
+    """The same model without prompts, as an identity of its own (``experiment_kwargs={"prompts": "none"}``)."""
     return with_settings(meta, prompts="none")
 
 
@@ -166,18 +157,14 @@ def _local_copy(name: str) -> Path | None:
 
 
 class CheckpointMeta(ModelMeta):
-    """Metadata of a registered checkpoint, whose revision was found when it was registered: a copy may be put in its place, or
-    exchanged, at any time, and the hub's branch may move.
-
-    Example:
-        >>> from patent_mteb.models.loading import find_meta
-        >>> meta = find_meta("mpi-inno-comp/paecter")
-        >>> meta.placed().revision == meta.revision  # pinned to a commit, and no copy in PATENT_MTEB_MODELS
-        True
+    """Metadata of a registered checkpoint, whose revision was found when it was registered: a copy may be put in its
+    place, or exchanged, at any time, and the hub's branch may move.
     """
 
     def placed(self) -> ModelMeta:
-        """The same with the revision of what would be loaded now: the content of a local copy, else the commit of the hub."""
+        """The same with the revision of what would be loaded now: the content of a local copy, else the commit of the
+        hub.
+        """
         found = _revision_now(str(self.name), self.revision)
         return self if found == self.revision else self.model_copy(update={"revision": found})
 
@@ -212,7 +199,9 @@ def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
     from huggingface_hub.errors import EntryNotFoundError
 
     try:
-        found = Path(hf_hub_download(checkpoint.name, "modules.json" if checkpoint.modules else "config.json", revision=revision))
+        found = Path(
+            hf_hub_download(checkpoint.name, "modules.json" if checkpoint.modules else "config.json", revision=revision)
+        )
     except EntryNotFoundError as error:
         if type(error).__name__ == "LocalEntryNotFoundError":
             raise
@@ -223,9 +212,9 @@ def _commit(checkpoint: Checkpoint, revision: str | None) -> str | None:
 def _remedy(checkpoint: Checkpoint, revision: str | None) -> str:
     at = f" --revision {revision}" if revision else ""
     return (
-        f"Needed: https://huggingface.co/{checkpoint.name}. Remedy: allow access to the hub (unset HF_HUB_OFFLINE), or fetch it "
-        f"elsewhere with 'hf download {checkpoint.name}{at} --local-dir DIR/{checkpoint.name}' and set PATENT_MTEB_MODELS=DIR, "
-        "or run any checkpoint directory under its own name with 'patent-mteb run -m DIR'."
+        f"Needed: https://huggingface.co/{checkpoint.name}. Remedy: allow access to the hub (unset HF_HUB_OFFLINE), or"
+        f" fetch it elsewhere with 'hf download {checkpoint.name}{at} --local-dir DIR/{checkpoint.name}' and set"
+        " PATENT_MTEB_MODELS=DIR, or run any checkpoint directory under its own name with 'patent-mteb run -m DIR'."
     )
 
 
@@ -262,7 +251,8 @@ def _load_weights(
         raise ModelError(f"'{checkpoint.name}' cannot be loaded ({error}). {_remedy(checkpoint, revision)}") from error
     if model is None:
         raise ModelError(
-            f"'{checkpoint.name}' has no modules.json at {path}; without it the pooling would be guessed. {_remedy(checkpoint, revision)}"
+            f"'{checkpoint.name}' has no modules.json at {path}; without it the pooling would be guessed."
+            f" {_remedy(checkpoint, revision)}"
         )
     model = _checked(model if checkpoint.modules else _pooled(model, checkpoint, device), checkpoint, path)
     return model, f"{_LOCAL}{content_revision(Path(path))}" if Path(path).is_dir() and pinned is None else pinned
@@ -272,8 +262,8 @@ def _checked(model: SentenceTransformer, checkpoint: Checkpoint, path: str) -> S
     dimension = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     if dimension() != checkpoint.dim:
         raise ModelError(
-            f"the checkpoint at {path} gives {dimension()} dimensions, '{checkpoint.name}' has {checkpoint.dim}: it is another "
-            "model. Remedy: run it under its own name with 'patent-mteb run -m DIR'."
+            f"the checkpoint at {path} gives {dimension()} dimensions, '{checkpoint.name}' has {checkpoint.dim}: it is"
+            " another model. Remedy: run it under its own name with 'patent-mteb run -m DIR'."
         )
     found = next((mode for module in model if (mode := getattr(module, "pooling_mode", None))), None)
     if found is not None and found not in (checkpoint.pooling, (checkpoint.pooling,), [checkpoint.pooling]):
@@ -300,20 +290,7 @@ def load_plain(
     input: str | None = None,
     **options: Any,
 ) -> PatentEncoder | EditedInput:
-    """Load a registered checkpoint (mteb calls this for ``mteb.get_model`` and ``mteb run -m``).
-
-    Args:
-        model_name: hub id, a key of :data:`CHECKPOINTS`.
-        revision: commit to load; ignored for a local copy.
-        device: as in sentence-transformers.
-        prompts: ``"table11"`` or ``"none"``; by default what the model was made for. PatenTEB Table 16 has both for all models.
-        layers: keep this many transformer layers (:func:`~patent_mteb.models.robustness.pruned`).
-        input: input variant (:class:`~patent_mteb.models.robustness.InputVariant`).
-        options: passed on to ``SentenceTransformer``.
-
-    Raises:
-        ModelError: unknown name or setting, or the weights are not there or not those of the model.
-    """
+    """Load a registered checkpoint (mteb calls this for ``mteb.get_model`` and ``mteb run -m``)."""
     if model_name not in CHECKPOINTS:
         raise ModelError(f"'{model_name}' is not a registered patent model. Known: {', '.join(sorted(CHECKPOINTS))}.")
     checkpoint = CHECKPOINTS[model_name]
@@ -336,7 +313,9 @@ def load_plain(
 
 
 def _meta(checkpoint: Checkpoint) -> ModelMeta:
-    """ModelMeta of a checkpoint. A local copy is its own revision, by content: nothing says that it is the pinned one."""
+    """ModelMeta of a checkpoint. A local copy is its own revision, by content: nothing says that it is the pinned
+    one.
+    """
     local = _local_copy(checkpoint.name)
     parameters = None if checkpoint.parameters is None else round(checkpoint.parameters * 1e6)
     trained_on = checkpoint.trained_on

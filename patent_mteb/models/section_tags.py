@@ -1,10 +1,11 @@
-"""PatentMap's section tags as an input setting: ``[abstract]``, ``[claim]`` and ``[invention]`` before the sections of a patent.
+"""PatentMap's section tags as an input setting: ``[abstract]``, ``[claim]`` and ``[invention]`` before the sections of
+a patent.
 
-The authors' models were trained with the tags, the paper's plain baselines read the same texts without them. Which of the two a
-model reads is part of its identity: the registered PatentMap checkpoints read tags, every other model reads none, and
-:func:`with_section_tags` sets it for any model and writes it into its ``experiment_kwargs`` (``section_tags=True``), so that the
-two settings never share a result. The authors evaluated one model with tags that is not theirs, bert-for-patents: for the ``paper_``
-scores it reads them too (:func:`reads_section_tags_in_paper`).
+The authors' models were trained with the tags, the paper's plain baselines read the same texts without them. Which of
+the two a model reads is part of its identity: the registered PatentMap checkpoints read tags, every other model reads
+none, and :func:`with_section_tags` sets it for any model and writes it into its ``experiment_kwargs``
+(``section_tags=True``), so that the two settings never share a result. The authors evaluated one model with tags that
+is not theirs, bert-for-patents: for the ``paper_`` scores it reads them too (:func:`reads_section_tags_in_paper`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from patent_mteb.models.checkpoints import CHECKPOINTS
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
 
-__all__ = ["reads_section_tags", "reads_section_tags_in_paper", "with_section_tags"]
 
 _SETTING = "section_tags"
 _Model = TypeVar("_Model")
@@ -30,52 +30,31 @@ def _made_for_tags(meta: ModelMeta) -> bool:
 
 
 def reads_section_tags(meta: ModelMeta) -> bool:
-    """Whether a model of this identity is given texts with section tags.
-
-    Example:
-        >>> from patent_mteb.models.loading import find_meta
-        >>> from patent_mteb.models.section_tags import reads_section_tags
-        >>> [reads_section_tags(find_meta(name)) for name in ("ZoeYou/PatentMap-V0-IPC8", "datalyes/patembed-base")]
-        [True, False]
-    """
+    """Whether a model of this identity is given texts with section tags."""
     setting = (meta.experiment_kwargs or {}).get(_SETTING)
     return _made_for_tags(meta) if setting is None else bool(setting)
 
 
 def reads_section_tags_in_paper(meta: ModelMeta) -> bool:
-    """Whether the PatentMap paper gave a model of this identity texts with section tags.
-
-    Example:
-        >>> from patent_mteb.models.loading import find_meta
-        >>> from patent_mteb.models.section_tags import reads_section_tags_in_paper
-        >>> [reads_section_tags_in_paper(find_meta(name)) for name in ("anferico/bert-for-patents", "mpi-inno-comp/paecter")]
-        [True, False]
-    """
+    """Whether the PatentMap paper gave a model of this identity texts with section tags."""
     checkpoint = CHECKPOINTS.get(meta.name or "")
     unset = _SETTING not in (meta.experiment_kwargs or {})
     return reads_section_tags(meta) or (unset and checkpoint is not None and checkpoint.tagged_in_paper)
 
 
 def with_section_tags(model: _Model, tags: bool = True) -> _Model:
-    """The model with the setting in its identity; it shares everything else with the given one.
-
-    Raises:
-        ModelError: a PatentMap checkpoint without tags (its loader puts them in), or a model whose identity cannot be set.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.models.section_tags import reads_section_tags, with_section_tags
-        >>> tagged = with_section_tags(mteb.get_model("mteb/baseline-random-encoder"))
-        >>> reads_section_tags(tagged.mteb_model_meta)
-        True
-    """
+    """The model with the setting in its identity; it shares everything else with the given one."""
     meta: ModelMeta = model.mteb_model_meta  # type: ignore[attr-defined]
     if not tags and _made_for_tags(meta):
-        raise ModelError(f"'{meta.name}' was trained with section tags and its loader puts them in. Remedy: leave the setting alone")
+        raise ModelError(
+            f"'{meta.name}' was trained with section tags and its loader puts them in. Remedy: leave the setting alone"
+        )
     twin = copy.copy(model)
     settings = {**(meta.experiment_kwargs or {}), _SETTING: tags}
     try:
         twin.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": settings})  # type: ignore[attr-defined]
     except AttributeError as error:
-        raise ModelError(f"the identity of a {type(model).__name__} cannot be set; set section tags on the model inside it") from error
+        raise ModelError(
+            f"the identity of a {type(model).__name__} cannot be set; set section tags on the model inside it"
+        ) from error
     return twin

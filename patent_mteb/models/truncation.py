@@ -20,10 +20,14 @@ _ROWS = 65_536
 
 
 def _width(model: Any) -> int | None:
-    """The width of a loaded sentence-transformers model inside an encoder; None where it is not known without encoding."""
+    """The width of a loaded sentence-transformers model inside an encoder; None where it is not known without
+    encoding.
+    """
     inner = model
     while inner is not None and getattr(inner, "loaded", True):
-        told = getattr(inner, "get_embedding_dimension", None) or getattr(inner, "get_sentence_embedding_dimension", None)  # before 5.4
+        told = getattr(inner, "get_embedding_dimension", None) or getattr(
+            inner, "get_sentence_embedding_dimension", None
+        )  # before 5.4
         if told is not None:
             width: int | None = told()
             return width
@@ -34,15 +38,16 @@ def _width(model: Any) -> int | None:
 class Truncated(LiveIdentity):
     """An encoder whose vectors are the first ``dims`` dimensions of another's, brought back to length 1 (L2, in fp32).
 
-    Over an encoder with a store (``Truncated(stored(model), 256)``) any number of widths costs one encoding. A vector that is
-    zero in its first dimensions stays zero. Similarity is the wrapped model's.
+    Over an encoder with a store (``Truncated(stored(model), 256)``) any number of widths costs one encoding. A vector
+    that is zero in its first dimensions stays zero. Similarity is the wrapped model's.
 
     Args:
         model: an mteb encoder.
         dims: dimensions to keep.
 
     Raises:
-        ModelError: ``model`` is no encoder, or ``dims`` is not positive or more than there are; on encoding, where that shows only then.
+        ModelError: ``model`` is no encoder, or ``dims`` is not positive or more than there are; on encoding, where that
+            shows only then.
 
     Example:
         >>> import mteb
@@ -53,7 +58,9 @@ class Truncated(LiveIdentity):
 
     def __init__(self, model: EncoderProtocol, dims: int) -> None:
         if not is_encoder(model):
-            raise ModelError(f"{type(model).__name__} is no encoder. Remedy: give an encoder, and put search models around it.")
+            raise ModelError(
+                f"{type(model).__name__} is no encoder. Remedy: give an encoder, and put search models around it."
+            )
         if isinstance(dims, bool) or not isinstance(dims, int) or dims < 1:
             raise ModelError(f"cannot keep {dims!r} dimensions. Remedy: give a positive whole number.")
         width = _width(model)
@@ -73,9 +80,14 @@ class Truncated(LiveIdentity):
         vectors = np.asarray(vectors)
         blame = f"{self.mteb_model_meta.name} on {task_metadata.name}"
         if vectors.ndim != 2 or not np.issubdtype(vectors.dtype, np.floating):
-            raise ModelError(f"{blame}: an array of {vectors.dtype} {vectors.shape} cannot be truncated to {self.dims} dimensions.")
+            raise ModelError(
+                f"{blame}: an array of {vectors.dtype} {vectors.shape} cannot be truncated to {self.dims} dimensions."
+            )
         if vectors.shape[1] < self.dims and len(vectors):
-            raise ModelError(f"{blame}: cannot keep {self.dims} of {vectors.shape[1]} dimensions. Remedy: ask for no more than there are.")
+            raise ModelError(
+                f"{blame}: cannot keep {self.dims} of {vectors.shape[1]} dimensions. Remedy: ask for no more than there"
+                " are."
+            )
         kept = np.empty((len(vectors), self.dims), np.float32)
         for start in range(0, len(vectors), _ROWS):
             part = vectors[start : start + _ROWS, : self.dims].astype(np.float32)

@@ -1,8 +1,10 @@
-"""Models that score label names instead of embedding texts, for ``-m``: NLI cross-encoders and GLiNER2 taggers (WIPO-AT, section 4.4).
+"""Models that score label names instead of embedding texts, for ``-m``: NLI cross-encoders and GLiNER2 taggers
+(WIPO-AT, section 4.4).
 
-A multi-label classification task asks them by :mod:`patent_mteb.protocols.zero_shot`; other tasks they cannot do. Known are the four of
-the paper's Table 8; any directory of a sequence classifier with a class named *entailment* is one, too. The paper prints no
-hypothesis: ours is :data:`~patent_mteb.protocols.zero_shot.HYPOTHESIS`, another one is an identity of its own.
+A multi-label classification task asks them by :mod:`patent_mteb.protocols.zero_shot`; other tasks they cannot do. Known
+are the four of the paper's Table 8; any directory of a sequence classifier with a class named *entailment* is one, too.
+The paper prints no hypothesis: ours is :data:`~patent_mteb.protocols.zero_shot.HYPOTHESIS`, another one is an identity
+of its own.
 """
 
 from __future__ import annotations
@@ -19,8 +21,6 @@ from patent_mteb.identity import content_revision, local_name
 from patent_mteb.protocols.zero_shot import HYPOTHESIS, Scorer, cross_encoder_scorer, tagger_scorer
 from patent_mteb.store.settings import LiveIdentity
 
-__all__ = ["METAS", "ZeroShotModel", "gliner2_scorer", "load_gliner2", "load_nli", "local_nli_meta"]
-
 _LOWEST = 0.01
 """Confidence from which a tagger reports a span: below every threshold that the validation split could choose."""
 
@@ -31,14 +31,6 @@ class ZeroShotModel(LiveIdentity):
     Attributes:
         model: the network, whose weights are part of the identity.
         score_labels: ``score(texts, labels) -> [n texts, n labels]``.
-
-    Example:
-        >>> from mteb.models.model_meta import ModelMeta
-        >>> from patent_mteb.models.zero_shot import ZeroShotModel
-        >>> meta = ModelMeta.create_empty({"name": "me/words", "revision": "1"})
-        >>> words = ZeroShotModel(meta, lambda texts, labels: [[float(label in text) for label in labels] for text in texts])
-        >>> words.score_labels(["a pump"], ["pump", "valve"])
-        [[1.0, 0.0]]
     """
 
     def __init__(self, meta: ModelMeta, scorer: Scorer, model: Any = None, loaded_revision: str | None = None) -> None:
@@ -49,19 +41,7 @@ class ZeroShotModel(LiveIdentity):
 
 
 def gliner2_scorer(model: Any) -> Scorer:
-    """The scorer of a GLiNER2 model: the highest confidence of a span that it finds for a label.
-
-    Args:
-        model: anything with GLiNER2's ``extract_entities(text, labels, threshold=..., include_confidence=True)``.
-
-    Example:
-        >>> from patent_mteb.models.zero_shot import gliner2_scorer
-        >>> class Tagger:
-        ...     def extract_entities(self, text, labels, **options):
-        ...         return {"entities": {"pump": [{"text": "a pump", "confidence": 0.8}], "valve": []}}
-        >>> gliner2_scorer(Tagger())(["a pump"], ["pump", "valve"])
-        array([[0.8, 0. ]])
-    """
+    """The scorer of a GLiNER2 model: the highest confidence of a span that it finds for a label."""
 
     def tag(text: str, labels: list[str]) -> Iterable[tuple[str, float]]:
         found = model.extract_entities(text, labels, threshold=_LOWEST, include_confidence=True)["entities"]
@@ -71,13 +51,14 @@ def gliner2_scorer(model: Any) -> Scorer:
 
 
 def load_nli(
-    model_name: str, revision: str | None = None, device: str | None = None, *, folder: str | None = None, hypothesis: str = HYPOTHESIS
+    model_name: str,
+    revision: str | None = None,
+    device: str | None = None,
+    *,
+    folder: str | None = None,
+    hypothesis: str = HYPOTHESIS,
 ) -> ZeroShotModel:
-    """Load an NLI cross-encoder (mteb calls this for a model of :data:`METAS`).
-
-    Raises:
-        ModelError: the weights cannot be had, or no class of the model is *entailment*.
-    """
+    """Load an NLI cross-encoder (mteb calls this for a model of :data:`METAS`)."""
     from sentence_transformers import CrossEncoder
 
     try:
@@ -92,11 +73,7 @@ def load_nli(
 
 
 def load_gliner2(model_name: str, revision: str | None = None, device: str | None = None) -> ZeroShotModel:
-    """Load a GLiNER2 tagger (mteb calls this for a model of :data:`METAS`); needs the package ``gliner2[local]``.
-
-    Raises:
-        ModelError: the package is not installed, or the weights cannot be had.
-    """
+    """Load a GLiNER2 tagger (mteb calls this for a model of :data:`METAS`); needs the package ``gliner2[local]``."""
     try:
         from gliner2 import GLiNER2
     except ImportError as error:
@@ -114,27 +91,30 @@ def load_gliner2(model_name: str, revision: str | None = None, device: str | Non
 
 
 def local_nli_meta(folder: Path) -> ModelMeta:
-    """ModelMeta of a directory that holds an NLI cross-encoder: named after the directory, its revision the hash of its content.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_json
-        >>> from patent_mteb.models.zero_shot import local_nli_meta
-        >>> write_json(Path("my_nli/config.json"), {"label2id": {"entailment": 0, "not_entailment": 1}})
-        >>> local_nli_meta(Path("my_nli")).name
-        'local/my_nli'
+    """ModelMeta of a directory that holds an NLI cross-encoder: named after the directory, its revision the hash of its
+    content.
     """
     loader = functools.partial(load_nli, folder=str(folder))
     return _entry(local_name(folder), content_revision(folder), loader, open_weights=None)
 
 
-def _entry(name: str, revision: str | None, loader: Callable[..., Any], *, open_weights: bool | None = True) -> ModelMeta:
-    fields = {"name": name, "revision": revision, "loader": loader, "model_type": ["cross-encoder"], "open_weights": open_weights}
+def _entry(
+    name: str, revision: str | None, loader: Callable[..., Any], *, open_weights: bool | None = True
+) -> ModelMeta:
+    fields = {
+        "name": name,
+        "revision": revision,
+        "loader": loader,
+        "model_type": ["cross-encoder"],
+        "open_weights": open_weights,
+    }
     return ModelMeta.create_empty(fields)
 
 
 def _meta_of(meta: ModelMeta, hypothesis: str) -> ModelMeta:
-    return meta if hypothesis == HYPOTHESIS else meta.model_copy(update={"experiment_kwargs": {"hypothesis": hypothesis}})
+    return (
+        meta if hypothesis == HYPOTHESIS else meta.model_copy(update={"experiment_kwargs": {"hypothesis": hypothesis}})
+    )
 
 
 METAS: tuple[ModelMeta, ...] = (
@@ -143,7 +123,8 @@ METAS: tuple[ModelMeta, ...] = (
     _entry("fastino/gliner2-multi-v1", None, load_gliner2),
     _entry("fastino/gliner2-base-v1", None, load_gliner2),
 )
-"""The zero-shot models of Table 8, with whatever commit the hub has; the commit that was loaded is what results are filed under."""
+"""The zero-shot models of Table 8, with whatever commit the hub has; the commit that was loaded is what results are
+filed under."""
 
 _KNOWN = {str(meta.name): meta for meta in METAS}
 

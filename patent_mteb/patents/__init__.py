@@ -1,1 +1,3 @@
-"""What a patent is: records, IPC codes, citation categories, texts, claims and views. Nothing here imports mteb or torch."""
+"""What a patent is: records, IPC codes, citation categories, texts, claims and views. Nothing here imports mteb or
+torch.
+"""

@@ -1,8 +1,8 @@
 """Claims: one text split into numbered claims, and which of them refer to others.
 
 Numbers stand in many forms and references in many wordings (35 U.S.C. 112(d); Rule 43(4) EPC; Rule 6.4 PCT);
-:func:`read_claims` says one by one which are read. Measured on 2,038 claim sets of US patents (see the tests). Sophia-Bench (§3.3)
-and WIPO-AT (Table 1) need independent claims.
+:func:`read_claims` says one by one which are read. Measured on 2,038 claim sets of US patents (see the tests).
+Sophia-Bench (§3.3) and WIPO-AT (Table 1) need independent claims.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ _FILLER = r"(?:(?:claims?|of|in|any|one|the|either|both|nos?|numbers?)[\s.:]+){0
 _RANGE_WORD = r"(?:-|–|—|−|to|through|thru|till|until|up to)"
 _CLAIM_WORD = re.compile(r"(?<!\bthis )\bclaims?(?=\b|\d)", re.IGNORECASE)
 _NUMBERS_AFTER = re.compile(
-    rf"[\s.:(\[]*{_FILLER}(?P<numbers>{_NUMBER}(?:[\s.]*(?:(?:,|;|/|&|{_RANGE_WORD}|and/or|and|or)\s*){{1,3}}{_FILLER}{_NUMBER})*)",
+    rf"[\s.:(\[]*{_FILLER}(?P<numbers>{_NUMBER}"
+    rf"(?:[\s.]*(?:(?:,|;|/|&|{_RANGE_WORD}|and/or|and|or)\s*){{1,3}}{_FILLER}{_NUMBER})*)",
     re.IGNORECASE,
 )
 _MISREAD_ONE_AFTER = re.compile(r"\s+[lI]\b")
-_EARLIER = r"(?:preceding|preceeding|proceeding|previous|foregoing|above|prior|earlier|aforementioned|aforesaid|antecedent)"
+_EARLIER = (
+    r"(?:preceding|preceeding|proceeding|previous|foregoing|above|prior|earlier|aforementioned|aforesaid|antecedent)"
+)
 _ALL_EARLIER_BEFORE = re.compile(
-    rf"\b(?:{_EARLIER}(?:[\s-]+\w+){{0,2}}?\s+claims?|(?:any|one|either|each)(?: one)?(?: of)?(?: the)? claims)$", re.IGNORECASE
+    rf"\b(?:{_EARLIER}(?:[\s-]+\w+){{0,2}}?\s+claims?|(?:any|one|either|each)(?: one)?(?: of)?(?: the)? claims)$",
+    re.IGNORECASE,
 )
 _THE_EARLIER_BEFORE = re.compile(rf"\bthe {_EARLIER} claim$", re.IGNORECASE)
 _PREPOSITION_BEFORE = re.compile(r"\b(?:of|in|to|by|with|from|per|under|on|as) claim$", re.IGNORECASE)
@@ -85,17 +89,15 @@ def _numbers(items: str) -> list[tuple[int, int]]:
 
 
 def _depends_on(text: str, number: int, known: Sequence[int], repeated: Container[int]) -> tuple[int, ...]:
-    """Numbers of the claims that claim ``number`` refers to, ascending.
-
-    Args:
-        known: the numbers of the whole set, ascending.
-        repeated: those that stand before several claims, so that a mention of the own number may mean another claim.
-    """
+    """Numbers of the claims that claim ``number`` refers to, ascending."""
     referred: set[int] = set()
-    earlier = known[: bisect_left(known, number)]
+    ends = _END_OF_CLAIM.finditer(text)
+    first_end = None
+    place = bisect_left(known, number)
+    previous = known[max(place - 1, 0) : place]
     for reference in _find_references(text):
         if not reference.numbers:
-            referred.update(earlier[-1:] if reference.previous_only else earlier)
+            referred.update(previous if reference.previous_only else known[:place])
             continue
         ranges = _numbers(reference.numbers)
         named = {ranges[0][0]}
@@ -104,33 +106,35 @@ def _depends_on(text: str, number: int, known: Sequence[int], repeated: Containe
             named.update(member for member in members if start == end or member != number)
         if number in named and number not in repeated:
             named.remove(number)
-            if not named and not _END_OF_CLAIM.search(text, 0, reference.start):
-                named.update(earlier[-1:])
+            if not named:
+                first_end = first_end or next(ends, None)
+                if first_end is None or not _END_OF_CLAIM.match(text, first_end.start(), reference.start):
+                    named.update(previous)
         referred |= named
     return tuple(sorted(referred))
 
 
 def referred_claims(text: str, number: int, known: Sequence[int]) -> tuple[int, ...]:
-    """Numbers of the claims that the text of claim ``number`` refers to; ``known`` are the numbers of the whole set, ascending.
-
-    Example:
-        >>> from patent_mteb.patents.claims import referred_claims
-        >>> referred_claims("A pump according to any of claims 1 to 3.", 4, (1, 2, 3, 4))
-        (1, 2, 3)
+    """Numbers of the claims that the text of claim ``number`` refers to; ``known`` are the numbers of the whole set,
+    ascending.
     """
     return tuple(one for one in _depends_on(text, number, known, ()) if one != number)
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimSet:
-    """The claims of one text in their order, and the numbers of those that are cancelled, or withdrawn without a text."""
+    """The claims of one text in their order, and the numbers of those that are cancelled, or withdrawn without a
+    text.
+    """
 
     claims: tuple[Claim, ...]
     cancelled: tuple[int, ...]
 
 
 class _Mark(NamedTuple):
-    """A number that may open a claim: numbers it stands for, where it and the text behind it start, and how it looks."""
+    """A number that may open a claim: numbers it stands for, where it and the text behind it start, and how it
+    looks.
+    """
 
     numbers: tuple[int, ...]
     start: int
@@ -148,7 +152,10 @@ class _Mark(NamedTuple):
         return self.void or (self.after_stop and self.capital)
 
 
-_VOID = r"(?:claims? )?(?:(?:is|are|was|were|has been|have been) )?(?:cancel\w*|withdrawn|deleted|omitted|reserved|not entered)"
+_VOID = (
+    r"(?:claims? )?(?:(?:is|are|was|were|has been|have been) )?(?:cancel\w*|withdrawn|deleted|omitted|reserved|not"
+    r" entered)"
+)
 _VOID_BODY = re.compile(rf"\W*{_VOID}(?: without prejudice)?\W*", re.IGNORECASE)
 _VOID_END = re.compile(rf"\b{_VOID}(?: without prejudice)? ?[)\]][.;]?$", re.IGNORECASE)
 _STATUS = re.compile(
@@ -170,7 +177,7 @@ _PREFACE = re.compile(r"\bclaim|\bletters patent\b|\bdefined as follows\b", re.I
 _LONGEST_PREFACE = 400
 _REFERENCE_WITHIN = 300
 _END_OF_CLAIM = re.compile(r"(?:(?<=[^\W\d_]{2}\.)|(?<=[\d)\]]\.)) (?=(?:An?|The) )")
-_ORNAMENT = re.compile(r"(?: ?\*){2,}$")
+_ORNAMENT = re.compile(r"(?<!\*)(?<!\* )(?: ?\*){2,}+$")  # only the start of a row of stars is tried
 
 
 def _after_stop(text: str, start: int) -> bool:
@@ -198,7 +205,7 @@ def _marks(text: str) -> list[_Mark]:
         capital = text[body].isupper() or text[body] in "\"“'‘(["
         marks.append(
             _Mark(
-                numbers=tuple(n for first, last in ranges for n in range(first, last + 1)),
+                numbers=tuple(n for first, last in ranges for n in range(first, max(first, last) + 1)),
                 start=start,
                 body=body,
                 style=(match["named_style"] or match["style"] or "").strip(),
@@ -214,7 +221,9 @@ def _marks(text: str) -> list[_Mark]:
 
 
 def _opens_the_set(mark: _Mark, text: str) -> bool:
-    """Whether a mark is the first claim: nothing but a preface stands before it, or a line that does not lead over to it."""
+    """Whether a mark is the first claim: nothing but a preface stands before it, or a line that does not lead over to
+    it.
+    """
     lead = text[: mark.start].strip() if mark.start <= _LONGEST_PREFACE else None
     if lead == "" or (lead and _is_preface(lead)):
         return True
@@ -222,7 +231,9 @@ def _opens_the_set(mark: _Mark, text: str) -> bool:
 
 
 def _numbered(marks: Sequence[_Mark], text: str) -> Sequence[_Mark]:
-    """The marks from the first claim on. A text that opens without a number but has a claim 2 is taken to open with claim 1."""
+    """The marks from the first claim on. A text that opens without a number but has a claim 2 is taken to open with
+    claim 1.
+    """
     for position, mark in enumerate(marks):
         if _opens_the_set(mark, text):
             return marks[position:]
@@ -246,7 +257,11 @@ def _chain(marks: Sequence[_Mark]) -> list[_Mark]:
             accepted = not better_later and (mark.opens_line or mark.after_stop or worded)
         elif number > expected:
             skipped_later = any(last_sure.get(skipped, -1) > mark.start for skipped in range(expected, number))
-            accepted = worded and (mark.after_stop or mark.opens_line) and (not skipped_later or (mark.after_stop and mark.opens_line))
+            accepted = (
+                worded
+                and (mark.after_stop or mark.opens_line)
+                and (not skipped_later or (mark.after_stop and mark.opens_line))
+            )
         else:
             accepted = worded and mark.after_stop and (mark.opens_line or mark.refers)
         if accepted:
@@ -267,44 +282,41 @@ def _unnumbered(lines: Sequence[str]) -> list[str]:
     """
     if lines and _is_preface(lines[0]) and (lines[0].endswith(":") or " " not in lines[0]):
         lines = lines[1:]
-    claims: list[str] = []
+    groups: list[list[str]] = []
     for line in lines:
-        if claims and not (claims[-1].endswith(".") and line[:1].isupper()):
-            claims[-1] += " " + line
+        if groups and not (groups[-1][-1].endswith(".") and line[:1].isupper()):
+            groups[-1].append(line)
         else:
-            claims.append(line)
+            groups.append([line])
+    claims = [" ".join(group) for group in groups]
     return claims if len(claims) > 1 else [sentence for claim in claims for sentence in _END_OF_CLAIM.split(claim)]
 
 
 def read_claims(text: str) -> ClaimSet:
     """Split the claims of a patent, given as one string, and find out which claim refers to which.
 
-    Numbers are looked for at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the forms ``1.``,
-    ``1 .``, ``1)``, ``1:``, ``1-``, ``Claim 1.`` and ``[Claim 1]``. The form of the first one is taken for the form of all, and they
-    have to follow each other, so that numbered steps within a claim stay in it. Gaps are accepted (cancelled claims are often
-    left out), and so are numbers out of sequence before what can only be a claim; ``number`` is the number as written, so that in
-    a misnumbered set one number can occur twice. What stands before claim 1 (``What is claimed is:``) is left out; a claim 1
-    that has lost its number is known by the claim 2 behind it. Text without numbers is split behind full stops, at the ends of
-    lines or, in running text, before ``A``, ``An``, ``The``; the claims are then numbered from 1.
+    Numbers are looked for at the start of lines and in running text (``... of claim 1. 3. The device ...``), in the
+    forms ``1.``, ``1 .``, ``1)``, ``1:``, ``1-``, ``Claim 1.`` and ``[Claim 1]``. The form of the first one is taken
+    for the form of all, and they have to follow each other, so that numbered steps within a claim stay in it. Gaps are
+    accepted (cancelled claims are often left out), and so are numbers out of sequence before what can only be a claim;
+    ``number`` is the number as written, so that in a misnumbered set one number can occur twice. What stands before
+    claim 1 (``What is claimed is:``) is left out; a claim 1 that has lost its number is known by the claim 2 behind it.
+    Text without numbers is split behind full stops, at the ends of lines or, in running text, before ``A``, ``An``,
+    ``The``; the claims are then numbered from 1.
 
-    Cancelled claims (``2. (canceled)``, ``1.-20. (canceled)``) give no claim but are named in the result; labels of status
-    (``(Currently Amended)``) are taken off. Markup is removed, white space becomes single spaces.
+    Cancelled claims (``2. (canceled)``, ``1.-20. (canceled)``) give no claim but are named in the result; labels of
+    status (``(Currently Amended)``) are taken off. Markup is removed, white space becomes single spaces.
 
-    Dependence is taken in the formal sense: a claim depends on every claim that it mentions (``of claim 1``, ``as claimed in any
-    one of claims 1 to 3``, ``according to any preceding claim``). A claim of another category that mentions a claim (``A system
-    comprising the device of claim 1``) thus counts as dependent too, since legal independence cannot be told from the wording.
-    ``depends_on`` holds the numbers named, later ones too if so written (slips of the pen are common), and of a range or of "any
-    preceding claim" those that the text holds. ``claim l`` is read as claim 1; a reference that has lost its number (``the method of
-    claim, wherein``) stands for the claim before. No claim depends on itself: its own number is a slip for the claim before where it
-    stands in the first sentence (``5. The pump of claim 5, wherein``); further on it belongs to a claim that has lost its number.
+    Dependence is taken in the formal sense: a claim depends on every claim that it mentions (``of claim 1``, ``as
+    claimed in any one of claims 1 to 3``, ``according to any preceding claim``). A claim of another category that
+    mentions a claim (``A system comprising the device of claim 1``) thus counts as dependent too, since legal
+    independence cannot be told from the wording. ``depends_on`` holds the numbers named, later ones too if so written
+    (slips of the pen are common), and of a range or of "any preceding claim" those that the text holds. ``claim l`` is
+    read as claim 1; a reference that has lost its number (``the method of claim, wherein``) stands for the claim
+    before. No claim depends on itself: its own number is a slip for the claim before where it stands in the first
+    sentence (``5. The pump of claim 5, wherein``); further on it belongs to a claim that has lost its number.
 
     An empty text gives an empty set.
-
-    Example:
-        >>> from patent_mteb.patents.claims import read_claims
-        >>> found = read_claims("1. A pump. 2. (canceled) 3. The pump of claim 1, with a valve.")
-        >>> [(claim.number, claim.depends_on) for claim in found.claims], found.cancelled
-        ([(1, ()), (3, (1,))], (2,))
     """
     lines = [line for line in (_ORNAMENT.sub("", line) for line in plain_lines(text)) if line]
     plain = "\n".join(lines)
@@ -340,13 +352,7 @@ def split_claims(text: str) -> tuple[Claim, ...]:
 
 
 def independent_claims(claims: Iterable[Claim]) -> tuple[Claim, ...]:
-    """Claims that refer to no other claim, in their order (Sophia-Bench §3.3, query ``iclms``).
-
-    Example:
-        >>> from patent_mteb.patents.claims import independent_claims, split_claims
-        >>> [claim.number for claim in independent_claims(split_claims("1. A pump. 2. The pump of claim 1, of steel. 3. A valve."))]
-        [1, 3]
-    """
+    """Claims that refer to no other claim, in their order (Sophia-Bench §3.3, query ``iclms``)."""
     return tuple(claim for claim in claims if claim.independent)
 
 
@@ -354,33 +360,18 @@ def first_independent_claim(claims: Sequence[Claim]) -> str:
     """Text of the first claim that refers to no other one, without its number (WIPO-AT §3.1.3, Table 1 ``Claim1``).
 
     Where every claim refers to another one, the first claim stands for it; without claims the text is empty.
-
-    Example:
-        >>> from patent_mteb.patents.claims import first_independent_claim, split_claims
-        >>> first_independent_claim(split_claims("1. The pump of claim 2. 2. A pump. 3. A valve."))
-        'A pump.'
     """
     return next((claim.text for claim in (*independent_claims(claims), *claims)), "")
 
 
 def claims_text(claims: Iterable[Claim], separator: str = " ") -> str:
-    """All claims with their numbers, ``"1. A device ... 2. The device of claim 1 ..."``, joined by ``separator``.
-
-    Example:
-        >>> from patent_mteb.patents.claims import claims_text, split_claims
-        >>> claims_text(split_claims("What is claimed is: 1) A pump. 2) The pump of claim 1, with a valve."))
-        '1. A pump. 2. The pump of claim 1, with a valve.'
-    """
+    """All claims with their numbers, ``"1. A device ... 2. The device of claim 1 ..."``, joined by ``separator``."""
     return separator.join(f"{claim.number}. {claim.text}" for claim in claims)
 
 
 def claim_in_full(claims: Iterable[Claim], number: int) -> str:
-    """Text of a claim behind those of the claims that it depends on, whose features it has; of a multiple dependence the first.
-
-    Example:
-        >>> from patent_mteb.patents.claims import claim_in_full, split_claims
-        >>> claim_in_full(split_claims("1. A pump. 2. A valve. 3. The pump of claim 1, in red."), 3)
-        'A pump. The pump of claim 1, in red.'
+    """Text of a claim behind those of the claims that it depends on, whose features it has; of a multiple dependence
+    the first.
     """
     known = {claim.number: claim for claim in claims}
     chain: dict[int, None] = {}

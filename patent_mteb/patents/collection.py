@@ -6,22 +6,58 @@ A *records directory* is what ``patent-mteb import`` writes, and what a user may
     ROOT/families.parquet (optional; publication_number, family_id, publications without a record too)
 
 Each table may be one file instead (``patents.parquet``, ``patents.jsonl``, ``patents.jsonl.gz``).
+
+Citations that go out from an application, where their source names no publication (USPTO enriched citations).
+
+An application number may look like the number of another publication (``US12000001`` is an application of 2008 and a
+grant of 2024), so it stands in a citation with a word before it until the publication is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from patent_mteb.errors import DataError
-from patent_mteb.patents.applications import of_publications
 from patent_mteb.patents.families import read_families, with_families
+from patent_mteb.patents.on_disk import Spool, held, stored
 from patent_mteb.patents.records import Citation, Patent, Relation, records_in
-from patent_mteb.patents.spool import Spool
-from patent_mteb.patents.stored import stored
 
-__all__ = ["Collection", "read_collection", "table_of"]
+_WORD = "application "
+
+
+def citing_application(number: str) -> str:
+    """What stands as ``Citation.citing`` for an application."""
+    return _WORD + number
+
+
+def of_publications(
+    citations: Sequence[Citation], patents: Iterable[Patent], relations: Iterable[Relation] = ()
+) -> Sequence[Citation]:
+    """Citations with the publication of each citing application in its place: the one before grant if there is one,
+    else the first.
+
+    Others pass unchanged, and so do applications of which no record or relation names a publication.
+    """
+    if not any(one.citing.startswith(_WORD) for one in citations):
+        return citations
+    published: dict[str, list[str]] = {}
+    for patent in patents:
+        published.setdefault(citing_application(patent.application_number), []).append(patent.publication_number)
+    for relation in relations:
+        if relation.kind == "application":
+            published.setdefault(citing_application(relation.related), []).append(relation.number)
+    first = {application: min(numbers, key=_before_grant) for application, numbers in published.items()}
+    named = (dataclasses.replace(one, citing=first[one.citing]) if one.citing in first else one for one in citations)
+    return held(named, like=citations)
+
+
+def _before_grant(number: str) -> tuple[bool, str]:
+    """Publications of applications (kinds A, A1, A2, A9) first, then by number."""
+    return not number.rstrip("0123456789").endswith("A"), number
+
 
 _FORMS = ("", ".parquet", ".jsonl", ".jsonl.gz")
 
@@ -32,8 +68,8 @@ class Collection:
 
     Attributes:
         families: family by publication number, publications without a record among them.
-        family_definition: what a patent family is in this collection (see :data:`patent_mteb.patents.families.DEFINITIONS`), and what
-            was done to twins.
+        family_definition: what a patent family is in this collection (see
+            :data:`patent_mteb.patents.families.DEFINITIONS`), and what was done to twins.
     """
 
     patents: Sequence[Patent]
@@ -44,42 +80,15 @@ class Collection:
 
 
 def table_of(root: Path, name: str) -> Path | None:
-    """The file or the folder of a table in a records directory, None if there is none.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.patents.collection import table_of
-        >>> from patent_mteb.patents.records import write_citations
-        >>> write_citations("records/citations.parquet", [])
-        >>> table_of(Path("records"), "citations").name, table_of(Path("records"), "relations")
-        ('citations.parquet', None)
-    """
+    """The file or the folder of a table in a records directory, None if there is none."""
     return next((place for form in _FORMS if (place := root / f"{name}{form}").exists()), None)
 
 
 def read_collection(records: Path | str, citations: Path | str | None = None, definition: str = "given") -> Collection:
     """Read a records directory, or a table of patents and one of citations.
 
-    A citation that goes out from an application is put on its publication (:mod:`patent_mteb.patents.applications`). Of the records
-    only names stay in memory (:mod:`patent_mteb.patents.stored`).
-
-    Args:
-        records: the directory, or ``patents.parquet`` and the like.
-        citations: the citations of a single table of patents; not for a directory, which holds its own. A ``families.parquet`` and
-            ``relations`` beside that table of patents are read too.
-        definition: what a patent family is (:data:`patent_mteb.patents.families.DEFINITIONS`).
-
-    Raises:
-        DataError: a table is missing or cannot be read, or an unknown definition.
-
-    Example:
-        >>> from patent_mteb.patents.collection import read_collection
-        >>> from patent_mteb.patents.records import Citation, Patent, write_citations, write_patents
-        >>> write_patents("records/patents/one.parquet", [Patent("US1A1", "F1")])
-        >>> write_citations("records/citations/one.parquet", [Citation("US1A1", "EP2A1")])
-        >>> collection = read_collection("records")
-        >>> len(collection.patents), len(collection.citations), collection.family_definition
-        (1, 1, 'given')
+    A citation that goes out from an application is put on its publication (:mod:`patent_mteb.patents.collection`). Of
+    the records only names stay in memory (:mod:`patent_mteb.patents.on_disk`).
     """
     place = Path(records)
     patents = table_of(place, "patents") if place.is_dir() else None

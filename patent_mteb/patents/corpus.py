@@ -1,8 +1,9 @@
 """Texts of a corpus, each held once: as columns of Arrow with 64-bit offsets, in chunks, whatever their size.
 
-A corpus of full texts is several GiB. As Python strings it takes once or twice that again, and Arrow's plain strings end at 2 GiB;
-here a text becomes a Python string only while somebody looks at it. A column of more than 64 MiB lies in a temporary file that is mapped
-into memory: its pages come when they are read, and go when :func:`let_go` is called, or when the system needs the room.
+A corpus of full texts is several GiB. As Python strings it takes once or twice that again, and Arrow's plain strings
+end at 2 GiB; here a text becomes a Python string only while somebody looks at it. A column of more than 64 MiB lies in
+a temporary file that is mapped into memory: its pages come when they are read, and go when :func:`let_go` is called, or
+when the system needs the room.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from patent_mteb.patents.views import join_sections
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["Composed", "Texts", "TitledTexts", "changed", "let_go", "text_column", "text_dataset"]
 
 _Source = TypeVar("_Source")
 _Value = TypeVar("_Value")
@@ -53,13 +53,7 @@ def _blocks(texts: Iterable[str | None]) -> Iterator[list[str | None]]:
 
 
 def text_column(texts: Iterable[str | None]) -> pa.ChunkedArray:
-    """Texts as a column, made a few at a time as they come; in memory as long as they are small.
-
-    Example:
-        >>> from patent_mteb.patents.corpus import text_column
-        >>> text_column(f"text {number}" for number in range(3)).to_pylist()
-        ['text 0', 'text 1', 'text 2']
-    """
+    """Texts as a column, made a few at a time as they come; in memory as long as they are small."""
     chunks = (pa.array(block, pa.large_string()) for block in _blocks(texts))
     held: list[pa.Array] = []
     size = 0
@@ -72,26 +66,21 @@ def text_column(texts: Iterable[str | None]) -> pa.ChunkedArray:
 
 
 def text_dataset(columns: Mapping[str, Any]) -> Dataset:
-    """Columns as a data set whose texts may be larger than 2 GiB together (64-bit offsets).
-
-    Args:
-        columns: name -> values: a column of Arrow, which is taken as it is, or a list; one that begins with a string holds texts.
-
-    Example:
-        >>> from patent_mteb.patents.corpus import text_dataset
-        >>> text_dataset({"id": ["a", "b"], "text": ["one", "two"]})["text"][:]
-        ['one', 'two']
-    """
+    """Columns as a data set whose texts may be larger than 2 GiB together (64-bit offsets)."""
     from datasets import Dataset
 
-    table = pa.table({name: values if isinstance(values, pa.ChunkedArray) else _column(values) for name, values in columns.items()})
+    table = pa.table(
+        {name: values if isinstance(values, pa.ChunkedArray) else _column(values) for name, values in columns.items()}
+    )
     return Dataset(table, fingerprint=secrets.token_hex(8))  # datasets would make one by copying the whole table
 
 
 def _column(values: Sequence[Any]) -> pa.ChunkedArray:
     if not len(values) or isinstance(values[0], str):
         return text_column(values)
-    return pa.chunked_array([pa.array(values[start : start + _VALUES_AT_ONCE]) for start in range(0, len(values), _VALUES_AT_ONCE)])
+    return pa.chunked_array(
+        [pa.array(values[start : start + _VALUES_AT_ONCE]) for start in range(0, len(values), _VALUES_AT_ONCE)]
+    )
 
 
 def _in_a_file(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
@@ -105,15 +94,14 @@ def _in_a_file(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     _MAPPED.add(mapped)
     batches = pa.ipc.open_file(pa.py_buffer(mapped))
-    return pa.chunked_array([batches.get_batch(number).column(0) for number in range(batches.num_record_batches)], pa.large_string())
+    return pa.chunked_array(
+        [batches.get_batch(number).column(0) for number in range(batches.num_record_batches)], pa.large_string()
+    )
 
 
 def let_go() -> None:
-    """Take the pages of texts in files out of memory; they come again when they are read. Called now and then by who reads them all.
-
-    Example:
-        >>> from patent_mteb.patents.corpus import let_go
-        >>> let_go()
+    """Take the pages of texts in files out of memory; they come again when they are read. Called now and then by who
+    reads them all.
     """
     if hasattr(mmap, "MADV_DONTNEED"):
         for mapped in list(_MAPPED):
@@ -121,14 +109,8 @@ def let_go() -> None:
 
 
 def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.ChunkedArray:
-    """The column, with 64-bit offsets and every text changed; a chunk in which nothing changes is taken as it is, not copied.
-
-    Example:
-        >>> from patent_mteb.patents.corpus import changed, text_column
-        >>> column = text_column(["one", "two"])
-        >>> same = changed(column, str.strip)
-        >>> same.chunk(0).buffers()[2].address == column.chunk(0).buffers()[2].address, changed(column, str.upper).to_pylist()
-        (True, ['ONE', 'TWO'])
+    """The column, with 64-bit offsets and every text changed; a chunk in which nothing changes is taken as it is, not
+    copied.
     """
     chunks: list[pa.Array] = []
     for chunk in column.cast(pa.large_string()).chunks:
@@ -140,18 +122,7 @@ def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.Chunked
 
 
 class Texts(Mapping[str, str]):
-    """Texts by id, in order, held in one column.
-
-    Args:
-        ids: the ids, each once.
-        column: their texts.
-
-    Example:
-        >>> from patent_mteb.patents.corpus import Texts
-        >>> texts = Texts.collected([("d1", "A pump."), ("d2", "A lens.")])
-        >>> texts["d2"], list(texts), texts == {"d1": "A pump.", "d2": "A lens."}
-        ('A lens.', ['d1', 'd2'], True)
-    """
+    """Texts by id, in order, held in one column."""
 
     def __init__(self, ids: Iterable[str], column: pa.ChunkedArray) -> None:
         self._position = {key: position for position, key in enumerate(ids)}
@@ -201,17 +172,7 @@ class Texts(Mapping[str, str]):
 
 
 class TitledTexts(Mapping[str, tuple[str, str]]):
-    """Titles and texts by id, held in one column: title, one blank, text; the text alone where there is no title.
-
-    Args:
-        rows: id, title and text of each document, read once and not kept.
-
-    Example:
-        >>> from patent_mteb.patents.corpus import TitledTexts
-        >>> documents = TitledTexts([("d1", ("Pump", "It pumps.")), ("d2", ("", "A lens."))])
-        >>> documents["d1"], dict(documents.joined())
-        (('Pump', 'It pumps.'), {'d1': 'Pump It pumps.', 'd2': 'A lens.'})
-    """
+    """Titles and texts by id, held in one column: title, one blank, text; the text alone where there is no title."""
 
     def __init__(self, rows: Iterable[tuple[str, tuple[str, str]]]) -> None:
         self._titles: list[str] = []
@@ -240,23 +201,15 @@ class TitledTexts(Mapping[str, tuple[str, str]]):
         return len(self._texts)
 
     def joined(self) -> Texts:
-        """The view of title and text (:func:`~patent_mteb.patents.views.join_sections`); what is so already is not copied."""
+        """The view of title and text (:func:`~patent_mteb.patents.views.join_sections`); what is so already is not
+        copied.
+        """
         titles = iter(self._titles)
         return Texts(self, changed(self._texts.column, lambda text: join_sections(self._parts(next(titles), text))))
 
 
 class Composed(Mapping[str, _Value]):
-    """Values by id, each composed when it is asked for and not kept.
-
-    Args:
-        sources: what each is composed of, in order.
-        compose: makes a value.
-
-    Example:
-        >>> from patent_mteb.patents.corpus import Composed
-        >>> list(Composed({"d1": 2, "d2": 3}, lambda length: "a" * length).items())
-        [('d1', 'aa'), ('d2', 'aaa')]
-    """
+    """Values by id, each composed when it is asked for and not kept."""
 
     def __init__(self, sources: Mapping[str, _Source], compose: Callable[[_Source], _Value]) -> None:
         self._sources, self._compose = sources, compose

@@ -1,9 +1,12 @@
 """Patent families by four definitions.
 
-Data disagree on what a patent family is, so the definition is chosen, and recorded with what is built (:data:`DEFINITIONS`).
+Data disagree on what a patent family is, so the definition is chosen, and recorded with what is built
+(:data:`DEFINITIONS`).
 
-A ``families.parquet`` (``publication_number``, ``family_id``) tells the families of an outside source, those of publications too that
-have no record of their own: a citation of one of them can be followed to a member that has.
+A ``families.parquet`` (``publication_number``, ``family_id``) tells the families of an outside source, those of
+publications too that have no record of their own: a citation of one of them can be followed to a member that has.
+
+Things that are connected, directly or through others (union-find).
 """
 
 from __future__ import annotations
@@ -18,10 +21,9 @@ import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_keyed, write_parquet
-from patent_mteb.patents.groups import Groups
 from patent_mteb.patents.numbers import read_application, read_number
+from patent_mteb.patents.on_disk import publications, with_family
 from patent_mteb.patents.records import RELATED_PUBLICATIONS, Patent, Relation
-from patent_mteb.patents.stored import publications, with_family
 
 if TYPE_CHECKING:
     from patent_mteb.patents.collection import Collection
@@ -37,6 +39,28 @@ __all__ = [
     "write_families",
 ]
 
+
+class Groups:
+    """Groups of connected things; the first of a group, by order of text, is its name."""
+
+    def __init__(self) -> None:
+        self._parent: dict[str, str] = {}
+
+    def of(self, thing: str) -> str:
+        """The name of the group of a thing; a thing that nothing was connected to is a group of its own."""
+        parent = self._parent
+        parent.setdefault(thing, thing)
+        while parent[thing] != thing:
+            parent[thing] = parent[parent[thing]]
+            thing = parent[thing]
+        return thing
+
+    def connect(self, one: str, other: str) -> None:
+        """Make the groups of two things one."""
+        first, second = sorted((self.of(one), self.of(other)))
+        self._parent[second] = first
+
+
 DEFINITIONS = {
     "given": "the family_id of the records and of families.parquet (DOCDB, INPADOC, or whatever their source means)",
     "application": "publications of one application",
@@ -45,10 +69,14 @@ DEFINITIONS = {
 }
 """What a patent family is, by the name of the definition."""
 
+
 _Name = Callable[[str], str]
+
 _SEVERAL = ""
+
 _REMEMBERED = 1 << 18
 """Numbers whose name is not worked out again: citations and relations name the same ones."""
+
 _PRIORITIES = frozenset({"priority", "provisional"})
 
 
@@ -69,7 +97,9 @@ def read_families(path: Path | str) -> dict[str, str]:
     families = dict(zip(*(table[name].to_pylist() for name in ("publication_number", "family_id")), strict=True))
     for row, (number, family) in enumerate(families.items(), start=1):
         if not family:
-            raise DataError(f"publication '{number}' has no family_id", path=path, row=row, remedy="fill it, or delete the row")
+            raise DataError(
+                f"publication '{number}' has no family_id", path=path, row=row, remedy="fill it, or delete the row"
+            )
     return families
 
 
@@ -87,7 +117,8 @@ def write_families(path: Path | str, families: Mapping[str, str]) -> None:
 
 
 def publication_names(numbers: Iterable[str]) -> _Name:
-    """A function that gives every publication one name however it is written: its normal form, or the text if it has none.
+    """A function that gives every publication one name however it is written: its normal form, or the text if it has
+    none.
 
     Args:
         numbers: publications that are known: a number without kind code takes the name of the only one that it can be.
@@ -130,12 +161,14 @@ def _application(text: str) -> str:
 def application_groups(patents: Sequence[Patent], relations: Iterable[Relation]) -> dict[str, str]:
     """Publications of one application, as far as records and relations tell: publication name -> name of its group.
 
-    The names are those of :func:`publication_names`; publications without a record of their own that a relation names are among them.
+    The names are those of :func:`publication_names`; publications without a record of their own that a relation names
+    are among them.
 
     Example:
         >>> from patent_mteb.patents.families import application_groups
         >>> from patent_mteb.patents.records import Patent, Relation
-        >>> groups = application_groups([Patent("US8930553B2", "F1")], [Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")])
+        >>> grant, filing = Patent("US8930553B2", "F1"), Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")
+        >>> groups = application_groups([grant], [filing])
         >>> groups["US8930553B2"] == groups["US2014101323A1"]
         True
     """
@@ -144,7 +177,9 @@ def application_groups(patents: Sequence[Patent], relations: Iterable[Relation])
     return {publication: groups.of(_publication(publication)) for publication in publications}
 
 
-def _by_application(patents: Sequence[Patent], relations: Iterable[Relation], name: _Name) -> tuple[Groups, dict[str, None]]:
+def _by_application(
+    patents: Sequence[Patent], relations: Iterable[Relation], name: _Name
+) -> tuple[Groups, dict[str, None]]:
     groups = Groups()
     publications: dict[str, None] = {}
     for patent in patents:
@@ -164,13 +199,18 @@ def _by_application(patents: Sequence[Patent], relations: Iterable[Relation], na
 
 
 def family_ids(
-    patents: Sequence[Patent], relations: Sequence[Relation] = (), families: Mapping[str, str] | None = None, definition: str = "given"
+    patents: Sequence[Patent],
+    relations: Sequence[Relation] = (),
+    families: Mapping[str, str] | None = None,
+    definition: str = "given",
 ) -> dict[str, str]:
-    """Family by publication number: the records' own, and those of publications without a record that relations or families name.
+    """Family by publication number: the records' own, and those of publications without a record that relations or
+    families name.
 
     Args:
         families: as :func:`read_families` gives them; they go before the ``family_id`` of the records.
-        definition: one of :data:`DEFINITIONS`. A family that is found, not given, is named by its first publication number.
+        definition: one of :data:`DEFINITIONS`. A family that is found, not given, is named by its first publication
+            number.
 
     Raises:
         DataError: an unknown definition.
@@ -183,7 +223,9 @@ def family_ids(
         {'EP1A1': 'EP1A1', 'US2A1': 'EP1A1'}
     """
     if definition not in DEFINITIONS:
-        raise DataError(f"there is no definition of a patent family '{definition}'", remedy=f"choose among {', '.join(DEFINITIONS)}")
+        raise DataError(
+            f"there is no definition of a patent family '{definition}'", remedy=f"choose among {', '.join(DEFINITIONS)}"
+        )
     families = families or {}
     name = publication_names([*(patent.publication_number for patent in patents), *families])
     given = {name(number): family for number, family in families.items()}
@@ -193,7 +235,9 @@ def family_ids(
         found = own | {
             name(relation.related): own[name(relation.number)]
             for relation in relations
-            if relation.kind in RELATED_PUBLICATIONS and name(relation.related) not in own and name(relation.number) in own
+            if relation.kind in RELATED_PUBLICATIONS
+            and name(relation.related) not in own
+            and name(relation.number) in own
         }
         return {written.get(publication, publication): family for publication, family in found.items()}
     if definition == "simple":
@@ -207,12 +251,19 @@ def family_ids(
     first: dict[str, str] = {}
     for publication in sorted(publications, key=lambda publication: (publication not in written, publication)):
         first.setdefault(groups.of(_publication(publication)), written.get(publication, publication))
-    return {written.get(publication, publication): first[groups.of(_publication(publication))] for publication in publications}
+    return {
+        written.get(publication, publication): first[groups.of(_publication(publication))]
+        for publication in publications
+    }
 
 
 def _connect_all(groups: Groups, relations: Iterable[Relation], name: _Name, given: Mapping[str, str]) -> None:
     for relation in relations:
-        related = _publication(name(relation.related)) if relation.kind in RELATED_PUBLICATIONS else _application(relation.related)
+        related = (
+            _publication(name(relation.related))
+            if relation.kind in RELATED_PUBLICATIONS
+            else _application(relation.related)
+        )
         groups.connect(_publication(name(relation.number)), related)
     for publication, family in given.items():
         groups.connect(_publication(publication), f"f {family}")
@@ -225,7 +276,9 @@ def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], nam
     filed: dict[str, set[str]] = {}
     for patent in patents:
         if patent.application_number:
-            filed.setdefault(groups.of(_publication(name(patent.publication_number))), set()).add(_application(patent.application_number))
+            filed.setdefault(groups.of(_publication(name(patent.publication_number))), set()).add(
+                _application(patent.application_number)
+            )
     for relation in relations:
         application = groups.of(_publication(name(relation.number)))
         if relation.kind in _PRIORITIES:
@@ -240,13 +293,15 @@ def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], nam
 
 
 def with_families(collection: Collection, definition: str) -> Collection:
-    """The collection with the families of a definition in its records, its table of families and its ``family_definition``.
+    """The collection with the families of a definition in its records, its table of families and its
+    ``family_definition``.
 
     Example:
         >>> from patent_mteb.patents.collection import Collection
         >>> from patent_mteb.patents.families import with_families
         >>> from patent_mteb.patents.records import Patent
-        >>> patents = [Patent(number, number, application_number="EP99203729") for number in ("EP1000000A1", "EP1000000B1")]
+        >>> numbers = ("EP1000000A1", "EP1000000B1")
+        >>> patents = [Patent(number, number, application_number="EP99203729") for number in numbers]
         >>> [patent.family_id for patent in with_families(Collection(patents), "application").patents]
         ['EP1000000A1', 'EP1000000A1']
     """

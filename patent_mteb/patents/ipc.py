@@ -5,14 +5,16 @@ The two schemes share one grammar (WIPO Standard ST.8; EPO/USPTO Guide to the CP
     A        61     F         2       / 06
     section  class  subclass  group     subgroup
 
-Sections run from A to H, and Y in the CPC. Read are codes that stop at any level, with blanks, hyphens or zeros as padding
-(``A61F   2/06``, ``G06Q-010/026``, ``A61F0002/06``), the fourteen-character form of ST.8 without a slash
+Sections run from A to H, and Y in the CPC. Read are codes that stop at any level, with blanks, hyphens or zeros as
+padding (``A61F   2/06``, ``G06Q-010/026``, ``A61F0002/06``), the fourteen-character form of ST.8 without a slash
 (``A61F0002060000``), either case, and with the qualifiers that follow a code on a front page or in an ST.36 record
 (``H04L 12/28 (2006.01) I``, ``H04L12/28 20060101AFI20051008RMEP``). The old form of US grants, group and subgroup run
-together (``H01L 21302``, ``C07C24900``), is read up to its subclass only, because the digits do not say where the group ends.
+together (``H01L 21302``, ``C07C24900``), is read up to its subclass only, because the digits do not say where the group
+ends.
 
 "IPC3" is the papers' word for the first three characters, i.e. the class ``A61`` (DAPFAM §3.5, PatenTEB §3, WIPO-AT
-§3.1.3; the last calls it the subclass level, but its definition and its examples are three characters, which is followed here).
+§3.1.3; the last calls it the subclass level, but its definition and its examples are three characters, which is
+followed here).
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ _CODE = re.compile(
     )?
     (?(subclass)
         (?: \s* \( \s* \d{4} (?:\.\d\d|\d{4})? \s* \) )?  # version of the scheme: (2006.01)
-        (?: \s+ \d{8} [A-Z\d]* )?                         # ST.36: version date, level, position, value, action date, ...
+        (?: \s+ \d{8} [A-Z\d]* )?               # ST.36: version date, level, position, value, action date, ...
         (?: \s+ [A-Z]{1,3} )?                             # level, position, value: A, AFI, I, N
     )
     [\s.,;]*
@@ -103,7 +105,9 @@ class IPC:
 
 
 class CodesAt(NamedTuple):
-    """Distinct codes at one level in the order of first sight, and the inputs that gave none (each one, repeats too)."""
+    """Distinct codes at one level in the order of first sight, and the inputs that gave none (each one, repeats
+    too).
+    """
 
     codes: tuple[str, ...]
     unusable: tuple[str, ...]
@@ -174,7 +178,8 @@ def subclass(code: str) -> str:
 
 
 def group(code: str) -> str:
-    """Main group of a code: ``"A61F0002/06"`` -> ``"A61F2"``. Raises ValueError for no code and for one that stops before.
+    """Main group of a code: ``"A61F0002/06"`` -> ``"A61F2"``. Raises ValueError for no code and for one that stops
+    before.
 
     Example:
         >>> from patent_mteb.patents.ipc import group
@@ -185,7 +190,8 @@ def group(code: str) -> str:
 
 
 def subgroup(code: str) -> str:
-    """Subgroup of a code: ``"A61F0002/06"`` -> ``"A61F2/06"``. Raises ValueError for no code and for one that stops before.
+    """Subgroup of a code: ``"A61F0002/06"`` -> ``"A61F2/06"``. Raises ValueError for no code and for one that stops
+    before.
 
     Example:
         >>> from patent_mteb.patents.ipc import subgroup
@@ -196,7 +202,8 @@ def subgroup(code: str) -> str:
 
 
 def normalise(code: str) -> str:
-    """The code at its own level in normal form: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``. Raises ValueError for no code.
+    """The code at its own level in normal form: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``. Raises ValueError for no
+    code.
 
     Example:
         >>> from patent_mteb.patents.ipc import normalise
@@ -212,8 +219,8 @@ def codes_at(codes: Iterable[str], level: Level, errors: Literal["raise", "skip"
     Args:
         codes: codes as their sources wrote them.
         level: one of :data:`LEVELS`.
-        errors: ``"raise"`` stops at the first input that is no code or does not reach the level; ``"skip"`` leaves such inputs
-            out and hands them back, so that the caller can count them.
+        errors: ``"raise"`` stops at the first input that is no code or does not reach the level; ``"skip"`` leaves such
+            inputs out and hands them back, so that the caller can count them.
 
     Raises:
         ValueError: an unusable code with ``errors="raise"``, an unknown level or an unknown ``errors``.

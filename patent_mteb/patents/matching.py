@@ -1,8 +1,9 @@
 """From cited numbers to records: by number, without the kind code, or through the patent family.
 
-A citation names a publication; the collection may have it under another spelling, may have only another publication of the same
-application (an A1 is cited, its B2 is there), or only another member of its family. Each is a step of its own
-(:data:`STEPS`), because each links more and means less; the step is chosen, and how many citations need which is counted.
+A citation names a publication; the collection may have it under another spelling, may have only another publication of
+the same application (an A1 is cited, its B2 is there), or only another member of its family. Each is a step of its own
+(:data:`STEPS`), because each links more and means less; the step is chosen, and how many citations need which is
+counted.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
-from patent_mteb.patents.categories import degree
+from patent_mteb.patents.categories import DEGREES, degree
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import application_groups, publication_names
 from patent_mteb.patents.numbers import Number, read_number
+from patent_mteb.patents.on_disk import held, publications
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.spool import held
-from patent_mteb.patents.stored import publications
 from patent_mteb.patents.text import text_key
-
-__all__ = ["STEPS", "MatchReport", "match", "match_by_all"]
 
 STEPS = {
     "number": "the same publication, however its number is written",
-    "kind": "also another publication of the same application: its number without kind code, its pre-grant publication, its grant",
+    "kind": (
+        "also another publication of the same application: its number without kind code, its pre-grant publication, its"
+        " grant"
+    ),
     "family": "also another member of its patent family",
 }
 """How a number may find its record, each step with those before it."""
@@ -90,18 +91,11 @@ class MatchReport:
         return ", ".join(parts)
 
     def beyond(self) -> dict[str, int]:
-        """Citations that a later step than ``by`` would match in addition, by that step.
-
-        Example:
-            >>> from patent_mteb.patents.collection import Collection
-            >>> from patent_mteb.patents.matching import match
-            >>> from patent_mteb.patents.records import Citation, Patent
-            >>> world = Collection([Patent("EP1000000A1", "F1"), Patent("EP2000000B1", "F2")])
-            >>> match([Citation("EP1000000A1", "EP2000000A1")], world)[1].beyond()
-            {'kind': 1, 'family': 1}
-        """
+        """Citations that a later step than ``by`` would match in addition, by that step."""
         kind, family = self.through_kind, self.through_kind + self.through_family
-        return {"number": {"kind": kind, "family": family}, "kind": {"family": self.through_family}, "family": {}}[self.by]
+        return {"number": {"kind": kind, "family": family}, "kind": {"family": self.through_family}, "family": {}}[
+            self.by
+        ]
 
 
 class _Finder:
@@ -147,7 +141,9 @@ class _Finder:
 
 
 def _one_series(number: Number, patent: Patent) -> bool:
-    """Whether equal serials with other kinds mean one document: Japan numbered A and B documents apart by imperial years."""
+    """Whether equal serials with other kinds mean one document: Japan numbered A and B documents apart by imperial
+    years.
+    """
     other = read_number(patent.publication_number)
     if number.office != "JP" or not number.serial[0].isalpha() or not number.kind or other is None or not other.kind:
         return True
@@ -158,7 +154,11 @@ def _nearest(patents: Iterable[Patent], office: str) -> Patent:
     """Of the same office if there is one, then the earliest, then the first by number."""
     return min(
         patents,
-        key=lambda patent: (patent.jurisdiction != office, patent.publication_date or dt.date.max, patent.publication_number),
+        key=lambda patent: (
+            patent.jurisdiction != office,
+            patent.publication_date or dt.date.max,
+            patent.publication_number,
+        ),
     )
 
 
@@ -167,40 +167,19 @@ def match(
 ) -> tuple[Sequence[Citation], MatchReport]:
     """Citations between records, each pair once, and what became of the others.
 
-    Citations within a family are left out. Of several citations of one pair that with the most relevant category stays (the first, if
-    equal), with the claims and passages of all. The links are held as the citations are: in memory, or in a temporary file.
-
-    Args:
-        by: one of :data:`STEPS`; an earlier step goes before a later one for each number.
-        joined: whether a pair is one citation. Else each citation stays that says something of its own, without its passages where
-            another publication than the cited one was found: they point into that one.
-
-    Raises:
-        DataError: an unknown step.
-
-    Example:
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.matching import match
-        >>> from patent_mteb.patents.records import Citation, Patent
-        >>> world = Collection([Patent("EP1000000A1", "F1"), Patent("US8930553B2", "F2")])
-        >>> links, report = match([Citation("EP 1 000 000 A1", "US-8930553-B2"), Citation("EP1000000A1", "US9999999B2")], world)
-        >>> [(link.citing, link.cited) for link in links], report.unknown_cited
-        ([('EP1000000A1', 'US8930553B2')], 1)
+    Citations within a family are left out. Of several citations of one pair that with the most relevant category stays
+    (the first, if equal), with the claims and passages of all. The links are held as the citations are: in memory, or
+    in a temporary file.
     """
     if by not in STEPS:
         raise DataError(f"numbers cannot be matched by '{by}'", remedy=f"choose among {', '.join(STEPS)}")
     return _matched(citations, _ends(citations, collection), by, joined)
 
 
-def match_by_all(citations: Sequence[Citation], collection: Collection) -> dict[str, tuple[Sequence[Citation], MatchReport]]:
-    """What :func:`match` gives by each of :data:`STEPS`.
-
-    Example:
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.matching import match_by_all
-        >>> list(match_by_all([], Collection([])))
-        ['number', 'kind', 'family']
-    """
+def match_by_all(
+    citations: Sequence[Citation], collection: Collection
+) -> dict[str, tuple[Sequence[Citation], MatchReport]]:
+    """What :func:`match` gives by each of :data:`STEPS`."""
     ends = _ends(citations, collection)
     return {step: _matched(citations, ends, step) for step in STEPS}
 
@@ -253,11 +232,17 @@ def _ends(citations: Iterable[Citation], collection: Collection) -> _Ends:
     ends = [np.asarray(end, np.int32) for end in (citing, cited)]
     rank_of, place_of = np.asarray(needs, np.int32), np.asarray(place, np.int32)
     return _Ends(
-        (rank_of[ends[0]], rank_of[ends[1]]), (place_of[ends[0]], place_of[ends[1]]), known, np.asarray(family, np.int32), unreadable
+        (rank_of[ends[0]], rank_of[ends[1]]),
+        (place_of[ends[0]], place_of[ends[1]]),
+        known,
+        np.asarray(family, np.int32),
+        unreadable,
     )
 
 
-def _matched(citations: Sequence[Citation], ends: _Ends, by: str, joined: bool = True) -> tuple[Sequence[Citation], MatchReport]:
+def _matched(
+    citations: Sequence[Citation], ends: _Ends, by: str, joined: bool = True
+) -> tuple[Sequence[Citation], MatchReport]:
     reached = np.maximum(*ends.needs)
     without_citing = ends.needs[0] > _RANK[by]
     without_cited = ~without_citing & (ends.needs[1] > _RANK[by])
@@ -300,13 +285,10 @@ def _first_unknown(citations: Sequence[Citation], unknown: NDArray[np.bool_]) ->
     return tuple(examples)
 
 
-def _links(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64], leads: NDArray[np.int64]) -> Iterator[Citation]:
-    """A citation for each pair, in the order of the first of each.
-
-    Args:
-        between: the numbers of the citations between two families.
-        leads: for each of them the number of the first of its pair.
-    """
+def _links(
+    citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64], leads: NDArray[np.int64]
+) -> Iterator[Citation]:
+    """A citation for each pair, in the order of the first of each."""
     later: dict[int, list[int]] = {}
     for number, lead in zip(between[between != leads].tolist(), leads[between != leads].tolist(), strict=True):
         later.setdefault(lead, []).append(number)
@@ -319,7 +301,9 @@ def _links(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64
 
 
 def _each(citations: Sequence[Citation], ends: _Ends, between: NDArray[np.int64]) -> Iterator[Citation]:
-    """The distinct citations between two families, without passages where they point into another publication than was found."""
+    """The distinct citations between two families, without passages where they point into another publication than was
+    found.
+    """
     seen: set[bytes] = set()
     for number in between.tolist():
         citing, cited = (ends.known[place[number]].publication_number for place in ends.place)
@@ -341,9 +325,9 @@ def _joined(citations: Sequence[Citation]) -> Citation:
     )
 
 
-def _relevance(category: str) -> int:
-    """X and Y before A before other letters before none; what is no category counts as another letter, and is refused elsewhere."""
+def _relevance(category: str) -> tuple[int, bool]:
+    """X and Y before A before other letters, known or not, before none."""
     try:
-        return {"xy": 3, "a": 2, "": 1 if category else 0}[degree(category)]
+        return DEGREES.index(degree(category)), bool(category)
     except ValueError:
-        return 1
+        return 0, True

@@ -1,31 +1,47 @@
 """The canonical records: one patent publication, one citation between two of them, one relation of a publication.
 
 Every recipe in :mod:`patent_mteb.recipes` starts from these types, whether they come from the built-in sample
-(:mod:`patent_mteb.sample`) or from a user's own files. ``PATENT_SCHEMA``, ``CITATION_SCHEMA`` and ``RELATION_SCHEMA`` are the Arrow
-schemas of their parquet files; the same fields in the same nesting are read from JSON lines (``.jsonl``, ``.jsonl.gz``). A folder of such
-files, its parts, is read as one.
+(:mod:`patent_mteb.sample`) or from a user's own files. ``PATENT_SCHEMA``, ``CITATION_SCHEMA`` and ``RELATION_SCHEMA``
+are the Arrow schemas of their parquet files; the same fields in the same nesting are read from JSON lines (``.jsonl``,
+``.jsonl.gz``). A folder of such files, its parts, is read as one.
 
-Units and formats: dates are calendar days (ISO 8601 in JSON); publication numbers carry the two-letter office prefix and
-the kind code without blanks (``US2019012345A1``); IPC and CPC codes are kept as their source wrote them and are normalised
-by :mod:`patent_mteb.patents.ipc`; all texts are plain, UTF-8; languages are ISO 639-1 (``en``).
+Units and formats: dates are calendar days (ISO 8601 in JSON); publication numbers carry the two-letter office prefix
+and the kind code without blanks (``US2019012345A1``); IPC and CPC codes are kept as their source wrote them and are
+normalised by :mod:`patent_mteb.patents.ipc`; all texts are plain, UTF-8; languages are ISO 639-1 (``en``).
 
-Parquet files say the version of the schema (``SCHEMA_VERSION``). Version 2 added to version 1, and changed nothing in it: what a
-citation was raised against and where (claims, passages, phase, office, date), languages and translations, application numbers, the
-source, and relations. Version 3 added, and changed nothing else: the numbers of paragraphs, and the unit that cited.
+Parquet files say the version of the schema (``SCHEMA_VERSION``). Version 2 added to version 1, and changed nothing in
+it: what a citation was raised against and where (claims, passages, phase, office, date), languages and translations,
+application numbers, the source, and relations. Version 3 added, and changed nothing else: the numbers of paragraphs,
+and the unit that cited.
+
+Record types and their tables: the Arrow schema of a dataclass, and its objects from rows, both read off its
+annotations.
+
+===========================  ====================  ============================================================
+annotation                   Arrow                 read from
+===========================  ====================  ============================================================
+``str``                      string                a string; a null is ``""``
+``int``                      int32                 an integer of 32 bits
+``datetime.date | None``     date32                a date, ISO 8601 text, a null or ``""``
+``tuple[X, ...]``            list of X             a list without nulls; a null is ``()``
+a dataclass                  struct of its fields  an object without further fields; a null is the defaults
+===========================  ====================  ============================================================
 """
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import parquet_schema, read_rows, write_rows
-from patent_mteb.patents.schema import arrow_schema, record_reader
 
 __all__ = [
     "CITATION_SCHEMA",
@@ -53,13 +69,133 @@ __all__ = [
     "write_relations",
 ]
 
+
+_DATE = dt.date | None
+
+_INT32 = range(-(2**31), 2**31)
+
+
+_Reader = Callable[[Any, str], Any]
+
+
+def arrow_schema(record: type, version: int) -> pa.Schema:
+    """The schema of a table of such records, which says its version; fields without a default may not be null."""
+    hints = get_type_hints(record)
+    fields = [
+        pa.field(one.name, _arrow(hints[one.name]), nullable=not _required(one)) for one in dataclasses.fields(record)
+    ]
+    return pa.schema(fields, {"patent_mteb.records": str(version)})
+
+
+def _arrow(annotation: Any) -> pa.DataType:
+    if get_origin(annotation) is tuple:
+        return pa.list_(_arrow(get_args(annotation)[0]))
+    if dataclasses.is_dataclass(annotation):
+        hints = get_type_hints(annotation)
+        return pa.struct([(one.name, _arrow(hints[one.name])) for one in dataclasses.fields(annotation)])
+    return {str: pa.string(), int: pa.int32(), _DATE: pa.date32()}[annotation]
+
+
+def _required(one: dataclasses.Field[Any]) -> bool:
+    return one.default is dataclasses.MISSING and one.default_factory is dataclasses.MISSING
+
+
+def record_reader(record: type) -> Callable[[dict[str, Any]], Any]:
+    """A function that makes a record of a row, and raises ValueError at what does not fit; names the field."""
+    read = _reader(record)
+    return lambda row: read(row, "")
+
+
+@cache
+def _reader(annotation: Any) -> _Reader:
+    if get_origin(annotation) is tuple:
+        return _list(get_args(annotation)[0])
+    if dataclasses.is_dataclass(annotation):
+        return _object(annotation)
+    return {str: _string, int: _integer, _DATE: _date}[annotation]
+
+
+def _wrong(name: str, value: Any, expected: str) -> ValueError:
+    return ValueError(f"field '{name}' holds a {type(value).__name__} where {expected} is expected")
+
+
+def _string(value: Any, name: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _wrong(name, value, "a string")
+    return value
+
+
+def _integer(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise _wrong(name, value, "an integer")
+    if value not in _INT32:
+        raise ValueError(f"field '{name}' holds the integer {value}, which needs more than 32 bits")
+    return value
+
+
+def _date(value: Any, name: str) -> dt.date | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, dt.datetime):
+        return value.date()
+    if isinstance(value, str):
+        try:
+            return dt.date.fromisoformat(value)
+        except ValueError as error:
+            raise ValueError(f"field '{name}': {error}") from error
+    if not isinstance(value, dt.date):
+        raise _wrong(name, value, "a date")
+    return value
+
+
+def _list(annotation: Any) -> _Reader:
+    read = _reader(annotation)
+    expected = {str: "a list of strings", int: "a list of integers"}.get(annotation, "a list of objects")
+
+    def items(value: Any, name: str) -> tuple[Any, ...]:
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            raise _wrong(name, value, expected)
+        if None in value:
+            raise ValueError(f"field '{name}' holds a null in its list")
+        return tuple(read(item, name) for item in value)
+
+    return items
+
+
+def _object(record: Any) -> _Reader:
+    hints = get_type_hints(record)
+    fields = dataclasses.fields(record)
+    readers = {one.name: _reader(hints[one.name]) for one in fields}
+    required = [one.name for one in fields if _required(one)]
+
+    def build(value: Any, name: str) -> Any:
+        if value is None:
+            value = {}
+        if not isinstance(value, dict):
+            raise _wrong(name, value, "an object")
+        path = f"{name}." if name else ""
+        if strange := next((key for key in value if key not in readers), None):
+            raise ValueError(f"there is no field '{path}{strange}'")
+        if missing := next((key for key in required if value.get(key) is None), None):
+            raise ValueError(f"field '{path}{missing}' is missing")
+        return record(**{key: readers[key](item, f"{path}{key}") for key, item in value.items() if item is not None})
+
+    return build
+
+
 SCHEMA_VERSION = 3
 """Version of the schemas; files of a version before are read as they are, of a later one refused."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One numbered claim. ``depends_on`` holds the numbers of the claims it refers to; an independent claim has none."""
+    """One numbered claim. ``depends_on`` holds the numbers of the claims it refers to; an independent claim has
+    none.
+    """
 
     number: int
     text: str
@@ -99,7 +235,9 @@ class ExpertSummary:
 
 @dataclass(frozen=True, slots=True)
 class MachineSummaries:
-    """The five machine-written query representations of Sophia-Bench (§3): abstract, features, claims, advantages, objectives."""
+    """The five machine-written query representations of Sophia-Bench (§3): abstract, features, claims, advantages,
+    objectives.
+    """
 
     abstract: str = ""
     features: str = ""
@@ -129,7 +267,9 @@ class TextLanguages:
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """Texts of a publication in one further language, as far as its office published them; the description in one piece."""
+    """Texts of a publication in one further language, as far as its office published them; the description in one
+    piece.
+    """
 
     language: str
     title: str = ""
@@ -142,11 +282,12 @@ class Translation:
 class Patent:
     """One patent publication.
 
-    ``family_id`` names the simple family (publications that share their priorities). ``filing_jurisdiction`` is the office of
-    first filing where it is known and differs from the publishing office; ``jurisdiction`` is read off the publication number
-    (WIPO-AT §3.1.2). ``application_number`` is that of its application (``US16123456``), ``source`` what the record was read from
-    (the name of a reader); both may be empty. ``paragraphs`` holds the number that each line of the description is printed with
-    (:meth:`Description.lines`), 0 for a heading; it is empty where the source numbers none.
+    ``family_id`` names the simple family (publications that share their priorities). ``filing_jurisdiction`` is the
+    office of first filing where it is known and differs from the publishing office; ``jurisdiction`` is read off the
+    publication number (WIPO-AT §3.1.2). ``application_number`` is that of its application (``US16123456``), ``source``
+    what the record was read from (the name of a reader); both may be empty. ``paragraphs`` holds the number that each
+    line of the description is printed with (:meth:`Description.lines`), 0 for a heading; it is empty where the source
+    numbers none.
     """
 
     publication_number: str
@@ -184,10 +325,11 @@ class Patent:
 class Citation:
     """A directed edge between two publications.
 
-    ``category`` is the search report's letter (``X``, ``Y``, ``A``, ...; empty where none is known), ``origin`` is ``examiner``
-    or ``applicant`` (empty where unknown). ``claims`` are the claims of the citing document that it was raised against, ``passages``
-    where in the cited document, as the source words it; ``phase`` (``search``, ``examination``, ``opposition``, or the source's code),
-    ``office`` (two letters), ``unit`` (of the office, such as the technology centre of the USPTO) and ``date`` say when and by whom.
+    ``category`` is the search report's letter (``X``, ``Y``, ``A``, ...; empty where none is known), ``origin`` is
+    ``examiner`` or ``applicant`` (empty where unknown). ``claims`` are the claims of the citing document that it was
+    raised against, ``passages`` where in the cited document, as the source words it; ``phase`` (``search``,
+    ``examination``, ``opposition``, or the source's code), ``office`` (two letters), ``unit`` (of the office, such as
+    the technology centre of the USPTO) and ``date`` say when and by whom.
     """
 
     citing: str
@@ -216,6 +358,7 @@ RELATIONS = {
 }
 """What may be related to a publication, by kind."""
 
+
 RELATED_PUBLICATIONS = ("member", "pre-grant")
 """The kinds of relatives that are publications; the others are applications."""
 
@@ -232,14 +375,19 @@ class Relation:
 PATENT_SCHEMA = arrow_schema(Patent, SCHEMA_VERSION)
 """Arrow schema of ``patents.parquet``: one row a publication. Only the two identifiers are required."""
 
+
 CITATION_SCHEMA = arrow_schema(Citation, SCHEMA_VERSION)
 """Arrow schema of ``citations.parquet``: one row a directed edge between two publication numbers."""
+
 
 RELATION_SCHEMA = arrow_schema(Relation, SCHEMA_VERSION)
 """Arrow schema of ``relations.parquet``: one row a relative of a publication."""
 
+
 _FORMS = (".parquet", ".jsonl", ".jsonl.gz")
+
 _IMPORTED = (".csv", ".tsv", ".txt", ".xls", ".xlsx", ".json", ".xml", ".sgml", ".zip")
+
 _Record = TypeVar("_Record", Patent, Citation, Relation)
 
 
@@ -252,7 +400,11 @@ def _parts(path: Path) -> list[Path]:
         return [path]
     parts = sorted(part for part in path.iterdir() if not part.name.startswith(".") and part.name.endswith(_FORMS))
     if not parts:
-        raise DataError("the folder holds no table of records", path=path, remedy=f"expected files that end with {', '.join(_FORMS)}")
+        raise DataError(
+            "the folder holds no table of records",
+            path=path,
+            remedy=f"expected files that end with {', '.join(_FORMS)}",
+        )
     return parts
 
 
@@ -261,7 +413,10 @@ def _check_version(part: Path) -> None:
     metadata = parquet_schema(part).metadata if part.suffix == ".parquet" else None
     version = (metadata or {}).get(b"patent_mteb.records", b"1")
     if not version.isdigit() or int(version) > SCHEMA_VERSION:
-        problem = f"the file has version {version.decode(errors='replace')} of the records, this package knows them up to {SCHEMA_VERSION}"
+        problem = (
+            f"the file has version {version.decode(errors='replace')} of the records, this package knows them up to"
+            f" {SCHEMA_VERSION}"
+        )
         raise DataError(problem, path=part, remedy="install a newer patent-mteb")
 
 
@@ -275,17 +430,23 @@ def _read(path: Path | str, kind: type[_Record]) -> Iterator[tuple[Path, int, _R
                 record = make(row)
             except ValueError as error:
                 remedy = "see patent_mteb.patents.records"
-                raise DataError(f"the record does not fit the schema ({error})", path=part, row=number, remedy=remedy) from error
+                raise DataError(
+                    f"the record does not fit the schema ({error})", path=part, row=number, remedy=remedy
+                ) from error
             yield part, number, record
 
 
-_REQUIRED = {Patent: ("publication_number", "family_id"), Citation: ("citing", "cited"), Relation: ("number", "related")}
+_REQUIRED = {
+    Patent: ("publication_number", "family_id"),
+    Citation: ("citing", "cited"),
+    Relation: ("number", "related"),
+}
 """Fields that may not be empty."""
 
 
 def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
-    """The records of one kind in a file, or in a folder of such parts, as they are read; what is checked is said at :func:`read_patents`,
-    :func:`read_citations` and :func:`read_relations`.
+    """The records of one kind in a file, or in a folder of such parts, as they are read; what is checked is said at
+    :func:`read_patents`, :func:`read_citations` and :func:`read_relations`.
 
     Example:
         >>> from patent_mteb.patents.records import Citation, records_in, write_citations
@@ -305,7 +466,12 @@ def records_in(path: Path | str, kind: type[_Record]) -> Iterator[_Record]:
                 problem = f"publication number '{record.publication_number}' occurs twice (first in {where})"
                 raise DataError(problem, path=part, row=row, remedy="keep one record a publication")
         if isinstance(record, Relation) and record.kind not in RELATIONS:
-            raise DataError(f"there is no relation '{record.kind}'", path=part, row=row, remedy=f"choose among {', '.join(RELATIONS)}")
+            raise DataError(
+                f"there is no relation '{record.kind}'",
+                path=part,
+                row=row,
+                remedy=f"choose among {', '.join(RELATIONS)}",
+            )
         yield record
 
 
@@ -313,7 +479,8 @@ def read_patents(path: Path | str) -> list[Patent]:
     """Read ``patents.parquet`` or ``patents.jsonl``, or a folder of such parts.
 
     Raises:
-        DataError: the file is missing or unreadable, a record does not fit the schema, or a publication has two; names the row.
+        DataError: the file is missing or unreadable, a record does not fit the schema, or a publication has two; names
+            the row.
 
     Example:
         >>> from patent_mteb.patents.records import Patent, read_patents, write_patents
@@ -369,7 +536,8 @@ def write_patents(path: Path | str, patents: Iterable[Patent]) -> None:
 
 
 def write_citations(path: Path | str, citations: Iterable[Citation]) -> None:
-    """Write ``citations.parquet`` or ``citations.jsonl`` (by suffix); :func:`read_citations` gives the same records back.
+    """Write ``citations.parquet`` or ``citations.jsonl`` (by suffix); :func:`read_citations` gives the same records
+    back.
 
     Example:
         >>> from patent_mteb.patents.records import Citation, read_citations, write_citations
@@ -382,7 +550,8 @@ def write_citations(path: Path | str, citations: Iterable[Citation]) -> None:
 
 
 def write_relations(path: Path | str, relations: Iterable[Relation]) -> None:
-    """Write ``relations.parquet`` or ``relations.jsonl`` (by suffix); :func:`read_relations` gives the same records back.
+    """Write ``relations.parquet`` or ``relations.jsonl`` (by suffix); :func:`read_relations` gives the same records
+    back.
 
     Example:
         >>> from pathlib import Path

@@ -1,4 +1,6 @@
-"""One raw description split into the sections of an application, by its headings (37 CFR 1.77(b); PCT Rule 5, section 204)."""
+"""One raw description split into the sections of an application, by its headings (37 CFR 1.77(b); PCT Rule 5, section
+204).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,6 @@ from collections.abc import Sequence
 
 from patent_mteb.patents.records import Description
 from patent_mteb.patents.text import heading_kind, lines_at_headings, plain_lines
-
-__all__ = ["split_description"]
 
 _SECTIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (section, re.compile(pattern, re.IGNORECASE))
@@ -21,7 +21,8 @@ _SECTIONS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("whole", r"description"),
     )
 )
-"""Section -> what its heading says, the first that does; "either" is detailed unless a detailed section follows, "whole" is a title."""
+"""Section -> what its heading says, the first that does; "either" is detailed unless a detailed section follows,
+"whole" is a title."""
 
 _IN_CAPITALS = (
     ("drawings", re.compile(r"(?:BRIEF )?(?:DESCRIPTION|EXPLANATION) OF .*(?:DRAWINGS?|FIGURES?|VIEWS)\b")),
@@ -39,15 +40,11 @@ _FIGURE = re.compile(r"\bfig(?:ure|s|\.)?\b", re.IGNORECASE)
 def split_description(text: str) -> Description:
     """Split a description into background, summary, drawings and detailed description.
 
-    A section begins with its heading, which stays the first line of it, and ends with the next. What stands before the first heading
-    (title, related applications) is background; the list of the drawings ends with any other heading, too. A heading that may mean either
-    (``DISCLOSURE OF THE INVENTION``) is the summary if a detailed description follows. A text without headings is all detailed. Every
-    line of the text is in exactly one section; markup is removed, lines stay.
-
-    Example:
-        >>> from patent_mteb.patents.sections import split_description
-        >>> split_description("BACKGROUND\\nPumps leak.\\nSUMMARY\\nOurs does not.\\nDETAILED DESCRIPTION\\nIt has a seal.").summary
-        'SUMMARY\\nOurs does not.'
+    A section begins with its heading, which stays the first line of it, and ends with the next. What stands before the
+    first heading (title, related applications) is background; the list of the drawings ends with any other heading,
+    too. A heading that may mean either (``DISCLOSURE OF THE INVENTION``) is the summary if a detailed description
+    follows. A text without headings is all detailed. Every line of the text is in exactly one section; markup is
+    removed, lines stay.
     """
     lines = plain_lines(text)
     if len(lines) <= 2:
@@ -81,6 +78,9 @@ def _next(now: str, place: int, headings: dict[int, str], lines: Sequence[str]) 
         return section
     line = lines[place]
     ends_drawings = (
-        now == "drawings" and headings.get(place - 1) != "drawings" and _OTHER_HEADING.fullmatch(line) and not _FIGURE.search(line)
+        now == "drawings"
+        and headings.get(place - 1) != "drawings"
+        and _OTHER_HEADING.fullmatch(line)
+        and not _FIGURE.search(line)
     )
     return "detailed" if ends_drawings else now

@@ -1,9 +1,20 @@
-"""Machine-written summaries of patents: any summariser, each summary made once, kept on disk, and never silently missing.
+"""Machine-written summaries of patents: any summariser, each summary made once, kept on disk, and never silently
+missing.
 
-The five kinds are those of Sophia-Bench (§3.3): ``abstract``, ``features``, ``claims``, ``advantages``, ``objectives``, the fields of
-:class:`~patent_mteb.patents.records.MachineSummaries`. A summariser is any callable ``(kind, text) -> summary`` with a name for what it
-is (model, prompt version). ``patent-mteb summarise`` writes them with any server that speaks the OpenAI protocol, into a file of its own
-(:mod:`patent_mteb.patents.written_summaries`).
+The five kinds are those of Sophia-Bench (§3.3): ``abstract``, ``features``, ``claims``, ``advantages``, ``objectives``,
+the fields of :class:`~patent_mteb.patents.records.MachineSummaries`. A summariser is any callable ``(kind, text) ->
+summary`` with a name for what it is (model, prompt version). ``patent-mteb summarise`` writes them with any server that
+speaks the OpenAI protocol, into a file of its own (:mod:`patent_mteb.patents.summaries`).
+
+A file of machine summaries, each with where it comes from: what ``patent-mteb summarise`` writes and the Sophia
+recipe reads.
+
+One JSON object a line:
+
+* ``publication_number``, ``kind`` (one of :data:`~patent_mteb.patents.summaries.KINDS`), ``text``;
+* ``how``: ``model`` if a language model wrote it, ``extract`` if it is made of the patent's own sentences;
+* ``model``; ``prompt``, a digest of everything that it was told beside the patent; ``day``;
+* ``source``: a digest of the patent's text that it was made from.
 """
 
 from __future__ import annotations
@@ -11,20 +22,21 @@ from __future__ import annotations
 import hashlib
 import logging
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from patent_mteb.errors import DataError, PatentMTEBError
+from patent_mteb.errors import DataError, PatentMTEBError, refuse_repeat
+from patent_mteb.files import read_jsonl, write_jsonl
 from patent_mteb.patents import views
 from patent_mteb.patents.records import MachineSummaries, Patent
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["KINDS", "Summariser", "SummaryCache", "SummaryError", "summarise"]
 
 KINDS: tuple[str, ...] = tuple(field.name for field in fields(MachineSummaries))
 """abstract, features, claims, advantages, objectives."""
@@ -45,18 +57,8 @@ class Summariser(Protocol):
 class SummaryCache:
     """Summaries on disk (one SQLite file), keyed by the summariser's identity, the kind and the whole source text.
 
-    Every summary is committed when it is added: a run that is cut off is resumed where it stopped, and several processes may
-    share the file.
-
-    Raises:
-        DataError: the file exists and is no cache of summaries.
-
-    Example:
-        >>> from patent_mteb.patents.summaries import SummaryCache
-        >>> with SummaryCache("summaries.sqlite") as cache:
-        ...     cache.put("my-model", "abstract", "A long text.", "A summary.")
-        ...     cache.get("my-model", "abstract", "A long text."), cache.get("other-model", "abstract", "A long text.")
-        ('A summary.', None)
+    Every summary is committed when it is added: a run that is cut off is resumed where it stopped, and several
+    processes may share the file.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -64,9 +66,13 @@ class SummaryCache:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
             self._base = sqlite3.connect(self.path, timeout=60, isolation_level=None)
-            self._base.execute("CREATE TABLE IF NOT EXISTS summary (key TEXT PRIMARY KEY, identity TEXT, kind TEXT, text TEXT)")
+            self._base.execute(
+                "CREATE TABLE IF NOT EXISTS summary (key TEXT PRIMARY KEY, identity TEXT, kind TEXT, text TEXT)"
+            )
         except sqlite3.DatabaseError as error:
-            raise DataError(f"not a cache of summaries ({error})", path=self.path, remedy="delete the file or name another") from error
+            raise DataError(
+                f"not a cache of summaries ({error})", path=self.path, remedy="delete the file or name another"
+            ) from error
 
     @staticmethod
     def _key(identity: str, kind: str, text: str) -> str:
@@ -74,7 +80,9 @@ class SummaryCache:
 
     def get(self, identity: str, kind: str, text: str) -> str | None:
         """The kept summary of a text, None if there is none."""
-        with closing(self._base.execute("SELECT text FROM summary WHERE key = ?", (self._key(identity, kind, text),))) as rows:
+        with closing(
+            self._base.execute("SELECT text FROM summary WHERE key = ?", (self._key(identity, kind, text),))
+        ) as rows:
             row = rows.fetchone()
         return None if row is None else str(row[0])
 
@@ -93,7 +101,9 @@ class SummaryCache:
     def __enter__(self) -> SummaryCache:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -107,31 +117,7 @@ def summarise(
     allow_missing: bool = False,
     give_up_after: int = 5,
 ) -> list[Patent]:
-    """Complete the machine summaries of patents; a summary that a record has already is kept as it is.
-
-    Args:
-        text_of: what the summariser reads; the paper applies its language model to the full text.
-        allow_missing: count and log what could not be made instead of raising once all else is done.
-        give_up_after: failures in a row after which nothing more is tried (the server is down).
-
-    Returns:
-        the patents in their order, with their summaries.
-
-    Raises:
-        SummaryError: summaries are missing and ``allow_missing`` is not set, or the summariser failed ``give_up_after`` times in
-            a row. Names the first patent; what was made so far is in the cache, so calling again continues.
-        ValueError: an unknown kind.
-
-    Example:
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.patents.summaries import SummaryCache, summarise
-        >>> def first_words(kind, text):
-        ...     return " ".join(text.split()[:3])
-        >>> first_words.identity = "first three words"
-        >>> with SummaryCache("summaries.sqlite") as cache:
-        ...     summarise([Patent("US1A", "F1", title="Pump with a valve")], first_words, cache)[0].summaries.abstract
-        'Pump with a'
-    """
+    """Complete the machine summaries of patents; a summary that a record has already is kept as it is."""
     if unknown := set(kinds) - set(KINDS):
         raise ValueError(f"unknown kinds of summary: {', '.join(sorted(unknown))}; known are {', '.join(KINDS)}")
     completed: list[Patent] = []
@@ -179,6 +165,112 @@ def _make(summariser: Summariser, kind: str, text: str) -> str:
 
 def _message(failures: Sequence[str], made: int, cache: SummaryCache, end: str) -> str:
     return (
-        f"{end} with {len(failures)} summaries missing ({made} made and kept in {cache.path}); the first: {failures[0]}. "
-        "Remedy: see to the summariser and run again, what is in the cache is not made again"
+        f"{end} with {len(failures)} summaries missing ({made} made and kept in {cache.path}); the first:"
+        f" {failures[0]}. Remedy: see to the summariser and run again, what is in the cache is not made again"
     )
+
+
+MODEL, EXTRACT = "model", "extract"
+
+_FIELDS = ("publication_number", "kind", "text", "how", "model", "prompt", "source", "day")
+
+
+@dataclass(frozen=True)
+class WrittenSummary:
+    """One row of the file."""
+
+    publication_number: str
+    kind: str
+    text: str
+    how: str
+    model: str
+    prompt: str
+    source: str
+    day: str
+
+
+def text_of(patent: Patent) -> str:
+    """The text that is summarised: title, abstract, claims and description, as for the paper's language model."""
+    return views.VIEWS["Tacd"](patent)
+
+
+def source_of(patent: Patent) -> str:
+    """Digest of the text that is summarised."""
+    return hashlib.sha256(text_of(patent).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def write_summaries(path: Path, rows: Iterable[WrittenSummary]) -> None:
+    """Write the file."""
+    write_jsonl(path, map(asdict, rows))
+
+
+def read_summaries(path: Path) -> list[WrittenSummary]:
+    """Read the file."""
+    rows: list[WrittenSummary] = []
+    seen: dict[tuple[str, ...], int] = {}
+    for number, values in read_jsonl(path, _FIELDS):
+        row = WrittenSummary(**values)
+        for name, value, known in (("kind", row.kind, KINDS), ("how", row.how, (MODEL, EXTRACT))):
+            if value not in known:
+                raise DataError(
+                    f"{name} is '{value}', none of {', '.join(known)}", path=path, row=number, remedy="correct the row"
+                )
+        if not row.text.strip():
+            raise DataError("the summary is empty", path=path, row=number, remedy="delete the row")
+        refuse_repeat(
+            seen,
+            (row.publication_number, row.kind),
+            number,
+            path=path,
+            what="the summary",
+            remedy="keep one of the two",
+        )
+        rows.append(row)
+    return rows
+
+
+class Filling:
+    """Fills in the summaries that records lack, one patent after the other; what a record has already is kept.
+
+    Attributes:
+        n: summaries that were filled in.
+        kept: rows that were not used, for the record had a summary.
+        outdated: rows that were not used, for the patent's text has changed since.
+    """
+
+    def __init__(self, rows: Iterable[WrittenSummary]) -> None:
+        self._of: dict[str, list[WrittenSummary]] = {}
+        for row in rows:
+            self._of.setdefault(row.publication_number, []).append(row)
+        self._origins: Counter[str] = Counter()
+        self.kept = self.outdated = 0
+
+    @property
+    def n(self) -> int:
+        return self._origins.total()
+
+    @property
+    def origins(self) -> list[str]:
+        """Where the summaries that were filled in come from, one phrase each."""
+        return [f"{n} {origin}" for origin, n in sorted(self._origins.items())]
+
+    def fill(self, patent: Patent) -> Patent:
+        """The patent with its summaries."""
+        rows = self._of.get(patent.publication_number, [])
+        source = source_of(patent) if rows else ""
+        new = {}
+        for row in rows:
+            if getattr(patent.summaries, row.kind).strip():
+                self.kept += 1
+            elif row.source != source:
+                self.outdated += 1
+            else:
+                new[row.kind] = row.text
+                self._origins[_origin(row)] += 1
+        return replace(patent, summaries=replace(patent.summaries, **new)) if new else patent
+
+
+def _origin(row: WrittenSummary) -> str:
+    if row.how == EXTRACT:
+        return f"extracts of the patents’ own sentences, no machine summaries ({row.model})"
+    return f"machine summaries by {row.model} (prompt {row.prompt})"

@@ -1,8 +1,9 @@
 """Plain text from what a patent's source wrote: without markup, entities, formal headings and legal boilerplate.
 
-WIPO-AT §3.1.3 names the steps (markup, boilerplate, white space) and PatentMap (appendix A) what it leaves out; neither defines
-them. What counts as markup are the elements of HTML, of WIPO ST.36 and of the bulk files of USPTO and EPO; what counts as formal
-are the headings of 37 CFR 1.77 and of section 204 of the PCT Administrative Instructions. :func:`clean` says the rules one by one.
+WIPO-AT §3.1.3 names the steps (markup, boilerplate, white space) and PatentMap (appendix A) what it leaves out; neither
+defines them. What counts as markup are the elements of HTML, of WIPO ST.36 and of the bulk files of USPTO and EPO; what
+counts as formal are the headings of 37 CFR 1.77 and of section 204 of the PCT Administrative Instructions.
+:func:`clean` says the rules one by one.
 """
 
 from __future__ import annotations
@@ -20,13 +21,12 @@ from typing import TypeVar
 
 from patent_mteb.patents.records import Description, ExpertSummary, MachineSummaries, Patent
 
-__all__ = ["clean", "clean_patent", "cleaned_once", "heading_kind", "lines_at_headings", "plain_lines", "text_key"]
-
 _TAG_NAMES = (
     r"html|head|body|title|div|span|p|br|hr|h[1-6]|ul|ol|li|dl|dt|dd|table|thead|tbody|tfoot|tr|th|td|caption|colgroup"
     r"|col|tgroup|colspec|row|entry|a|b|i|o|u|em|strong|sub|sup|sub2|sup2|small|big|tt|pre|font|center|img|smallcaps"
     r"|claims|claim|claim-text|claim-ref|claim-statement|abstract|description|invention-title|heading|paragraph|figref"
-    r"|crossref|patcit|nplcit|maths|math|chemistry|tables|in-line-formulae|soh|eoh|abst-problem|abst-solution|mml:[a-z]+"
+    r"|crossref|patcit|nplcit|maths|math|chemistry|tables|in-line-formulae|soh|eoh|abst-problem|abst-solution"
+    r"|mml:[a-z]+"
     r"|mi|mo|mn|ms|mtext|mspace|mrow|mfrac|msqrt|mroot|msub|msup|msubsup|munder|mover|munderover|mtable|mtr|mtd|mfenced"
     r"|mstyle|semantics|annotation"
 )
@@ -36,14 +36,17 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _BLOCK = re.compile(
-    r"p|br|hr|div|h[1-6]|[uo]l|li|d[ldt]|table|tr|t[hd]|row|entry|claims?|claim-text|abstract|description|heading|paragraph|maths|pre|[se]oh",
+    r"p|br|hr|div|h[1-6]|[uo]l|li|d[ldt]|table|tr|t[hd]|row|entry|claims?|claim-text|abstract|description|heading"
+    r"|paragraph|maths|pre|[se]oh",
     re.IGNORECASE,
 )
 _LETTER_TAGS = frozenset("abiou")
 _OTHER_MARKUP = re.compile(r"<!--[^<>]*-->|<\?[A-Za-z][^<>]*\?>|<!DOCTYPE[^<>]*>", re.IGNORECASE)
 _ENTITY = re.compile(r"&(?:amp;)*(#\d{1,7};|#[xX][0-9A-Fa-f]{1,6};|[A-Za-z][A-Za-z0-9]{1,31};)")
 _ENTITY_DEPTH = 4
-_INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+_INVISIBLE = re.compile(
+    r"[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\xad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
+)
 _BREAK = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 _BREAKS = "\r\v\f\x85\u2028\u2029"
 
@@ -66,12 +69,8 @@ def _character(match: re.Match[str]) -> str:
 
 
 def plain_lines(text: str) -> list[str]:
-    """Non-empty lines without markup, entities and invisible characters, blanks collapsed; block elements break lines.
-
-    Example:
-        >>> from patent_mteb.patents.text import plain_lines
-        >>> plain_lines("<p>A  pump.</p><p>A &gt; B.</p>")
-        ['A pump.', 'A > B.']
+    """Non-empty lines without markup, entities and invisible characters, blanks collapsed; block elements break
+    lines.
     """
     for _ in range(_ENTITY_DEPTH):
         plain = _strip_tags(text) if "<" in text else text
@@ -95,7 +94,8 @@ _HEADINGS = (
     rf"(?:brief |general )?summary(?: of {_THE}{_WORK})?",
     rf"(?:brief |detailed |general )?(?:disclosure|description)(?: of {_THE}{_WORK})?",
     r"(?:brief )?description of (?:the )?(?:several views of (?:the )?)?(?:accompanying )?(?:drawings?|figures?)",
-    r"(?:detailed )?description of (?:the |certain |some |various |specific )*(?:preferred |exemplary |illustrative |example )"
+    r"(?:detailed )?description of (?:the |certain |some |various |specific )*(?:preferred |exemplary |illustrative"
+    r" |example )"
     r"(?:embodiments?|modes?)",
     r"(?:best )?modes? for carrying out the invention",
     r"(?:technical )?problems?(?: to be solved)?(?: by the invention)?",
@@ -158,32 +158,30 @@ _SENTENCE_START = r"(?:^|(?<=[.;:?!)] ))"
 _INLINE_HEADINGS = (
     r"CROSS[- ]REFERENCES? TO RELATED (?:PATENT )?APPLICATIONS?",
     r"TECHNICAL FIELD",
-    r"(?:FIELD|BACKGROUND|(?:BRIEF )?SUMMARY|ABSTRACT|(?:DETAILED )?DESCRIPTION) OF THE (?:PRESENT )?(?:INVENTION|DISCLOSURE)",
+    (
+        r"(?:FIELD|BACKGROUND|(?:BRIEF )?SUMMARY|ABSTRACT|(?:DETAILED )?DESCRIPTION) OF THE (?:PRESENT"
+        r" )?(?:INVENTION|DISCLOSURE)"
+    ),
     r"BRIEF DESCRIPTION OF (?:THE )?(?:SEVERAL VIEWS OF (?:THE )?)?(?:ACCOMPANYING )?(?:DRAWINGS?|FIGURES?)",
     r"(?:DETAILED )?DESCRIPTION OF (?:THE )?(?:PREFERRED |EXEMPLARY |ILLUSTRATIVE )?EMBODIMENTS?",
 )
 _INLINE_MARKS = ("CROSS", "TECHNICAL FIELD", " OF THE ", "DESCRIPTION OF ")
 """Each inline heading holds one of these, which are found much faster."""
-_INLINE_HEADING = re.compile(rf"{_SENTENCE_START}(?:(?:{'|'.join(_INLINE_HEADINGS)})(?![\w-]| (?:OF|AND|FOR|IN|TO)\b)[:.]? ?)+")
+_INLINE_HEADING = re.compile(
+    rf"{_SENTENCE_START}(?:(?:{'|'.join(_INLINE_HEADINGS)})(?![\w-]| (?:OF|AND|FOR|IN|TO)\b)[:.]? ?)+"
+)
 _LABEL = re.compile(r"^(?:\(57\) ?)?(?:\[?ABSTRACT\]?|Abstract) ?[:\-–—] ?|^\(57\) ?")
 _PARAGRAPH_NUMBER = re.compile(_SENTENCE_START + r"[\[【]\d{4,5}[\]】] ?")
 _TRAILER = re.compile(
-    rf"{_SENTENCE_START}(?:(?:SELECTED DRAWING: ?(?:None|(?:Fig(?:ure|\.)? ?)?\d*)|COPYRIGHT: ?\(C\) ?\d{{4}}, ?JPO(?: ?& ?\w+)?)"
+    rf"{_SENTENCE_START}(?:(?:SELECTED DRAWING: ?(?:None|(?:Fig(?:ure|\.)? ?)?\d*)|COPYRIGHT: ?\(C\) ?\d{{4}}, ?JPO(?:"
+    r" ?& ?\w+)?)"
     r"(?:\.(?= |$))? ?)+"
 )
 
 
 def heading_kind(line: str) -> str:
-    """What a line is if it is nothing but a heading of an application (37 CFR 1.77; PCT Administrative Instructions, section 204).
-
-    Returns:
-        ``legal`` (related applications, government interests and the like), ``formal``, ``label`` (formal, with a colon behind it), or
-        nothing.
-
-    Example:
-        >>> from patent_mteb.patents.text import heading_kind
-        >>> [heading_kind(line) for line in ("BACKGROUND OF THE INVENTION", "Related Applications", "A pump.")]
-        ['formal', 'legal', '']
+    """What a line is if it is nothing but a heading of an application (37 CFR 1.77; PCT Administrative Instructions,
+    section 204).
     """
     if len(line) > _LONGEST_HEADING or line[-1:] == "." or line == line.lower():
         return ""
@@ -194,12 +192,8 @@ def heading_kind(line: str) -> str:
 
 
 def lines_at_headings(line: str) -> list[str]:
-    """A line broken before and behind the upper-case headings that stand within it, for texts that have lost their line breaks.
-
-    Example:
-        >>> from patent_mteb.patents.text import lines_at_headings
-        >>> lines_at_headings("A pump. BACKGROUND OF THE INVENTION Pumps leak. SUMMARY OF THE INVENTION It is tight.")
-        ['A pump.', 'BACKGROUND OF THE INVENTION', 'Pumps leak.', 'SUMMARY OF THE INVENTION', 'It is tight.']
+    """A line broken before and behind the upper-case headings that stand within it, for texts that have lost their line
+    breaks.
     """
     cuts = [0, *(place for heading in _INLINE_HEADING.finditer(line) for place in heading.span()), len(line)]
     return [part for start, end in pairwise(cuts) if (part := line[start:end].strip())]
@@ -231,41 +225,31 @@ def _without_boilerplate(lines: Sequence[str]) -> list[str]:
 def clean(text: str, *, boilerplate: bool = True) -> str:
     """One line of plain text: markup, formal boilerplate and superfluous white space removed.
 
-    WIPO-AT §3.1.3 names these three steps and defines none; PatentMap (Appendix A) removes headings and the prefatory text on
-    related applications and government interests. What is done here:
+    WIPO-AT §3.1.3 names these three steps and defines none; PatentMap (Appendix A) removes headings and the prefatory
+    text on related applications and government interests. What is done here:
 
-    * HTML and patent-XML elements go, their content stays (``H<sub>2</sub>O`` -> ``H2O``); elements that stand for a block
-      separate words. Only names of real elements count, so ``a < b``, ``T<5 and N>3`` and ``/store/<pool_idx>/`` stay.
-      Character references are resolved, doubly escaped ones too.
+    * HTML and patent-XML elements go, their content stays (``H<sub>2</sub>O`` -> ``H2O``); elements that stand for a
+      block separate words. Only names of real elements count, so ``a < b``, ``T<5 and N>3`` and ``/store/<pool_idx>/``
+      stay. Character references are resolved, doubly escaped ones too.
     * Control, zero width and direction characters and soft hyphens go; every run of white space becomes one space.
-    * With ``boilerplate``, these go: lines that hold nothing but a formal heading (37 CFR 1.77; PCT Administrative Instructions,
-      section 204), and unmistakable upper-case ones (``BACKGROUND OF THE INVENTION``) at the start of a sentence; paragraphs on
-      related applications, government support, copyright and sequence listings, as far as each of them reads like one;
-      paragraph numbers (``[0012]``) at the start of a sentence; the label ``(57) ABSTRACT:``; the trailers ``SELECTED DRAWING:``
-      and ``COPYRIGHT: (C)2004,JPO`` of Japanese abstracts.
+    * With ``boilerplate``, these go: lines that hold nothing but a formal heading (37 CFR 1.77; PCT Administrative
+      Instructions, section 204), and unmistakable upper-case ones (``BACKGROUND OF THE INVENTION``) at the start of a
+      sentence; paragraphs on related applications, government support, copyright and sequence listings, as far as each
+      of them reads like one; paragraph numbers (``[0012]``) at the start of a sentence; the label ``(57) ABSTRACT:``;
+      the trailers ``SELECTED DRAWING:`` and ``COPYRIGHT: (C)2004,JPO`` of Japanese abstracts.
 
-    Drafting markers that carry structure (``PROBLEM TO BE SOLVED:``, ``FIELD:``, ``[SEP]``) stay, and so do headings of chapters
-    and examples. In text without line breaks the end of a legal paragraph cannot be told, so there only its heading goes.
+    Drafting markers that carry structure (``PROBLEM TO BE SOLVED:``, ``FIELD:``, ``[SEP]``) stay, and so do headings of
+    chapters and examples. In text without line breaks the end of a legal paragraph cannot be told, so there only its
+    heading goes.
 
     To split claims, pass the raw text to :func:`read_claims`, which makes use of the line breaks.
-
-    Example:
-        >>> from patent_mteb.patents.text import clean
-        >>> clean("<p>BACKGROUND OF THE INVENTION</p> <p>[0002] Water is H<sub>2</sub>O &amp; wet.</p>")
-        'Water is H2O & wet.'
     """
     lines = plain_lines(text)
     return " ".join(_without_boilerplate(lines) if boilerplate else lines)
 
 
 def text_key(*texts: str) -> bytes:
-    """What equal texts share and others do not, in 16 bytes: for texts that are compared and need not be kept.
-
-    Example:
-        >>> from patent_mteb.patents.text import text_key
-        >>> text_key("a", "b") == text_key("a", "b"), text_key("a", "b") == text_key("ab", "")
-        (True, False)
-    """
+    """What equal texts share and others do not, in 16 bytes: for texts that are compared and need not be kept."""
     sizes = ",".join(str(len(text)) for text in texts)
     return blake2b("\0".join((sizes, *texts)).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
@@ -282,15 +266,8 @@ _cleaned: dict[Patent, Patent] | None = None
 
 @contextmanager
 def cleaned_once() -> Iterator[None]:
-    """While the block runs, a record that is given to :func:`clean_patent` again is not cleaned again; all of them are held meanwhile.
-
-    Example:
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.patents.text import clean_patent, cleaned_once
-        >>> patent = Patent("JP1A", "F1", title="<b>Pump</b>")
-        >>> with cleaned_once():
-        ...     clean_patent(patent) is clean_patent(patent)
-        True
+    """While the block runs, a record that is given to :func:`clean_patent` again is not cleaned again; all of them are
+    held meanwhile.
     """
     global _cleaned
     before, _cleaned = _cleaned, {}
@@ -301,15 +278,11 @@ def cleaned_once() -> Iterator[None]:
 
 
 def clean_patent(patent: Patent) -> Patent:
-    """The record with every text cleaned: abstract and description of boilerplate too, the rest of markup and white space only.
+    """The record with every text cleaned: abstract and description of boilerplate too, the rest of markup and white
+    space only.
 
-    Claims and keywords that are empty after cleaning are left out; numbers and references of the other claims stay as they are.
-
-    Example:
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.patents.text import clean_patent
-        >>> clean_patent(Patent("JP1A", "F1", title="<b>Pump</b>", keywords=("valve", "&nbsp;"))).keywords
-        ('valve',)
+    Claims and keywords that are empty after cleaning are left out; numbers and references of the other claims stay as
+    they are.
     """
     if _cleaned is None:
         return _clean(patent)

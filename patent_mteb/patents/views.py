@@ -1,12 +1,13 @@
 """Text views of a patent: which sections a model reads, in which order and how joined.
 
-A view is a tuple of section names (:data:`VIEW_SECTIONS`) joined by ONE space; empty sections leave no trace. With one space, a
-BEIR row that keeps the title apart gives the very same text, because mteb and BEIR put ``title + " " + text`` before a model.
-A benchmark that marks its sections asks for ``view_text(patent, "TA", SEPARATOR)`` or calls :func:`join_sections` itself.
+A view is a tuple of section names (:data:`VIEW_SECTIONS`) joined by ONE space; empty sections leave no trace. With one
+space, a BEIR row that keeps the title apart gives the very same text, because mteb and BEIR put ``title + " " + text``
+before a model. A benchmark that marks its sections asks for ``view_text(patent, "TA", SEPARATOR)`` or calls
+:func:`join_sections` itself.
 
-Sources of the views: WIPO-AT Table 1 (``TA TAC Abstract Claim1 DWPIFull DWPITA``), DAPFAM §5 (``Title Keywords Description
-FullText``; full text is title + abstract + claims + description) and Sophia-Bench §3.1 and §3.3 (``Claims``, and ``Tacd``, which
-is composed as ``FullText`` is).
+Sources of the views: WIPO-AT Table 1 (``TA TAC Abstract Claim1 DWPIFull DWPITA``), DAPFAM §5 (``Title Keywords
+Description FullText``; full text is title + abstract + claims + description) and Sophia-Bench §3.1 and §3.3
+(``Claims``, and ``Tacd``, which is composed as ``FullText`` is).
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ def join_sections(sections: Iterable[str], separator: str = " ") -> str:
 
 def _expert_summaries(patent: Patent) -> str:
     expert = patent.expert
-    return join_sections((expert.detailed_description, expert.novelty, expert.use, expert.advantage, expert.technology_focus))
+    return join_sections(
+        (expert.detailed_description, expert.novelty, expert.use, expert.advantage, expert.technology_focus)
+    )
 
 
 SECTIONS: Mapping[str, Callable[[Patent], str]] = {
@@ -45,13 +48,15 @@ SECTIONS: Mapping[str, Callable[[Patent], str]] = {
     "abstract": lambda patent: patent.abstract,
     "claims": lambda patent: claims_text(patent.claims),
     "claim1": lambda patent: first_independent_claim(patent.claims),
-    "description": lambda patent: join_sections(getattr(patent.description, field.name) for field in fields(Description)),
+    "description": lambda patent: join_sections(
+        getattr(patent.description, field.name) for field in fields(Description)
+    ),
     "keywords": lambda patent: ", ".join(patent.keywords),
     "dwpi_title": lambda patent: patent.expert.title,
     "dwpi_summaries": _expert_summaries,
 }
-"""Section name -> its text. Numbered claims; the description in the order of its sections; keywords separated by commas;
-``dwpi_summaries`` are the five expert-written fields besides the title in the order of WIPO-AT §3.1.4."""
+"""Section name -> its text. Numbered claims; the description in the order of its sections; keywords separated by
+commas; ``dwpi_summaries`` are the five expert-written fields besides the title in the order of WIPO-AT §3.1.4."""
 
 VIEW_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Title": ("title",),
@@ -69,10 +74,9 @@ VIEW_SECTIONS: Mapping[str, tuple[str, ...]] = {
 }
 """View name -> its sections in order.
 
-``DWPIFull`` follows WIPO-AT Table 1; its "topics" are the topic keywords that §3.6 names, not the taxonomy labels, which would
-give the answer to the classification tasks away. ``DWPITA`` is "DWPI title + DWPI abstract summaries", read as the same five
-fields.
-"""
+``DWPIFull`` follows WIPO-AT Table 1; its "topics" are the topic keywords that §3.6 names, not the taxonomy labels,
+which would give the answer to the classification tasks away. ``DWPITA`` is "DWPI title + DWPI abstract summaries", read
+as the same five fields. """
 
 
 def view_text(patent: Patent, view: str, separator: str = " ") -> str:

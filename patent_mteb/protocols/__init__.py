@@ -1,17 +1,16 @@
 """Frozen-embedding protocols: what is measured on embeddings that stay as they are.
 
-======================  =====================================================================================================
-:mod:`.linear_probe`    multi-label one-vs-rest logistic regression, all labels at once by :mod:`.logistic` (WIPO-AT, section 3.3.2)
-:mod:`.knn`             exact neighbour table, majority vote and ranked classes (WIPO-AT, section 3.3.2; PatentMap)
-:mod:`.clustering`      k-means against the true classes (WIPO-AT, section 3.3.3; PatenTEB, table 14)
+======================  ================================================================================================
+:mod:`.linear_probe`    multi-label one-vs-rest logistic regression, all labels at once by :mod:`.logistic` (WIPO-AT,
+section 3.3.2) :mod:`.knn` exact neighbour table, majority vote and ranked classes (WIPO-AT, section 3.3.2;
+PatentMap) :mod:`.clustering` k-means against the true classes (WIPO-AT, section 3.3.3; PatenTEB, table 14)
 :mod:`.zero_shot`       label names scored by a model, one threshold tuned on validation (WIPO-AT, section 4.4)
-:mod:`.intervals`       how sure macro F1 and V-measure are, by bootstrap over the test documents
-:mod:`.mlp_probe`       one hidden layer (PatentMap, appendix C.1)
-:mod:`.threads`         one thread for small work
-======================  =====================================================================================================
+:mod:`.intervals`       how sure macro F1 and V-measure are, by bootstrap over the test documents :mod:`.mlp_probe`
+one hidden layer (PatentMap, appendix C.1) :mod:`.threads` one thread for small work
+======================  ================================================================================================
 
-Labels of n documents over L classes are a boolean matrix [n, L], made by :func:`multi_hot`. mteb is not imported; torch only by
-the functions that need it.
+Labels of n documents over L classes are a boolean matrix [n, L], made by :func:`multi_hot`. mteb is not imported; torch
+only by the functions that need it.
 """
 
 from __future__ import annotations
@@ -27,16 +26,7 @@ Labels = NDArray[np.bool_]
 
 
 def multi_hot(label_sets: Sequence[Collection[str]], classes: Sequence[str]) -> Labels:
-    """[n, L]: which of the ``classes`` each document carries.
-
-    Raises:
-        ValueError: a label that is not among the classes, or a class named twice.
-
-    Example:
-        >>> from patent_mteb.protocols import multi_hot
-        >>> multi_hot([["G"], ["H", "G"]], ["G", "H"]).astype(int).tolist()
-        [[1, 0], [1, 1]]
-    """
+    """[n, L]: which of the ``classes`` each document carries."""
     column = {name: place for place, name in enumerate(classes)}
     if len(column) < len(classes):
         raise ValueError("the classes hold a name twice")
@@ -50,14 +40,7 @@ def multi_hot(label_sets: Sequence[Collection[str]], classes: Sequence[str]) -> 
 
 
 def label_matrix(values: ArrayLike, *, rows: int, name: str = "labels", classes: int | None = None) -> Labels:
-    """``values`` as a boolean matrix [rows, L], or a ValueError that says what is wrong.
-
-    Example:
-        >>> from patent_mteb.protocols import label_matrix
-        >>> label_matrix([[1, 0], [1, 1]], rows=2)
-        array([[ True, False],
-               [ True,  True]])
-    """
+    """``values`` as a boolean matrix [rows, L], or a ValueError that says what is wrong."""
     matrix = np.asarray(values)
     if matrix.ndim != 2 or len(matrix) != rows or matrix.shape[1] == 0:
         raise ValueError(f"{name} must be [{rows}, classes], a row for each embedding, got shape {matrix.shape}")
@@ -69,14 +52,7 @@ def label_matrix(values: ArrayLike, *, rows: int, name: str = "labels", classes:
 
 
 def f1_per_label(true: Labels, predicted: Labels) -> NDArray[np.float64]:
-    """[L]: F1 of each class, 2 tp / (2 tp + fp + fn); 0 for a class that is neither true nor predicted anywhere.
-
-    Example:
-        >>> from patent_mteb.protocols import f1_per_label, multi_hot
-        >>> true, predicted = multi_hot([["G"], ["G", "H"]], ["G", "H"]), multi_hot([["G"], []], ["G", "H"])
-        >>> f1_per_label(true, predicted).round(2)  # 2 / (2 + 0 + 1) and 0 / (0 + 0 + 1)
-        array([0.67, 0.  ])
-    """
+    """[L]: F1 of each class, 2 tp / (2 tp + fp + fn); 0 for a class that is neither true nor predicted anywhere."""
     hits = np.sum(true & predicted, axis=0)
     named = np.sum(true, axis=0) + np.sum(predicted, axis=0)
     f1 = np.zeros(true.shape[1])
@@ -88,15 +64,6 @@ def precision_at(true: Labels, scores: ArrayLike, k: int) -> NDArray[np.float64]
     """[n]: the share of each document's k best-scored classes that it carries, |true and top k| / k (PatentMap, P@k).
 
     Equal scores are ordered by class. Where there are fewer than k classes the denominator stays k.
-
-    Args:
-        scores: [n, L].
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.protocols import precision_at
-        >>> precision_at(np.array([[True, False, True]]), [[0.9, 0.5, 0.1]], k=2)
-        array([0.5])
     """
     top = np.argsort(-np.asarray(scores), axis=1, kind="stable")[:, :k]
     hits = np.take_along_axis(true, top, axis=1).sum(axis=1)

@@ -1,11 +1,13 @@
 """k-means on frozen embeddings against the true classes, with as many clusters as there are classes.
 
-:func:`cluster` is the protocol of WIPO-AT (section 3.3.3): k-means, seed 42. :func:`minibatch_cluster` is that of PatenTEB (table 14):
-mini-batch k-means, batches of 16,384, seed 42. Restarts are given by neither paper: 10 and scikit-learn's choice are taken.
+:func:`cluster` is the protocol of WIPO-AT (section 3.3.3): k-means, seed 42. :func:`minibatch_cluster` is that of
+PatenTEB (table 14): mini-batch k-means, batches of 16,384, seed 42. Restarts are given by neither paper: 10 and
+scikit-learn's choice are taken.
 
-Neither the paper's ranking of models (tables 9 and 26) nor ours is defined without a reading of documents that carry several labels, on
-which it is silent. There are three: the rarest label (:func:`single_label`, the main score's), the most frequent one
-(:func:`most_frequent_label`), and each label of a document as a document of its own (:func:`every_label`).
+Neither the paper's ranking of models (tables 9 and 26) nor ours is defined without a reading of documents that carry
+several labels, on which it is silent. There are three: the rarest label (:func:`single_label`, the main score's), the
+most frequent one (:func:`most_frequent_label`), and each label of a document as a document of its own
+(:func:`every_label`).
 """
 
 from __future__ import annotations
@@ -43,9 +45,9 @@ BATCH = 16_384
 def single_label(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | None = None) -> list[str]:
     """One class for each multi-label document: its rarest label, of equally rare ones the alphabetically first.
 
-    WIPO-AT scores clusters against single classes without saying how documents of several labels get theirs. The rarest label is
-    the most specific thing said of a document, and the rule keeps rare classes alive, as the number of clusters, that of all
-    labels, supposes; taking the most frequent label would empty them.
+    WIPO-AT scores clusters against single classes without saying how documents of several labels get theirs. The rarest
+    label is the most specific thing said of a document, and the rule keeps rare classes alive, as the number of
+    clusters, that of all labels, supposes; taking the most frequent label would empty them.
 
     Args:
         label_sets: the labels of each document.
@@ -76,7 +78,8 @@ def most_frequent_label(label_sets: Sequence[Collection[str]], counts: Mapping[s
 
 
 def every_label(label_sets: Sequence[Collection[str]]) -> tuple[list[str], list[int]]:
-    """The class and the document of each pair of a document and one of its labels: a document counts once for each label.
+    """The class and the document of each pair of a document and one of its labels: a document counts once for each
+    label.
 
     Even perfect clusters score less than 1 here, as a document lies in one cluster only.
 
@@ -103,7 +106,9 @@ def _counted(label_sets: Sequence[Collection[str]], counts: Mapping[str, int] | 
 
 @dataclass(frozen=True)
 class Agreement:
-    """V-measure, which is also NMI with the arithmetic mean (scikit-learn's default), and adjusted Rand index; how many classes occur."""
+    """V-measure, which is also NMI with the arithmetic mean (scikit-learn's default), and adjusted Rand index; how many
+    classes occur.
+    """
 
     v_measure: float
     ari: float
@@ -132,7 +137,8 @@ class Clustering:
     """How well clusters match classes.
 
     Attributes:
-        v_measure: harmonic mean of homogeneity and completeness, which is also NMI with the arithmetic mean, scikit-learn's default.
+        v_measure: harmonic mean of homogeneity and completeness, which is also NMI with the arithmetic mean,
+            scikit-learn's default.
         ari: adjusted Rand index.
         nmi: normalised mutual information.
         silhouette: mean silhouette of the clusters by Euclidean distance; None if it was not asked for.
@@ -149,7 +155,9 @@ class Clustering:
     assigned: tuple[int, ...]
 
 
-def _score(model: Any, embeddings: ArrayLike, classes: Sequence[object], clusters: int | None, silhouette: bool) -> Clustering:
+def _score(
+    model: Any, embeddings: ArrayLike, classes: Sequence[object], clusters: int | None, silhouette: bool
+) -> Clustering:
     from sklearn import metrics
 
     x = embedding_matrix(embeddings)
@@ -220,7 +228,13 @@ def minibatch_cluster(
     """
     from sklearn.cluster import MiniBatchKMeans
 
-    return _score(MiniBatchKMeans(batch_size=batch_size, random_state=seed, n_init="auto"), embeddings, classes, clusters, silhouette)
+    return _score(
+        MiniBatchKMeans(batch_size=batch_size, random_state=seed, n_init="auto"),
+        embeddings,
+        classes,
+        clusters,
+        silhouette,
+    )
 
 
 @dataclass(frozen=True)
@@ -232,7 +246,9 @@ class Spread:
     seeds: int
 
 
-def spread(embeddings: ArrayLike, classes: Sequence[object], *, clusters: int | None = None, seeds: Sequence[int] = SEEDS) -> Spread:
+def spread(
+    embeddings: ArrayLike, classes: Sequence[object], *, clusters: int | None = None, seeds: Sequence[int] = SEEDS
+) -> Spread:
     """The V-measure of :func:`cluster` over several seeds: how far a score depends on where k-means starts.
 
     Example:

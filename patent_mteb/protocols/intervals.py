@@ -1,10 +1,10 @@
 """Intervals of scores on frozen embeddings, by bootstrap over the test documents.
 
-The papers give none. Test documents are drawn with replacement, :data:`RESAMPLES` times from seed 42, and the score is computed again
-on each draw; what was fitted stays as it is: no probe, no choice of C or k, no k-means is repeated. The limits are the 2.5 and 97.5
-percentiles of the draws, moved so that the mean of the draws is the observed score, and cut to what a score can be. They are moved
-because draws are biased: one that repeats documents makes clusters look purer (a higher V-measure), and one that loses all documents
-of a rare label scores it 0 (a lower macro F1).
+The papers give none. Test documents are drawn with replacement, :data:`RESAMPLES` times from seed 42, and the score is
+computed again on each draw; what was fitted stays as it is: no probe, no choice of C or k, no k-means is repeated. The
+limits are the 2.5 and 97.5 percentiles of the draws, moved so that the mean of the draws is the observed score, and cut
+to what a score can be. They are moved because draws are biased: one that repeats documents makes clusters look purer (a
+higher V-measure), and one that loses all documents of a rare label scores it 0 (a lower macro F1).
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from scipy import sparse
 from patent_mteb.metrics.significance import SEED, counts
 from patent_mteb.protocols import label_matrix
 
-__all__ = ["RESAMPLES", "limits", "macro_f1_interval", "mean_interval", "pearson_interval", "v_measure_interval"]
-
 RESAMPLES = 1_000
 TAIL = 2.5
 _CONSTANT = 1e-12
@@ -30,31 +28,14 @@ Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 def limits(name: str, interval: Interval) -> dict[str, float]:
-    """An interval under the names that a result gives it.
-
-    Example:
-        >>> from patent_mteb.protocols.intervals import limits
-        >>> limits("macro_f1", (0.25, 0.75))
-        {'macro_f1_low': 0.25, 'macro_f1_high': 0.75}
-    """
+    """An interval under the names that a result gives it."""
     return {f"{name}_low": interval[0], f"{name}_high": interval[1]}
 
 
-def macro_f1_interval(true: ArrayLike, predicted: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
-    """The 95% interval of macro F1.
-
-    Args:
-        true, predicted: boolean labels [n, L] of the test documents.
-
-    Raises:
-        ValueError: labels of the wrong shape.
-
-    Example:
-        >>> from patent_mteb.protocols.intervals import macro_f1_interval
-        >>> low, high = macro_f1_interval([[1, 0], [0, 1], [1, 0], [0, 1]], [[1, 0], [0, 1], [1, 0], [1, 0]])
-        >>> low < 0.73 < high  # F1 of 0.8 and 0.67
-        True
-    """
+def macro_f1_interval(
+    true: ArrayLike, predicted: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> Interval:
+    """The 95% interval of macro F1."""
     gold = label_matrix(true, rows=len(np.asarray(true)), name="true labels")
     said = label_matrix(predicted, rows=len(gold), name="predicted labels", classes=gold.shape[1])
     hits, named = (gold & said).astype(np.float64), gold.astype(np.float64) + said
@@ -66,20 +47,10 @@ def macro_f1_interval(true: ArrayLike, predicted: ArrayLike, *, resamples: int =
     return _interval(macro_f1, len(gold), resamples, seed)
 
 
-def v_measure_interval(classes: Sequence[object], assigned: Sequence[int], *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
-    """The 95% interval of the V-measure of given clusters.
-
-    Args:
-        classes: [n] true classes; assigned: [n] clusters.
-
-    Raises:
-        ValueError: their numbers differ.
-
-    Example:
-        >>> from patent_mteb.protocols.intervals import v_measure_interval
-        >>> v_measure_interval(["G", "G", "H", "H"], [0, 0, 1, 1])  # right in every draw
-        (1.0, 1.0)
-    """
+def v_measure_interval(
+    classes: Sequence[object], assigned: Sequence[int], *, resamples: int = RESAMPLES, seed: int = SEED
+) -> Interval:
+    """The 95% interval of the V-measure of given clusters."""
     if len(classes) != len(assigned):
         raise ValueError(f"{len(classes)} classes for {len(assigned)} assigned documents")
     class_of = np.unique(np.asarray([str(name) for name in classes]), return_inverse=True)[1]
@@ -99,36 +70,13 @@ def v_measure_interval(classes: Sequence[object], assigned: Sequence[int], *, re
 
 
 def mean_interval(values: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
-    """The 95% interval of the mean of a score from 0 to 1 over the test documents.
-
-    Args:
-        values: [n].
-
-    Example:
-        >>> from patent_mteb.protocols.intervals import mean_interval
-        >>> low, high = mean_interval([1.0, 0.0, 1.0, 1.0])
-        >>> low < 0.75 < high
-        True
-    """
+    """The 95% interval of the mean of a score from 0 to 1 over the test documents."""
     of_each = np.asarray(values, dtype=np.float64)
     return _interval(lambda drawn: np.asarray(drawn @ of_each / len(of_each)), len(of_each), resamples, seed)
 
 
 def pearson_interval(first: ArrayLike, second: ArrayLike, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
-    """The 95% interval of Pearson's correlation over pairs; a draw in which one side is constant counts as 0.
-
-    Args:
-        first, second: [n].
-
-    Raises:
-        ValueError: their numbers differ.
-
-    Example:
-        >>> from patent_mteb.protocols.intervals import pearson_interval
-        >>> low, high = pearson_interval([0, 0, 1, 1, 0, 1], [0.1, 0.4, 0.8, 0.3, 0.2, 0.9])
-        >>> -1 <= low < 0.77 < high <= 1
-        True
-    """
+    """The 95% interval of Pearson's correlation over pairs; a draw in which one side is constant counts as 0."""
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if x.shape != y.shape:
         raise ValueError(f"{len(x)} values for {len(y)} others")

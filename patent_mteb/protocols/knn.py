@@ -1,7 +1,8 @@
 """Nearest neighbours on frozen embeddings: one exact table of neighbours, read for every k.
 
-:func:`majority_vote` is the classifier of WIPO-AT (section 3.3.2), :func:`neighbour_scores` that of PatentMap (section 4.3:
-k = 10; the score of a class is the mean of the neighbours' multi-hot labels), read by :func:`patent_mteb.protocols.precision_at`.
+:func:`majority_vote` is the classifier of WIPO-AT (section 3.3.2), :func:`neighbour_scores` that of PatentMap (section
+4.3: k = 10; the score of a class is the mean of the neighbours' multi-hot labels), read by
+:func:`patent_mteb.protocols.precision_at`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def _lengths(x: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def _lower_bound(similarities: NDArray[np.floating], k: int) -> NDArray[np.floating]:
-    """[rows]: at least k entries of each row reach this; the k-th largest of the maxima of groups of columns, which is close to it."""
+    """[rows]: at least k entries of each row reach this; the k-th largest of the maxima of groups of columns, which is
+    close to it.
+    """
     columns = similarities.shape[1]
     size = max(1, columns // max(32 * k, 512))
     groups = columns // size
@@ -38,8 +41,12 @@ def _lower_bound(similarities: NDArray[np.floating], k: int) -> NDArray[np.float
     return np.partition(maxima, groups - k, axis=1)[:, groups - k]
 
 
-def _scores(x: NDArray[np.floating], y: NDArray[np.floating], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float64]:
-    """The inner products of the given pairs of rows in double precision; copies of a pair give equal values wherever they stand."""
+def _scores(
+    x: NDArray[np.floating], y: NDArray[np.floating], rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """The inner products of the given pairs of rows in double precision; copies of a pair give equal values wherever
+    they stand.
+    """
     scores = np.empty(len(rows))
     step = max(1, _PAIRS // x.shape[1])
     for start in range(0, len(rows), step):
@@ -51,8 +58,8 @@ def _scores(x: NDArray[np.floating], y: NDArray[np.floating], rows: NDArray[np.i
 def neighbours(train: ArrayLike, queries: ArrayLike, k: int) -> NDArray[np.intp]:
     """[n queries, k]: each query's nearest rows of ``train`` by cosine, nearest first, equally near ones by row.
 
-    Exact: candidates come from a matrix product in the embeddings' precision, with its largest possible rounding error as margin,
-    and are ordered by cosines in double precision. A row of zeros has a cosine of 0 with everything.
+    Exact: candidates come from a matrix product in the embeddings' precision, with its largest possible rounding error
+    as margin, and are ordered by cosines in double precision. A row of zeros has a cosine of 0 with everything.
 
     Raises:
         ValueError: NaN or infinite embeddings, different widths, or a k that is not within 1 and the number of rows.
@@ -98,7 +105,8 @@ def _carriers(table: NDArray[np.intp], labels: Labels, ks: Sequence[int]) -> Ite
 
 
 def majority_vote(table: NDArray[np.intp], labels: ArrayLike, ks: Sequence[int]) -> dict[int, Labels]:
-    """k -> [n, L]: the labels that more than half of the k nearest neighbours carry (a tie assigns nothing, as in scikit-learn).
+    """k -> [n, L]: the labels that more than half of the k nearest neighbours carry (a tie assigns nothing, as in
+    scikit-learn).
 
     Args:
         table: [n, at least the largest k] of :func:`neighbours`; labels: [n train, L] boolean.
@@ -128,8 +136,9 @@ def neighbour_scores(table: NDArray[np.intp], labels: ArrayLike, k: int) -> NDAr
 
 @dataclass(frozen=True)
 class KNN:
-    """Result of :func:`knn`: k -> macro F1, k -> F1 of each class, the k with the best macro F1 (the smallest of equals), and the
-    labels [n test, L] that it predicts."""
+    """Result of :func:`knn`: k -> macro F1, k -> F1 of each class, the k with the best macro F1 (the smallest of
+    equals), and the labels [n test, L] that it predicts.
+    """
 
     macro_f1: dict[int, float]
     f1: dict[int, dict[str, float]]
@@ -147,11 +156,16 @@ def _splits(
 
 
 def knn(
-    train: tuple[ArrayLike, ArrayLike], test: tuple[ArrayLike, ArrayLike], classes: Sequence[str], *, ks: Sequence[int] = WIPO_AT_KS
+    train: tuple[ArrayLike, ArrayLike],
+    test: tuple[ArrayLike, ArrayLike],
+    classes: Sequence[str],
+    *,
+    ks: Sequence[int] = WIPO_AT_KS,
 ) -> KNN:
     """Multi-label kNN by majority vote, macro F1 on the test split for every k (WIPO-AT, section 3.3.2).
 
-    The best k is picked on the test split, as the paper's tables do not say otherwise: it is an upper bound, not a tuned score.
+    The best k is picked on the test split, as the paper's tables do not say otherwise: it is an upper bound, not a
+    tuned score.
 
     Args:
         train, test: embeddings [n, d] and boolean labels [n, L] of the split; classes: [L] names.
@@ -177,7 +191,9 @@ def knn(
 
 @dataclass(frozen=True)
 class RankedKNN:
-    """Result of :func:`ranked_knn`: cutoff -> P@cutoff, the k that was used, and cutoff -> [n test] the precision of each document."""
+    """Result of :func:`ranked_knn`: cutoff -> P@cutoff, the k that was used, and cutoff -> [n test] the precision of
+    each document.
+    """
 
     precision: dict[int, float]
     k: int

@@ -1,14 +1,24 @@
 """Logistic regression on frozen embeddings.
 
 :func:`linear_probe` is the probe of WIPO-AT (section 3.3.2): one L2-regularised logistic regression a label
-(:mod:`patent_mteb.protocols.logistic`), C tuned on the validation split. The paper gives no grid, tolerance or refit; here they are
-:data:`C_GRID`, :data:`~patent_mteb.protocols.logistic.TOLERANCE` and none: the model that is tested is fitted on the training split alone.
+(:mod:`patent_mteb.protocols.linear_probe`), C tuned on the validation split. The paper gives no grid, tolerance or
+refit; here they are :data:`C_GRID`, :data:`~patent_mteb.protocols.linear_probe.TOLERANCE` and none: the model that is
+tested is fitted on the training split alone.
 
-**Scaling.** Rows are taken as the model gives them, neither normalised nor standardised, as the paper says nothing of either. What C
-means therefore grows with the squared length of the rows; the grid is wide enough for rows of unit length, and ``at_edge`` says when
-the best C is the smallest or the largest of it.
+**Scaling.** Rows are taken as the model gives them, neither normalised nor standardised, as the paper says nothing of
+either. What C means therefore grows with the squared length of the rows; the grid is wide enough for rows of unit
+length, and ``at_edge`` says when the best C is the smallest or the largest of it.
 
 :func:`logistic_regression_f1` is the single-label probe of PatenTEB (table 14), which is scikit-learn's own.
+
+L2-regularised logistic regressions of many labels at once.
+
+For each label the objective is that of scikit-learn's ``LogisticRegression(C)``: C times the sum of the logistic losses
+plus half the squared length of the weights, the intercept not penalised. It is strictly convex in the weights, so its
+solution does not depend on the solver. :func:`fit_logistic` solves all labels at once by L-BFGS, with a product of the
+embeddings and a matrix of one column a label where a solver for one label has a product with a vector. The Hessian of a
+label is close to the embeddings' covariance times the label's total curvature; the covariance's eigenvectors, computed
+once, thus precondition every label and every C.
 """
 
 from __future__ import annotations
@@ -18,13 +28,253 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from patent_mteb.metrics import embedding_matrix
 from patent_mteb.protocols import Labels, f1_per_label, label_matrix
-from patent_mteb.protocols.logistic import MAX_ITERATIONS, TOLERANCE, Fits, Spectrum, fit_logistic
 
 __all__ = ["C_GRID", "Probe", "SingleLabelProbe", "linear_probe", "logistic_regression_f1"]
+
+
+TOLERANCE = 1e-6
+
+MAX_ITERATIONS = 1000
+
+_MEMORY = 10
+
+_ROWS = 1024
+
+_SLICE = 1 << 18
+
+
+Floats = NDArray[np.float64]
+
+Embeddings = NDArray[np.floating]
+
+
+def _dots(a: Floats, b: Floats) -> Floats:
+    """The inner product of each column of ``a`` with the same column of ``b``."""
+    return np.asarray(np.einsum("ij,ij->j", a, b))
+
+
+def _times(x: Embeddings, weights: Floats, *, exact: bool) -> Floats:
+    """``x @ weights[:-1] + weights[-1]``, in double precision throughout if ``exact``."""
+    out: Floats = np.empty((len(x), weights.shape[1]))
+    if not exact:
+        out[:] = x @ weights[:-1].astype(np.float32)
+    else:
+        rows = max(1, _SLICE // x.shape[1])
+        for start in range(0, len(x), rows):
+            np.matmul(x[start : start + rows].astype(np.float64), weights[:-1], out=out[start : start + rows])
+    out += weights[-1]
+    return out
+
+
+def _transposed_times(x: Embeddings, residuals: Floats, *, exact: bool) -> Floats:
+    """``x.T @ residuals`` and below it the column sums, in double precision throughout if ``exact``."""
+    out = np.zeros((x.shape[1] + 1, residuals.shape[1]))
+    out[-1] = residuals.sum(axis=0)
+    if not exact:
+        out[:-1] = x.T @ residuals.astype(np.float32)
+        return out
+    rows = max(1, _SLICE // x.shape[1])
+    for start in range(0, len(x), rows):
+        out[:-1] += x[start : start + rows].astype(np.float64).T @ residuals[start : start + rows]
+    return out
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Eigenvalues and eigenvectors of the embeddings' covariance; they only steer the solver, so single precision will
+    do.
+    """
+
+    mean: Floats
+    values: Floats
+    vectors: Floats
+
+    @classmethod
+    def of(cls, x: Embeddings) -> Spectrum:
+        mean = x.mean(axis=0, dtype=np.float64)
+        values, vectors = np.linalg.eigh(x.T @ x / x.dtype.type(len(x)) - np.outer(mean, mean).astype(x.dtype))
+        return cls(mean, np.maximum(values, 0).astype(np.float64), vectors.astype(np.float64))
+
+    def solve(self, gradient: Floats, curvature: Floats) -> tuple[Floats, Floats]:
+        """The Newton step [d + 1, L] for ``gradient`` if all rows had the same share of their label's ``curvature``
+        [L]; C is in both.
+
+        Also [L] its length in the norm of that Hessian.
+        """
+        along = self.vectors.T @ (gradient[:-1] - np.outer(self.mean, gradient[-1]))
+        scaled = along / (np.outer(self.values, curvature) + 1)
+        weights = self.vectors @ scaled
+        intercept = gradient[-1] / curvature
+        return np.vstack([weights, intercept - self.mean @ weights]), np.sqrt(
+            _dots(along, scaled) + gradient[-1] * intercept
+        )
+
+
+@dataclass(frozen=True)
+class Fits:
+    """One logistic regression a label.
+
+    Attributes:
+        weights: [d + 1, L], the intercept in the last row; a label without positive (without negative) examples has
+            zero weights and an intercept of minus (plus) infinity, and so is never (always) predicted.
+        residuals: [L], how far from the solution: the decision value of a row of length 1 is off by about this much at
+            most.
+        converged: [L], whether the residual is within the tolerance.
+        iterations: that it took.
+    """
+
+    weights: Floats
+    residuals: Floats
+    converged: NDArray[np.bool_]
+    iterations: int
+
+    def decide(self, embeddings: ArrayLike) -> Floats:
+        """[n, L] decision values for [n, d] embeddings; a label is predicted where its value is above 0."""
+        return _times(embedding_matrix(embeddings, width=len(self.weights) - 1), self.weights, exact=True)
+
+
+class _Problem:
+    """The objectives of all labels: state of the rows at the current weights, and the line search along given
+    directions.
+    """
+
+    def __init__(self, x: Embeddings, labels: Labels, c: float) -> None:
+        self.x, self.labels, self.c = x, labels, c
+        self.residuals = np.empty(labels.shape)
+
+    def along(self, decisions: Floats, change: Floats, step: Floats) -> tuple[Floats, Floats, Floats]:
+        """At ``decisions + step * change``: slope and second derivative of the loss in ``step``, and total curvature,
+        each [L].
+
+        The residuals there are kept for the gradient.
+        """
+        from scipy.special import expit
+
+        slope, bend, curvature = np.zeros((3, self.labels.shape[1]))
+        for start in range(0, len(self.x), _ROWS):
+            part = slice(start, start + _ROWS)
+            moved = change[part]
+            probability = expit(decisions[part] + step * moved)
+            self.residuals[part] = probability - self.labels[part]
+            spread = probability * (1 - probability)
+            slope += _dots(self.residuals[part], moved)
+            bend += _dots(spread, moved * moved)
+            curvature += spread.sum(axis=0)
+        return self.c * slope, self.c * bend, self.c * curvature
+
+    def search(
+        self, weights: Floats, direction: Floats, decisions: Floats, change: Floats, slope: Floats
+    ) -> tuple[Floats, Floats]:
+        """[L] steps that bring each slope below a fifth of its size at 0, and the total curvatures there."""
+        linear, square = _dots(weights[:-1], direction[:-1]), _dots(direction[:-1], direction[:-1])
+        step, low, high = np.ones_like(slope), np.zeros_like(slope), np.full_like(slope, np.inf)
+        for _ in range(20):
+            first, second, curvature = self.along(decisions, change, step)
+            first, second = first + linear + step * square, second + square
+            open_ = np.abs(first) > 0.2 * np.abs(slope)
+            if not open_.any():
+                break
+            low, high = np.where(first < 0, step, low), np.where(first > 0, step, high)
+            newton = step - first / np.where(open_, second, 1)
+            inside = (newton > low) & (newton < high)
+            fallback = np.where(np.isfinite(high), (low + high) / 2, 2 * step)
+            step = np.where(open_, np.where(inside, newton, fallback), step)
+        return step, curvature
+
+    def gradient(self, weights: Floats, *, exact: bool) -> Floats:
+        gradient = self.c * _transposed_times(self.x, self.residuals, exact=exact)
+        gradient[:-1] += weights[:-1]
+        return gradient
+
+
+class _History:
+    """Curvature pairs of L-BFGS, one set a label."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[Floats, Floats, Floats]] = []
+
+    def add(self, moved: Floats, turned: Floats) -> None:
+        product = _dots(moved, turned)
+        usable = product > 1e-14 * np.sqrt(_dots(moved, moved) * _dots(turned, turned))
+        inverse = np.divide(1.0, product, out=np.zeros_like(product), where=usable)
+        self.pairs = [*self.pairs, (moved, turned, inverse)][-_MEMORY:]
+
+    def direction(self, gradient: Floats, spectrum: Spectrum, curvature: Floats) -> Floats:
+        back, scales = gradient, []
+        for moved, turned, inverse in reversed(self.pairs):
+            scales.append(inverse * _dots(moved, back))
+            back = back - scales[-1] * turned
+        ahead, _ = spectrum.solve(back, curvature)
+        for (moved, turned, inverse), scale in zip(self.pairs, reversed(scales), strict=True):
+            ahead = ahead + (scale - inverse * _dots(turned, ahead)) * moved
+        return -ahead
+
+
+def _solve(
+    x: Embeddings, labels: Labels, c: float, spectrum: Spectrum, weights: Floats, tolerance: float, max_iterations: int
+) -> tuple[Floats, Floats, int]:
+    problem, history = _Problem(x, labels, c), _History()
+    exact = x.dtype == np.float64
+    decisions = _times(x, weights, exact=exact)
+    nowhere = np.zeros_like(decisions)
+    _, _, curvature = problem.along(decisions, nowhere, np.ones(labels.shape[1]))
+    gradient = problem.gradient(weights, exact=exact)
+    for iteration in range(max_iterations + 1):
+        residuals = spectrum.solve(gradient, curvature)[1]
+        if not exact and (residuals.max() < 1e-3 * max(1.0, np.sqrt(c)) or iteration == max_iterations // 2):
+            exact = True
+            decisions = _times(x, weights, exact=exact)
+            _, _, curvature = problem.along(decisions, nowhere, np.ones(labels.shape[1]))
+            gradient = problem.gradient(weights, exact=exact)
+            residuals = spectrum.solve(gradient, curvature)[1]
+        if iteration == max_iterations or residuals.max() <= tolerance:
+            break
+        direction = history.direction(gradient, spectrum, curvature) * (residuals > tolerance)
+        slope = _dots(gradient, direction)
+        change = _times(x, direction, exact=exact)
+        step, curvature = problem.search(weights, direction, decisions, change, slope)
+        weights = weights + step * direction
+        decisions += step * change
+        before, gradient = gradient, problem.gradient(weights, exact=exact)
+        history.add(step * direction, gradient - before)
+    return weights, residuals, iteration
+
+
+def fit_logistic(
+    embeddings: ArrayLike,
+    labels: ArrayLike,
+    c: float,
+    *,
+    start: Fits | None = None,
+    spectrum: Spectrum | None = None,
+    tolerance: float = TOLERANCE,
+    max_iterations: int = MAX_ITERATIONS,
+) -> Fits:
+    """Fit one logistic regression a label to convergence.
+
+    Single-precision embeddings are used as they are; the last iterations run in double precision, a slice of rows at a
+    time.
+    """
+    x = embedding_matrix(embeddings)
+    y = label_matrix(labels, rows=len(x))
+    if not (np.isfinite(c) and c > 0):
+        raise ValueError(f"C must be a positive number, not {c}")
+    share = y.mean(axis=0)
+    fitted = (share > 0) & (share < 1)
+    with np.errstate(divide="ignore"):
+        weights = np.vstack([np.zeros((x.shape[1], y.shape[1])), np.log(share) - np.log1p(-share)])
+    residuals, iterations = np.zeros(y.shape[1]), 0
+    if fitted.any():
+        begin = weights if start is None else start.weights
+        weights[:, fitted], residuals[fitted], iterations = _solve(
+            x, y[:, fitted], c, spectrum or Spectrum.of(x), begin[:, fitted], tolerance, max_iterations
+        )
+    return Fits(weights, residuals, residuals <= tolerance, iterations)
+
 
 C_GRID = (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4)
 
@@ -39,7 +289,8 @@ class Probe:
         c: the chosen C.
         at_edge: whether the chosen C is the smallest or the largest of several: a wider grid might choose another.
         validation_f1: C of the grid -> macro F1 on the validation split.
-        untrained: classes without a positive example in the training split: never predicted, F1 of 0, and part of the mean.
+        untrained: classes without a positive example in the training split: never predicted, F1 of 0, and part of the
+            mean.
         untested: classes without a positive example in the test split: F1 of 0, and part of the mean.
         unconverged: (C, class, residual) of each fit that stopped short of the tolerance.
         predicted: [n test, L].
@@ -70,10 +321,11 @@ def linear_probe(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Probe:
-    """Macro F1 of one logistic regression a label, C chosen by macro F1 on the validation split, the smallest of equals.
+    """Macro F1 of one logistic regression a label, C chosen by macro F1 on the validation split, the smallest of
+    equals.
 
-    One C serves all labels. The model is not fitted again on training and validation data together (the paper is silent). F1 of
-    a class without positives or predictions is 0, as scikit-learn's ``zero_division=0``.
+    One C serves all labels. The model is not fitted again on training and validation data together (the paper is
+    silent). F1 of a class without positives or predictions is 0, as scikit-learn's ``zero_division=0``.
 
     Args:
         train, validation, test: embeddings [n, d] and boolean labels [n, L] of the split.
@@ -92,14 +344,19 @@ def linear_probe(
     x = embedding_matrix(train[0], name="train embeddings")
     y = label_matrix(train[1], rows=len(x), name="train labels", classes=len(classes))
     held = {"validation": validation, "test": test}
-    vectors = {name: embedding_matrix(split[0], name=f"{name} embeddings", width=x.shape[1]) for name, split in held.items()}
+    vectors = {
+        name: embedding_matrix(split[0], name=f"{name} embeddings", width=x.shape[1]) for name, split in held.items()
+    }
     labels = {
-        name: label_matrix(split[1], rows=len(vectors[name]), name=f"{name} labels", classes=len(classes)) for name, split in held.items()
+        name: label_matrix(split[1], rows=len(vectors[name]), name=f"{name} labels", classes=len(classes))
+        for name, split in held.items()
     }
     spectrum, fits = Spectrum.of(x), dict[float, Fits]()
     last, scores = None, dict[float, float]()
     for c in sorted(set(grid)):
-        last = fits[c] = fit_logistic(x, y, c, start=last, spectrum=spectrum, tolerance=tolerance, max_iterations=max_iterations)
+        last = fits[c] = fit_logistic(
+            x, y, c, start=last, spectrum=spectrum, tolerance=tolerance, max_iterations=max_iterations
+        )
         scores[c] = float(f1_per_label(labels["validation"], last.decide(vectors["validation"]) > 0).mean())
     chosen = max(scores, key=lambda c: (scores[c], -c))
     predicted = fits[chosen].decide(vectors["test"]) > 0
@@ -113,7 +370,9 @@ def linear_probe(
         untrained=_without_positives(classes, y),
         untested=_without_positives(classes, labels["test"]),
         unconverged=tuple(
-            (c, classes[place], float(fit.residuals[place])) for c, fit in fits.items() for place in np.flatnonzero(~fit.converged).tolist()
+            (c, classes[place], float(fit.residuals[place]))
+            for c, fit in fits.items()
+            for place in np.flatnonzero(~fit.converged).tolist()
         ),
         predicted=predicted,
     )
@@ -121,8 +380,9 @@ def linear_probe(
 
 @dataclass(frozen=True)
 class SingleLabelProbe:
-    """Result of :func:`logistic_regression_f1`: macro F1, F1 of each class, the class predicted for each test row, the solver that
-    gave it and whether it converged."""
+    """Result of :func:`logistic_regression_f1`: macro F1, F1 of each class, the class predicted for each test row, the
+    solver that gave it and whether it converged.
+    """
 
     macro_f1: float
     f1: Mapping[str, float]
@@ -132,16 +392,23 @@ class SingleLabelProbe:
 
 
 def logistic_regression_f1(
-    train: ArrayLike, train_labels: Sequence[str], test: ArrayLike, test_labels: Sequence[str], *, max_iter: int = 10_000
+    train: ArrayLike,
+    train_labels: Sequence[str],
+    test: ArrayLike,
+    test_labels: Sequence[str],
+    *,
+    max_iter: int = 10_000,
 ) -> SingleLabelProbe:
-    """The classifier of PatenTEB (section 5.3, table 14): scikit-learn's logistic regression, L2, C = 1, random state 0.
+    """The classifier of PatenTEB (section 5.3, table 14): scikit-learn's logistic regression, L2, C = 1, random state
+    0.
 
     The solver is lbfgs at a tolerance of 1e-4, and saga where lbfgs does not converge. The table says "multi_class auto
-    (One-vs-Rest)", which contradicts itself: with lbfgs "auto" is one multinomial model, and that is what is fitted. The mean
-    is over the classes that are true or predicted in the test split, scikit-learn's default.
+    (One-vs-Rest)", which contradicts itself: with lbfgs "auto" is one multinomial model, and that is what is fitted.
+    The mean is over the classes that are true or predicted in the test split, scikit-learn's default.
 
     Raises:
-        ValueError: NaN or infinite embeddings, splits of different width, a label count that does not fit, or a single class.
+        ValueError: NaN or infinite embeddings, splits of different width, a label count that does not fit, or a single
+            class.
 
     Example:
         >>> logistic_regression_f1([[0.0], [1.0]], ["old", "new"], [[0.1], [0.8]], ["old", "new"]).predicted
@@ -161,11 +428,15 @@ def logistic_regression_f1(
     for solver in ("lbfgs", "saga"):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            model = LogisticRegression(C=1.0, solver=solver, max_iter=max_iter, tol=1e-4, random_state=0).fit(x, list(train_labels))
+            model = LogisticRegression(C=1.0, solver=solver, max_iter=max_iter, tol=1e-4, random_state=0).fit(
+                x, list(train_labels)
+            )
         converged = not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         if converged:
             break
     predicted = model.predict(held)
     names = sorted({*test_labels, *predicted.tolist()})
     f1 = f1_score(list(test_labels), predicted, labels=names, average=None, zero_division=0)
-    return SingleLabelProbe(float(f1.mean()), dict(zip(names, f1.tolist(), strict=True)), tuple(predicted.tolist()), solver, converged)
+    return SingleLabelProbe(
+        float(f1.mean()), dict(zip(names, f1.tolist(), strict=True)), tuple(predicted.tolist()), solver, converged
+    )

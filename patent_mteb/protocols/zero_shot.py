@@ -1,8 +1,10 @@
-"""Zero-shot labels: a model scores every pair of a text and a label name, one threshold for all labels turns scores into labels.
+"""Zero-shot labels: a model scores every pair of a text and a label name, one threshold for all labels turns scores
+into labels.
 
-WIPO-AT (section 4.4) does so with NLI cross-encoders and GLiNER2 taggers, the threshold tuned on the validation split. The paper
-does not say over which values: here over every score that was observed there, so that no grid is coarser. A scorer is any callable
-``score(texts, labels) -> [n texts, n labels]``; :func:`nli_scorer`, :func:`cross_encoder_scorer` and :func:`tagger_scorer` make one.
+WIPO-AT (section 4.4) does so with NLI cross-encoders and GLiNER2 taggers, the threshold tuned on the validation split.
+The paper does not say over which values: here over every score that was observed there, so that no grid is coarser. A
+scorer is any callable ``score(texts, labels) -> [n texts, n labels]``; :func:`nli_scorer`, :func:`cross_encoder_scorer`
+and :func:`tagger_scorer` make one.
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ def _finite(scores: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"scores must be [texts, labels] with at least one of each, got shape {values.shape}")
     if not np.isfinite(values).all():
         raise ValueError(
-            f"{np.sum(~np.isfinite(values))} scores are NaN or infinite, first that of text {np.argwhere(~np.isfinite(values))[0][0]}"
+            f"{np.sum(~np.isfinite(values))} scores are NaN or infinite, first that of text"
+            f" {np.argwhere(~np.isfinite(values))[0][0]}"
         )
     return values
 
@@ -109,12 +112,16 @@ class ZeroShot:
 
 
 def zero_shot(
-    scorer: Scorer, validation: tuple[Sequence[str], ArrayLike], test: tuple[Sequence[str], ArrayLike], classes: Sequence[str]
+    scorer: Scorer,
+    validation: tuple[Sequence[str], ArrayLike],
+    test: tuple[Sequence[str], ArrayLike],
+    classes: Sequence[str],
 ) -> ZeroShot:
     """Score both splits, tune the threshold on one, measure on the other (WIPO-AT, section 4.4).
 
     Args:
-        validation, test: texts [n] and boolean labels [n, L] of the split; classes: [L] names, as they are shown to the model.
+        validation, test: texts [n] and boolean labels [n, L] of the split; classes: [L] names, as they are shown to the
+            model.
 
     Raises:
         ValueError: scores that are NaN, infinite or of the wrong shape, or labels of the wrong shape.
@@ -132,7 +139,10 @@ def zero_shot(
         labels = label_matrix(split[1], rows=len(split[0]), name=f"{name} labels", classes=len(classes))
         values = _finite(scorer(split[0], classes))
         if values.shape != labels.shape:
-            raise ValueError(f"the model gave scores of shape {values.shape} for {labels.shape[0]} texts and {labels.shape[1]} labels")
+            raise ValueError(
+                f"the model gave scores of shape {values.shape} for {labels.shape[0]} texts and {labels.shape[1]}"
+                " labels"
+            )
         return values, labels
 
     threshold, validation_f1 = best_threshold(*scored("validation", validation))
@@ -152,8 +162,9 @@ def nli_scorer(
 ) -> Scorer:
     """A scorer from an NLI model: the probability that the text entails the hypothesis that names the label.
 
-    As usual for multi-label zero-shot classification, each label is judged on its own, by the softmax of the entailment logit
-    against the contradiction logit, a neutral class left aside; without ``contradiction``, against all other classes.
+    As usual for multi-label zero-shot classification, each label is judged on its own, by the softmax of the entailment
+    logit against the contradiction logit, a neutral class left aside; without ``contradiction``, against all other
+    classes.
 
     Args:
         logits: (premise, hypothesis) pairs -> [pairs, NLI classes].
@@ -177,7 +188,9 @@ def nli_scorer(
 
         parts = []
         for start in range(0, len(texts), texts_at_once):
-            pairs = [(text, hypothesis.format(label)) for text in texts[start : start + texts_at_once] for label in labels]
+            pairs = [
+                (text, hypothesis.format(label)) for text in texts[start : start + texts_at_once] for label in labels
+            ]
             values = np.asarray(logits(pairs), dtype=np.float64)
             if contradiction is not None:
                 values = values[:, [entailment, contradiction]]
@@ -203,19 +216,28 @@ def cross_encoder_scorer(model: Any, *, hypothesis: str = HYPOTHESIS, batch_size
 
     def logits(pairs: list[tuple[str, str]]) -> ArrayLike:
         found: ArrayLike = model.predict(
-            pairs, batch_size=batch_size, activation_fn=torch.nn.Identity(), convert_to_numpy=True, show_progress_bar=False
+            pairs,
+            batch_size=batch_size,
+            activation_fn=torch.nn.Identity(),
+            convert_to_numpy=True,
+            show_progress_bar=False,
         )
         return found
 
-    return nli_scorer(logits, entailment=entailment[0], contradiction=contradiction[0] if contradiction else None, hypothesis=hypothesis)
+    return nli_scorer(
+        logits,
+        entailment=entailment[0],
+        contradiction=contradiction[0] if contradiction else None,
+        hypothesis=hypothesis,
+    )
 
 
 def tagger_scorer(tag: Callable[[str, list[str]], Iterable[tuple[str, float]]]) -> Scorer:
     """A scorer from a tagger such as GLiNER2: the highest confidence of a span found for the label, 0 if none is found.
 
     Args:
-        tag: (text, labels) -> (label, confidence) of each span, confidences above 0; let the model report spans of low confidence
-            too, or the threshold cannot be tuned below its own.
+        tag: (text, labels) -> (label, confidence) of each span, confidences above 0; let the model report spans of low
+            confidence too, or the threshold cannot be tuned below its own.
 
     Raises:
         ValueError: when called, a span whose label was not asked for.

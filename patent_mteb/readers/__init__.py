@@ -1,7 +1,9 @@
-"""From exports and bulk files to records: one file a source, all of them in one table (:data:`READERS`). No mteb, no torch.
+"""From exports and bulk files to records: one file a source, all of them in one table (:data:`READERS`). No mteb, no
+torch.
 
-A reader streams: it yields records of :mod:`patent_mteb.patents.records` as it meets them, a :class:`LeftOut` for each document that gives
-none, and a :class:`Noted` for what it made of the rest. :mod:`patent_mteb.readers.importing` writes them, one part for each input file.
+A reader streams: it yields records of :mod:`patent_mteb.patents.records` as it meets them, a :class:`LeftOut` for each
+document that gives none, and a :class:`Noted` for what it made of the rest. :mod:`patent_mteb.readers.importing` writes
+them, one part for each input file.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from pathlib import Path
 
 from patent_mteb.errors import DataError
 from patent_mteb.readers import enriched, epo, hupd, lens, ops, patentsview, patstat, tables, uspto
+from patent_mteb.readers.columns import read_map
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
 
 __all__ = ["READERS", "Item", "LeftOut", "Noted", "Reader", "reader_named", "recognise"]
@@ -42,9 +45,11 @@ def reader_named(source: str) -> Reader:
         'Lens.org: CSV of a search result'
     """
     if source.endswith(".toml"):
-        return tables.reader_of(tables.read_map(Path(source)))
+        return tables.reader_of(read_map(Path(source)))
     if source not in READERS:
-        raise DataError(f"there is no source '{source}'", remedy=f"choose one of {', '.join(READERS)}, or give a column map (.toml)")
+        raise DataError(
+            f"there is no source '{source}'", remedy=f"choose one of {', '.join(READERS)}, or give a column map (.toml)"
+        )
     return READERS[source]
 
 

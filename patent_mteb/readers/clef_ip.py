@@ -1,18 +1,18 @@
-"""CLEF-IP 2013, claims to passages: topics, documents and judgements as the collection is handed out, for those who hold it.
+"""CLEF-IP 2013, claims to passages: topics, documents and judgements as the collection is handed out, for those who
+hold it.
 
-================================================================================  =====================================================
-file below the folder                                                             content
-================================================================================  =====================================================
-``02_topics/clef-ip-2013-clms-psg-TEST/clef-ip-2013-clms-psg-TEST.txt``           topics, parted by empty lines: ``<tid>``, ``<tfile>``,
-                                                                                  ``<tclaims>`` (XPaths), ``<tfam-docs>``
-``…/tfiles/<tfile>``                                                              the application of a topic, XML
-``02_topics/2013-clef-ip-clsm-to-psg-qrels/2013-clef-ip-QRELS-<EN|DE|FR>-claims-  ``topic,document,XPath`` of a relevant passage
-to-passages.txt``
-``01_document_collection/**/<document>.xml``                                      the documents, unpacked, in any folders
-================================================================================  =====================================================
+``02_topics/clef-ip-2013-clms-psg-TEST/clef-ip-2013-clms-psg-TEST.txt``
+    Topics, separated by empty lines: ``<tid>``, ``<tfile>``, ``<tclaims>`` (XPaths), ``<tfam-docs>``.
+``02_topics/clef-ip-2013-clms-psg-TEST/tfiles/<tfile>``
+    The application of a topic, XML.
+``02_topics/2013-clef-ip-clsm-to-psg-qrels/2013-clef-ip-QRELS-<EN|DE|FR>-claims-to-passages.txt``
+    ``topic,document,XPath`` of a relevant passage.
+``01_document_collection/**/<document>.xml``
+    The documents, unpacked, in any folders.
 
-The layout is that of the release of TU Wien (10.48436, CC BY-NC-SA 3.0) as a public loader of it reads it; no file of it was seen here. A
-passage is a paragraph of an abstract or a description, or a claim; its XPath counts elements of one name from 1, and ``/p`` is ``/p[1]``.
+The layout is that of the release of TU Wien (10.48436, CC BY-NC-SA 3.0) as a public loader of it reads it; no file of
+it was seen here. A passage is a paragraph of an abstract or a description, or a claim; its XPath counts elements of one
+name from 1, and ``/p`` is ``/p[1]``.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from lxml import etree
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.files import text_lines
 from patent_mteb.readers.xml import MalformedError, parse, text_of
-
-__all__ = ["LANGUAGES", "Topic", "document_files", "full_path", "judgements", "passages", "topics"]
 
 LANGUAGES = ("EN", "DE", "FR")
 _TEST = Path("02_topics/clef-ip-2013-clms-psg-TEST")
@@ -51,13 +49,7 @@ class Topic:
 
 
 def full_path(xpath: str) -> str:
-    """An XPath with the number of every step below the root written out.
-
-    Example:
-        >>> from patent_mteb.readers.clef_ip import full_path
-        >>> full_path("/patent-document/description/p[19]")
-        '/patent-document/description[1]/p[19]'
-    """
+    """An XPath with the number of every step below the root written out."""
     root, *steps = [step for step in xpath.strip().split("/") if step]
     found = [_STEP.fullmatch(step) for step in steps]
     if not all(found) or not steps:
@@ -80,25 +72,16 @@ def _at(root: etree._Element, xpath: str) -> str:
     for step in full_path(xpath).split("/")[2:]:
         name, _, number = step.rstrip("]").partition("[")
         named = [
-            child for child in (here if here is not None else ()) if isinstance(child.tag, str) and etree.QName(child).localname == name
+            child
+            for child in (here if here is not None else ())
+            if isinstance(child.tag, str) and etree.QName(child).localname == name
         ]
         here = named[int(number) - 1] if 0 < int(number) <= len(named) else None
     return " ".join(text_of(here).split())
 
 
 def topics(folder: Path) -> Iterator[Topic]:
-    """The test topics.
-
-    Raises:
-        DataError: a file is missing or no XML, a topic lacks a field, or none of its claims is there.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.clef_ip import topics
-        >>> list(topics(Path("CLEF-IP-2013")))
-        Traceback (most recent call last):
-        patent_mteb.errors.DataError: CLEF-IP-2013/02_topics/.../clef-ip-2013-clms-psg-TEST.txt: the file is missing. Remedy: ...
-    """
+    """The test topics."""
     path = folder / _TEST / "clef-ip-2013-clms-psg-TEST.txt"
     block: list[str] = []
     first = 1
@@ -121,21 +104,15 @@ def _topic(folder: Path, path: Path, row: int, fields: dict[str, str]) -> Topic:
     except ValueError as error:
         raise DataError(str(error), path=path, row=row, remedy=_REMEDY) from error
     if not claims:
-        raise DataError(f"topic {fields['tid']} names no claim that {file.name} has", path=path, row=row, remedy=_REMEDY)
+        raise DataError(
+            f"topic {fields['tid']} names no claim that {file.name} has", path=path, row=row, remedy=_REMEDY
+        )
     return Topic(fields["tid"], file.stem, " ".join(claims))
 
 
 def judgements(folder: Path, language: str) -> dict[str, dict[str, set[str]]]:
-    """Relevant passages (full paths) by topic and document, for the topics of one language; none if the file is not there.
-
-    Raises:
-        DataError: a row is not topic, document and path.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.clef_ip import judgements
-        >>> judgements(Path("CLEF-IP-2013"), "FR")
-        {}
+    """Relevant passages (full paths) by topic and document, for the topics of one language; none if the file is not
+    there.
     """
     path = folder / _QRELS.format(language)
     found: dict[str, dict[str, set[str]]] = {}
@@ -152,22 +129,13 @@ def judgements(folder: Path, language: str) -> dict[str, dict[str, set[str]]]:
 
 
 def document_files(folder: Path) -> list[Path]:
-    """The documents, by name.
-
-    Raises:
-        DataError: there is none, or two files of one name.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.clef_ip import document_files
-        >>> document_files(Path("CLEF-IP-2013"))
-        Traceback (most recent call last):
-        patent_mteb.errors.NotThereError: CLEF-IP-2013/01_document_collection: there is no document. Remedy: ...
-    """
+    """The documents, by name."""
     place = folder / _DOCUMENTS
     files = sorted(place.rglob("*.xml"), key=lambda path: (path.stem, path))
     if not files:
-        raise NotThereError("there is no document", path=place, remedy="unpack the archives of the document collection there")
+        raise NotThereError(
+            "there is no document", path=place, remedy="unpack the archives of the document collection there"
+        )
     for one, following in pairwise(files):
         if one.stem == following.stem:
             raise DataError(f"the document is there twice, also as {one}", path=following, remedy="keep one of them")
@@ -175,19 +143,7 @@ def document_files(folder: Path) -> list[Path]:
 
 
 def passages(path: Path) -> Iterator[tuple[str, str]]:
-    """Path and text of each passage of a document, empty ones left out.
-
-    Raises:
-        DataError: it is no XML.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.readers.clef_ip import passages
-        >>> path = write_text(Path("EP-1.xml"), "<patent-document><abstract><p>It pumps.</p></abstract></patent-document>")
-        >>> list(passages(path))
-        [('/patent-document/abstract[1]/p[1]', 'It pumps.')]
-    """
+    """Path and text of each passage of a document, empty ones left out."""
     root = _root(path)
     for section, part in _PASSAGES:
         for place, element in enumerate(root.iterfind(section), start=1):

@@ -4,18 +4,14 @@
     what = "the list of our patent department"     # optional
     recognised_by = ["Acme No.", "Prio"]           # optional: columns that no other table has
 
-    [fields]                                       # ours = theirs
-    publication_number = "Acme No."
-    title = ["Title (English)", "Title"]           # the first that is not empty
-    description = "Text"                           # one text: split by its headings; description.summary and the like: as they are
-    claims = "Claims"                              # one text: split; a list of claims: as it is
-    ipc = {column = "IPC", separator = ";;"}
-    publication_date = {column = "Pub", date = "%m/%d/%Y"}
-    abstract = {column = "Abstract", language = "en"}
-    expert.novelty = "Novelty"
+    [fields]                                       # ours = theirs publication_number = "Acme No." title = ["Title
+    (English)", "Title"]           # the first that is not empty description = "Text"                           # one
+    text: split by its headings; description.summary and the like: as they are claims = "Claims"
+    # one text: split; a list of claims: as it is ipc = {column = "IPC", separator = ";;"} publication_date = {column =
+    "Pub", date = "%m/%d/%Y"} abstract = {column = "Abstract", language = "en"} expert.novelty = "Novelty"
 
-    [citations]                                    # citing (this publication, if it is not named), cited, category, origin, phase, ...
-    cited = {column = "Cited", separator = "|", office = "US"}
+    [citations]                                    # citing (this publication, if it is not named), cited, category,
+    origin, phase, ... cited = {column = "Cited", separator = "|", office = "US"}
 
     [relations]                                    # member, pre-grant, priority, continuation, ... (records.RELATIONS)
     member = "Family"
@@ -24,12 +20,13 @@
     landscape = {constant = "Topics"}
     coarse = "Topic"
 
-What a column may be told: ``column`` (a name, or several of which the first that is not empty is taken; a name with dots leads into
-nested values), ``join`` (put between the values of several columns), ``separator`` (one or several; without it lists are split at ``|``,
-``;`` and line ends), ``date`` (forms of strptime; without it ISO 8601, 20190102, 2019-01 and 02.01.2019), ``constant``, ``language`` (code
-of the text), ``language_column`` (the column that says it), ``values`` (their value = ours; any other is empty), ``office`` (of numbers
-that name none), ``optional`` (the column may be missing). Of the whole map: ``preamble`` (lines above the header; without it the header is
-looked for), ``delimiter``, ``sheet``, ``empty`` (texts that stand for nothing), ``optional`` (for all columns).
+What a column may be told: ``column`` (a name, or several of which the first that is not empty is taken; a name with
+dots leads into nested values), ``join`` (put between the values of several columns), ``separator`` (one or several;
+without it lists are split at ``|``, ``;`` and line ends), ``date`` (forms of strptime; without it ISO 8601, 20190102,
+2019-01 and 02.01.2019), ``constant``, ``language`` (code of the text), ``language_column`` (the column that says it),
+``values`` (their value = ours; any other is empty), ``office`` (of numbers that name none), ``optional`` (the column
+may be missing). Of the whole map: ``preamble`` (lines above the header; without it the header is looked for),
+``delimiter``, ``sheet``, ``empty`` (texts that stand for nothing), ``optional`` (for all columns).
 """
 
 from __future__ import annotations
@@ -44,8 +41,6 @@ from typing import Any
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.records import RELATIONS, Citation, Description, ExpertSummary, Label, MachineSummaries, Patent
-
-__all__ = ["EMPTY", "Column", "ColumnMap", "parse_map", "read_map"]
 
 EMPTY = frozenset({"", "-", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "null", "NULL", "None"})
 """Texts that stand for nothing, unless a map says others."""
@@ -114,33 +109,12 @@ class ColumnMap:
 
 
 def read_map(path: Path) -> ColumnMap:
-    """Read a column map.
-
-    Raises:
-        DataError: the file is missing, no TOML, or says something that a map cannot say.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.columns import read_map
-        >>> _ = Path("mine.toml").write_text('name = "mine"\\n[fields]\\npublication_number = "No"\\n')
-        >>> read_map(Path("mine.toml")).fields["publication_number"].column
-        ('No',)
-    """
+    """Read a column map."""
     return parse_map("\n".join(line for _, line in text_lines(path)), path)
 
 
 def parse_map(text: str, path: Path) -> ColumnMap:
-    """A column map from its text; ``path`` is what errors name.
-
-    Raises:
-        DataError: no TOML, or something that a map cannot say.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.columns import parse_map
-        >>> parse_map("[citations]\\nciting = 'from'\\ncited = 'to'", Path("links.toml")).name
-        'links'
-    """
+    """A column map from its text; ``path`` is what errors name."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -163,7 +137,11 @@ def parse_map(text: str, path: Path) -> ColumnMap:
     if "empty" in document:
         document["empty"] = frozenset(document["empty"]) | {""}
     made = ColumnMap(**({"name": path.stem} | document | sections), text=text)
-    if "publication_number" not in made.fields and not {"citing", "cited"} <= made.citations.keys() and "number" not in made.relations:
+    if (
+        "publication_number" not in made.fields
+        and not {"citing", "cited"} <= made.citations.keys()
+        and "number" not in made.relations
+    ):
         remedy = "name the column of publication_number under [fields], or those of citing and cited under [citations]"
         raise DataError("the map names no column of a number", path=path, remedy=remedy)
     return made
@@ -176,7 +154,9 @@ _OF_A_COLUMN = {one.name for one in dataclasses.fields(Column)}
 def _flat(section: Any, path: Path) -> Iterator[tuple[str, Any]]:
     """``expert.novelty = ...`` comes as a table in a table."""
     if not isinstance(section, dict):
-        raise DataError("fields, citations and relations are tables", path=path, remedy="write [fields] and the lines below it")
+        raise DataError(
+            "fields, citations and relations are tables", path=path, remedy="write [fields] and the lines below it"
+        )
     for ours, theirs in section.items():
         if ours in _PARTS and isinstance(theirs, dict) and not theirs.keys() & _OF_A_COLUMN:
             yield from ((f"{ours}.{part}", value) for part, value in theirs.items())
@@ -186,7 +166,9 @@ def _flat(section: Any, path: Path) -> Iterator[tuple[str, Any]]:
 
 def _column(section: str, ours: str, theirs: Any, path: Path) -> Column:
     if ours not in _SECTIONS[section]:
-        raise DataError(f"[{section}] has no field '{ours}'", path=path, remedy=f"choose of {', '.join(sorted(_SECTIONS[section]))}")
+        raise DataError(
+            f"[{section}] has no field '{ours}'", path=path, remedy=f"choose of {', '.join(sorted(_SECTIONS[section]))}"
+        )
     told = dict(theirs) if isinstance(theirs, dict) else {"column": theirs}
     _refuse_strangers(told, _OF_A_COLUMN, path, f"the column of {ours}")
     for name in ("column", "separator", "date"):
@@ -206,4 +188,6 @@ def _words(value: Any, name: str, path: Path) -> tuple[str, ...]:
 
 def _refuse_strangers(told: Mapping[str, Any], known: set[str], path: Path, what: str) -> None:
     if strangers := sorted(told.keys() - known):
-        raise DataError(f"{what} has no setting '{strangers[0]}'", path=path, remedy=f"choose of {', '.join(sorted(known))}")
+        raise DataError(
+            f"{what} has no setting '{strangers[0]}'", path=path, remedy=f"choose of {', '.join(sorted(known))}"
+        )

@@ -1,9 +1,11 @@
-"""USPTO enriched citations (Enriched Citation API v3): what office actions since 2017 cite, with letters, claims and passages.
+"""USPTO enriched citations (Enriched Citation API v3): what office actions since 2017 cite, with letters, claims and
+passages.
 
-JSON lines of the API's records, or its answers with many records each. The key is the application number, so a citation goes out from an
-application (:func:`patent_mteb.patents.applications.citing_application`); with the publications imported beside it, a collection knows
-which publication that is. The records are read by machines out of office actions: those whose quality is not ``AOK`` are left out. The
-phase of a citation is the kind of the office action (``CTNF``, not final; ``CTFR``, final), its unit the technology centre.
+JSON lines of the API's records, or its answers with many records each. The key is the application number, so a citation
+goes out from an application (:func:`patent_mteb.patents.collection.citing_application`); with the publications
+imported beside it, a collection knows which publication that is. The records are read by machines out of office
+actions: those whose quality is not ``AOK`` are left out. The phase of a citation is the kind of the office action
+(``CTNF``, not final; ``CTFR``, final), its unit the technology centre.
 """
 
 from __future__ import annotations
@@ -12,28 +14,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.patents.applications import citing_application
+from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.json_documents import first_object, json_documents
-from patent_mteb.readers.notation import UNREAD, application, day, has_digit, publication, reads
-from patent_mteb.readers.published import NON_PATENT, NUMBERLESS, unread_days
-from patent_mteb.readers.values import claim_numbers, text_in
-
-__all__ = ["reader"]
+from patent_mteb.readers.items import Item, LeftOut, Noted, Reader, first_object, json_documents
+from patent_mteb.readers.publication import NON_PATENT, NUMBERLESS, unread_days
+from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads, text_in
 
 _KEY, _CITED = "patentApplicationNumber", "citedDocumentIdentifier"
 
 
 def reader() -> Reader:
-    """The reader of enriched citations.
-
-    Example:
-        >>> from patent_mteb.readers import enriched
-        >>> enriched.reader().name
-        'uspto-citations'
-    """
-    return Reader("uspto-citations", "USPTO enriched citations (JSON lines): X, Y, A with claims and passages", _sniff, _read)
+    """The reader of enriched citations."""
+    return Reader(
+        "uspto-citations", "USPTO enriched citations (JSON lines): X, Y, A with claims and passages", _sniff, _read
+    )
 
 
 def _sniff(path: Path) -> bool:

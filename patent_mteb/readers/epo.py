@@ -1,9 +1,11 @@
-"""EPO full text: the XML of the European Publication Server (DTD 1.0 to 1.5.1), and *EP full text for text analytics* (TSV).
+"""EPO full text: the XML of the European Publication Server (DTD 1.0 to 1.5.1), and *EP full text for text analytics*
+(TSV).
 
-The XML says bibliographic data, texts and citations; ``Bxxx`` are the INID codes of WIPO ST.9. Its search reports are images: of them only
-the list of documents (INID 56, ``B561``) is text, without letters and claims. ``patcit`` in the description are the applicant's citations.
-The TSV has texts only: seven columns without a header, one row a text. Claims of a B1 stand in three languages: English is the main text
-where there is one, else the language of the document; the others are translations.
+The XML says bibliographic data, texts and citations; ``Bxxx`` are the INID codes of WIPO ST.9. Its search reports are
+images: of them only the list of documents (INID 56, ``B561``) is text, without letters and claims. ``patcit`` in the
+description are the applicant's citations. The TSV has texts only: seven columns without a header, one row a text.
+Claims of a B1 stand in three languages: English is the main text where there is one, else the language of the document;
+the others are translations.
 """
 
 from __future__ import annotations
@@ -17,14 +19,11 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.patents.records import Description
 from patent_mteb.readers.bulk import read_bulk, same_once
-from patent_mteb.readers.full_text import ClaimText, Paragraph, read_sections
+from patent_mteb.readers.full_text import ClaimText, Paragraph, Texts, read_sections
 from patent_mteb.readers.items import Item, LeftOut, Reader
-from patent_mteb.readers.languages import Texts
-from patent_mteb.readers.notation import application, ipc_code, language, publication
-from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, shown, text_at, text_of
-
-__all__ = ["readers"]
 
 FURTHER_CLAIMS = "a further set of claims in the same language (other contracting states)"
 _FURTHER_TEXT = "a further text of one kind in the same language"
@@ -33,14 +32,13 @@ _APPLICATION = "L"
 
 
 def readers() -> Iterator[Reader]:
-    """The two readers of EP full text.
-
-    Example:
-        >>> from patent_mteb.readers import epo
-        >>> [reader.name for reader in epo.readers()]
-        ['epo', 'epo-tsv']
-    """
-    yield Reader("epo", "EPO full text: XML of the European Publication Server", lambda path: first_root(path) == _ROOT, _read_xml)
+    """The two readers of EP full text."""
+    yield Reader(
+        "epo",
+        "EPO full text: XML of the European Publication Server",
+        lambda path: first_root(path) == _ROOT,
+        _read_xml,
+    )
     yield Reader("epo-tsv", "EP full text for text analytics (TSV)", _is_tsv, _read_tsv)
 
 
@@ -78,9 +76,13 @@ def _document(root: Element, place: str) -> Iterator[Item]:
         application=application(text_at(biblio, "B200/B210"), "EP"),
         filed=text_at(biblio, "B200/B220/date"),
         ipc=list(_classes(biblio)),
-        cpc=[ipc_code(text_of(one)) for one in biblio.iterfind("B500/B520EP/classifications-cpc/classification-cpc/text")],
+        cpc=[
+            ipc_code(text_of(one)) for one in biblio.iterfind("B500/B520EP/classifications-cpc/classification-cpc/text")
+        ],
         inventors=[text_at(one, "snm") for one in biblio.iterfind("B700/B720/B721")],
-        applicants=[text_at(one, "snm") for path in ("B710/B711", "B730/B731") for one in biblio.iterfind(f"B700/{path}")],
+        applicants=[
+            text_at(one, "snm") for path in ("B710/B711", "B730/B731") for one in biblio.iterfind(f"B700/{path}")
+        ],
         cited=[*_searched(biblio), *_in_description(root)],
         related=list(_related(biblio)),
         notes=notes,
@@ -110,7 +112,9 @@ def _sections(description: Element) -> Description:
 
 def _claims(claims: Element) -> list[ClaimText]:
     return [
-        ClaimText(claim.get("num") or "", text_of(claim), tuple(one.get("idref") or "" for one in claim.iter("claim-ref")))
+        ClaimText(
+            claim.get("num") or "", text_of(claim), tuple(one.get("idref") or "" for one in claim.iter("claim-ref"))
+        )
         for claim in claims.iterfind("claim")
     ]
 
@@ -139,7 +143,9 @@ def _searched(biblio: Element) -> Iterator[Cited]:
 
 
 def _in_description(root: Element) -> Iterator[Cited]:
-    """Each document once that the description or the list behind it names; the list repeats what the description marks."""
+    """Each document once that the description or the list behind it names; the list repeats what the description
+    marks.
+    """
     found: dict[str, bool] = {}
     for part in ("description", "ep-reference-list"):
         for one in root.iterfind(f"{part}//patcit"):
@@ -185,7 +191,9 @@ def _row(path: Path, number: int, line: str) -> tuple[int, list[str]]:
     columns = line.split("\t", _COLUMNS - 1)
     if len(columns) < _COLUMNS:
         problem = f"{len(columns)} columns where EP full text for text analytics has {_COLUMNS}"
-        raise DataError(problem, path=path, row=number, remedy="keep authority, number, kind, date, language, kind of text, text")
+        raise DataError(
+            problem, path=path, row=number, remedy="keep authority, number, kind, date, language, kind of text, text"
+        )
     return number, columns
 
 
@@ -214,7 +222,11 @@ def _add(texts: Texts, type_: str, spoken: str, text: str) -> str:
     """Put a text of the TSV where it belongs; says why it does not."""
     if type_ not in _TYPES:
         return f"a text that records do not hold ({type_})"
-    held: dict[str, Mapping[str, object]] = {"TITLE": texts.titles, "ABSTR": texts.abstracts, "DESCR": texts.descriptions}
+    held: dict[str, Mapping[str, object]] = {
+        "TITLE": texts.titles,
+        "ABSTR": texts.abstracts,
+        "DESCR": texts.descriptions,
+    }
     if spoken in held.get(type_, {}):
         return _FURTHER_TEXT
     if type_ == "CLAIM" and spoken in texts.claims:

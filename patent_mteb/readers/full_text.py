@@ -1,24 +1,30 @@
-"""Claims and descriptions out of marked-up full texts: what the markup says counts, the wording only where it says nothing."""
+"""Claims and descriptions out of marked-up full texts: what the markup says counts, the wording only where it says
+nothing.
+
+Texts in several languages: which is the main one, and the others as translations.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
 from patent_mteb.patents.claims import referred_claims
-from patent_mteb.patents.records import Claim, Description
+from patent_mteb.patents.records import Claim, Description, TextLanguages, Translation
 from patent_mteb.patents.sections import split_description
 
-__all__ = ["CANCELLED", "UNNUMBERED", "ClaimText", "Paragraph", "paragraph_numbers", "read_claim_texts", "read_sections"]
-
 CANCELLED = "a cancelled claim"
+
 UNNUMBERED = "a claim without a number of its own, numbered by its place"
 
 
 class ClaimText(NamedTuple):
-    """One claim as it stands: its number (may be empty), its text, and the claims that markup says it refers to (``CLM-00001``)."""
+    """One claim as it stands: its number (may be empty), its text, and the claims that markup says it refers to
+    (``CLM-00001``).
+    """
 
     number: str
     text: str
@@ -26,10 +32,14 @@ class ClaimText(NamedTuple):
 
 
 _DIGITS = re.compile(r"\d+")
+
 _CANCELLED = re.compile(
-    r"(?:claims?)?[\d\s,.:–-]*(?:to \d+\.?\s*)?[(\[]?\s*(?:cancel\w*|deleted|withdrawn)(?: herein)?\s*[)\]]?[.;]?", re.IGNORECASE
+    r"(?:claims?)?[\d\s,.:–-]*(?:to \d+\.?\s*)?[(\[]?\s*(?:cancel\w*|deleted|withdrawn)(?: herein)?\s*[)\]]?[.;]?",
+    re.IGNORECASE,
 )
+
 _LEADING = re.compile(r"(\d{1,4})\s*[.)]{1,2}\s+")
+
 _MOST_DIGITS = 5
 
 
@@ -42,13 +52,6 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
     """Claims with their numbers and dependence, and a note for each that was cancelled or had no number.
 
     Dependence is read from the markup; from the wording if no claim of the set has any.
-
-    Example:
-        >>> from patent_mteb.readers.full_text import ClaimText, read_claim_texts
-        >>> texts = [ClaimText("00001", "1. A pump."), ClaimText("00002", "2. The pump of claim 1.", ("CLM-00001",))]
-        >>> claims, notes = read_claim_texts([*texts, ClaimText("3", "(canceled)")])
-        >>> claims[1], notes
-        (Claim(number=2, text='The pump of claim 1.', depends_on=(1,)), ['a cancelled claim'])
     """
     kept: dict[int, ClaimText] = {}
     notes = []
@@ -77,7 +80,9 @@ def read_claim_texts(texts: Iterable[ClaimText]) -> tuple[tuple[Claim, ...], lis
 
 
 class Paragraph(NamedTuple):
-    """A paragraph or heading, the section that markup puts it in (one of ``Description``'s, or empty), and its number, 0 for none."""
+    """A paragraph or heading, the section that markup puts it in (one of ``Description``'s, or empty), and its number,
+    0 for none.
+    """
 
     text: str
     section: str = ""
@@ -87,14 +92,8 @@ class Paragraph(NamedTuple):
 def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
     """A description by its sections: those of the markup, or those that its headings begin if there is none.
 
-    ``summary`` in the markup of the USPTO holds background and summary: its headings tell them apart. A paragraph without a mark between
-    marked ones belongs to the section before.
-
-    Example:
-        >>> from patent_mteb.readers.full_text import Paragraph, read_sections
-        >>> texts = ("BACKGROUND", "Pumps leak.", "SUMMARY", "This one does not.")
-        >>> read_sections([*(Paragraph(text, "summary") for text in texts), Paragraph("FIG. 1 shows it.", "drawings")])
-        Description(background='BACKGROUND\\nPumps leak.', summary='SUMMARY\\nThis one does not.', drawings='FIG. 1 shows it.', detailed='')
+    ``summary`` in the markup of the USPTO holds background and summary: its headings tell them apart. A paragraph
+    without a mark between marked ones belongs to the section before.
     """
     if not any(paragraph.section for paragraph in paragraphs):
         return split_description("\n".join(paragraph.text for paragraph in paragraphs))
@@ -110,13 +109,8 @@ def read_sections(paragraphs: Sequence[Paragraph]) -> Description:
 
 
 def paragraph_numbers(paragraphs: Iterable[Paragraph], description: Description) -> tuple[int, ...]:
-    """The number of each line of a description that was read from these paragraphs, 0 for a heading; empty where none has a number.
-
-    Example:
-        >>> from patent_mteb.readers.full_text import Paragraph, paragraph_numbers, read_sections
-        >>> texts = [Paragraph("FIG. 1 shows it.", "drawings", 2), Paragraph("SUMMARY", "summary"), Paragraph("It pumps.", "summary", 1)]
-        >>> paragraph_numbers(texts, read_sections(texts))
-        (0, 1, 2)
+    """The number of each line of a description that was read from these paragraphs, 0 for a heading; empty where none
+    has a number.
     """
     numbers: dict[str, list[int]] = {}
     for paragraph in paragraphs:
@@ -130,3 +124,96 @@ def _background_of(text: str) -> tuple[str, str]:
     found = split_description(text)
     rest = (found.summary, found.drawings, found.detailed)
     return found.background, "\n".join(filter(None, rest))
+
+
+_ENGLISH = "en"
+
+
+_WORDS = (
+    (r"(?:patent)?ansprüchen?|revendications", "claims"),
+    (r"(?:patent)?anspruchs?|revendication", "claim"),
+    (r"bis(?: zu)?|à", "to"),
+    (r"oder|ou", "or"),
+    (r"und|et", "and"),
+    (r"nach|gemäß|gemäss|laut|selon|suivant", "according to"),
+    (r"eine[mrsn]|l'une(?: quelconque)?|une quelconque", "any one"),
+    (r"der|des|les|la", "of the"),
+    (r"vorhergehenden|vorangehenden|voranstehenden|vorstehenden|vorherigen", "preceding"),
+)
+
+_TRANSLATED = [(re.compile(rf"(?<!\w)(?:{words})(?!\w)", re.IGNORECASE), english) for words, english in _WORDS]
+
+_BEHIND = re.compile(r"\bclaims (?:précédentes|antérieures)", re.IGNORECASE)
+
+
+def in_english(claim: str) -> str:
+    """A German or French claim with the words that refer to other claims in English; the rest stays."""
+    for words, english in _TRANSLATED:
+        claim = words.sub(english, claim)
+    return _BEHIND.sub("preceding claims", claim)
+
+
+def main_language(available: Mapping[str, object], own: str) -> str:
+    """The language of the main text: English, else that of the document, else the first there is."""
+    return next((language for language in (_ENGLISH, own) if language in available), next(iter(available), ""))
+
+
+@dataclass
+class Texts:
+    """The texts of one publication by language."""
+
+    own: str
+    titles: dict[str, str] = field(default_factory=dict)
+    abstracts: dict[str, str] = field(default_factory=dict)
+    claims: dict[str, list[ClaimText]] = field(default_factory=dict)
+    descriptions: dict[str, Description] = field(default_factory=dict)
+
+    def main(self) -> tuple[dict[str, object], list[str]]:
+        """The fields of a record that hold texts, and notes on the claims."""
+        claims: dict[str, tuple[Claim, ...]] = {}
+        notes: list[str] = []
+        for language, texts in self.claims.items():
+            claims[language], found = _claims(language, texts)
+            notes += found
+        chosen = [main_language(texts, self.own) for texts in (self.titles, self.abstracts, claims, self.descriptions)]
+        title, abstract, claim, description = chosen
+        others = sorted({*self.titles, *self.abstracts, *claims, *self.descriptions})
+        translations = [
+            Translation(
+                language,
+                self.titles.get(language, "") if language != title else "",
+                self.abstracts.get(language, "") if language != abstract else "",
+                claims.get(language, ()) if language != claim else (),
+                _joined(self.descriptions.get(language)) if language != description else "",
+            )
+            for language in others
+        ]
+        values: dict[str, object] = {
+            "title": self.titles.get(title, ""),
+            "abstract": self.abstracts.get(abstract, ""),
+            "claims": claims.get(claim, ()),
+            "description": self.descriptions.get(description, Description()),
+            "languages": TextLanguages(*chosen),
+            "translations": [one for one in translations if one != Translation(one.language)],
+        }
+        return values, notes
+
+
+def _claims(language: str, texts: list[ClaimText]) -> tuple[tuple[Claim, ...], list[str]]:
+    """Claims of any language, whose dependence is read as that of English ones."""
+    claims, notes = read_claim_texts(texts)
+    if language == _ENGLISH or any(text.refers for text in texts):
+        return claims, notes
+    worded, _ = read_claim_texts(text._replace(text=in_english(text.text)) for text in texts)
+    return (
+        tuple(Claim(claim.number, claim.text, other.depends_on) for claim, other in zip(claims, worded, strict=True)),
+        notes,
+    )
+
+
+def _joined(description: Description | None) -> str:
+    if description is None:
+        return ""
+    return "\n".join(
+        filter(None, (description.background, description.summary, description.drawings, description.detailed))
+    )

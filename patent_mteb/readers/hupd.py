@@ -1,4 +1,6 @@
-"""Harvard USPTO Patent Dataset (HUPD): one JSON document an application, or JSON lines of them. Texts and classes, no citations."""
+"""Harvard USPTO Patent Dataset (HUPD): one JSON document an application, or JSON lines of them. Texts and classes, no
+citations.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +12,19 @@ from typing import Any
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, TextLanguages
 from patent_mteb.readers.bulk import same_once
-from patent_mteb.readers.items import Item, LeftOut, Reader
-from patent_mteb.readers.json_documents import first_object, json_documents
-from patent_mteb.readers.notation import application
-from patent_mteb.readers.published import Published
-from patent_mteb.readers.values import text_in
+from patent_mteb.readers.items import Item, LeftOut, Reader, first_object, json_documents
+from patent_mteb.readers.publication import Published
+from patent_mteb.readers.values import application, text_in
 from patent_mteb.readers.xml import MalformedError
-
-__all__ = ["reader"]
 
 _FIELDS = {"application_number", "publication_number", "decision", "full_description"}
 
 
 def reader() -> Reader:
-    """The reader of HUPD.
-
-    Example:
-        >>> from patent_mteb.readers import hupd
-        >>> hupd.reader().name
-        'hupd'
-    """
-    return Reader("hupd", "Harvard USPTO Patent Dataset: one JSON document an application, or JSON lines", _sniff, _read)
+    """The reader of HUPD."""
+    return Reader(
+        "hupd", "Harvard USPTO Patent Dataset: one JSON document an application, or JSON lines", _sniff, _read
+    )
 
 
 def _sniff(path: Path) -> bool:

@@ -1,38 +1,226 @@
 """From input files to a records directory: one part of patents, of citations and of relations for each input file.
 
-A part is named after its input and after everything that decides on its content (bytes of the input, reader, versions), is written
-beside its place and renamed, and is not made again as long as it is there. ``import.json`` holds for each input what was read, left out
-and why; it is written after every finished input, so that an import that was interrupted goes on where it was.
+A part is named after its input and after everything that decides on its content (bytes of the input, reader, versions),
+is written beside its place and renamed, and is not made again as long as it is there. ``import.json`` holds for each
+input what was read, left out and why; it is written after every finished input, so that an import that was interrupted
+goes on where it was.
 
-Shares of an import (:func:`import_share`) are made by several processes or machines, each of every n-th input, in one directory or in
-several; :func:`merge_shares` makes of them what one import would have made, byte for byte.
+Shares of an import (:func:`import_share`) are made by several processes or machines, each of every n-th input, in one
+directory or in several; :func:`merge_shares` makes of them what one import would have made, byte for byte.
+
+Publications that stand in two parts: kept in the first, taken out of the others.
+
+What is to be taken out is written down first (:data:`PENDING`), then the parts are written anew, then the accounts say
+so. A step that was interrupted is done again from that file, and nothing is counted twice: whoever is killed and starts
+again ends in the same bytes.
+
+Files that cannot be imported: what is wrong with them, so far as their start says it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import stat
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from textwrap import shorten
 
-from patent_mteb.errors import DataError, readable
-from patent_mteb.identity import __version__
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from patent_mteb.errors import DataError, readable, refuse_other_forms
+from patent_mteb.files import read_batches, read_parquet, replacing, text_lines, write_parquet
+from patent_mteb.identity import version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
 from patent_mteb.readers import LeftOut, Noted, Reader, reader_named, recognise
-from patent_mteb.readers.accounts import Account, Tally, read_accounts, save_accounts
-from patent_mteb.readers.guard import guarded
-from patent_mteb.readers.parts import PartWriter, remove_part
-from patent_mteb.readers.repeats import REPEATED, finish, settle
-from patent_mteb.readers.shares import Share, digest_of, merged, read_share, save_share, share_folder
-from patent_mteb.readers.unknown import damaged, unknown
+from patent_mteb.readers.folder_lock import guarded
+from patent_mteb.readers.import_shares import (
+    Account,
+    PartWriter,
+    Share,
+    Tally,
+    digest_of,
+    merged,
+    part_path,
+    read_accounts,
+    read_share,
+    remove_part,
+    save_accounts,
+    save_share,
+    settled,
+    share_folder,
+)
+from patent_mteb.readers.suggest import suggest
+from patent_mteb.readers.xml import first_root
 
-__all__ = ["Imported", "Progress", "Work", "import_files", "import_share", "merge_shares"]
+PENDING = ".repeats.parquet"
+
+REPEATED = "the publication number stands in an input that was imported before"
+
+
+_SCHEMA = pa.schema([("part", pa.string()), ("publication_number", pa.string())])
+
+
+def settle(root: Path, accounts: Mapping[str, Account]) -> None:
+    """Take repeats out of the parts of a directory, and save its accounts, changed by it."""
+    pending = root / PENDING
+    if not pending.exists():
+        write_parquet(pending, find_repeats(root, list(accounts)))
+    repeated = read_parquet(pending, _SCHEMA.names)
+    for part in dict.fromkeys(repeated["part"].to_pylist()):
+        numbers = repeated.filter(pc.equal(repeated["part"], part))["publication_number"].to_pylist()
+        drop_repeats(part_path(root, "patents", part), numbers)
+        _count(accounts[part], numbers)
+    save_accounts(root, accounts, settled=True)
+    pending.unlink()
+
+
+def finish(root: Path, accounts: Mapping[str, Account]) -> None:
+    """Do what a step that was interrupted has left: take repeats out, or forget what was taken out."""
+    if settled(root):
+        (root / PENDING).unlink(missing_ok=True)
+    elif all(account.done for account in accounts.values()):
+        settle(root, accounts)
+
+
+def _count(account: Account, numbers: Sequence[str]) -> None:
+    tally = account.left_out.setdefault(REPEATED, Tally())
+    for number in numbers:
+        tally.add(number)
+    account.records["patents"] -= len(numbers)
+
+
+def find_repeats(root: Path, parts: Sequence[str]) -> pa.Table:
+    """The publications of each part that stand in a part before it."""
+    columns = [
+        pl.read_parquet(part_path(root, "patents", part), columns=["publication_number"]).with_columns(
+            place=pl.lit(place, pl.UInt32)
+        )
+        for place, part in enumerate(parts)
+    ]
+    if not columns:
+        return _SCHEMA.empty_table()
+    repeated = pl.concat(columns).filter(~pl.col("publication_number").is_first_distinct())
+    named = [parts[place] for place in repeated["place"].to_list()]
+    return pa.table({"part": named, "publication_number": repeated["publication_number"].to_list()}, schema=_SCHEMA)
+
+
+def drop_repeats(path: Path, numbers: Collection[str]) -> None:
+    """Write a part without some publications, unless they are out of it already."""
+    dropped = pa.array(sorted(numbers), pa.string())
+    held = read_parquet(path, ["publication_number"], without=set(PATENT_SCHEMA.names) - {"publication_number"})
+    if not pc.any(pc.is_in(held["publication_number"], dropped)).as_py():
+        return
+    with replacing(path) as partial, pq.ParquetWriter(partial, PATENT_SCHEMA) as out:
+        for table in read_batches(path):
+            kept = pc.invert(pc.is_in(table["publication_number"], dropped))
+            out.write_table(table.filter(kept).cast(PATENT_SCHEMA))
+
+
+_AGAIN = "get it again, or leave it out"
+
+_NAME_IT = "name its source ('patent-mteb import --sources' lists them), or give a column map with --map"
+
+_WEB_PAGES = (b"<!doctype html", b"<html")
+
+_ZIP, _GZIP, _PARQUET = b"PK", b"\x1f\x8b", b"PAR1"
+
+_APS = re.compile(rb"^PATN\s*$\s*^WKU ", re.MULTILINE)
+
+_HEAD = 1 << 12
+
+_LINES, _FEW = 1000, 10
+
+_LONGEST = 200
+"""Lines that are looked at for another encoding than UTF-8."""
+
+
+def damaged(path: Path) -> DataError | None:
+    """Why a file is none that anybody could read; None if it may be one."""
+    with readable(path):
+        mode = path.stat().st_mode
+    if stat.S_ISDIR(mode):
+        return DataError("a link to a directory, which is not followed", path=path, remedy="name that directory too")
+    if not stat.S_ISREG(mode):
+        return DataError("neither a file nor a directory", path=path, remedy="leave it out")
+    problem = _problem(path)
+    return DataError(problem, path=path, remedy=_AGAIN) if problem else None
+
+
+def _problem(path: Path) -> str:
+    with readable(path), path.open("rb") as stream:
+        start = stream.read(_HEAD)
+        if not start:
+            return "the file is empty"
+        if not start.strip(b"\0"):
+            return "zero bytes where data should be (was the file written whole?)"
+        if start.lstrip().lower().startswith(_WEB_PAGES):
+            return "a web page, no data (an error that a server sent?)"
+        if path.suffix == ".gz" and not start.startswith(_GZIP):
+            return "not compressed, whatever its name says"
+        if not start.startswith(_ZIP):
+            return ""
+        try:
+            return "" if zipfile.ZipFile(stream).infolist() else "a zip file without any file"
+        except (zipfile.BadZipFile, ValueError) as error:
+            return f"not a whole zip file ({error})"
+
+
+def unknown(path: Path) -> DataError:
+    """What is to be said of a whole file that no reader knows."""
+    with readable(path), path.open("rb") as stream:
+        start = stream.read(_HEAD)
+    if start.startswith(_ZIP):
+        names = [one.filename for one in zipfile.ZipFile(path).infolist() if not one.is_dir()]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return DataError(
+            f"no reader knows what is in this zip file ({', '.join(names[:3])}{more})", path=path, remedy="unpack it"
+        )
+    if _APS.search(start):
+        return DataError(
+            "USPTO text before 2001 (APS), which is not read",
+            path=path,
+            remedy="take PatentsView's tables of those years",
+        )
+    if start.startswith(_PARQUET):
+        return _no_table(path)
+    try:
+        if path.suffix != ".gz":
+            refuse_other_forms(path, start)
+        lines = [line for _, line in islice(text_lines(path), _LINES)]
+    except DataError as error:
+        return error
+    if not "".join(lines[:_FEW]).lstrip().startswith("<"):
+        return _no_table(path)
+    if path.suffix == ".gz":
+        return DataError("no reader knows what is in this compressed file", path=path, remedy="unpack it")
+    return _nobody(path, f" (XML, <{first_root(path)}>)")
+
+
+def _nobody(path: Path, what: str = "") -> DataError:
+    return DataError(f"no reader knows this file{what}", path=path, remedy=_NAME_IT)
+
+
+def _no_table(path: Path) -> DataError:
+    """Why a file that may be a table is none whose columns say what they are."""
+    try:
+        suggest(path)
+    except DataError as error:
+        return _nobody(path, f" ({shorten(error.problem, _LONGEST)})") if error.row is None else error
+    return _nobody(path)
+
 
 _TELL_EVERY = 50
 """Documents between two reports of progress."""
+
 _WORTH_A_PROCESS = 2 << 20
 """Bytes of input for which it is worth while to start another process."""
 
@@ -75,11 +263,6 @@ class Work:
         workers: processes of this machine, each with a file at a time.
         engine: one of :data:`patent_mteb.parallel.ENGINES`.
         tell: is called with the progress now and then.
-
-    Example:
-        >>> from patent_mteb.readers.importing import Work
-        >>> Work(workers=2).engine
-        'local'
     """
 
     workers: int = 1
@@ -90,22 +273,8 @@ class Work:
 def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work | None = None) -> Imported:
     """Import files, and those in directories, into a records directory.
 
-    An input that was imported before is not read again while neither it nor its reader has changed; the part of a changed one is replaced.
-    A publication that stands in two inputs is kept from the one that was imported first.
-
-    Args:
-        root: the records directory; what other inputs gave stays in it.
-        source: name of a reader or path of a column map; without it each file is recognised by its content.
-
-    Raises:
-        DataError: a file that is missing, unknown or broken; what was finished before it stays. Another import writes to the directory.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.importing import import_files
-        >>> _ = Path("mine.csv").write_text("publication_number,title,cites\\nUS7000001B2,Pump,US6000001B1\\n")
-        >>> [account.records for account in import_files([Path("mine.csv")], Path("records")).accounts]
-        [{'patents': 1, 'citations': 1, 'relations': 0}]
+    An input that was imported before is not read again while neither it nor its reader has changed; the part of a
+    changed one is replaced. A publication that stands in two inputs is kept from the one that was imported first.
     """
     found = _found(files, source)
     planned = [_account(*one) for one in found.inputs]
@@ -129,29 +298,11 @@ def import_files(files: Sequence[Path], root: Path, source: str = "", work: Work
     return Imported([accounts[one.part] for one in planned], found.unknown, found.damaged)
 
 
-def import_share(files: Sequence[Path], root: Path, share: tuple[int, int], source: str = "", work: Work | None = None) -> Imported:
-    """Import the i-th of n shares of some files: of all of them in their order, every n-th. :func:`merge_shares` comes after all shares.
-
-    Args:
-        files: those of all shares.
-        root: the records directory, one for all shares or one for each.
-        share: (i, n), i from 1.
-
-    Returns:
-        The accounts of the share's files.
-
-    Raises:
-        DataError: what :func:`import_files` says; a file was imported here before in another state, which only a whole import replaces.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.importing import import_share, merge_shares
-        >>> for name in "ab":
-        ...     _ = Path(f"{name}.csv").write_text(f"publication_number,title\\nUS700000{ord(name) % 10}B2,Pump\\n")
-        >>> for number in (1, 2):
-        ...     done = import_share([Path("a.csv"), Path("b.csv")], Path("records"), (number, 2))
-        >>> [account.records["patents"] for account in merge_shares(Path("records"))]
-        [1, 1]
+def import_share(
+    files: Sequence[Path], root: Path, share: tuple[int, int], source: str = "", work: Work | None = None
+) -> Imported:
+    """Import the i-th of n shares of some files: of all of them in their order, every n-th. :func:`merge_shares` comes
+    after all shares.
     """
     found = _found(files, source)
     number, shares = share
@@ -174,26 +325,19 @@ def import_share(files: Sequence[Path], root: Path, share: tuple[int, int], sour
         for done in _read_all(todo, root, work or Work()):
             accounts[places[done.part]] = done
             save_share(root, Share(share, plan, accounts))
-    return Imported([before.get(one.part) or accounts[place] for place, one in mine.items()], found.unknown, found.damaged)
+    return Imported(
+        [before.get(one.part) or accounts[place] for place, one in mine.items()], found.unknown, found.damaged
+    )
 
 
 def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
-    """Make of all shares of an import what one import would have made.
-
-    Args:
-        root: the records directory to merge into.
-        others: directories of shares that were made elsewhere; their parts are copied.
-
-    Returns:
-        The accounts of the directory.
-
-    Raises:
-        DataError: a share is missing or not finished, or shares are of different imports.
-    """
+    """Make of all shares of an import what one import would have made."""
     with guarded(root):
         accounts = read_accounts(root)
         if not all(account.done for account in accounts.values()):
-            raise DataError("an import of this directory was interrupted", path=root, remedy="finish it without --shard first")
+            raise DataError(
+                "an import of this directory was interrupted", path=root, remedy="finish it without --shard first"
+            )
         finish(root, accounts)
         with merged(root, others, known=accounts) as new:
             if added := {part: account for part, account in new.items() if part not in accounts}:
@@ -205,7 +349,9 @@ def merge_shares(root: Path, others: Sequence[Path] = ()) -> list[Account]:
 
 @dataclass
 class _Found:
-    """Each file to import with its reader and source, and what is to be said of the files of directories that are none."""
+    """Each file to import with its reader and source, and what is to be said of the files of directories that are
+    none.
+    """
 
     inputs: list[tuple[Path, Reader, str]] = field(default_factory=list)
     unknown: list[DataError] = field(default_factory=list)
@@ -213,7 +359,9 @@ class _Found:
 
 
 def _found(files: Sequence[Path], source: str) -> _Found:
-    """What there is to import. Files below a directory count if they are not hidden; links to directories are not followed."""
+    """What there is to import. Files below a directory count if they are not hidden; links to directories are not
+    followed.
+    """
     named = reader_named(source) if source else None
     found = _Found()
     for path in files:
@@ -231,14 +379,20 @@ def _found(files: Sequence[Path], source: str) -> _Found:
             elif error:
                 said.append(error)
     if not found.inputs:
-        no_file = DataError("there is no file that can be imported", path=files[0] if files else None, remedy="name files")
+        no_file = DataError(
+            "there is no file that can be imported", path=files[0] if files else None, remedy="name files"
+        )
         raise next(iter((*found.damaged, *found.unknown)), no_file)
     found.inputs = list({one[0]: one for one in found.inputs}.values())
     return found
 
 
 def _below(folder: Path) -> list[Path]:
-    return sorted(one for one in folder.rglob("*") if not _hidden(one.relative_to(folder)) and (one.is_symlink() or not one.is_dir()))
+    return sorted(
+        one
+        for one in folder.rglob("*")
+        if not _hidden(one.relative_to(folder)) and (one.is_symlink() or not one.is_dir())
+    )
 
 
 def _damage(path: Path) -> DataError | None:
@@ -255,27 +409,35 @@ def _hidden(path: Path) -> bool:
 def _account(path: Path, reader: Reader, source: str) -> Account:
     with readable(path), path.open("rb") as stream:
         content = hashlib.file_digest(stream, "blake2b").hexdigest()
-    made = "\0".join((content, reader.name, reader.settings, __version__, str(PATENT_SCHEMA)))
+    made = "\0".join((content, reader.name, reader.settings, version(), str(PATENT_SCHEMA)))
     name = re.sub(r"[^\w-]+", "-", path.name.partition(".")[0])[:60].strip("-") or "part"
     part = f"{name}-{hashlib.blake2b(made.encode()).hexdigest()[:12]}"
     return Account(str(path), source, part, path.stat().st_size)
 
 
 def _outdated(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[str]:
-    """Parts of another state of a planned input, and those of inputs that an interrupted import left and nobody names any more."""
+    """Parts of another state of a planned input, and those of inputs that an interrupted import left and nobody names
+    any more.
+    """
     parts, paths = {one.part for one in planned}, {one.path for one in planned}
     return [
-        part for part, account in accounts.items() if part not in parts and (account.path in paths or not (account.done or account.again))
+        part
+        for part, account in accounts.items()
+        if part not in parts and (account.path in paths or not (account.done or account.again))
     ]
 
 
 def _todo(planned: Sequence[Account], accounts: Mapping[str, Account]) -> list[Account]:
-    """What is to be read: inputs that are not finished; where a part is replaced, those too that lost records to another part."""
+    """What is to be read: inputs that are not finished; where a part is replaced, those too that lost records to
+    another part.
+    """
     todo = {one.part: one for one in planned if not (one.part in accounts and accounts[one.part].done)}
     again = [account for account in accounts.values() if account.again]
     if any(account.path in {one.path for one in todo.values()} for account in accounts.values()):
         again += [account for account in accounts.values() if account.done and REPEATED in account.left_out]
-    todo |= {one.part: Account(one.path, one.source, one.part, one.size, again=True) for one in again if one.part not in todo}
+    todo |= {
+        one.part: Account(one.path, one.source, one.part, one.size, again=True) for one in again if one.part not in todo
+    }
     return list(todo.values())
 
 
@@ -316,6 +478,8 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
         with readable(Path(account.path)):
             size = Path(account.path).stat().st_size
         if size != account.size:
-            raise DataError("the file changed while it was read", path=account.path, remedy="import it again when it is complete")
+            raise DataError(
+                "the file changed while it was read", path=account.path, remedy="import it again when it is complete"
+            )
     tell(untold)
     return replace(done, records=out.counts, done=True)

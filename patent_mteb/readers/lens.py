@@ -1,7 +1,7 @@
 """Lens.org, JSON lines of its API or bulk export: texts, classes, families and cited numbers with letters.
 
-Fields as docs.api.lens.org names them; where a member of a list is missing the rest is read. ``lens_id`` is kept as a keyword of the
-record (``lens:031-156-664-106-04X``), since published sets name patents by it.
+Fields as docs.api.lens.org names them; where a member of a list is missing the rest is read. ``lens_id`` is kept as a
+keyword of the record (``lens:031-156-664-106-04X``), since published sets name patents by it.
 """
 
 from __future__ import annotations
@@ -14,28 +14,18 @@ from typing import Any
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, Patent
 from patent_mteb.readers.bulk import same_once
-from patent_mteb.readers.full_text import ClaimText
-from patent_mteb.readers.items import Item, LeftOut, Reader
-from patent_mteb.readers.json_documents import first_object, json_documents
-from patent_mteb.readers.languages import Texts
-from patent_mteb.readers.notation import application, ipc_code, language, publication
+from patent_mteb.readers.full_text import ClaimText, Texts
+from patent_mteb.readers.items import Item, LeftOut, Reader, first_object, json_documents
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import MalformedError
-
-__all__ = ["reader"]
 
 _Object = Mapping[str, Any]
 
 
 def reader() -> Reader:
-    """The reader of Lens.org's JSON lines.
-
-    Example:
-        >>> from patent_mteb.readers import lens
-        >>> lens.reader().name
-        'lens-json'
-    """
+    """The reader of Lens.org's JSON lines."""
     return Reader("lens-json", "Lens.org: JSON lines of the API", _sniff, _read)
 
 
@@ -57,11 +47,22 @@ def _items(path: Path) -> Iterator[tuple[str, Item]]:
         try:
             items = list(_published(row).items(place))
         except (MalformedError, AttributeError, TypeError) as error:
-            reason = str(error) if isinstance(error, MalformedError) else "a field holds another type than docs.api.lens.org says"
+            reason = (
+                str(error)
+                if isinstance(error, MalformedError)
+                else "a field holds another type than docs.api.lens.org says"
+            )
             yield place, LeftOut(str(row.get("lens_id") or ""), place, reason, str(row))
             continue
         for item in items:
-            yield place, replace(item, keywords=(f"lens:{row['lens_id']}",)) if isinstance(item, Patent) and row.get("lens_id") else item
+            yield (
+                place,
+                (
+                    replace(item, keywords=(f"lens:{row['lens_id']}",))
+                    if isinstance(item, Patent) and row.get("lens_id")
+                    else item
+                ),
+            )
 
 
 def _list(value: Any, *names: str) -> list[Any]:
@@ -85,9 +86,13 @@ def _published(row: _Object) -> Published:
     for one in _list(row, "claims"):
         texts.claims.setdefault(language(one.get("lang")), list(_claims(one)))
     for one in _list(row, "description"):
-        texts.descriptions.setdefault(language(one.get("lang")), Description(detailed=str(one.get("text") or "").strip()))
+        texts.descriptions.setdefault(
+            language(one.get("lang")), Description(detailed=str(one.get("text") or "").strip())
+        )
     main, notes = texts.main()
-    applied: _Object = (biblio.get("application_reference") or {}) if isinstance(biblio.get("application_reference"), dict) else {}
+    applied: _Object = (
+        (biblio.get("application_reference") or {}) if isinstance(biblio.get("application_reference"), dict) else {}
+    )
     family = _list(row, "families", "simple_family", "members")
     members = [_document(one) for one in family]
     return Published(

@@ -1,43 +1,131 @@
 """Exchange documents of the EPO: answers of the open patent services (OPS) and DOCDB files.
 
-They hold bibliographic data, DOCDB families and search reports with letters, claims and passages, no full text. A family answer, whose
-members have numbers and priorities only, gives relations instead of records without text. Namespaces are not looked at: OPS and DOCDB
-name the same elements differently.
+They hold bibliographic data, DOCDB families and search reports with letters, claims and passages, no full text. A
+family answer, whose members have numbers and priorities only, gives relations instead of records without text.
+Namespaces are not looked at: OPS and DOCDB name the same elements differently.
+
+Documents that stand in one large document: cut out one by one, so that no more than one of them is in memory.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from lxml import etree
 
 from patent_mteb.patents.records import Relation
+from patent_mteb.readers import xml
 from patent_mteb.readers.bulk import read_bulk
-from patent_mteb.readers.inner import split_inside
+from patent_mteb.readers.full_text import Texts
 from patent_mteb.readers.items import Item, LeftOut, Reader
-from patent_mteb.readers.languages import Texts
-from patent_mteb.readers.notation import application, ipc_code, language, publication
-from patent_mteb.readers.published import Cited, Published, Related
-from patent_mteb.readers.values import claim_numbers
+from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
 
-__all__ = ["BY_OFFICE", "PHASES", "reader"]
+_CHUNK = 1 << 20
+
+_MOST_OF_A_TAG = 4096
+
+_NAME = rb"<%s(?:[\w.-]+:)?%s(?=[\s/>])[^>]*>"
+
+
+def split_inside(container: str, name: str) -> xml.Split:
+    """Cuts a stream of XML into a document for each element of a name in a container; what stands between them is a
+    document too.
+
+    Each has the start of the file down to the tag of the container before it, so that encoding, namespaces and whatever
+    is refused in a document type are the same. An element that does not end goes down to the start of the next.
+    """
+
+    def split(stream: IO[bytes]) -> Iterator[bytes]:
+        return _Cutter(container, name).documents(stream)
+
+    return split
+
+
+class _Cutter:
+    def __init__(self, container: str, name: str) -> None:
+        outer, inner = container.encode(), name.encode()
+        self._opens = re.compile(_NAME % (b"", outer))
+        self._begins = re.compile(_NAME % (b"", inner))
+        self._begins_or_ends = re.compile(rb"(?P<ends>" + _NAME % (b"/", inner) + rb")|" + _NAME % (b"", inner))
+        self._closes = re.compile(_NAME % (b"/", outer))
+        self._head = b""
+        self._tail = b""
+
+    def documents(self, stream: IO[bytes]) -> Iterator[bytes]:
+        held = bytearray()
+        searched = 0
+        while chunk := stream.read(_CHUNK):
+            held += chunk
+            while (found := self._next(held, searched)) is not None:
+                document, end = found
+                yield from document
+                del held[:end]
+                searched = 0
+            if len(held) > xml.LONGEST_DOCUMENT:
+                yield self._head + bytes(held)
+                held.clear()
+            searched = max(0, len(held) - _MOST_OF_A_TAG)
+        yield from (
+            self._between(bytes(held))
+            if not self._begins.match(held)
+            else [self._whole(self._closes.sub(b"", bytes(held)))]
+        )
+
+    def _next(self, held: bytearray, searched: int) -> tuple[list[bytes], int] | None:
+        """What is whole at the start of what is held, and where it ends; None if nothing is."""
+        begun = self._begins.match(held)
+        if begun is None:
+            start = self._begins.search(held, searched)
+            return None if start is None else (self._between(bytes(held[: start.start()])), start.start())
+        if begun[0].endswith(b"/>"):
+            return [self._whole(begun[0])], begun.end()
+        stop = self._begins_or_ends.search(held, max(begun.end(), searched))
+        if stop is None:
+            return None
+        end = stop.end() if stop["ends"] else stop.start()
+        return [self._whole(bytes(held[:end]))], end
+
+    def _whole(self, element: bytes) -> bytes:
+        return self._head + element + self._tail
+
+    def _between(self, text: bytes) -> list[bytes]:
+        """What stands between two elements: the start of a container is kept for what follows, its end and blanks are
+        nothing.
+        """
+        opened = list(self._opens.finditer(text))
+        if not opened:
+            left = self._closes.sub(b"", text).strip()
+            return [left] if left else []
+        before = (
+            self._between(self._closes.split(text, maxsplit=1)[0]) if self._head and self._closes.search(text) else []
+        )
+        start = 0 if not self._head else text.rfind(b"<?xml", 0, opened[-1].start())
+        self._head = text[max(start, 0) : opened[-1].end()].strip()
+        tag = re.match(rb"<([\w.:-]+)", opened[-1][0])
+        assert tag is not None
+        self._tail = b"</" + tag[1] + b">"
+        return before
+
 
 FULL_TEXT = "an answer with claims or a description, which is not read (docs/readers.md)"
+
 _ROOTS = ("world-patent-data", "exchange-documents", "exchange-document")
 
 
 def reader() -> Reader:
-    """The reader of exchange documents.
-
-    Example:
-        >>> from patent_mteb.readers import ops
-        >>> ops.reader().name
-        'ops'
-    """
-    return Reader("ops", "EPO exchange documents: answers of OPS, DOCDB (XML, zip)", lambda path: first_root(path) in _ROOTS, _read)
+    """The reader of exchange documents."""
+    return Reader(
+        "ops",
+        "EPO exchange documents: answers of OPS, DOCDB (XML, zip)",
+        lambda path: first_root(path) in _ROOTS,
+        _read,
+    )
 
 
 def _read(path: Path) -> Iterator[Item]:
@@ -74,12 +162,20 @@ def _all(element: Element, path: str) -> list[Element]:
 
 def _identifier(element: Element) -> tuple[str, str, str, str]:
     """Number, office, kind and date of the best identifier below an element: DOCDB's, else EPODOC's, else the first."""
-    found = {one.get("document-id-type") or element.get("data-format") or "": one for one in reversed(_all(element, "document-id"))}
+    found = {
+        one.get("document-id-type") or element.get("data-format") or "": one
+        for one in reversed(_all(element, "document-id"))
+    }
     for form in ("docdb", "epodoc", *found):
         if form in found:
             one = found[form]
             dates = [text for document in found.values() if (text := _text(document, "date"))]
-            return _text(one, "doc-number"), _text(one, "country"), _text(one, "kind"), _text(one, "date") or next(iter(dates), "")
+            return (
+                _text(one, "doc-number"),
+                _text(one, "country"),
+                _text(one, "kind"),
+                _text(one, "date") or next(iter(dates), ""),
+            )
     return "", "", "", ""
 
 
@@ -141,7 +237,9 @@ def _is_cpc(one: Element) -> bool:
 
 
 def _cpc(one: Element) -> str:
-    section, cls, subclass, group, subgroup = (_text(one, part) for part in ("section", "class", "subclass", "main-group", "subgroup"))
+    section, cls, subclass, group, subgroup = (
+        _text(one, part) for part in ("section", "class", "subclass", "main-group", "subgroup")
+    )
     symbol = _text(one, "classification-symbol")
     return ipc_code(symbol or f"{section}{cls}{subclass}{group}/{subgroup}")
 
@@ -168,7 +266,9 @@ PHASES = {
 }
 """Phases by the names of OPS and the codes of DOCDB (which PATSTAT has as ``citn_origin``); others are kept."""
 
+
 _ORIGINS = {"examiner": "examiner", "applicant": "applicant", "app": "applicant"}
+
 BY_OFFICE = ("search", "international-search", "examination")
 """Phases in which an examiner cites."""
 

@@ -1,16 +1,17 @@
 """PatentsView, granted patents and pre-grant publications: TSV tables, zipped or unpacked, side by side in one folder.
 
-======================================================  ==============================================================================
+======================================================  ================================================================
 table that is read                                      together with, where they lie beside it
-======================================================  ==============================================================================
-``g_patent.tsv``                                        ``g_patent_abstract``, ``g_application``, ``g_ipc_at_issue``, ``g_cpc_current``,
-                                                        and ``g_claims_*``, ``g_brf_sum_text_*``, ``g_draw_desc_text_*``,
-                                                        ``g_detail_desc_text_*`` of any years
-``pg_published_application.tsv``                        ``pg_published_application_abstract``, ``pg_ipc_at_issue``, ``pg_cpc_current``
+======================================================  ================================================================
+``g_patent.tsv``                                        ``g_patent_abstract``, ``g_application``, ``g_ipc_at_issue``,
+                                                        ``g_cpc_current``, and ``g_claims_*``, ``g_brf_sum_text_*``,
+                                                        ``g_draw_desc_text_*``, ``g_detail_desc_text_*`` of any years
+``pg_published_application.tsv``                        ``pg_published_application_abstract``, ``pg_ipc_at_issue``,
+                                                        ``pg_cpc_current``
 ``g_us_patent_citation.tsv``, ``g_us_application_``     ``g_patent`` (kind codes of the citing patents)
 ``citation.tsv``, ``g_foreign_citation.tsv``
 ``pg_granted_pgpubs_crosswalk.tsv``                     (pre-grant publication and grant)
-======================================================  ==============================================================================
+======================================================  ================================================================
 
 Utility patents only. Categories say who cited; there are no letters.
 """
@@ -27,12 +28,9 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Description, Patent, Relation, TextLanguages
 from patent_mteb.readers.full_text import ClaimText, read_claim_texts
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.joins import beside, joined_rows, refuse_no_table, table, with_rows
-from patent_mteb.readers.notation import application, day, has_digit, ipc_code, publication
-from patent_mteb.readers.published import NUMBERLESS, UNNAMED, US_ORIGINS, unread_days
-from patent_mteb.readers.zipped import table_name
-
-__all__ = ["reader"]
+from patent_mteb.readers.publication import NUMBERLESS, UNNAMED, US_ORIGINS, unread_days
+from patent_mteb.readers.values import application, day, has_digit, ipc_code, publication
+from patent_mteb.readers.zipped import beside, joined_rows, refuse_no_table, table, table_name, with_rows
 
 _SECTIONS = {
     "summary": ("g_brf_sum_text_*.tsv", "summary_text", ""),
@@ -42,19 +40,26 @@ _SECTIONS = {
 """Sections of a description: table, column, column of the order of its rows."""
 
 _IPC = ("section", "ipc_class", "subclass", "main_group", "subgroup")
-_READ_WITH = ("g_patent_", "g_application", "g_ipc_", "g_cpc_", "g_claims_", "g_brf_", "g_draw_", "g_detail_", "pg_ipc_", "pg_cpc_")
+_READ_WITH = (
+    "g_patent_",
+    "g_application",
+    "g_ipc_",
+    "g_cpc_",
+    "g_claims_",
+    "g_brf_",
+    "g_draw_",
+    "g_detail_",
+    "pg_ipc_",
+    "pg_cpc_",
+)
 _READ_WITH_PG = "pg_published_application_"
 
 
 def reader() -> Reader:
-    """The reader of PatentsView's tables.
-
-    Example:
-        >>> from patent_mteb.readers import patentsview
-        >>> patentsview.reader().name
-        'patentsview'
-    """
-    return Reader("patentsview", "PatentsView: TSV tables of one folder (g_patent.tsv and those beside it)", _sniff, _read)
+    """The reader of PatentsView's tables."""
+    return Reader(
+        "patentsview", "PatentsView: TSV tables of one folder (g_patent.tsv and those beside it)", _sniff, _read
+    )
 
 
 def _sniff(path: Path) -> bool:
@@ -70,7 +75,11 @@ def _read(path: Path) -> Iterator[Item]:
         refuse_no_table(path)
         yield Noted("a table that is read together with that of the publications", path.name)
     else:
-        raise DataError("no table of PatentsView has this name", path=path, remedy=f"expected {', '.join(_TABLES)} or a table beside them")
+        raise DataError(
+            "no table of PatentsView has this name",
+            path=path,
+            remedy=f"expected {', '.join(_TABLES)} or a table beside them",
+        )
 
 
 def _tsv(path: Path, *columns: str) -> pl.LazyFrame:

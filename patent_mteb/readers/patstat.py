@@ -1,18 +1,20 @@
-"""PATSTAT, raw CSV tables side by side in one folder (``tls201_appln.csv`` or its parts ``tls201_part01.csv`` ..., zipped or unpacked).
+"""PATSTAT, raw CSV tables side by side in one folder (``tls201_appln.csv`` or its parts ``tls201_part01.csv`` ...,
+zipped or unpacked).
 
-======================  =====================================================================================================
+======================  ================================================================================================
 table that is read      together with, where they lie beside it
-======================  =====================================================================================================
-``tls211_pat_publn``    ``tls201_appln`` (application, families), ``tls202`` (title), ``tls203`` (abstract), ``tls209`` (IPC),
-                        ``tls224`` (CPC)
+======================  ================================================================================================
+``tls211_pat_publn``    ``tls201_appln`` (application, families), ``tls202`` (title), ``tls203`` (abstract), ``tls209``
+                        (IPC), ``tls224`` (CPC)
 ``tls212_citation``     ``tls211`` (both numbers; needed), ``tls215_citn_categ`` (letters and claims)
 ``tls204_appln_prior``  ``tls201`` and ``tls211`` (both needed)
-======================  =====================================================================================================
+======================  ================================================================================================
 
-``tls215`` is joined on all three of ``pat_publn_id``, ``citn_replenished`` and ``citn_id``; it has a row for each letter and claim since
-2019, so one citation is made of the rows of a letter. A citation with ``citn_replenished`` is one of an international search report that
-the EPO repeats for the European publication: it is left out where the same pair stands without. Tables already joined by the user are
-read through the column maps ``patstat`` and ``patstat-citations`` instead. There is no full text.
+``tls215`` is joined on all three of ``pat_publn_id``, ``citn_replenished`` and ``citn_id``; it has a row for each
+letter and claim since 2019, so one citation is made of the rows of a letter. A citation with ``citn_replenished`` is
+one of an international search report that the EPO repeats for the European publication: it is left out where the same
+pair stands without. Tables already joined by the user are read through the column maps ``patstat`` and
+``patstat-citations`` instead. There is no full text.
 """
 
 from __future__ import annotations
@@ -26,14 +28,10 @@ import polars as pl
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.joins import beside, joined_rows, refuse_no_table, table, with_rows
-from patent_mteb.readers.notation import application, day, ipc_code, language, publication
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
-from patent_mteb.readers.published import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
-from patent_mteb.readers.values import claim_numbers
-from patent_mteb.readers.zipped import table_name
-
-__all__ = ["reader"]
+from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
+from patent_mteb.readers.values import application, claim_numbers, day, ipc_code, language, publication
+from patent_mteb.readers.zipped import beside, joined_rows, refuse_no_table, table, table_name, with_rows
 
 REPLENISHED = "a citation of the international search report, repeated for the European publication"
 _READ_WITH = ("tls201", "tls202", "tls203", "tls209", "tls215", "tls224")
@@ -43,14 +41,13 @@ _APPLICANT = ("APP", "FOP")
 
 
 def reader() -> Reader:
-    """The reader of PATSTAT's raw tables.
-
-    Example:
-        >>> from patent_mteb.readers import patstat
-        >>> patstat.reader().name
-        'patstat-tables'
-    """
-    return Reader("patstat-tables", "PATSTAT: raw CSV tables of one folder (tls211_pat_publn.csv, tls212_citation.csv ...)", _sniff, _read)
+    """The reader of PATSTAT's raw tables."""
+    return Reader(
+        "patstat-tables",
+        "PATSTAT: raw CSV tables of one folder (tls211_pat_publn.csv, tls212_citation.csv ...)",
+        _sniff,
+        _read,
+    )
 
 
 def _sniff(path: Path) -> bool:
@@ -65,7 +62,9 @@ def _read(path: Path) -> Iterator[Item]:
         refuse_no_table(path)
         yield Noted("a table that is read together with that of the publications or citations", path.name)
     else:
-        raise DataError("no table of PATSTAT has this name", path=path, remedy=f"expected {', '.join((*_TABLES, *_READ_WITH))}")
+        raise DataError(
+            "no table of PATSTAT has this name", path=path, remedy=f"expected {', '.join((*_TABLES, *_READ_WITH))}"
+        )
 
 
 def _parts(path: Path, name: str, *columns: str) -> pl.LazyFrame | None:
@@ -86,7 +85,15 @@ def _with(frame: pl.LazyFrame, path: Path, name: str, columns: tuple[str, ...], 
     return with_rows(frame, _parts(path, name, "appln_id", *columns), ("appln_id",), columns, called)
 
 
-_APPLICATION = ("appln_auth", "appln_nr", "appln_kind", "appln_filing_date", "earliest_filing_date", "docdb_family_id", "inpadoc_family_id")
+_APPLICATION = (
+    "appln_auth",
+    "appln_nr",
+    "appln_kind",
+    "appln_filing_date",
+    "earliest_filing_date",
+    "docdb_family_id",
+    "inpadoc_family_id",
+)
 
 
 def _publications(path: Path) -> Iterator[Item]:
@@ -113,7 +120,9 @@ def _number(row: dict[str, Any], before: str = "") -> str:
 
 
 def _application(row: dict[str, Any]) -> str:
-    return application(row.get("appln_nr", "").strip(), row.get("appln_auth", "").strip(), row.get("appln_kind", "").strip())
+    return application(
+        row.get("appln_nr", "").strip(), row.get("appln_auth", "").strip(), row.get("appln_kind", "").strip()
+    )
 
 
 def _patent(row: dict[str, Any]) -> Iterator[Item]:
@@ -137,7 +146,9 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
         languages=TextLanguages(language(title.get("appln_title_lg")), language(abstract.get("appln_abstract_lg"))),
         source="patstat-tables",
     )
-    yield from unread_days(number, row["publn_date"], applied.get("appln_filing_date"), applied.get("earliest_filing_date"))
+    yield from unread_days(
+        number, row["publn_date"], applied.get("appln_filing_date"), applied.get("earliest_filing_date")
+    )
     if its:
         yield Relation(number, its, "application")
 
@@ -151,9 +162,14 @@ def _citations(path: Path) -> Iterator[Item]:
     said = ("citn_categ", "relevant_claim")
     frame = with_rows(frame, _parts(path, "tls215", *_KEYS, *said), _KEYS, said, "letters")
     own = (
-        table(path, columns, ",").filter(pl.col("citn_replenished").is_in(["", "0"])).select("pat_publn_id", "cited_pat_publn_id").unique()
+        table(path, columns, ",")
+        .filter(pl.col("citn_replenished").is_in(["", "0"]))
+        .select("pat_publn_id", "cited_pat_publn_id")
+        .unique()
     )
-    frame = frame.join(own.with_columns(own=pl.lit(True)), on=["pat_publn_id", "cited_pat_publn_id"], how="left", maintain_order="left")
+    frame = frame.join(
+        own.with_columns(own=pl.lit(True)), on=["pat_publn_id", "cited_pat_publn_id"], how="left", maintain_order="left"
+    )
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if reason := _refusal(row):
             yield LeftOut(_number(row) if row["publn_nr"] else "", f"row {number}", reason)
@@ -179,7 +195,14 @@ def _citation(row: dict[str, Any]) -> Iterator[Item]:
     origin = "applicant" if code in _APPLICANT else "examiner" if phase in BY_OFFICE else ""
     for letter, claims in sorted(letters.items()):
         yield Citation(
-            _number(row), _number(row, "cited_"), letter, origin, tuple(sorted(claims)), (), phase, row["citn_gener_auth"].strip()
+            _number(row),
+            _number(row, "cited_"),
+            letter,
+            origin,
+            tuple(sorted(claims)),
+            (),
+            phase,
+            row["citn_gener_auth"].strip(),
         )
 
 
@@ -187,7 +210,9 @@ def _priorities(path: Path) -> Iterator[Item]:
     applications = _needed(path, "tls201", "appln_id", "appln_auth", "appln_nr", "appln_kind")
     publications = _needed(path, "tls211", "appln_id", *_NUMBER)
     prior = applications.rename({"appln_id": "prior_appln_id"})
-    frame = table(path, ("appln_id", "prior_appln_id"), ",").join(prior, on="prior_appln_id", how="inner", maintain_order="left")
+    frame = table(path, ("appln_id", "prior_appln_id"), ",").join(
+        prior, on="prior_appln_id", how="inner", maintain_order="left"
+    )
     for row in joined_rows(frame.join(publications, on="appln_id", how="inner", maintain_order="left"), path):
         yield Relation(_number(row), _application(row), "priority")
 

@@ -1,7 +1,8 @@
-"""The rows of a table, whatever form it has: CSV, TSV, XLSX, JSON lines, a JSON list of objects, parquet; text also compressed (gzip).
+"""The rows of a table, whatever form it has: CSV, TSV, XLSX, JSON lines, a JSON list of objects, parquet; text also
+compressed (gzip).
 
-The form is known by the content. Above the header of a CSV or XLSX export other lines may stand: the header is the line with the most names
-that are wanted.
+The form is known by the content. Above the header of a CSV or XLSX export other lines may stand: the header is the line
+with the most names that are wanted.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import csv
 import itertools
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,14 +18,24 @@ from typing import Any
 
 from patent_mteb.errors import DataError, readable
 from patent_mteb.files import load_json, parquet_schema, read_rows, text_lines
-from patent_mteb.readers.json_documents import NO_OBJECT, json_rows
-
-__all__ = ["Sheet", "Torn", "form_of", "open_sheet"]
+from patent_mteb.readers.items import NO_OBJECT, json_rows
 
 _HEAD = 30
 """Lines among which the header is looked for, and objects of JSON lines whose names count as the header."""
 _DELIMITERS = "\t;,|"
 _LONGEST_CELL = 1 << 30
+
+_BROKEN_BOOK = (
+    SyntaxError,  # XML that lxml or ElementTree cannot parse
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    RuntimeError,  # an encrypted file in the zip
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 Cells = tuple[int, list[Any]]
 
@@ -41,25 +53,16 @@ Row = dict[str, Any] | Torn
 
 @dataclass(frozen=True)
 class Sheet:
-    """The names of the columns, and the rows with their numbers as errors name them; a value is as the form of the file gives it."""
+    """The names of the columns, and the rows with their numbers as errors name them; a value is as the form of the file
+    gives it.
+    """
 
     columns: tuple[str, ...]
     rows: Iterator[tuple[int, Row]]
 
 
 def form_of(path: Path) -> str:
-    """``parquet``, ``xlsx``, ``json``, ``jsonl`` or ``text`` by the content of a file, empty if it is none of them.
-
-    Raises:
-        DataError: the file cannot be read.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.sheets import form_of
-        >>> _ = Path("mine.txt").write_text('{"publication_number": "US1A"}')
-        >>> form_of(Path("mine.txt"))
-        'jsonl'
-    """
+    """``parquet``, ``xlsx``, ``json``, ``jsonl`` or ``text`` by the content of a file, empty if it is none of them."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
     if start == b"\xd0\xcf\x11\xe0":
@@ -75,25 +78,7 @@ def form_of(path: Path) -> str:
 def open_sheet(
     path: Path, wanted: Callable[[str], bool] = bool, preamble: int | None = None, delimiter: str = "", sheet: str = ""
 ) -> Sheet:
-    """Open a table.
-
-    Args:
-        wanted: whether a name is one of a column that is looked for.
-        preamble: lines above the header; None: the header is looked for.
-        delimiter: of a CSV file; empty: the one that shows the most wanted names.
-        sheet: of a workbook; empty: the first.
-
-    Raises:
-        DataError: the file is missing, empty or of no such form.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.sheets import open_sheet
-        >>> _ = Path("mine.csv").write_text("Search of 2 January\\n\\nNo;Title\\nUS1A;Pump\\n")
-        >>> sheet = open_sheet(Path("mine.csv"), {"No", "Title"}.__contains__)
-        >>> sheet.columns, list(sheet.rows)
-        (('No', 'Title'), [(4, {'No': 'US1A', 'Title': 'Pump'})])
-    """
+    """Open a table."""
     form = form_of(path)
     if form in ("jsonl", "json", "parquet"):
         return _objects(path, form)
@@ -110,7 +95,9 @@ def open_sheet(
     above = _header(head, wanted) if preamble is None else min(preamble, len(head) - 1)
     names = tuple(str(name).strip() if name is not None else "" for name in head[above][1])
     if repeated := sorted({name for name in names if name and names.count(name) > 1}):
-        raise DataError(f"two columns are called '{repeated[0]}'", path=path, row=head[above][0], remedy="rename one of them")
+        raise DataError(
+            f"two columns are called '{repeated[0]}'", path=path, row=head[above][0], remedy="rename one of them"
+        )
     return Sheet(tuple(filter(None, names)), _rows(itertools.islice(lines(), above + 1, None), names))
 
 
@@ -159,7 +146,9 @@ def _delimited(path: Path, delimiter: str) -> Iterator[Cells]:
 
 
 def _is_closed(lines: list[str], delimiter: str) -> bool:
-    """Whether the last row of a table ends outside of quotes: a quote that stays open takes all rows behind it for one cell."""
+    """Whether the last row of a table ends outside of quotes: a quote that stays open takes all rows behind it for one
+    cell.
+    """
     try:
         list(csv.reader(lines, delimiter=delimiter, strict=True))
     except csv.Error as error:
@@ -187,19 +176,20 @@ def _header(head: Sequence[Cells], wanted: Callable[[str], bool]) -> int:
 
 def _workbook(path: Path, sheet: str) -> Iterator[Cells]:
     from openpyxl import load_workbook
-    from openpyxl.utils.exceptions import InvalidFileException
 
     with readable(path), path.open("rb") as stream:
         try:
             book = load_workbook(stream, read_only=True, data_only=True)
-        except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError) as error:
-            raise DataError(f"not a readable workbook ({error})", path=path, remedy="save it again as .xlsx") from error
-        if sheet and sheet not in book.sheetnames:
-            raise DataError(f"there is no sheet '{sheet}' (sheets: {', '.join(book.sheetnames)})", path=path, remedy="name one of them")
-        page = book[sheet] if sheet else book.worksheets[0]
-        page.reset_dimensions()
-        for number, cells in enumerate(page.iter_rows(values_only=True), start=1):
-            yield number, list(cells)
+            if sheet and sheet not in book.sheetnames:
+                problem = f"there is no sheet '{sheet}' (sheets: {', '.join(book.sheetnames)})"
+                raise DataError(problem, path=path, remedy="name one of them")
+            page = book[sheet] if sheet else book.worksheets[0]
+            page.reset_dimensions()
+            for number, cells in enumerate(page.iter_rows(values_only=True), start=1):
+                yield number, list(cells)
+        except _BROKEN_BOOK as error:
+            problem = f"not a readable workbook ({' '.join(str(error).split()) or type(error).__name__})"
+            raise DataError(problem, path=path, remedy="save it again as .xlsx") from error
 
 
 def _rows(lines: Iterable[Cells], names: Sequence[str]) -> Iterator[tuple[int, Row]]:

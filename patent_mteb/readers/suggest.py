@@ -13,24 +13,24 @@ from patent_mteb.errors import DataError
 from patent_mteb.readers.sheets import Torn, open_sheet
 from patent_mteb.readers.values import unpacked
 
-__all__ = ["is_known", "suggest"]
-
 _SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
     "fields": {
         "publication_number": (
-            "publication number", "publication no", "publication nr", "pub no", "pub number", "publication id", "patent number",
-            "patent no", "patent nr", "patent id", "pat no", "pat nr", "pat number", "document number", "doc number",
-            "document id", "doc id", "docid", "display key", "pn", "paper id", "number", "id",
+            "publication number", "publication no", "publication nr", "pub no", "pub number", "publication id",
+            "patent number", "patent no", "patent nr", "patent id", "pat no", "pat nr", "pat number", "document number",
+            "doc number", "document id", "doc id", "docid", "display key", "pn", "paper id", "number", "id",
         ),
         "kind": ("kind", "kind code", "publication kind", "publication kind code", "wipo kind"),
         "family_id": (
-            "family id", "family number", "family", "simple family id", "docdb family id", "inpadoc family id", "docdb family",
-            "inpadoc family", "simple family",
+            "family id", "family number", "family", "simple family id", "docdb family id", "inpadoc family id",
+            "docdb family", "inpadoc family", "simple family",
         ),
         "application_number": ("application number", "application no", "application id", "appln nr"),
         "filing_jurisdiction": ("filing jurisdiction", "priority country", "country of first filing"),
-        "title": ("title", "title english", "title of invention", "title of the invention", "invention title", "patent title",
-                  "application title", "appln title"),
+        "title": (
+            "title", "title english", "title of invention", "title of the invention", "invention title", "patent title",
+            "application title", "appln title",
+        ),
         "abstract": ("abstract", "abstract english", "abstract text", "patent abstract", "appln abstract", "text"),
         "claims": ("claims", "claims english", "claim", "claim text", "claims text", "first claim"),
         "description": ("description", "description english", "full description", "description text", "specification"),
@@ -39,12 +39,19 @@ _SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
         "description.drawings": ("drawings", "brief description of the drawings"),
         "description.detailed": ("detailed description",),
         "application_date": ("application date", "filing date", "date filed", "filed", "filed on", "appln filing date"),
-        "publication_date": ("publication date", "pub date", "date published", "published date", "published", "published on",
-                             "publn date", "patent date"),
+        "publication_date": (
+            "publication date", "pub date", "date published", "published date", "published", "published on",
+            "publn date", "patent date",
+        ),
         "priority_date": ("priority date", "earliest priority date", "earliest priority", "priority"),
-        "ipc": ("ipc", "ipcs", "ipcr", "ipc current", "ipc codes", "ipc classes", "ipc classification", "ipc classifications",
-                "ipcr classifications", "ipcr labels", "international classification"),
-        "cpc": ("cpc", "cpcs", "cpc current", "cpc codes", "cpc classes", "cpc classification", "cpc classifications", "cpc labels"),
+        "ipc": (
+            "ipc", "ipcs", "ipcr", "ipc current", "ipc codes", "ipc classes", "ipc classification",
+            "ipc classifications", "ipcr classifications", "ipcr labels", "international classification",
+        ),
+        "cpc": (
+            "cpc", "cpcs", "cpc current", "cpc codes", "cpc classes", "cpc classification", "cpc classifications",
+            "cpc labels",
+        ),
         "inventors": ("inventors", "inventor", "inventor names", "inventor list"),
         "applicants": ("applicants", "applicant", "assignee", "assignees", "assignee applicant", "owners", "owner"),
         "keywords": ("keywords", "key words"),
@@ -52,14 +59,17 @@ _SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
     "citations": {
         "citing": ("citing", "citing number", "citing publication", "citing patent", "query id"),
         "cited": (
-            "cited", "cites", "cited patents", "cites patents", "cited numbers", "cited number", "cited publication", "cited publications",
-            "cited references", "references cited", "cited refs patent", "backward citations", "citations", "corpus id",
+            "cited", "cites", "cited patents", "cites patents", "cited numbers", "cited number", "cited publication",
+            "cited publications", "cited references", "references cited", "cited refs patent", "backward citations",
+            "citations", "corpus id",
         ),
         "category": ("citation category", "citation categories", "category of citation"),
         "origin": ("origin", "citation origin", "cited by"),
     },
     "relations": {
-        "member": ("family members", "simple family members", "dwpi family members", "inpadoc family members", "members"),
+        "member": (
+            "family members", "simple family members", "dwpi family members", "inpadoc family members", "members",
+        ),
     },
     "labels": {
         "coarse": ("coarse", "topic", "topics", "label", "labels", "class label", "class labels"),
@@ -74,13 +84,7 @@ _SAMPLE = 200
 
 
 def is_known(column: str) -> bool:
-    """Whether the name of a column says which field it is.
-
-    Example:
-        >>> from patent_mteb.readers.suggest import is_known
-        >>> is_known("Publication No."), is_known("Remarks")
-        (True, False)
-    """
+    """Whether the name of a column says which field it is."""
     return _plain(column) in _KNOWN
 
 
@@ -92,36 +96,20 @@ _KNOWN = {name for fields in _SYNONYMS.values() for names in fields.values() for
 
 
 def suggest(path: Path, *, unfinished: bool = False) -> str:
-    """A column map for a table, as TOML; what it could not place stands in it as comments.
-
-    Args:
-        unfinished: write a map also where no column looks like a number of a publication, with a comment in its place.
-
-    Raises:
-        DataError: the file is no table, or none of its columns looks like a number of a publication.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.suggest import suggest
-        >>> _ = Path("mine.csv").write_text("Patent No,Title,IPCs,Remarks\\nUS1A,Pump,F04B 1/00;F04B 3/00,new\\n")
-        >>> print(suggest(Path("mine.csv")), end="")
-        name = "mine"
-        <BLANKLINE>
-        [fields]
-        publication_number = "Patent No"
-        title = "Title"
-        ipc = { column = "IPCs", separator = ";" }
-        <BLANKLINE>
-        # not read: "Remarks"
-    """
+    """A column map for a table, as TOML; what it could not place stands in it as comments."""
     sheet = open_sheet(path, is_known)
     found = _found(sheet.columns)
     numberless = "publication_number" not in found.get("fields", {})
     if numberless and {"citing", "cited"} <= found.get("citations", {}).keys():
         found = {"citations": found["citations"]}
     elif numberless and not unfinished:
-        remedy = f"patent-mteb import --suggest {path.name} > map.toml writes a map to be finished by hand; name it with --map"
-        raise DataError(f"no column looks like a publication number (columns: {', '.join(sheet.columns)})", path=path, remedy=remedy)
+        remedy = (
+            f"patent-mteb import --suggest {path.name} > map.toml writes a map to be finished by hand; name it with"
+            " --map"
+        )
+        raise DataError(
+            f"no column looks like a publication number (columns: {', '.join(sheet.columns)})", path=path, remedy=remedy
+        )
     elif numberless:
         found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
     sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, Torn)]
@@ -131,7 +119,8 @@ def suggest(path: Path, *, unfinished: bool = False) -> str:
         if section == "labels":
             lines.append('landscape = { constant = "Topics" }')
         lines += [
-            f"{ours} = {_written(ours, theirs, sample)}" if theirs else f'# {ours} = "name its column"' for ours, theirs in fields.items()
+            f"{ours} = {_written(ours, theirs, sample)}" if theirs else f'# {ours} = "name its column"'
+            for ours, theirs in fields.items()
         ]
     placed = {name for fields in found.values() for name in fields.values()}
     if rest := [name for name in sheet.columns if name not in placed]:
@@ -140,17 +129,25 @@ def suggest(path: Path, *, unfinished: bool = False) -> str:
 
 
 def _found(columns: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Section -> our field -> the column with its likeliest name. Fine labels need coarse ones, categories what is cited."""
+    """Section -> our field -> the column with its likeliest name. Fine labels need coarse ones, categories what is
+    cited.
+    """
     by_name: dict[str, str] = {}
     for column in columns:
         by_name.setdefault(_plain(column), column)
     found = {}
     for section, fields in _SYNONYMS.items():
-        hits = {ours: by_name[name] for ours, names in fields.items() if (name := next((one for one in names if one in by_name), None))}
+        hits = {
+            ours: by_name[name]
+            for ours, names in fields.items()
+            if (name := next((one for one in names if one in by_name), None))
+        }
         if hits and {"citations": "cited", "labels": "coarse"}.get(section, next(iter(hits))) in hits:
             found[section] = hits
     if "description" in found.get("fields", {}):
-        found["fields"] = {ours: theirs for ours, theirs in found["fields"].items() if not ours.startswith("description.")}
+        found["fields"] = {
+            ours: theirs for ours, theirs in found["fields"].items() if not ours.startswith("description.")
+        }
     return found
 
 

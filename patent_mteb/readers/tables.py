@@ -1,31 +1,334 @@
-"""Tables of any export through one column map (:mod:`patent_mteb.readers.columns`); the maps that ship lie in ``maps/``."""
+"""Tables of any export through one column map (:mod:`patent_mteb.readers.columns`); the maps that ship lie in
+``maps/``.
+
+From one row of a table to records, as its column map says.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import datetime as dt
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers.columns import ColumnMap, parse_map, read_map
+from patent_mteb.patents.claims import split_claims
+from patent_mteb.patents.numbers import Number, read_application, read_number
+from patent_mteb.patents.records import (
+    RELATED_PUBLICATIONS,
+    RELATIONS,
+    Citation,
+    Claim,
+    Description,
+    ExpertSummary,
+    Label,
+    MachineSummaries,
+    Patent,
+    Relation,
+    TextLanguages,
+    Translation,
+)
+from patent_mteb.patents.sections import split_description
+from patent_mteb.readers.columns import Column, ColumnMap, parse_map, read_map
 from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.rows import RowReader
 from patent_mteb.readers.sheets import Torn, open_sheet
 from patent_mteb.readers.suggest import suggest
+from patent_mteb.readers.values import claim_numbers, flat, is_whole_date, listed, read_date, text_of
 
-__all__ = ["SHIPPED", "read_map", "read_table", "reader_of", "readers", "suggest"]
+_STRINGS = ("kind", "filing_jurisdiction")
+
+_LISTS = ("ipc", "cpc", "inventors", "applicants", "keywords")
+
+_DATES = ("application_date", "publication_date", "priority_date")
+
+_TEXTS = ("title", "abstract", "claims", "description")
+
+_PREFERRED = "en"
+
+_UNREADABLE = "a number cannot be read: kept as written (a map can say the office of those that name none)"
+
+
+class RowReader:
+    """Makes records of the rows of one table."""
+
+    def __init__(self, columns: ColumnMap, places: Mapping[str, tuple[str, str]]) -> None:
+        self._columns = columns
+        self._places = places
+        self._seen: set[str] = set()
+        self._notes: list[Noted] = []
+
+    def items(self, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
+        """The records of a row, what is to be said of it, or why it gives none."""
+        place = f"row {number}"
+        self._notes = []
+        kind = self._text(row, self._columns.fields.get("kind"))
+        own = self._number(row, self._columns.fields.get("publication_number"), place, kind)
+        if "publication_number" in self._columns.fields:
+            if not own:
+                yield LeftOut("", place, "no publication number")
+                return
+            if own in self._seen:
+                self._note(
+                    "the publication stands in an earlier row: only citations and relations are read", place, own
+                )
+            else:
+                self._seen.add(own)
+                yield self._patent(own, row, place)
+        yield from self._citations(own, row, place)
+        yield from self._relations(own, row, place)
+        yield from dict.fromkeys(self._notes)
+
+    def _note(self, what: str, place: str, example: str) -> None:
+        self._notes.append(Noted(what, f"{place}: {example}" if example else place))
+
+    # --- cells
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _cells(self, row: Mapping[str, Any], column: Column | None) -> list[Any]:
+        """The values of the first column that has some, with None for an empty one; of joined columns the one text."""
+        if column is None:
+            return []
+        if not column.column:
+            return [column.constant]
+        found = [self._values(row, name) for name in column.column]
+        if column.join is not None:
+            texts = [text_of(value) for values in found for value in values if value is not None]
+            return [column.join.join(texts)] if texts else []
+        return next((values for values in found if any(value is not None for value in values)), [])
+
+    def _values(self, row: Mapping[str, Any], name: str) -> list[Any]:
+        if name not in self._places:
+            return []
+        place, rest = self._places[name]
+        value = row.get(place)
+        values = list(flat(value, rest)) if rest else [value]
+        return [
+            None if one is None or (not isinstance(one, list | dict) and text_of(one) in self._columns.empty) else one
+            for one in values
+        ]
+
+    def _text(self, row: Mapping[str, Any], column: Column | None) -> str:
+        text = "\n".join(text_of(value) for value in self._cells(row, column) if value is not None)
+        return (column.values.get(text, "") if column and column.values is not None else text).strip()
+
+    def _list(self, row: Mapping[str, Any], column: Column | None) -> list[str]:
+        """The texts of a list; those of nested values stay in line with each other, empty ones among them."""
+        if column is None:
+            return []
+        cells = self._cells(row, column)
+        texts = [text for value in cells for text in listed(value, column.separator) or [""]] if len(cells) > 1 else []
+        texts = texts or [text for value in cells if value is not None for text in listed(value, column.separator)]
+        return [column.values.get(text, "") if column.values is not None else text for text in texts]
+
+    def _number(self, row: Mapping[str, Any], column: Column | None, place: str, kind: str = "") -> str:
+        """The first number of a cell, with the kind code of another column where it names none itself."""
+        numbers = [one for one in self._list(row, column) if one]
+        return self._normal(numbers[0], column, place, partial(read_number, kind=kind)) if numbers and column else ""
+
+    def _normal(
+        self, text: str, column: Column, place: str, read: Callable[[str, str], Number | None] = read_number
+    ) -> str:
+        """A number in its normal form; one that cannot be read as it is written."""
+        number = read(text, column.office)
+        if number is None:
+            self._note(_UNREADABLE, place, text)
+            return text
+        return number.key if read is read_application else number.docdb
+
+    def _date(self, row: Mapping[str, Any], ours: str, column: Column | None, place: str) -> dt.date | None:
+        cells = [value for value in self._cells(row, column) if value is not None]
+        if not cells or column is None:
+            return None
+        value = cells[0]
+        if isinstance(value, str) and column.separator:
+            value = next(iter(listed(value, column.separator)), "")
+        try:
+            date = read_date(value, column.date)
+        except ValueError as error:
+            self._note(f"{ours} cannot be read: left empty", place, str(error))
+            return None
+        if date is not None and not column.date and not is_whole_date(value):
+            self._note(f"{ours} has no day: the first of its month or year is taken", place, text_of(value))
+        return date
+
+    # --- a publication
+    # ----------------------------------------------------------------------------------------------------------
+
+    def _patent(self, own: str, row: Mapping[str, Any], place: str) -> Patent:
+        fields = self._columns.fields
+        values: dict[str, Any] = {name: self._text(row, fields[name]) for name in _STRINGS if name in fields}
+        values |= {
+            name: tuple(dict.fromkeys(filter(None, self._list(row, fields[name])))) for name in _LISTS if name in fields
+        }
+        values |= {name: self._date(row, name, fields[name], place) for name in _DATES if name in fields}
+        for name, kind in (("expert", ExpertSummary), ("summaries", MachineSummaries), ("description", Description)):
+            parts = {
+                ours.partition(".")[2]: self._text(row, column)
+                for ours, column in fields.items()
+                if ours.startswith(f"{name}.")
+            }
+            if parts:
+                values[name] = kind(**parts)
+        texts = {name: self._by_language(row, fields.get(name)) for name in _TEXTS}
+        for name, found in texts.items():
+            if found:
+                values[name] = _made(name, found[0][1])
+        if texts["claims"] and not values["claims"]:
+            self._note("claims could not be split: left empty", place, own)
+        return Patent(
+            own,
+            self._family(own, row, place),
+            **values,
+            labels=tuple(self._labels(row)),
+            languages=TextLanguages(**{name: found[0][0] for name, found in texts.items() if found}),
+            translations=_translations({name: found[1:] for name, found in texts.items()}),
+            application_number=self._application(row, place),
+            source=self._columns.name,
+        )
+
+    def _by_language(self, row: Mapping[str, Any], column: Column | None) -> list[tuple[str, Any]]:
+        """The texts of a field with their languages, the main one first: English, else the first."""
+        cells = self._cells(row, column)
+        if column is None or not any(value is not None for value in cells):
+            return []
+        spoken = (
+            [text_of(value).lower() for value in self._values(row, column.language_column)]
+            if column.language_column
+            else []
+        )
+        if len(spoken) != len(cells):
+            whole = [value for value in cells if value is not None]
+            return [(spoken[0] if spoken else column.language, whole[0] if len(whole) == 1 else whole)]
+        found = [(language, value) for language, value in zip(spoken, cells, strict=True) if value is not None]
+        return sorted(found, key=lambda one: one[0] != _PREFERRED)
+
+    def _family(self, own: str, row: Mapping[str, Any], place: str) -> str:
+        """The family as given; else the first of the family's members by their numbers; else the publication itself."""
+        given = self._text(row, self._columns.fields.get("family_id"))
+        if given:
+            return given
+        member = self._columns.relations.get("member")
+        if members := self._numbers(row, member, place):
+            self._note("no family id: the family is named after the first of its members", place, "")
+            return min((own, *members))
+        self._note("no family is given: the publication number stands for it", place, "")
+        return own
+
+    def _numbers(self, row: Mapping[str, Any], column: Column | None, place: str, kind: str = "member") -> list[str]:
+        read = read_number if kind in RELATED_PUBLICATIONS else read_application
+        return [self._normal(text, column, place, read) for text in self._list(row, column) if text] if column else []
+
+    def _application(self, row: Mapping[str, Any], place: str) -> str:
+        return next(iter(self._numbers(row, self._columns.fields.get("application_number"), place, "application")), "")
+
+    def _labels(self, row: Mapping[str, Any]) -> Iterator[Label]:
+        for section in self._columns.labels:
+            landscape = self._text(row, section.get("landscape"))
+            coarse, fine = self._list(row, section.get("coarse")), self._list(row, section.get("fine"))
+            if len(coarse) == 1 and fine:
+                coarse *= len(fine)
+            names = fine if len(fine) == len(coarse) else [""] * len(coarse)
+            yield from (
+                Label(landscape, one, name) for one, name in dict.fromkeys(zip(coarse, names, strict=True)) if one
+            )
+
+    # --- its relatives
+    # ----------------------------------------------------------------------------------------------------------
+
+    def _citations(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
+        told = self._columns.citations
+        column = told.get("cited")
+        if column is None:
+            return
+        citing = self._number(row, told.get("citing"), place) or own
+        cited = self._list(row, column)
+        if not citing or not any(cited):
+            if "publication_number" not in self._columns.fields:
+                yield LeftOut(citing, place, "no citing or no cited number")
+            return
+        said = {
+            ours: self._along(ours, self._list(row, told.get(ours)), len(cited), place)
+            for ours in ("category", "origin", "phase", "office")
+        }
+        claims = claim_numbers(self._text(row, told.get("claims")))
+        passages = tuple(self._list(row, told.get("passages")))
+        date = self._date(row, "date of a citation", told.get("date"), place)
+        for position, text in enumerate(cited):
+            if text:
+                words = {ours: values[position] for ours, values in said.items()}
+                yield Citation(
+                    citing, self._normal(text, column, place), **words, claims=claims, passages=passages, date=date
+                )
+
+    def _along(self, ours: str, values: list[str], length: int, place: str) -> list[str]:
+        """One value for each cited number: as many as there are, or one for all."""
+        if len(values) == length:
+            return values
+        if len(values) > 1:
+            self._note(
+                f"{ours} and cited numbers are not as many: {ours} left empty", place, f"{len(values)} for {length}"
+            )
+        return (values if len(values) == 1 else [""]) * length
+
+    def _relations(self, own: str, row: Mapping[str, Any], place: str) -> Iterator[Item]:
+        told = self._columns.relations
+        number = self._number(row, told.get("number"), place) or own
+        for kind in RELATIONS:
+            for related in dict.fromkeys(self._numbers(row, told.get(kind), place, kind)):
+                if number and related != number:
+                    yield Relation(number, related, kind)
+        if own and "application" not in told and (application := self._application(row, place)):
+            yield Relation(own, application, "application")
+
+
+def _made(name: str, value: Any) -> Any:
+    return _claims(value) if name == "claims" else _description(value) if name == "description" else text_of(value)
+
+
+def _claims(value: Any) -> tuple[Claim, ...]:
+    """Claims given as one text, as a list of texts with or without numbers, or as they stand in our records."""
+    members = value if isinstance(value, list) else list(flat(value, ""))
+    if members and all(isinstance(one, Mapping) for one in members):
+        if all("number" in one for one in members):
+            return tuple(
+                Claim(int(one["number"]), text_of(one.get("text")), tuple(one.get("depends_on") or ()))
+                for one in members
+            )
+        members = [one.get("text") for one in members]
+    texts = [text for one in members if (text := text_of(one))]
+    if len(texts) > 1 and not all(re.match(r"\W*(?:claim )?\d+", text, re.IGNORECASE) for text in texts):
+        texts = [f"{number}. {text}" for number, text in enumerate(texts, start=1)]
+    return split_claims("\n".join(texts))
+
+
+def _description(value: Any) -> Description:
+    if isinstance(value, Mapping):
+        return Description(
+            **{name: text_of(value.get(name)) for name in ("background", "summary", "drawings", "detailed")}
+        )
+    return split_description(text_of(list(flat(value, ""))))
+
+
+def _translations(others: Mapping[str, Iterable[tuple[str, Any]]]) -> tuple[Translation, ...]:
+    """The texts in further languages, a record for each of these."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, texts in others.items():
+        for language, value in texts:
+            found.setdefault(language, {}).setdefault(
+                name, text_of(value) if name == "description" else _made(name, value)
+            )
+    return tuple(Translation(language, **texts) for language, texts in sorted(found.items()))
+
 
 SHIPPED = ("derwent", "lens", "espacenet", "patentscope", "bigquery", "patstat-citations", "patstat")
 """The maps of this package; a table is given to the first whose columns it has."""
 
 
 def readers() -> list[Reader]:
-    """The readers of the maps that ship, and at the end the one of any table whose columns have names that speak for themselves.
-
-    Example:
-        >>> from patent_mteb.readers.tables import readers
-        >>> [reader.name for reader in readers()][-2:]
-        ['patstat', 'table']
+    """The readers of the maps that ship, and at the end the one of any table whose columns have names that speak for
+    themselves.
     """
     shipped = [reader_of(read_map(Path(__file__).with_name("maps") / f"{name}.toml")) for name in SHIPPED]
     what = "any table whose columns are called as our fields or by a common name"
@@ -33,18 +336,10 @@ def readers() -> list[Reader]:
 
 
 def reader_of(columns: ColumnMap) -> Reader:
-    """The reader of a column map.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.columns import parse_map
-        >>> from patent_mteb.readers.tables import reader_of
-        >>> _ = Path("mine.csv").write_text("No;Name\\nUS7000001B2;Pump\\n")
-        >>> reader = reader_of(parse_map("[fields]\\npublication_number = 'No'\\ntitle = 'Name'", Path("mine.toml")))
-        >>> next(reader.read(Path("mine.csv"))).title
-        'Pump'
-    """
-    return Reader(columns.name, columns.what, partial(_recognised, columns), partial(read_table, columns=columns), columns.text)
+    """The reader of a column map."""
+    return Reader(
+        columns.name, columns.what, partial(_recognised, columns), partial(read_table, columns=columns), columns.text
+    )
 
 
 def _recognised(columns: ColumnMap, path: Path) -> bool:
@@ -68,20 +363,7 @@ def _folded(name: str) -> str:
 
 
 def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
-    """The records of a table.
-
-    Raises:
-        DataError: the file is no table, or lacks a column that the map names.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.columns import parse_map
-        >>> from patent_mteb.readers.tables import read_table
-        >>> _ = Path("mine.csv").write_text("No,Cited\\nUS7000001B2,US6000001B1 | EP1000000A1\\n")
-        >>> columns = parse_map("[fields]\\npublication_number = 'No'\\n[citations]\\ncited = 'Cited'", Path("mine.toml"))
-        >>> [item.cited for item in read_table(Path("mine.csv"), columns) if hasattr(item, "cited")]
-        ['US6000001B1', 'EP1000000A1']
-    """
+    """The records of a table."""
     wanted = {_folded(name) for name in (*columns.names(), *columns.recognised_by)}
     sheet = open_sheet(path, lambda name: _folded(name) in wanted, columns.preamble, columns.delimiter, columns.sheet)
     places, notes = _places(columns, sheet.columns, path)
@@ -95,7 +377,9 @@ def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
 
 
 def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mapping[str, tuple[str, str]], list[Noted]]:
-    """Where the map's names lead: the column, and the rest of the name within its values. Case and blanks do not matter."""
+    """Where the map's names lead: the column, and the rest of the name within its values. Case and blanks do not
+    matter.
+    """
     by_name = {_folded(name): name for name in there}
     places: dict[str, tuple[str, str]] = {}
     missing: list[str] = []
@@ -116,4 +400,6 @@ def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mappi
     lacking = [name for name in columns.names() if name not in places]
     unread = [name for name in there if name not in {column for column, _ in places.values()}]
     said = {"columns of the map that are not there": lacking, "columns not read": unread}
-    return places, [Noted(what, ", ".join(f"'{name}'" for name in names), len(names)) for what, names in said.items() if names]
+    return places, [
+        Noted(what, ", ".join(f"'{name}'" for name in names), len(names)) for what, names in said.items() if names
+    ]

@@ -1,4 +1,5 @@
-"""USPTO bulk full text: grants and applications in XML of 2001 and later, one document a file or weekly files, zipped or not.
+"""USPTO bulk full text: grants and applications in XML of 2001 and later, one document a file or weekly files, zipped
+or not.
 
 =================================  ==========  ====================================================================
 root element                       years       read by
@@ -10,8 +11,9 @@ root element                       years       read by
 ``sequence-cwu``                   2001-       left out: sequence listings, which stand beside their document
 =================================  ==========  ====================================================================
 
-Grants carry citations with who cited (examiner, applicant), applications none. The USPTO names no families: publications of one
-application (A1 and B2) share their application number as family id. Utility patents only, unless asked for all kinds.
+Grants carry citations with who cited (examiner, applicant), applications none. The USPTO names no families:
+publications of one application (A1 and B2) share their application number as family id. Utility patents only, unless
+asked for all kinds.
 """
 
 from __future__ import annotations
@@ -24,27 +26,26 @@ from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.full_text import ClaimText, Paragraph, paragraph_numbers, read_claim_texts, read_sections
 from patent_mteb.readers.items import Item, LeftOut, Reader
-from patent_mteb.readers.notation import application, ipc_code, language, publication
-from patent_mteb.readers.published import US_ORIGINS, Cited, Published, Related
+from patent_mteb.readers.publication import US_ORIGINS, Cited, Published, Related
 from patent_mteb.readers.uspto_2001 import patdoc, publication_of_2001
+from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, first_root, text_at, text_of
-
-__all__ = ["readers"]
 
 _TYPES = {"S": "design", "P": "plant", "E": "reissue", "H": "statutory invention registration"}
 """Kinds of patents that are not utility patents, by the first letter of the kind code (37 CFR 1.151 to 1.179)."""
 
 
 def readers() -> Iterator[Reader]:
-    """The two readers of USPTO full text: utility patents only, and all kinds.
-
-    Example:
-        >>> from patent_mteb.readers import uspto
-        >>> [reader.name for reader in uspto.readers()]
-        ['uspto', 'uspto-all-kinds']
-    """
-    yield Reader("uspto", "USPTO full text: grants and applications in XML or zip files", _sniff, partial(_read, every=False))
-    yield Reader("uspto-all-kinds", "the same with designs, plant patents, reissues", lambda path: False, partial(_read, every=True))
+    """The two readers of USPTO full text: utility patents only, and all kinds."""
+    yield Reader(
+        "uspto", "USPTO full text: grants and applications in XML or zip files", _sniff, partial(_read, every=False)
+    )
+    yield Reader(
+        "uspto-all-kinds",
+        "the same with designs, plant patents, reissues",
+        lambda path: False,
+        partial(_read, every=True),
+    )
 
 
 def _sniff(path: Path) -> bool:
@@ -158,7 +159,9 @@ def _old_classes(biblio: Element) -> list[str]:
     """IPC codes of 2005, before the eighth edition of the IPC."""
     found = biblio.find("classification-ipc")
     return (
-        [] if found is None else [ipc_code(text_of(one)) for one in found if one.tag in ("main-classification", "further-classification")]
+        []
+        if found is None
+        else [ipc_code(text_of(one)) for one in found if one.tag in ("main-classification", "further-classification")]
     )
 
 
@@ -187,7 +190,9 @@ def _cited(biblio: Element) -> Iterator[Cited]:
             if document is None:
                 yield Cited("", origin=origin, npl=one.find("nplcit") is not None)
             else:
-                yield Cited(text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind"), origin)
+                yield Cited(
+                    text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind"), origin
+                )
 
 
 _KINDS = {
@@ -197,7 +202,8 @@ _KINDS = {
     "us-divisional-reissue": "division",
     "reissue": "reissue",
 }
-"""Names below ``us-related-documents``; relations of other names (substitution, addition, reexamination) are ``parent``."""
+"""Names below ``us-related-documents``; relations of other names (substitution, addition, reexamination) are
+``parent``."""
 
 
 def _document_id(document: Element, kind: str) -> Related:
@@ -214,14 +220,21 @@ def _related(biblio: Element) -> Iterator[Related]:
             yield _document_id(parent, _KINDS.get(tag, "parent"))
         for document in one.iterfind("document-id"):
             if tag == "related-publication":
-                number = publication(text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind"))
+                number = publication(
+                    text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind")
+                )
                 yield Related("pre-grant", number)
             else:
-                yield _document_id(document, "provisional" if tag == "us-provisional-application" else _KINDS.get(tag, "parent"))
+                yield _document_id(
+                    document, "provisional" if tag == "us-provisional-application" else _KINDS.get(tag, "parent")
+                )
     for document in biblio.iterfind("pct-or-regional-filing-data/document-id"):
         yield _document_id(document, "parent")
     for document in biblio.iterfind("pct-or-regional-publishing-data/document-id"):
-        yield Related("member", publication(text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind")))
+        yield Related(
+            "member",
+            publication(text_at(document, "doc-number"), text_at(document, "country"), text_at(document, "kind")),
+        )
 
 
 _MAKERS: dict[str, Callable[[Element], Published]] = {

@@ -1,4 +1,5 @@
-"""USPTO full text of 2001 to 2004: grants as ``PATDOC`` (WIPO ST.32, DTD 2.4 and 2.5), applications as ``patent-application-publication``.
+"""USPTO full text of 2001 to 2004: grants as ``PATDOC`` (WIPO ST.32, DTD 2.4 and 2.5), applications as
+``patent-application-publication``.
 
 Sections have elements of their own here. ``B5xx`` and the like are the INID codes of WIPO ST.9.
 """
@@ -9,25 +10,15 @@ from collections.abc import Iterator
 
 from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.full_text import ClaimText, Paragraph, paragraph_numbers, read_claim_texts, read_sections
-from patent_mteb.readers.notation import application, ipc_code, publication
-from patent_mteb.readers.published import Cited, Published, Related
+from patent_mteb.readers.publication import Cited, Published, Related
+from patent_mteb.readers.values import application, ipc_code, publication
 from patent_mteb.readers.xml import Element, text_at, text_of
-
-__all__ = ["patdoc", "publication_of_2001"]
 
 _ENGLISH = TextLanguages("en", "en", "en", "en")
 
 
 def patdoc(root: Element) -> Published:
-    """A grant of 2001 to 2004.
-
-    Example:
-        >>> from patent_mteb.readers.uspto_2001 import patdoc
-        >>> from patent_mteb.readers.xml import parse
-        >>> numbers = b"<B110><DNUM><PDAT>06334226</PDAT></DNUM></B110><B130><PDAT>B1</PDAT></B130>"
-        >>> patdoc(parse(b"<PATDOC><SDOBI><B100>" + numbers + b"</B100></SDOBI></PATDOC>")[0]).number
-        'US6334226B1'
-    """
+    """A grant of 2001 to 2004."""
     claims, notes = read_claim_texts(_patdoc_claim(claim) for claim in root.iterfind("SDOCL/CL/CLM"))
     return Published(
         source="uspto",
@@ -41,7 +32,11 @@ def patdoc(root: Element) -> Published:
         abstract=text_at(root, "SDOAB"),
         claims=claims,
         description=read_sections(list(_patdoc_paragraphs(root))),
-        ipc=[_columns("".join(one.itertext()).strip()) for one in root.iterfind("SDOBI/B500/B510/*") if one.tag in ("B511", "B512")],
+        ipc=[
+            _columns("".join(one.itertext()).strip())
+            for one in root.iterfind("SDOBI/B500/B510/*")
+            if one.tag in ("B511", "B512")
+        ],
         inventors=[_party(one) for one in root.iterfind("SDOBI/B700/B720/B721/PARTY-US")],
         applicants=[_party(one) for one in root.iterfind("SDOBI/B700/B730/B731/PARTY-US")],
         languages=_ENGLISH,
@@ -56,7 +51,13 @@ def _patdoc_claim(claim: Element) -> ClaimText:
     return ClaimText(claim.get("ID", ""), text_of(claim), refers)
 
 
-_PATDOC_MARKS = {"RELAPP": "background", "GOVINT": "background", "BRFSUM": "summary", "DRWDESC": "drawings", "DETDESC": "detailed"}
+_PATDOC_MARKS = {
+    "RELAPP": "background",
+    "GOVINT": "background",
+    "BRFSUM": "summary",
+    "DRWDESC": "drawings",
+    "DETDESC": "detailed",
+}
 
 
 def _patdoc_paragraphs(root: Element) -> Iterator[Paragraph]:
@@ -69,7 +70,8 @@ _SUBCLASS, _GROUP = 4, 7
 
 
 def _columns(code: str) -> str:
-    """An IPC code in fixed columns: four for the subclass, three for the main group (to the right), the rest for the subgroup.
+    """An IPC code in fixed columns: four for the subclass, three for the main group (to the right), the rest for the
+    subgroup.
 
     Where blanks were lost (``E03C 104``) a subgroup of one digit is left over; it has two then.
     """
@@ -77,7 +79,9 @@ def _columns(code: str) -> str:
     group, subgroup = code[_SUBCLASS:_GROUP].strip(), code[_GROUP:].strip()
     if len(subgroup) < 2:
         group, subgroup = digits[:-2], digits[-2:]
-    return ipc_code(f"{subclass}{group}/{subgroup}") if group.isdigit() and subgroup.isdigit() else " ".join(code.split())
+    return (
+        ipc_code(f"{subclass}{group}/{subgroup}") if group.isdigit() and subgroup.isdigit() else " ".join(code.split())
+    )
 
 
 def _party(party: Element) -> str:
@@ -139,16 +143,7 @@ _SECTIONS = {
 
 
 def publication_of_2001(root: Element) -> Published:
-    """A publication of an application of 2001 to 2004.
-
-    Example:
-        >>> from patent_mteb.readers.uspto_2001 import publication_of_2001
-        >>> from patent_mteb.readers.xml import parse
-        >>> numbers = b"<document-id><doc-number>20010000943</doc-number><kind-code>A1</kind-code></document-id>"
-        >>> biblio = b"<subdoc-bibliographic-information>" + numbers + b"</subdoc-bibliographic-information>"
-        >>> publication_of_2001(parse(b"<patent-application-publication>" + biblio + b"</patent-application-publication>")[0]).number
-        'US2001000943A1'
-    """
+    """A publication of an application of 2001 to 2004."""
     biblio = root.find("subdoc-bibliographic-information")
     if biblio is None:
         return Published("uspto", "US", "", "")
@@ -179,7 +174,9 @@ def publication_of_2001(root: Element) -> Published:
 
 
 def _claim(claim: Element) -> ClaimText:
-    refers = [one for reference in claim.iter("dependent-claim-reference") for one in reference.get("depends_on", "").split()]
+    refers = [
+        one for reference in claim.iter("dependent-claim-reference") for one in reference.get("depends_on", "").split()
+    ]
     return ClaimText(claim.get("id", ""), text_of(claim), tuple(refers))
 
 

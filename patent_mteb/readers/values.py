@@ -1,44 +1,121 @@
-"""What stands in a cell: dates, lists, nested values, texts, in the forms that exports write them."""
+"""What stands in a cell: dates, lists, nested values, texts, in the forms that exports write them.
+
+Values as the bulk sources write them: days, numbers, languages, codes.
+"""
 
 from __future__ import annotations
 
 import ast
+import calendar
 import datetime as dt
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["claim_numbers", "flat", "is_whole_date", "listed", "read_date", "text_in", "text_of", "unpacked"]
+from patent_mteb.patents.numbers import read_application, read_number
+
+UNREAD = "a number that cannot be read, kept as it is written"
+
+UNREAD_DAY = "a date that cannot be read, left empty"
+
+
+_NO_DAY = re.compile(r"[0-]*|9999-?12-?31")
+
+_DAY = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:[T ].*)?")
+
+
+def day(text: str | int | None) -> dt.date | None:
+    """The day in ``YYYYMMDD`` or ``YYYY-MM-DD``. A day or month 00 (USPTO's cited documents) stands for the first.
+
+    ``0``, ``9999-12-31`` and what is no day give None.
+    """
+    match = _DAY.fullmatch(str(text or "").strip())
+    if not match:
+        return None
+    year, month, number = (int(part) for part in match.groups())
+    month, number = month or 1, number or 1
+    if not 1700 <= year < 2200 or month > 12 or number > calendar.monthrange(year, month)[1]:
+        return None
+    return dt.date(year, month, number)
+
+
+def unread_day(text: str | int | None) -> bool:
+    """Whether a text says a day that :func:`day` cannot read."""
+    return day(text) is None and not _NO_DAY.fullmatch(str(text or "").strip())
+
+
+def has_digit(text: str) -> bool:
+    """Whether a text can hold a number at all."""
+    return any(character.isdigit() for character in text)
+
+
+def _as_written(text: str, office: str, kind: str) -> str:
+    bare = "".join(character for character in text.upper() if character.isalnum())
+    if not bare:
+        return ""
+    return (bare if bare.startswith(office.upper()) else office.upper() + bare) + (kind if kind.isalnum() else "")
+
+
+def publication(text: str, office: str = "", kind: str = "") -> str:
+    """The normal form of a publication number (:mod:`patent_mteb.patents.numbers`); what cannot be read is kept without
+    separators.
+    """
+    number = read_number(text, office, kind)
+    return number.docdb if number else _as_written(text, office, kind)
+
+
+def application(text: str, office: str = "", kind: str = "") -> str:
+    """The normal form of an application number, without kind; what cannot be read is kept without separators."""
+    number = read_application(text, office, kind)
+    return number.key if number else _as_written(text, office, "")
+
+
+def reads(text: str, office: str = "", kind: str = "") -> bool:
+    """Whether :func:`publication` could read a number."""
+    return read_number(text, office, kind) is not None
+
+
+_CODE = re.compile(r"([A-H]\s?\d\d\s?[A-Z])\s*(\d{1,4})\s*/\s*(\d{2,6})")
+
+
+def ipc_code(text: str) -> str:
+    """One IPC or CPC code without the blanks of fixed columns and whatever stands behind it; other text is only
+    trimmed.
+    """
+    match = _CODE.search(text)
+    return f"{match[1].replace(' ', '')}{int(match[2])}/{match[3]}" if match else " ".join(text.split())
+
+
+def language(text: str | None) -> str:
+    """ISO 639-1 of what a source writes (``EN``, ``en``); empty for none (``xx``)."""
+    code = (text or "").strip().lower()[:2]
+    return "" if code == "xx" or not code.isalpha() else code
+
 
 _NO_DATE = {"", "0", "00000000", "0000-00-00", "99991231", "9999-12-31"}
+
 _DATE = re.compile(
     r"(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})|(?P<y2>\d{4})(?:[-/.](?P<m2>\d{1,2})(?:[-/.](?P<d2>\d{1,2})(?:[T ].*)?)?)?"
     r"|(?P<d3>\d{1,2})\.(?P<m3>\d{1,2})\.(?P<y3>\d{4})"
 )
+
 _WORDED = ("%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y")
+
 _SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](\d{4})")
+
 _SEPARATOR = re.compile(r"\s*(?:\||;|\n)\s*")
+
 _QUOTED_WITHOUT_COMMAS = re.compile(r"\[\s*(?:'[^']*'\s*)+\]")
+
 _CLAIM_RANGE = re.compile(r"(\d+)(?:\s*[-–]\s*(\d+))?")
 
 
 def read_date(value: Any, forms: Sequence[str] = ()) -> dt.date | None:
     """A date as an export writes it; None for the values that stand for none (0, 9999-12-31).
 
-    Read are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019, 31/12/2019 and
-    12/31/2019 where one of the numbers can be no month, and English names of months.
-
-    Args:
-        forms: of strptime; only these are read if there are any.
-
-    Raises:
-        ValueError: the value is no date, or 01/02/2019.
-
-    Example:
-        >>> from patent_mteb.readers.values import read_date
-        >>> [str(read_date(value)) for value in (20190102, "02.01.2019", "2019-01", 0)]
-        ['2019-01-02', '2019-01-02', '2019-01-01', 'None']
+    Read are ISO 8601 with or without a time, 20190102, 2019-01 and 2019 (their first day), 19980800, 02.01.2019,
+    31/12/2019 and 12/31/2019 where one of the numbers can be no month, and English names of months.
     """
     if isinstance(value, dt.datetime):
         return value.date()
@@ -73,24 +150,12 @@ def read_date(value: Any, forms: Sequence[str] = ()) -> dt.date | None:
 
 
 def is_whole_date(value: Any) -> bool:
-    """Whether a date that :func:`read_date` reads names its day.
-
-    Example:
-        >>> from patent_mteb.readers.values import is_whole_date
-        >>> is_whole_date("2019-01"), is_whole_date(20190102)
-        (False, True)
-    """
+    """Whether a date that :func:`read_date` reads names its day."""
     return isinstance(value, dt.date) or not re.fullmatch(r"\d{4}(?:[-/.]\d{1,2})?|\d{6}00", text_of(value))
 
 
 def text_of(value: Any) -> str:
-    """The text of a cell: numbers without a needless ``.0``, dates in ISO 8601, the members of a list a line each.
-
-    Example:
-        >>> from patent_mteb.readers.values import text_of
-        >>> [text_of(value) for value in (1234.0, None, "  pump ", ["a", "b"])]
-        ['1234', '', 'pump', 'a\\nb']
-    """
+    """The text of a cell: numbers without a needless ``.0``, dates in ISO 8601, the members of a list a line each."""
     if value is None:
         return ""
     if isinstance(value, float):
@@ -103,25 +168,13 @@ def text_of(value: Any) -> str:
 
 
 def text_in(row: Mapping[str, Any], name: str) -> str:
-    """The value of a field as it is written, trimmed; empty for none.
-
-    Example:
-        >>> from patent_mteb.readers.values import text_in
-        >>> text_in({"title": " Pump "}, "title"), text_in({}, "title")
-        ('Pump', '')
-    """
+    """The value of a field as it is written, trimmed; empty for none."""
     value = row.get(name)
     return "" if value is None else str(value).strip()
 
 
 def unpacked(value: Any) -> Any:
-    """A list or an object that stands in a cell as its text (JSON, Python or NumPy); any other value as it is.
-
-    Example:
-        >>> from patent_mteb.readers.values import unpacked
-        >>> unpacked("['A61H 3/04', 'G06F']"), unpacked("['A61H' 'G06F']"), unpacked("[0001] A pump")
-        (['A61H 3/04', 'G06F'], ['A61H', 'G06F'], '[0001] A pump')
-    """
+    """A list or an object that stands in a cell as its text (JSON, Python or NumPy); any other value as it is."""
     if not isinstance(value, str):
         return value
     text = value.strip()
@@ -140,13 +193,7 @@ def unpacked(value: Any) -> Any:
 
 
 def flat(row: Any, name: str) -> Iterator[Any]:
-    """The values that a name with dots leads to, through objects and lists; None where an object lacks it.
-
-    Example:
-        >>> from patent_mteb.readers.values import flat
-        >>> list(flat({"ipc": [{"code": "A61H3/04"}, {"code": "G06F1/00"}]}, "ipc.code"))
-        ['A61H3/04', 'G06F1/00']
-    """
+    """The values that a name with dots leads to, through objects and lists; None where an object lacks it."""
     value = unpacked(row)
     if isinstance(value, list | tuple):
         for member in value:
@@ -164,13 +211,7 @@ def flat(row: Any, name: str) -> Iterator[Any]:
 
 
 def listed(value: Any, separators: Sequence[str] = ()) -> list[str]:
-    """The texts of a list, given as one or as a text with separators (without any: ``|``, ``;`` and line ends).
-
-    Example:
-        >>> from patent_mteb.readers.values import listed
-        >>> listed("A61H 3/04;;G06F 1/00"), listed("Wang, L. | Li, M."), listed("1,7", ",")
-        (['A61H 3/04', 'G06F 1/00'], ['Wang, L.', 'Li, M.'], ['1', '7'])
-    """
+    """The texts of a list, given as one or as a text with separators (without any: ``|``, ``;`` and line ends)."""
     value = unpacked(value)
     if isinstance(value, list | tuple):
         return [text for member in value for text in listed(member, separators)]
@@ -179,12 +220,6 @@ def listed(value: Any, separators: Sequence[str] = ()) -> list[str]:
 
 
 def claim_numbers(text: str) -> tuple[int, ...]:
-    """The numbers of claims that a search report names, such as ``1-3,7``.
-
-    Example:
-        >>> from patent_mteb.readers.values import claim_numbers
-        >>> claim_numbers("1-3, 7")
-        (1, 2, 3, 7)
-    """
+    """The numbers of claims that a search report names, such as ``1-3,7``."""
     ranges = [(int(first), int(last or first)) for first, last in _CLAIM_RANGE.findall(text)]
     return tuple(sorted({number for first, last in ranges for number in range(first, min(last, first + 999) + 1)}))

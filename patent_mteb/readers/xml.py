@@ -1,13 +1,19 @@
-"""Documents out of XML files of any office: taken one by one from files and zip files, parsed without trusting them, turned into text.
+"""Documents out of XML files of any office: taken one by one from files and zip files, parsed without trusting them,
+turned into text.
 
-Bulk files hold thousands of complete documents one after another, each with its own declaration, in a zip file. They are read as a stream:
-no more than one document is in memory and nothing is unpacked to disk. What a file may do is limited:
+Bulk files hold thousands of complete documents one after another, each with its own declaration, in a zip file. They
+are read as a stream: no more than one document is in memory and nothing is unpacked to disk. What a file may do is
+limited:
 
-* a document type is never loaded and always cut away; one that defines entities of its own with a text (the only use of which is an entity
-  bomb) is refused. Entities that SGML knows by name (``&mgr;``) are replaced by their characters before parsing;
+* a document type is never loaded and always cut away; one that defines entities of its own with a text (the only use of
+  which is an entity bomb) is refused. Entities that SGML knows by name (``&mgr;``) are replaced by their characters
+  before parsing;
 * a document is UTF-8, ASCII, ISO 8859 or Windows 125x, and no longer than :data:`LONGEST_DOCUMENT` bytes;
-* a file in a zip may unpack to :data:`LARGEST_RATIO` times its size, or to :data:`SMALL_MEMBER` bytes. Nothing is written, so a path that
-  leads out of the zip does no harm; such a file is left out all the same.
+* a file in a zip may unpack to :data:`LARGEST_RATIO` times its size, or to :data:`SMALL_MEMBER` bytes. Nothing is
+  written, so a path that leads out of the zip does no harm; such a file is left out all the same.
+
+Characters that old files write by the names that SGML gives them (``&mgr;``): replaced before a document is
+parsed.
 """
 
 from __future__ import annotations
@@ -18,42 +24,59 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from html.entities import html5
 from pathlib import Path, PurePosixPath
 from typing import IO, TypeAlias
 
 from lxml import etree
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
-from patent_mteb.readers.characters import with_characters
+from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
 from patent_mteb.readers.items import LeftOut
 
-__all__ = [
-    "LARGEST_RATIO",
-    "LONGEST_DOCUMENT",
-    "SMALL_MEMBER",
-    "Document",
-    "Element",
-    "MalformedError",
-    "Split",
-    "documents",
-    "first_root",
-    "parse",
-    "shown",
-    "split_at_declarations",
-    "text_at",
-    "text_of",
-]
+_GREEK_LETTERS = """
+    agr=α bgr=β ggr=γ dgr=δ egr=ε zgr=ζ eegr=η thgr=θ igr=ι kgr=κ lgr=λ mgr=μ ngr=ν xgr=ξ ogr=ο pgr=π rgr=ρ sgr=σ
+    sfgr=ς tgr=τ ugr=υ phgr=φ khgr=χ psgr=ψ ohgr=ω Agr=Α Bgr=Β Ggr=Γ Dgr=Δ Egr=Ε Zgr=Ζ EEgr=Η THgr=Θ Igr=Ι Kgr=Κ
+    Lgr=Λ Mgr=Μ Ngr=Ν Xgr=Ξ Ogr=Ο Pgr=Π Rgr=Ρ Sgr=Σ Tgr=Τ Ugr=Υ PHgr=Φ KHgr=Χ PSgr=Ψ OHgr=Ω
+"""
+
+_GREEK = dict(pair.split("=") for pair in _GREEK_LETTERS.split())
+"""ISO 8879 ISOgrk1, the one public set of the old files that HTML 5 does not know under its names."""
+
+
+_XML_ENTITIES = (b"amp", b"lt", b"gt", b"quot", b"apos")
+
+_REFERENCE = re.compile(rb"&([A-Za-z][A-Za-z0-9.]*);")
+
+
+def with_characters(content: bytes) -> bytes:
+    """A document with a number instead of each name of a character; names that nobody knows are kept as text."""
+    return _REFERENCE.sub(_character, content)
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    name = match[1]
+    if name in _XML_ENTITIES:
+        return match[0]
+    text = name.decode()
+    characters = _GREEK.get(text) or html5.get(f"{text};")
+    return b"".join(b"&#%d;" % ord(one) for one in characters) if characters else b"&amp;" + name + b";"
+
 
 Element: TypeAlias = etree._Element
+
 Split: TypeAlias = Callable[[IO[bytes]], Iterator[bytes]]
+
 
 LONGEST_DOCUMENT = 1 << 29
 """Bytes of one document; the largest of an office (sequence listings) have about a tenth of it."""
-LARGEST_RATIO = 200
-SMALL_MEMBER = 1 << 24
+
 _CHUNK = 1 << 20
+
 _PIECE = 1 << 12
+
 _BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, ValueError)
+
 _XML_NAMES = (".xml", ".sgml", ".sgm")
 
 
@@ -70,18 +93,12 @@ class Document:
 
 
 _START = re.compile(rb"<\?xml[ \t\r\n]")
+
 _LONGEST_START = len(b"<?xml ")
 
 
 def split_at_declarations(stream: IO[bytes]) -> Iterator[bytes]:
-    """The documents of a stream, cut before each XML declaration; one that is too long ends early.
-
-    Example:
-        >>> import io
-        >>> from patent_mteb.readers.xml import split_at_declarations
-        >>> list(split_at_declarations(io.BytesIO(b"<?xml ?><a/><?xml ?><b/>")))
-        [b'<?xml ?><a/>', b'<?xml ?><b/>']
-    """
+    """The documents of a stream, cut before each XML declaration; one that is too long ends early."""
     held = bytearray()
     searched = 1
     while chunk := stream.read(_CHUNK):
@@ -98,7 +115,9 @@ def split_at_declarations(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 _MARK = b"\xef\xbb\xbf"
+
 _END_OF_DOS = b"\x1a"
+
 _UNWRITTEN = "zero bytes where text should be (was the file written whole?)"
 
 
@@ -118,24 +137,7 @@ def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document 
 
 
 def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Document | LeftOut]:
-    """The documents of an XML file, or of the XML files in a zip file, in their order.
-
-    Args:
-        split: cuts a stream of bytes into documents.
-
-    Yields:
-        each document; a :class:`LeftOut` for whatever in a zip file is none, or cannot be read.
-
-    Raises:
-        DataError: the file is missing, empty, unreadable or a broken zip file as a whole.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.xml import documents
-        >>> _ = Path("two.xml").write_text('<?xml version="1.0"?><a/><?xml version="1.0"?><b/>')
-        >>> [(document.place, document.content[21:]) for document in documents(Path("two.xml"))]
-        [('document 1', b'<a/>'), ('document 2', b'<b/>')]
-    """
+    """The documents of an XML file, or of the XML files in a zip file, in their order."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
         if not start:
@@ -175,16 +177,20 @@ def _refusal(member: zipfile.ZipInfo) -> str:
         return f"not XML, by its name ({path.suffix.lower() or 'none'})"
     if member.flag_bits & 1:
         return "encrypted"
-    if member.file_size > max(SMALL_MEMBER, LARGEST_RATIO * member.compress_size):
+    if unpacks_too_far(member.compress_size, member.file_size):
         return f"unpacks to more than {LARGEST_RATIO} times its size: a zip bomb?"
     return ""
 
 
 _PROLOG = re.compile(
-    rb"\s*(?:<\?.*?\?>|<!--.*?-->|(?P<doctype><!DOCTYPE(?:[^\[>\"']|\"[^\"]*\"|'[^']*')*(?:\[(?P<subset>.*?)\]\s*)?>))", re.DOTALL
+    rb"\s*(?:<\?.*?\?>|<!--.*?-->|(?P<doctype><!DOCTYPE(?:[^\[>\"']|\"[^\"]*\"|'[^']*')*(?:\[(?P<subset>.*?)\]\s*)?>))",
+    re.DOTALL,
 )
+
 _DEFINED = re.compile(rb"<!ENTITY\s+(?:%\s*)?[^\s\"']+\s*[\"']")
+
 _ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z0-9._-]+)")
+
 _ENCODINGS = re.compile(rb"utf-?8|us-ascii|ascii|iso-8859-\d+|latin1|windows-125\d", re.IGNORECASE)
 
 
@@ -205,27 +211,16 @@ def _without_doctype(content: bytes) -> bytes:
 
 
 def parse(content: bytes) -> tuple[Element, bool]:
-    """The root element of a document; comments and the document type are left out, names of characters replaced.
-
-    Returns:
-        the element, and whether it had to be mended: an ampersand or a less-than sign that stood for itself.
-
-    Raises:
-        MalformedError: it is no XML, or does what the module refuses.
-
-    Example:
-        >>> from patent_mteb.readers.xml import parse
-        >>> parse(b'<!DOCTYPE p SYSTEM "p.dtd"><p>5 &mgr;m</p>')[0].text
-        '5 μm'
-        >>> root, mended = parse(b"<p>Smith & Sons</p>")
-        >>> root.text, mended
-        ('Smith & Sons', True)
-    """
+    """The root element of a document; comments and the document type are left out, names of characters replaced."""
     content = content.strip()
     if len(content) > LONGEST_DOCUMENT:
         raise MalformedError(f"longer than {LONGEST_DOCUMENT >> 20} MiB")
     declared = _ENCODING.match(content)
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:4] or (declared and not _ENCODINGS.fullmatch(declared[1])):
+    if (
+        content.startswith((b"\xff\xfe", b"\xfe\xff"))
+        or b"\0" in content[:4]
+        or (declared and not _ENCODINGS.fullmatch(declared[1]))
+    ):
         raise MalformedError("neither UTF-8 nor ISO 8859 nor Windows 125x")
     if not content.removeprefix(b"\xef\xbb\xbf").startswith(b"<"):
         raise MalformedError("no XML")
@@ -241,11 +236,14 @@ def parse(content: bytes) -> tuple[Element, bool]:
 
 
 _BARE_AMPERSAND = re.compile(rb"&(?![A-Za-z]+;|#[0-9]+;|#x[0-9A-Fa-f]+;)")
+
 _BARE_LESS = re.compile(rb"<(?=[^<>!?]*<)")
 
 
 def _element(content: bytes) -> Element:
-    parser = etree.XMLParser(load_dtd=False, no_network=True, resolve_entities=False, huge_tree=True, remove_comments=True)
+    parser = etree.XMLParser(
+        load_dtd=False, no_network=True, resolve_entities=False, huge_tree=True, remove_comments=True
+    )
     return etree.fromstring(content, parser)
 
 
@@ -257,14 +255,8 @@ def _kind(error: Exception) -> str:
 
 
 def first_root(path: Path) -> str:
-    """The name of the first root element of a file or a zip file of documents, without namespace; empty if there is none.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.xml import first_root
-        >>> _ = Path("one.xml").write_text('<?xml version="1.0"?><us-patent-grant/>')
-        >>> first_root(Path("one.xml"))
-        'us-patent-grant'
+    """The name of the first root element of a file or a zip file of documents, without namespace; empty if there is
+    none.
     """
     start = _first_bytes(path).removeprefix(b"\xef\xbb\xbf")
     position = 0
@@ -332,15 +324,8 @@ _BLOCKS = frozenset(
 
 
 def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
-    """The text in an element in one line; what stands in blocks of their own (paragraphs, cells, list items) is set apart by a blank.
-
-    Args:
-        without: names of elements whose text is not wanted.
-
-    Example:
-        >>> from patent_mteb.readers.xml import parse, text_of
-        >>> text_of(parse(b"<p>H<sub>2</sub>O:<ul><li>one</li><li>two</li></ul></p>")[0])
-        'H2O: one two'
+    """The text in an element in one line; what stands in blocks of their own (paragraphs, cells, list items) is set
+    apart by a blank.
     """
     if element is None:
         return ""
@@ -364,22 +349,10 @@ def text_of(element: Element | None, without: Iterable[str] = ()) -> str:
 
 
 def text_at(element: Element, path: str) -> str:
-    """The text (:func:`text_of`) of the first element that a path leads to; empty if it leads to none.
-
-    Example:
-        >>> from patent_mteb.readers.xml import parse, text_at
-        >>> text_at(parse(b"<a><b><c>one</c></b></a>")[0], "b/c")
-        'one'
-    """
+    """The text (:func:`text_of`) of the first element that a path leads to; empty if it leads to none."""
     return text_of(element.find(path))
 
 
 def shown(content: bytes) -> str:
-    """A document that cannot be read as text that can be: bytes that are no UTF-8 as escapes.
-
-    Example:
-        >>> from patent_mteb.readers.xml import shown
-        >>> shown(b"caf\\xe9")
-        'caf\\\\xe9'
-    """
+    """A document that cannot be read as text that can be: bytes that are no UTF-8 as escapes."""
     return content.decode("utf-8", "backslashreplace")

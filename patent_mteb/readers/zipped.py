@@ -1,12 +1,19 @@
-"""Tables in zip files of one table each, read as they are unpacked: a few megabytes are in memory, nothing is written to disk."""
+"""Tables in zip files of one table each, read as they are unpacked: a few megabytes are in memory, nothing is written
+to disk.
+
+Tables that lie side by side in a folder and are joined: only the columns that are wanted, lazily, some rows at a
+time.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO
+from textwrap import shorten
+from typing import IO, Any
 
 import polars as pl
 import pyarrow as pa
@@ -14,36 +21,23 @@ import pyarrow.csv as pc
 from polars.io.plugins import register_io_source
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
-
-__all__ = ["is_zipped", "scan_zipped", "table_name"]
+from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
 
 _BLOCK = 16 << 20
 """Bytes that are read at a time; a row must fit into them."""
+
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
+
 _AGAIN = "download it again"
 
 
 def is_zipped(path: Path) -> bool:
-    """Whether a file is a zip file, by its name.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.zipped import is_zipped
-        >>> is_zipped(Path("g_patent.tsv.zip")), is_zipped(Path("g_patent.tsv"))
-        (True, False)
-    """
+    """Whether a file is a zip file, by its name."""
     return path.suffix == ".zip"
 
 
 def table_name(path: Path, suffix: str) -> str:
-    """The name of a table, whether its file is compressed or not; empty for a file of another kind.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.zipped import table_name
-        >>> [table_name(Path(name), ".tsv") for name in ("g_patent.tsv", "g_patent.tsv.zip", "g_patent.zip", "g_patent.csv")]
-        ['g_patent', 'g_patent', 'g_patent', '']
-    """
+    """The name of a table, whether its file is compressed or not; empty for a file of another kind."""
     inside = path.with_suffix("") if path.suffix in (".zip", ".gz") else path
     if is_zipped(path) and not inside.suffix:
         return inside.name
@@ -51,23 +45,14 @@ def table_name(path: Path, suffix: str) -> str:
 
 
 def scan_zipped(path: Path, separator: str) -> pl.LazyFrame:
-    """A table in a zip file as a frame of texts, read when it is collected; fields may be quoted, quotes in them doubled.
-
-    Raises:
-        DataError: it is no whole zip file of one table, or the table is empty.
-
-    Example:
-        >>> import zipfile
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers.zipped import scan_zipped
-        >>> with zipfile.ZipFile("t.csv.zip", "w") as archive:
-        ...     archive.writestr("t.csv", 'id,text\\n1,"a pump, new"\\n')
-        >>> scan_zipped(Path("t.csv.zip"), ",").collect().rows()
-        [('1', 'a pump, new')]
+    """A table in a zip file as a frame of texts, read when it is collected; fields may be quoted, quotes in them
+    doubled.
     """
     names = _header(path, separator)
 
-    def read(columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch_size: int | None) -> Iterator[pl.DataFrame]:
+    def read(
+        columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
         for batch in _batches(path, separator, columns or names):
             frame = batch if rows is None else batch.head(rows)
             rows = None if rows is None else rows - len(frame)
@@ -94,7 +79,10 @@ def _batches(path: Path, separator: str, columns: list[str]) -> Iterator[pl.Data
     read = pc.ReadOptions(block_size=_BLOCK)
     parse = pc.ParseOptions(delimiter=separator, newlines_in_values=True)
     convert = pc.ConvertOptions(
-        include_columns=columns, column_types=dict.fromkeys(columns, pa.large_string()), strings_can_be_null=False, check_utf8=True
+        include_columns=columns,
+        column_types=dict.fromkeys(columns, pa.large_string()),
+        strings_can_be_null=False,
+        check_utf8=True,
     )
     try:
         with _opened(path) as stream, pc.open_csv(stream, read, parse, convert) as reader:
@@ -111,7 +99,93 @@ def _opened(path: Path) -> IO[bytes]:
         archive = zipfile.ZipFile(path)
         members = [one for one in archive.infolist() if not one.is_dir()]
         if len(members) != 1:
-            raise DataError(f"{len(members)} files in a zip file where one table is expected", path=path, remedy="unpack it")
+            raise DataError(
+                f"{len(members)} files in a zip file where one table is expected", path=path, remedy="unpack it"
+            )
+        if unpacks_too_far(members[0].compress_size, members[0].file_size):
+            problem = f"it unpacks to more than {LARGEST_RATIO} times its size: a zip bomb?"
+            raise DataError(problem, path=path, remedy=_AGAIN)
         return archive.open(members[0])
     except _BROKEN as error:
         raise DataError(f"not a whole zip file ({error})", path=path, remedy=_AGAIN) from error
+
+
+_ROWS_AT_ONCE = 1000
+
+
+def refuse_no_table(path: Path) -> None:
+    """Stop at a file that is no table at all, neither as it is nor in a zip file."""
+    with readable(path), path.open("rb") as stream:
+        start = stream.read(4)
+    if not is_zipped(path):
+        refuse_other_forms(path, start)
+
+
+def table(path: Path, columns: Sequence[str], separator: str) -> pl.LazyFrame:
+    """Columns of a table as text, an empty cell as empty text; fields may be quoted, quotes in them doubled."""
+    refuse_no_table(path)
+    frame = (
+        scan_zipped(path, separator) if is_zipped(path) else pl.scan_csv(path, separator=separator, infer_schema=False)
+    )
+    with _reading(path):
+        names = frame.collect_schema().names()
+    for name in columns:
+        if name not in names:
+            problem = f"column '{name}' is missing (columns: {shorten(', '.join(names), 200)})"
+            raise DataError(problem, path=path, remedy="download or export the table with its published columns")
+    return frame.select(pl.col(columns).fill_null(""))
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """What polars cannot read, as an error that names the file."""
+    try:
+        yield
+    except pl.exceptions.NoDataError as error:
+        raise DataError("the file is empty", path=path, remedy="download it again") from error
+    except (pl.exceptions.PolarsError, OSError) as error:
+        problem = f"the table cannot be read ({str(error).splitlines()[0]})"
+        raise DataError(
+            problem, path=path, remedy="download it again; it must be UTF-8, a quote within a quoted field doubled"
+        ) from error
+
+
+def joined_rows(frame: pl.LazyFrame, path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a frame in its order, a thousand in memory; ``path`` is named if it cannot be computed."""
+    with _reading(path):
+        batches = frame.collect_batches(chunk_size=_ROWS_AT_ONCE, maintain_order=True)
+    while True:
+        with _reading(path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield from batch.iter_rows(named=True)
+
+
+def with_rows(
+    frame: pl.LazyFrame, other: pl.LazyFrame | None, keys: Sequence[str], columns: Sequence[str], name: str
+) -> pl.LazyFrame:
+    """A frame, in its order, with the rows of another of the same keys as a list of structs; null where there are none,
+    or no other frame.
+    """
+    if other is None:
+        return frame.with_columns(pl.lit(None).alias(name))
+    grouped = other.group_by(keys).agg(pl.struct(columns).alias(name))
+    return frame.join(grouped, on=list(keys), how="left", maintain_order="left")
+
+
+def beside(path: Path, pattern: str) -> list[Path]:
+    """The tables in the folder of a file that match a pattern, by name; of one that is there zipped and unpacked, the
+    unpacked one.
+    """
+    suffix = Path(pattern).suffix
+    found = {
+        table_name(one, suffix): one
+        for form in (".zip", f"{suffix}.zip", "")
+        for one in _matching(path.parent, pattern, form)
+    }
+    return [found[name] for name in sorted(found)]
+
+
+def _matching(folder: Path, pattern: str, form: str) -> list[Path]:
+    return sorted(folder.glob(pattern if not form else pattern.removesuffix(Path(pattern).suffix) + form))

@@ -3,16 +3,19 @@
 Every recipe is a module that offers
 
 * ``build(patents, citations, root, params=Params()) -> BuildLog``: writes below ``root`` in the layout that
-  :mod:`patent_mteb.data.sources` resolves (``root/<hub repository id or benchmark>/...``), so that a finished ``root`` can be used as
-  ``PATENT_MTEB_DATA`` as it is;
+  :mod:`patent_mteb.data.loading` resolves (``root/<hub repository id or benchmark>/...``), so that a finished ``root``
+  can be used as ``PATENT_MTEB_DATA`` as it is;
 * ``Params``: a frozen dataclass of its settings, the paper's by default (see :mod:`patent_mteb.recipes.parameters`);
 * ``NEEDS``, optional: what it makes of which field (:mod:`patent_mteb.recipes.needs`);
-* ``EACH_CITATION``, optional: True if it reads every citation of a pair, not the strongest with the claims and passages of all;
+* ``EACH_CITATION``, optional: True if it reads every citation of a pair, not the strongest with the claims and passages
+  of all;
 * ``SAMPLE``: the settings for the built-in sample, which is built by the same recipes as a user's own patents;
-* ``sample_records()``, optional: the records that the sample is built from, those of :mod:`patent_mteb.sample` without it.
+* ``sample_records()``, optional: the records that the sample is built from, those of :mod:`patent_mteb.sample` without
+  it.
 
-Records come to it prepared (:mod:`patent_mteb.recipes.preparing`): families as they were asked for, both ends of every citation a record.
-The recipes of the package go by the name of their benchmark (:data:`RECIPES`), any other by the dotted name of its module.
+Records come to it prepared (:mod:`patent_mteb.recipes.preparation`): families as they were asked for, both ends of
+every citation a record. The recipes of the package go by the name of their benchmark (:data:`RECIPES`), any other by
+the dotted name of its module.
 """
 
 from __future__ import annotations
@@ -33,7 +36,7 @@ from patent_mteb.recipes import dataset
 from patent_mteb.recipes.log import BuildLog, Step
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Setting, read_params, settings_of, written
-from patent_mteb.recipes.preparing import Common, prepared
+from patent_mteb.recipes.preparation import Common, prepared
 
 __all__ = [
     "OPEN_RECIPES",
@@ -68,7 +71,10 @@ def _module_name(recipe: str) -> str:
 
 
 def _unknown(recipe: str) -> DataError:
-    remedy = f"choose one of {', '.join((*RECIPES, *OPEN_RECIPES, *PUBLIC_RECIPES))}, or give the dotted name of a module of your own"
+    remedy = (
+        f"choose one of {', '.join((*RECIPES, *OPEN_RECIPES, *PUBLIC_RECIPES))}, or give the dotted name of a module of"
+        " your own"
+    )
     return DataError(f"there is no recipe '{recipe}'", remedy=remedy)
 
 
@@ -96,7 +102,9 @@ def find(recipe: str) -> Any:
             raise _unknown(recipe) from error
         raise
     if missing := [wanted for wanted in ("build", "SAMPLE") if not hasattr(module, wanted)]:
-        raise DataError(f"the module {name} is no recipe: it has no {' and no '.join(missing)}", remedy="see patent_mteb.recipes")
+        raise DataError(
+            f"the module {name} is no recipe: it has no {' and no '.join(missing)}", remedy="see patent_mteb.recipes"
+        )
     return module
 
 
@@ -125,7 +133,10 @@ def source_file(recipe: str) -> Path | None:
             raise _unknown(recipe)
         path = spec.origin
     if path is None or not Path(path).is_file():
-        raise DataError(f"the recipe '{recipe}' is in no file, so its tables cannot be told from another's", remedy="write it to a file")
+        raise DataError(
+            f"the recipe '{recipe}' is in no file, so its tables cannot be told from another's",
+            remedy="write it to a file",
+        )
     return Path(path)
 
 
@@ -173,7 +184,8 @@ def _divided(recipe: str, settings: Sequence[str]) -> tuple[list[str], list[str]
 
 
 def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
-    """The settings of a recipe as its ``build`` takes them, before any record is read: its ``Params``, or nothing if it has none.
+    """The settings of a recipe as its ``build`` takes them, before any record is read: its ``Params``, or nothing if it
+    has none.
 
     Raises:
         DataError: an unknown recipe or setting, or a value that is none, one of the settings of every recipe too.
@@ -189,7 +201,10 @@ def check_settings(recipe: str, settings: Sequence[str]) -> tuple[Any, ...]:
     if hasattr(module, "Params"):
         return (read_params(module.Params, own, recipe, [setting.name for setting in settings_of(Common)]),)
     if own:
-        raise DataError(f"recipe {recipe} has no settings of its own", remedy="leave them out, or give its module a dataclass Params")
+        raise DataError(
+            f"recipe {recipe} has no settings of its own",
+            remedy="leave them out, or give its module a dataclass Params",
+        )
     return ()
 
 
@@ -208,7 +223,8 @@ def run(
         >>> from pathlib import Path
         >>> from patent_mteb import recipes, sample
         >>> with tempfile.TemporaryDirectory() as root:
-        ...     log = recipes.run("PatentMap", *sample.generate(), Path(root), ["query_offices=EP,US", "query_first_year=None", "mlt=2"])
+        ...     settings = ["query_offices=EP,US", "query_first_year=None", "mlt=2"]
+        ...     log = recipes.run("PatentMap", *sample.generate(), Path(root), settings)
         >>> log.files[0]
         'ZoeYou/downstream/IPC-Classification/test_512.csv'
     """
@@ -216,22 +232,27 @@ def run(
 
 
 def run_on(
-    recipe: str, collection: Collection, root: Path, settings: Sequence[str] = (), identity: dataset.Identity = dataset.UNNAMED
+    recipe: str,
+    collection: Collection,
+    root: Path,
+    settings: Sequence[str] = (),
+    identity: dataset.Identity = dataset.UNNAMED,
 ) -> BuildLog:
-    """Run a recipe by name. Its tables and the ``dataset.json`` that records them (:mod:`patent_mteb.recipes.dataset`) are built beside
-    their place and swapped in whole: a recipe that refuses its input, or that is killed, leaves what was there, and nothing of an
-    older build stays behind.
+    """Run a recipe by name. Its tables and the ``dataset.json`` that records them (:mod:`patent_mteb.recipes.dataset`)
+    are built beside their place and swapped in whole: a recipe that refuses its input, or that is killed, leaves what
+    was there, and nothing of an older build stays behind.
 
     Args:
         recipe: as in :func:`find`.
         root: the folder to write to.
-        settings: changes to the recipe's default ``Params`` and to :class:`~patent_mteb.recipes.preparing.Common`, each as
-            ``NAME=VALUE`` (see :mod:`patent_mteb.recipes.parameters`).
+        settings: changes to the recipe's default ``Params`` and to :class:`~patent_mteb.recipes.preparation.Common`,
+        each
+            as ``NAME=VALUE`` (see :mod:`patent_mteb.recipes.parameters`).
         identity: name, version, owner and licence of the data set; without a name that of ``root``.
 
     Raises:
-        DataError: an unknown recipe or setting, a value that is none, another name than ``root`` has, or input that the recipe cannot
-            use.
+        DataError: an unknown recipe or setting, a value that is none, another name than ``root`` has, or input that the
+            recipe cannot use.
 
     Example:
         >>> import tempfile
@@ -248,7 +269,9 @@ def run_on(
     before = dataset.named(root, dataset.read(root), identity)
     name = module.__name__.rpartition(".")[2]
     outdated = dataset.data_sets(before.recipes.get(name, dataset.Built()).files)
-    read = dataset.input_hash(collection.patents, collection.citations, collection.relations, collection.families.items())
+    read = dataset.input_hash(
+        collection.patents, collection.citations, collection.relations, collection.families.items()
+    )
     preparation = BuildLog(name)
     ready, report = prepared(collection, common, preparation, not getattr(module, "EACH_CITATION", False))
     with replacing_folders(root, name, outdated) as folder:
@@ -264,14 +287,18 @@ def run_on(
 
 
 def _complete(log: BuildLog, preparation: BuildLog, params: Sequence[Any], needs: Sequence[Need]) -> None:
-    """Put what was done before into the log of a recipe, and changed settings that a recipe outside the package does not tell itself."""
+    """Put what was done before into the log of a recipe, and changed settings that a recipe outside the package does
+    not tell itself.
+    """
     changed = [one for given in params for one in deviations(given, needs) if one not in log.deviations]
     log.steps[:0] = preparation.steps
     log.deviations[:0] = [*preparation.deviations, *changed]
 
 
 def _told(error: DataError, folder: Path, root: Path, report: MatchReport) -> DataError:
-    """What a recipe refuses: a path under the root where it is to be, or else what became of the citations, if some were lost."""
+    """What a recipe refuses: a path under the root where it is to be, or else what became of the citations, if some
+    were lost.
+    """
     if error.path is not None and error.path.is_relative_to(folder):
         return DataError(error.problem, path=root / error.path.relative_to(folder), row=error.row, remedy=error.remedy)
     if error.path is not None or report.matched == report.citations:

@@ -10,9 +10,11 @@ file                  content
 ``views.parquet``     optional: one row a document or query, ``_id`` and one string column a text view
 ====================  =========================================================================================
 
-BEIR's ``GenericDataLoader`` reads the first three as they are. Reading checks everything that would make a score silently
-wrong; what cannot be used raises :class:`~patent_mteb.errors.DataError` with file, row and remedy, what is merely odd is
-counted and logged.
+BEIR's ``GenericDataLoader`` reads the first three as they are. Reading checks everything that would make a score
+silently wrong; what cannot be used raises :class:`~patent_mteb.errors.DataError` with file, row and remedy, what is
+merely odd is counted and logged.
+
+What ``metadata.parquet`` of a BEIR folder says of each document and query, held as columns and not as objects.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from patent_mteb.errors import DataError, check_columns, refuse_repeat, unique
 from patent_mteb.files import (
@@ -42,11 +46,11 @@ from patent_mteb.files import (
 from patent_mteb.metrics.slices import Qrels
 from patent_mteb.patents.corpus import Texts, TitledTexts
 
-__all__ = ["BeirFolder", "read_beir", "read_qrels", "view_rows", "write_beir", "write_qrels"]
-
 logger = logging.getLogger(__name__)
 
+
 _HEADER = ["query-id", "corpus-id", "score"]
+
 _GREATEST_GAIN = 100
 
 
@@ -54,9 +58,9 @@ _GREATEST_GAIN = 100
 class BeirFolder:
     """The tables of one local directory.
 
-    ``corpus`` maps a document id to (title, text), ``queries`` a query id to its text, both in file order. ``metadata`` is None where
-    the directory has none. ``views`` names the columns of ``views.parquet``, whose texts are read one view at a time
-    (:func:`view_rows`). ``counts`` holds what was found odd but usable.
+    ``corpus`` maps a document id to (title, text), ``queries`` a query id to its text, both in file order. ``metadata``
+    is None where the directory has none. ``views`` names the columns of ``views.parquet``, whose texts are read one
+    view at a time (:func:`view_rows`). ``counts`` holds what was found odd but usable.
     """
 
     corpus: TitledTexts
@@ -68,46 +72,45 @@ class BeirFolder:
 
 
 def read_qrels(path: Path) -> tuple[Qrels, dict[tuple[str, str], int]]:
-    """Read a BEIR qrels file.
-
-    Returns:
-        the judgements, and the row of each (query, document) pair.
-
-    Raises:
-        DataError: missing file, missing header, wrong number of columns, a score that is no integer or beyond any grade, or a pair
-            judged twice.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.recipes.beir import read_qrels, write_beir
-        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}})
-        >>> read_qrels(Path("mine/qrels/test.tsv"))
-        ({'q1': {'d1': 1}}, {('q1', 'd1'): 2})
-    """
+    """Read a BEIR qrels file."""
     qrels: Qrels = {}
     rows: dict[tuple[str, str], int] = {}
     for number, line in text_lines(path):
         if number == 1:
             if line.split("\t") != _HEADER:
                 raise DataError(
-                    f"the header is {line!r}", path=path, row=1, remedy="the first line must be: query-id<TAB>corpus-id<TAB>score"
+                    f"the header is {line!r}",
+                    path=path,
+                    row=1,
+                    remedy="the first line must be: query-id<TAB>corpus-id<TAB>score",
                 )
             continue
         if not line.strip():
             continue
         fields = line.split("\t")
         if len(fields) != 3:
-            raise DataError(f"{len(fields)} columns instead of 3", path=path, row=number, remedy="separate the three columns with tabs")
+            raise DataError(
+                f"{len(fields)} columns instead of 3",
+                path=path,
+                row=number,
+                remedy="separate the three columns with tabs",
+            )
         query, document, score = fields
         try:
             gain = int(score)
         except ValueError as error:
             raise DataError(
-                f"the score {score!r} is not an integer", path=path, row=number, remedy="write 1 for relevant, 0 for not relevant"
+                f"the score {score!r} is not an integer",
+                path=path,
+                row=number,
+                remedy="write 1 for relevant, 0 for not relevant",
             ) from error
         if abs(gain) > _GREATEST_GAIN:
             raise DataError(
-                f"the score {score} is no grade of relevance", path=path, row=number, remedy="write 1 for relevant, 0 for not relevant"
+                f"the score {score} is no grade of relevance",
+                path=path,
+                row=number,
+                remedy="write 1 for relevant, 0 for not relevant",
             )
         refuse_repeat(rows, (query, document), number, path=path, what="the pair", remedy="keep one judgement a pair")
         qrels.setdefault(query, {})[document] = gain
@@ -155,20 +158,7 @@ def _views(path: Path, known: set[str], counts: dict[str, int]) -> tuple[str, ..
 
 
 def view_rows(folder: Path, name: str) -> Iterator[tuple[str, str]]:
-    """The ids and texts of one view of ``views.parquet``, as they are read; a null is an empty text.
-
-    Raises:
-        DataError: what :func:`patent_mteb.files.read_batches` says, or the column is no text.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import pyarrow as pa
-        >>> from patent_mteb.recipes.beir import view_rows, write_beir
-        >>> views = pa.table({"_id": ["d1", "q1"], "TA": ["Pump It pumps.", None]})
-        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}}, views=views)
-        >>> list(view_rows(Path("mine"), "TA"))
-        [('d1', 'Pump It pumps.'), ('q1', '')]
-    """
+    """The ids and texts of one view of ``views.parquet``, as they are read; a null is an empty text."""
     path = folder / "views.parquet"
     for batch in read_batches(path, ["_id", name]):
         check_columns(batch, {name: pa.string()}, path)
@@ -176,20 +166,12 @@ def view_rows(folder: Path, name: str) -> Iterator[tuple[str, str]]:
 
 
 def read_beir(folder: Path) -> BeirFolder:
-    """Read and check one local directory (see the module's table for its files).
-
-    Raises:
-        DataError: anything that cannot be used: a missing file, malformed or wrongly typed rows, duplicate ids, an empty corpus or
-            no queries, a judgement of an unknown document or query, no positive judgement at all.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.recipes.beir import read_beir, write_beir
-        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}})
-        >>> dict(read_beir(Path("mine")).corpus)
-        {'d1': ('Pump', 'It pumps.')}
-    """
-    corpus_path, queries_path, qrels_path = folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"
+    """Read and check one local directory (see the module's table for its files)."""
+    corpus_path, queries_path, qrels_path = (
+        folder / "corpus.jsonl",
+        folder / "queries.jsonl",
+        folder / "qrels" / "test.tsv",
+    )
     counts: dict[str, int] = {}
     empty: Counter[str] = Counter()
     corpus = TitledTexts(_documents(corpus_path, empty))
@@ -205,7 +187,8 @@ def read_beir(folder: Path) -> BeirFolder:
                 f"judgement of the unknown document '{document}'",
                 path=qrels_path,
                 row=number,
-                remedy=_in_another_form(document, corpus) or f"add the document to {corpus_path.name} or delete the row",
+                remedy=_in_another_form(document, corpus)
+                or f"add the document to {corpus_path.name} or delete the row",
             )
         if query not in queries:
             raise DataError(
@@ -246,21 +229,7 @@ def write_beir(
     metadata: pa.Table | None = None,
     views: pa.Table | None = None,
 ) -> list[Path]:
-    """Write one local directory; :func:`read_beir` gives the same tables back.
-
-    Returns:
-        the files written.
-
-    Raises:
-        DataError: an id that holds a tab or a line break, which the qrels file cannot carry.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.recipes.beir import write_beir
-        >>> files = write_beir(Path("mine"), {"d1": ("Pump", "It pumps.")}, {"q1": "a pump"}, {"q1": {"d1": 1}})
-        >>> [path.name for path in files]
-        ['corpus.jsonl', 'queries.jsonl', 'test.tsv']
-    """
+    """Write one local directory; :func:`read_beir` gives the same tables back."""
     _refuse_breaks(chain(corpus, queries), folder)
     files = [folder / "corpus.jsonl", folder / "queries.jsonl", folder / "qrels" / "test.tsv"]
     write_qrels(files[2], qrels)
@@ -274,20 +243,11 @@ def write_beir(
 
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    """Write judgements; :func:`read_qrels` gives them back.
-
-    Raises:
-        DataError: an id that holds a tab or a line break.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.recipes.beir import read_qrels, write_qrels
-        >>> write_qrels(Path("test.tsv"), {"q1": {"d1": 1}})
-        >>> read_qrels(Path("test.tsv"))[0]
-        {'q1': {'d1': 1}}
-    """
+    """Write judgements; :func:`read_qrels` gives them back."""
     _refuse_breaks(chain(qrels, chain.from_iterable(qrels.values())), path)
-    judgements = (f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items())
+    judgements = (
+        f"{query}\t{document}\t{gain}" for query, judged in qrels.items() for document, gain in judged.items()
+    )
     write_lines(path, chain(["\t".join(_HEADER)], judgements))
 
 
@@ -295,3 +255,75 @@ def _refuse_breaks(names: Iterable[str], path: Path) -> None:
     for name in names:
         if any(character in name for character in "\t\r\n"):
             raise DataError(f"the id {name!r} holds a tab or a line break", path=path, remedy="choose ids without them")
+
+
+_METADATA = {
+    "family_id": pa.string(),
+    "jurisdiction": pa.string(),
+    "publication_year": pa.int64(),
+    "ipc": pa.list_(pa.string()),
+    "coarse": pa.list_(pa.string()),
+    "split": pa.string(),
+}
+"""Columns of ``metadata.parquet`` that mean something to the suite, each optional."""
+
+
+class MetadataRows(Mapping[str, Mapping[str, Any]]):
+    """Rows by id, each made when it is asked for; null items of lists are left out."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._place = {key: place for place, key in enumerate(table["_id"].to_pylist())}
+        self._columns = {name: table[name].combine_chunks() for name in table.column_names if name != "_id"}
+
+    def column(self, name: str) -> Iterator[tuple[str, Any]]:
+        """The values of one column with their ids; None where there is no such column."""
+        if name not in self._columns:
+            return ((key, None) for key in self)
+        return ((key, _without_nulls(value.as_py())) for key, value in zip(self, self._columns[name], strict=True))
+
+    def __getitem__(self, key: str) -> Mapping[str, Any]:
+        place = self._place[key]
+        return {name: _without_nulls(column[place].as_py()) for name, column in self._columns.items()}
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._place
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._place)
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+
+def _without_nulls(value: Any) -> Any:
+    return [item for item in value if item is not None] if isinstance(value, list) else value
+
+
+def metadata_rows(folder: Path, tables: BeirFolder) -> tuple[MetadataRows, dict[str, int]]:
+    """The rows of ``metadata.parquet`` by id, checked against its columns, and what was found odd in them, with
+    counts.
+    """
+    counts: dict[str, int] = {}
+    table = tables.metadata
+    if table is None:
+        table = pa.table({"_id": pa.array([], pa.string())})
+    check_columns(
+        table,
+        {name: kind for name, kind in _METADATA.items() if name in table.column_names},
+        folder / "metadata.parquet",
+    )
+    if nulls := sum(pc.list_flatten(column).null_count for column in table.columns if _is_list(column.type)):
+        counts["null items in lists of metadata.parquet (left out)"] = nulls
+    rows = MetadataRows(table)
+    keys = tables.corpus.keys() | tables.queries.keys()
+    if "family_id" not in table.column_names:
+        counts[f"queries whose own family is not removed: no family_id in {folder.name}/metadata.parquet"] = len(
+            tables.queries
+        )
+    elif without := len(keys) - sum(bool(family) and key in keys for key, family in rows.column("family_id")):
+        counts["documents and queries without family_id (their own family is not removed)"] = without
+    return rows, counts
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))

@@ -1,44 +1,86 @@
 """Recipe of DAPFAM: bronze, silver and gold layer (§3.2-3.5), from canonical records to the three published tables.
 
-Writes ``datalyes/DAPFAM_patent/`` with ``corpus.parquet``, ``queries.parquet`` and ``qrels_all.parquet``, columns as published
-(Tables 3 and 4 of the paper).
+Writes ``datalyes/DAPFAM_patent/`` with ``corpus.parquet``, ``queries.parquet`` and ``qrels_all.parquet``, columns as
+published (Tables 3 and 4 of the paper).
 
-Readings where the paper is silent or can be read in two ways: the date filter and the citation threshold apply to queries
-only (§4.2: targets may be older); citations are counted between families of the input; a family's primary IPC code is the
-first code of its earliest member; target and negative families must have complete English text as query families do;
-keywords are taken from the records, and where a record has none they are the words of the abstract with the highest tf-idf
-over the input.
+Readings where the paper is silent or can be read in two ways: the date filter and the citation threshold apply to
+queries only (§4.2: targets may be older); citations are counted between families of the input; a family's primary IPC
+code is the first code of its earliest member; target and negative families must have complete English text as query
+families do; keywords are taken from the records, and where a record has none they are the words of the abstract with
+the highest tf-idf over the input.
 
-``require`` waives texts and the date: a family without them stays, its text is empty. The date filter then passes families without a date.
+``require`` waives texts and the date: a family without them stays, its text is empty. The date filter then passes
+families without a date.
+
+Keywords of DAPFAM's queries: the records' own, else the words of the abstract with the highest tf-idf over all
+families.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
+from patent_mteb.patents.on_disk import Spool, publications
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.spool import Spool
-from patent_mteb.patents.stored import publications
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.recipes.dapfam_keywords import keywords_of
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations, filters_of
 from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import AllBut, some_queries
 
-__all__ = ["DATA_SET", "NEEDS", "SAMPLE", "FamilyRecord", "Params", "build", "consolidate"]
+
+class HasKeywords(Protocol):
+    """A family."""
+
+    @property
+    def keywords(self) -> tuple[str, ...]: ...
+    @property
+    def abstract(self) -> str: ...
+
+
+def keywords_of(
+    queries: Mapping[str, HasKeywords], abstracts: Callable[[], Iterable[str]], number: int
+) -> dict[str, str]:
+    """The keywords of each query, separated by commas."""
+    words = {key: ", ".join(family.keywords) for key, family in queries.items()}
+    missing = {key: family.abstract for key, family in queries.items() if not family.keywords}
+    if not any(missing.values()):
+        return words
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    analyse = TfidfVectorizer(stop_words="english").build_analyzer()
+    frequency: Counter[str] = Counter({term: 0 for abstract in missing.values() for term in analyse(abstract)})
+    if not frequency:  # no abstract holds a word
+        return words
+    n_abstracts = 0
+    for abstract in filter(None, abstracts()):
+        n_abstracts += 1
+        frequency.update(frequency.keys() & analyse(abstract))
+    terms = sorted(frequency)
+    vectorizer = TfidfVectorizer(stop_words="english", vocabulary=terms)
+    vectorizer.idf_ = np.log((1 + n_abstracts) / (1 + np.array([frequency[term] for term in terms], np.float64))) + 1
+    for key, row in zip(missing, vectorizer.transform(missing.values()), strict=True):
+        best = sorted(
+            zip(row.data, [terms[column] for column in row.indices], strict=True), key=lambda item: (-item[0], item[1])
+        )
+        words[key] = ", ".join(term for _, term in best[:number])
+    return words
+
 
 DATA_SET = "datalyes/DAPFAM_patent"
+
 
 NEEDS = (
     Need("title", "views Title, TA, TAC, FullText", drops="families"),
@@ -112,16 +154,11 @@ def consolidate(members: Sequence[Patent]) -> FamilyRecord:
 
     Id, primary jurisdiction and date come from the member with the earliest claim date, list fields keep their distinct
     values in the order of the members, each text is the most recent member's that has it.
-
-    Example:
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.recipes.dapfam import consolidate
-        >>> family = consolidate([Patent("EP1A", "F1", title="Pump"), Patent("US2A", "F1", title="Pump with a valve")])
-        >>> family.jurisdictions, family.title
-        (('EP', 'US'), 'Pump with a valve')
     """
     by_claim = sorted(members, key=lambda patent: (_claim_date(patent) or dt.date.max, patent.publication_number))
-    by_publication = sorted(members, key=lambda patent: (patent.publication_date or dt.date.min, patent.publication_number))
+    by_publication = sorted(
+        members, key=lambda patent: (patent.publication_date or dt.date.min, patent.publication_number)
+    )
     codes = tuple(dict.fromkeys(code for patent in by_claim for code in patent.ipc))
 
     def newest(view: str) -> str:
@@ -163,6 +200,7 @@ class _Outline:
 
 
 _TEXTS = ("title", "abstract", "claims", "description")
+
 _HAS: Mapping[str, Callable[[_Outline], bool]] = {
     **{name: lambda family, name=name: name in family.texts for name in _TEXTS},  # type: ignore[misc]
     "ipc": lambda family: bool(family.ipc3),
@@ -170,7 +208,9 @@ _HAS: Mapping[str, Callable[[_Outline], bool]] = {
 
 
 class _Families:
-    """The families of some publications; their records are in a temporary file and consolidated when they are asked for."""
+    """The families of some publications; their records are in a temporary file and consolidated when they are asked
+    for.
+    """
 
     def __init__(self, patents: Sequence[Patent]) -> None:
         self._texts: Spool[Patent] = Spool()
@@ -195,20 +235,7 @@ class _Families:
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
-    """Write the three tables below ``root/datalyes/DAPFAM_patent``.
-
-    Raises:
-        DataError: no family qualifies as a query.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb import sample
-        >>> from patent_mteb.recipes import dapfam
-        >>> patents, citations = sample.generate()
-        >>> log = dapfam.build(patents[:400], citations, Path("tables"), dapfam.SAMPLE)
-        >>> log.files[0]
-        'datalyes/DAPFAM_patent/corpus.parquet'
-    """
+    """Write the three tables below ``root/datalyes/DAPFAM_patent``."""
     log = BuildLog("DAPFAM", deviations=deviations(params, NEEDS))
     families = _Families(patents)
     log.step("bronze: publications", len(patents), len(patents))
@@ -219,23 +246,39 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     complete = funnel(outlines, filters_of(NEEDS, params.require, _HAS))
 
     graph = family_graph(citations, {patent.publication_number: patent.family_id for patent in publications(patents)})
-    log.step("silver: citation links", len(citations), graph.n_pairs, f"pairs of families, either direction; {graph.left_out}")
+    log.step(
+        "silver: citation links",
+        len(citations),
+        graph.n_pairs,
+        f"pairs of families, either direction; {graph.left_out}",
+    )
 
     candidates = list(funnel(complete, _query_filters(complete, graph, params)))
     draw = random.Random(params.seed)
     queries = _queries(candidates, complete, params, draw, log)
     keys = list(complete)
     place_of = {key: place for place, key in enumerate(keys)}
-    relations = [relation for query in queries for relation in _relations(query, complete, keys, place_of, graph, params, draw)]
+    relations = [
+        relation for query in queries for relation in _relations(query, complete, keys, place_of, graph, params, draw)
+    ]
     targets = sorted({key for _, key, _, _ in relations})
     n_positive = sum(score > 0 for _, _, score, _ in relations)
-    log.step("gold: relations", len(queries), len(relations), f"{n_positive} positive, {len(relations) - n_positive} negative")
+    log.step(
+        "gold: relations",
+        len(queries),
+        len(relations),
+        f"{n_positive} positive, {len(relations) - n_positive} negative",
+    )
     log.step("gold: targets", len(complete), len(targets))
 
     folder = root / DATA_SET
     asking = {key: families.record(key) for key in queries}
     words = keywords_of(asking, lambda: (families.record(key).abstract for key in complete), params.keywords)
-    write_rows(folder / "corpus.parquet", (_row("relevant_id", families.record(key)) for key in targets), _schema("relevant_id"))
+    write_rows(
+        folder / "corpus.parquet",
+        (_row("relevant_id", families.record(key)) for key in targets),
+        _schema("relevant_id"),
+    )
     rows = ({**_row("query_id", record), "abstract_keywords": words[key]} for key, record in asking.items())
     write_rows(folder / "queries.parquet", rows, _schema("query_id").append(pa.field("abstract_keywords", pa.string())))
     columns = list(zip(*relations, strict=True))
@@ -265,13 +308,24 @@ def _query_filters(complete: Mapping[str, _Outline], graph: FamilyGraph, params:
     ]
 
 
-def _queries(candidates: Sequence[str], complete: Mapping[str, _Outline], params: Params, draw: random.Random, log: BuildLog) -> list[str]:
+def _queries(
+    candidates: Sequence[str], complete: Mapping[str, _Outline], params: Params, draw: random.Random, log: BuildLog
+) -> list[str]:
     """Some candidates of each IPC3 domain."""
     domains: dict[str, list[str]] = {}
     for key in candidates:
         domains.setdefault(complete[key].ipc3[0], []).append(key)
-    queries = sorted(key for _, keys in sorted(domains.items()) for key in draw.sample(keys, min(params.queries_per_domain, len(keys))))
-    log.step(f"gold: {params.queries_per_domain} queries a domain", len(candidates), len(queries), f"{len(domains)} IPC3 domains")
+    queries = sorted(
+        key
+        for _, keys in sorted(domains.items())
+        for key in draw.sample(keys, min(params.queries_per_domain, len(keys)))
+    )
+    log.step(
+        f"gold: {params.queries_per_domain} queries a domain",
+        len(candidates),
+        len(queries),
+        f"{len(domains)} IPC3 domains",
+    )
     return some_queries({key: _stratum(complete[key]) for key in queries}, params.queries, params.seed, log)
 
 
@@ -294,7 +348,11 @@ def _relations(
     cited = sorted(linked & complete.keys())
     positives = sorted(draw.sample(cited, min(params.positives, len(cited))))
     others = AllBut(keys, sorted(place_of[key] for key in {query, *cited}))
-    unlinked = list(others) if len(complete) <= len(linked) + 1 + params.negatives else sorted(draw.sample(others, params.negatives))
+    unlinked = (
+        list(others)
+        if len(complete) <= len(linked) + 1 + params.negatives
+        else sorted(draw.sample(others, params.negatives))
+    )
     query_domains = set(complete[query].ipc3)
     return [
         *((query, key, 1.0, "IN" if query_domains & set(complete[key].ipc3) else "OUT") for key in positives),

@@ -4,12 +4,13 @@ The file lies in the root that ``PATENT_MTEB_DATA`` names, beside the folders of
 
     {"schema": 1, "name": "Acme", "version": "2", "owner": "Acme Corp.", "licence": "internal",
      "recipes": {"wipo_at": {"settings": {"seed": "42"}, "deviations": [], "input": "9f86d081884c7d65",
-                             "counts": {"0.8 qrels": 441}, "built_with": "0.1.0",
-                             "files": {"WIPO-AT/views.parquet": {"bytes": 812, "sha256": "...", "rows": 10, "filled": {"TA": 9}}}}}}
+                             "counts": {"0.8 qrels": 441}, "built_with": "0.1.0", "files": {"WIPO-AT/views.parquet":
+                             {"bytes": 812, "sha256": "...", "rows": 10, "filled": {"TA": 9}}}}}}
 
-:func:`patent_mteb.recipes.run` writes it with the tables. ``name`` is what the tasks on the data begin with (``AcmeCitationRetrieval``).
-``filled`` counts the rows of a parquet column that hold something: which text views and label sets there are is known without opening a
-table. A file written by hand needs ``schema`` and ``name`` only; without ``recipes`` every benchmark's folder beside it is taken as it is.
+:func:`patent_mteb.recipes.run` writes it with the tables. ``name`` is what the tasks on the data begin with
+(``AcmeCitationRetrieval``). ``filled`` counts the rows of a parquet column that hold something: which text views and
+label sets there are is known without opening a table. A file written by hand needs ``schema`` and ``name`` only;
+without ``recipes`` every benchmark's folder beside it is taken as it is.
 """
 
 from __future__ import annotations
@@ -29,26 +30,7 @@ import pyarrow.compute as pc
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import load_json, parquet_schema, read_batches
-from patent_mteb.identity import __version__
-
-__all__ = [
-    "FILE",
-    "SCHEMA",
-    "UNNAMED",
-    "Built",
-    "DataSetRecord",
-    "FileRecord",
-    "Identity",
-    "data_sets",
-    "default_name",
-    "described",
-    "document",
-    "file_hash",
-    "input_hash",
-    "named",
-    "outlined",
-    "read",
-]
+from patent_mteb.identity import RELEASE
 
 FILE = "dataset.json"
 SCHEMA = 1
@@ -73,7 +55,9 @@ UNNAMED = Identity()
 
 @dataclass(frozen=True)
 class FileRecord:
-    """One file: its size and hash; of a parquet table also its rows, and in how many of them each column holds something."""
+    """One file: its size and hash; of a parquet table also its rows, and in how many of them each column holds
+    something.
+    """
 
     bytes: int
     sha256: str
@@ -119,34 +103,14 @@ class DataSetRecord:
 
 
 def default_name(root: Path) -> str:
-    """The name of a folder in camel case, as the name of the data set that is built in it.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.recipes.dataset import default_name
-        >>> [default_name(Path(name)) for name in ("my-patents_2024", "acme", "2024", "sophia")]
-        ['MyPatents2024', 'Acme', 'Own2024', 'OwnSophia']
-    """
+    """The name of a folder in camel case, as the name of the data set that is built in it."""
     words = re.findall(r"[A-Za-z0-9]+", root.resolve().name)
     name = "".join(word[:1].upper() + word[1:] for word in words)[:36]
     return name if _NAME.fullmatch(name) and name.lower() not in _RESERVED else f"Own{name}"
 
 
 def named(root: Path, before: DataSetRecord | None, identity: Identity) -> DataSetRecord:
-    """The record of a root that is built in, with what is known of it before: one root has one name.
-
-    Args:
-        before: the record that the root has, None without one.
-
-    Raises:
-        DataError: a name that no task could begin with, or another one than the root has.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.recipes.dataset import Identity, named
-        >>> named(Path("pumps"), None, Identity(owner="Acme Corp."))
-        DataSetRecord(name='Pumps', version='1', owner='Acme Corp.', licence='', recipes={})
-    """
+    """The record of a root that is built in, with what is known of it before: one root has one name."""
     if identity.name:
         _check_name(identity.name, None)
     if before is None:
@@ -166,18 +130,13 @@ def _check_name(name: str, path: Path | None) -> None:
         raise DataError(f"'{name}' cannot be the name of a data set", path=path, remedy=_NAME_REMEDY)
     if name.lower() in _RESERVED:
         problem = f"'{name}' is a word of the suite's own tasks"
-        raise DataError(problem, path=path, remedy="choose another name: results would look like the published benchmark's")
+        raise DataError(
+            problem, path=path, remedy="choose another name: results would look like the published benchmark's"
+        )
 
 
 def input_hash(*records: Iterable[object]) -> str:
-    """Hash of records, the same for the same records in any file format.
-
-    Example:
-        >>> from patent_mteb.patents.records import Citation
-        >>> from patent_mteb.recipes.dataset import input_hash
-        >>> input_hash([], [Citation("US1A", "US2A")]) == input_hash([], [Citation("US1A", "US3A")])
-        False
-    """
+    """Hash of records, the same for the same records in any file format."""
     found = hashlib.sha256()
     for record in chain.from_iterable(records):
         found.update(f"{record!r}\n".encode("utf-8", "surrogatepass"))
@@ -185,32 +144,13 @@ def input_hash(*records: Iterable[object]) -> str:
 
 
 def file_hash(path: Path) -> str:
-    """The SHA-256 of a file's bytes.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.recipes.dataset import file_hash
-        >>> file_hash(write_text(Path("queries.jsonl"), ""))[:8]
-        'e3b0c442'
-    """
+    """The SHA-256 of a file's bytes."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def described(path: Path) -> FileRecord:
-    """The record of a file.
-
-    Raises:
-        DataError: it is missing or cannot be read.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.recipes.dataset import described
-        >>> described(write_text(Path("queries.jsonl"), "")).bytes
-        0
-    """
+    """The record of a file."""
     size, content = path.stat().st_size, file_hash(path)
     if path.suffix != ".parquet":
         return FileRecord(size, content)
@@ -223,14 +163,8 @@ def described(path: Path) -> FileRecord:
 
 
 def outlined(path: Path) -> FileRecord:
-    """A record of a file that was not built: its size, and the columns of a parquet table, none of which is looked into.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.recipes.dataset import outlined
-        >>> outlined(write_text(Path("notes.txt"), "mine")).bytes
-        4
+    """A record of a file that was not built: its size, and the columns of a parquet table, none of which is looked
+    into.
     """
     names: list[str] = []
     if path.suffix == ".parquet":
@@ -251,49 +185,26 @@ def _filled(column: pa.ChunkedArray) -> int:
 
 
 def data_sets(files: Iterable[str]) -> list[str]:
-    """The folders of the data sets that files belong to: ``WIPO-AT``, or ``ORG/NAME`` as on the hub.
-
-    Example:
-        >>> from patent_mteb.recipes.dataset import data_sets
-        >>> data_sets(["WIPO-AT/corpus.jsonl", "WIPO-AT/qrels/test.tsv", "datalyes/title2full/test/data.parquet"])
-        ['WIPO-AT', 'datalyes/title2full']
-    """
+    """The folders of the data sets that files belong to: ``WIPO-AT``, or ``ORG/NAME`` as on the hub."""
     paths = [PurePosixPath(file).parts for file in files]
     single = {parts[0] for parts in paths if len(parts) == 2}
     return sorted({parts[0] if parts[0] in single else "/".join(parts[:2]) for parts in paths})
 
 
 def document(record: DataSetRecord, recipe: str, built: Built) -> dict[str, Any]:
-    """The JSON document of a record in which a recipe's part is new.
-
-    Example:
-        >>> from patent_mteb.recipes.dataset import Built, DataSetRecord, document
-        >>> sorted(document(DataSetRecord("Acme"), "dapfam", Built(input="0f"))["recipes"]["dapfam"])
-        ['built_with', 'counts', 'deviations', 'files', 'input', 'settings']
-    """
-    made = dataclasses.replace(built, built_with=__version__)
+    """The JSON document of a record in which a recipe's part is new."""
+    made = dataclasses.replace(built, built_with=RELEASE)
     whole = dataclasses.asdict(dataclasses.replace(record, recipes={**record.recipes, recipe: made}))
     for one in whole["recipes"].values():
         one["files"] = {
-            path: {name: value for name, value in file.items() if value is not None} for path, file in sorted(one["files"].items())
+            path: {name: value for name, value in file.items() if value is not None}
+            for path, file in sorted(one["files"].items())
         }
     return {"schema": SCHEMA, **whole}
 
 
 def read(root: Path) -> DataSetRecord | None:
-    """The record of a root, None if it has none.
-
-    Raises:
-        DataError: a ``dataset.json`` that cannot be read, is of a newer version, or lacks a name; says which field is wrong.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.recipes.dataset import read
-        >>> _ = write_text(Path("pumps/dataset.json"), '{"schema": 1, "name": "Acme"}')
-        >>> read(Path("pumps")).name, read(Path("."))
-        ('Acme', None)
-    """
+    """The record of a root, None if it has none."""
     path = root / FILE
     if not path.exists():
         return None
@@ -304,7 +215,9 @@ def read(root: Path) -> DataSetRecord | None:
     if not isinstance(schema, int) or schema < 1:
         raise _damaged(path, f"the schema is {schema!r}, not {SCHEMA}")
     if schema > SCHEMA:
-        raise DataError(f"written by a newer version of patent-mteb (schema {schema})", path=path, remedy="upgrade patent-mteb")
+        raise DataError(
+            f"written by a newer version of patent-mteb (schema {schema})", path=path, remedy="upgrade patent-mteb"
+        )
     words = {name: content.get(name, "") for name in ("name", "version", "owner", "licence")}
     if wrong := [name for name, value in words.items() if not isinstance(value, str)]:
         raise _damaged(path, f"{wrong[0]} is {words[wrong[0]]!r}, not a text")
@@ -333,4 +246,6 @@ def _built(entry: Mapping[str, Any]) -> Built:
 
 
 def _damaged(path: Path, problem: str) -> DataError:
-    return DataError(problem, path=path, remedy='build again, or write {"schema": 1, "name": "Acme"} for tables made by hand')
+    return DataError(
+        problem, path=path, remedy='build again, or write {"schema": 1, "name": "Acme"} for tables made by hand'
+    )

@@ -1,8 +1,9 @@
-"""Problem, solution, field, substance and effect of a segmented abstract (PatenTEB §3.2), and their removal from a text.
+"""Problem, solution, field, substance and effect of a segmented abstract (PatenTEB §3.2), and their removal from a
+text.
 
 Japanese and Russian abstracts name their parts in capitals: ``PROBLEM TO BE SOLVED: ... SOLUTION: ...``, ``FIELD: ...
-SUBSTANCE: ... EFFECT: ...``. :func:`extract` tries the paper's seven patterns in their order; the first whose parts are all
-there and not empty is taken:
+SUBSTANCE: ... EFFECT: ...``. :func:`extract` tries the paper's seven patterns in their order; the first whose parts are
+all there and not empty is taken:
 
 1. ``PROBLEM TO BE SOLVED:`` then ``SOLUTION:``
 2. ``PROBLEM:`` then ``SOLUTION:``
@@ -17,8 +18,8 @@ sentence, of several comma-separated fields the last is kept.
 
 Readings, where the paper is silent:
 
-* A marker counts if it is written in capitals, or stands, in any case, at the start of the abstract or of a sentence. "They
-  found a solution: water" has none. Markers in square brackets count anywhere.
+* A marker counts if it is written in capitals, or stands, in any case, at the start of the abstract or of a sentence.
+  "They found a solution: water" has none. Markers in square brackets count anywhere.
 * A part ends at the next marker of any kind; a marker that is repeated continues its part.
 * An ``EFFECT:`` after the solution of patterns 1, 2 and 4 is taken as the effect.
 * An effect loses its final full stop, a problem its leading "To": both are so in the published previews.
@@ -31,8 +32,6 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
-
-__all__ = ["PATTERNS", "Fragments", "Role", "contains_fragment", "extract", "first_sentence", "remove_fragment"]
 
 Role = Literal["problem", "solution", "field", "substance", "effect"]
 
@@ -56,7 +55,9 @@ _MARKER = re.compile(
 _SELECTED_DRAWING = re.compile(r"[\s(\[]*\bselected drawing\b.*", re.IGNORECASE | re.DOTALL)
 _SENTENCE_START = re.compile(r"(?:^|[.;:!?\])])\s*$")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)")
-_ABBREVIATIONS = frozenset(["al", "approx", "ca", "cf", "e.g", "eq", "etc", "fig", "figs", "i.e", "no", "nos", "resp", "vs", "wt"])
+_ABBREVIATIONS = frozenset(
+    ["al", "approx", "ca", "cf", "e.g", "eq", "etc", "fig", "figs", "i.e", "no", "nos", "resp", "vs", "wt"]
+)
 _WORD = re.compile(r"\w+")
 
 
@@ -65,13 +66,7 @@ def _clean(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence without its final full stop. Common abbreviations and decimal points end none.
-
-    Example:
-        >>> from patent_mteb.recipes.fragments import first_sentence
-        >>> first_sentence("A pump, e.g. of 1.5 kW, saves water. It is red.")
-        'A pump, e.g. of 1.5 kW, saves water'
-    """
+    """The first sentence without its final full stop. Common abbreviations and decimal points end none."""
     text = _clean(text)
     for end in _SENTENCE_END.finditer(text):
         words = text[: end.start()].split()
@@ -84,8 +79,8 @@ def first_sentence(text: str) -> str:
 class Fragments:
     """The parts of an abstract.
 
-    ``pattern`` is the number of the pattern (1 to 7), 0 where none fits. ``parts`` holds the whole abstract in its order, without
-    markers, as (role, text); text outside of every role has the role None.
+    ``pattern`` is the number of the pattern (1 to 7), 0 where none fits. ``parts`` holds the whole abstract in its
+    order, without markers, as (role, text); text outside of every role has the role None.
     """
 
     pattern: int
@@ -98,7 +93,10 @@ class Fragments:
     def text(self, without: Collection[Role] = ()) -> str:
         """The abstract as running text without markers and without the named roles."""
         kept = [text for role, text in self.parts if text and (role is None or role not in without)]
-        return " ".join(text if text[-1] in ".!?;:" or number == len(kept) else f"{text}." for number, text in enumerate(kept, start=1))
+        return " ".join(
+            text if text[-1] in ".!?;:" or number == len(kept) else f"{text}."
+            for number, text in enumerate(kept, start=1)
+        )
 
 
 def _segments(abstract: str) -> list[tuple[str, str]]:
@@ -146,14 +144,7 @@ def _edited(role: Role | None, text: str) -> str:
 
 
 def extract(abstract: str) -> Fragments:
-    """Find the parts of an abstract; see the module for patterns and special cases.
-
-    Example:
-        >>> from patent_mteb.recipes.fragments import extract
-        >>> found = extract("PROBLEM TO BE SOLVED: To save water. SOLUTION: The tap closes by itself.")
-        >>> found.get("problem"), found.get("solution")
-        ('save water.', 'The tap closes by itself.')
-    """
+    """Find the parts of an abstract; see the module for patterns and special cases."""
     abstract = _clean(_SELECTED_DRAWING.sub("", abstract))
     segments = _segments(abstract)
     names = [name for name, _ in segments]
@@ -163,13 +154,19 @@ def extract(abstract: str) -> Fragments:
             continue
         if number == _SOLUTION_ALONE:
             solution = names.index("solution")
-            sides: tuple[tuple[Role, list[tuple[str, str]]], ...] = (("problem", segments[:solution]), ("solution", segments[solution:]))
+            sides: tuple[tuple[Role, list[tuple[str, str]]], ...] = (
+                ("problem", segments[:solution]),
+                ("solution", segments[solution:]),
+            )
             joined = ((role, _edited(role, " ".join(text for _, text in side))) for role, side in sides)
             return Fragments(number, tuple((role, text) for role, text in joined if text))
         last = max(roles)
         if "effect" not in roles.values() and "effect" in names[last + 1 :]:
             roles[names.index("effect", last + 1)] = "effect"
-        return Fragments(number, tuple((roles.get(number), _edited(roles.get(number), text)) for number, (_, text) in enumerate(segments)))
+        return Fragments(
+            number,
+            tuple((roles.get(number), _edited(roles.get(number), text)) for number, (_, text) in enumerate(segments)),
+        )
     return Fragments(0, ((None, abstract),) if abstract else ())
 
 
@@ -179,12 +176,8 @@ def _occurrence(words: list[str], wanted: list[str]) -> int | None:
 
 
 def contains_fragment(text: str, fragment: str) -> bool:
-    """Whether the fragment's words occur in the text one after the other; case, punctuation and spacing do not matter.
-
-    Example:
-        >>> from patent_mteb.recipes.fragments import contains_fragment
-        >>> contains_fragment("A pump, with a valve.", "Pump with"), contains_fragment("A pump, with a valve.", "pump valve")
-        (True, False)
+    """Whether the fragment's words occur in the text one after the other; case, punctuation and spacing do not
+    matter.
     """
     wanted = _WORD.findall(fragment.casefold())
     return bool(wanted) and _occurrence(_WORD.findall(text.casefold()), wanted) is not None
@@ -194,11 +187,6 @@ def remove_fragment(text: str, fragment: str) -> str:
     """The text without any occurrence of the fragment, compared word by word as in :func:`contains_fragment`.
 
     Punctuation right after an occurrence goes with it. An occurrence that only arises from a removal is removed too.
-
-    Example:
-        >>> from patent_mteb.recipes.fragments import remove_fragment
-        >>> remove_fragment("The pump with a valve. It saves water.", "PUMP WITH A VALVE")
-        'The It saves water.'
     """
     wanted = _WORD.findall(fragment.casefold())
     text = _clean(text)

@@ -1,10 +1,11 @@
-"""Citations as edges between patent families: what WIPO-AT, DAPFAM and PatenTEB take from the citations of publications.
+"""Citations as edges between patent families: what WIPO-AT, DAPFAM and PatenTEB take from the citations of
+publications.
 
-An edge connects the families of the citing and the cited publication. Several citations between two families are one edge; a
-citation of a publication that is not among the patents, and one within a family, is none.
+An edge connects the families of the citing and the cited publication. Several citations between two families are one
+edge; a citation of a publication that is not among the patents, and one within a family, is none.
 
-Sophia (:mod:`patent_mteb.recipes.sophia`) needs the category of each citation and PatentMap (:mod:`patent_mteb.recipes.patentmap`) the
-publications themselves; they read the citations on their own.
+Sophia (:mod:`patent_mteb.recipes.sophia`) needs the category of each citation and PatentMap
+(:mod:`patent_mteb.recipes.patentmap`) the publications themselves; they read the citations on their own.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.patents.records import Citation
-
-__all__ = ["FamilyGraph", "family_graph"]
 
 _NONE: frozenset[str] = frozenset()
 _Numbers = NDArray[np.int64]
@@ -78,18 +77,7 @@ class FamilyGraph:
 
 
 def family_graph(citations: Iterable[Citation], family_of: Mapping[str, str]) -> FamilyGraph:
-    """The graph of the families of some publications.
-
-    Args:
-        family_of: publication number -> family id.
-
-    Example:
-        >>> from patent_mteb.patents.records import Citation
-        >>> from patent_mteb.recipes.graph import family_graph
-        >>> graph = family_graph([Citation("US1A", "EP2B"), Citation("US3A", "EP2B")], {"US1A": "F1", "US3A": "F1", "EP2B": "F2"})
-        >>> graph.linked("F2"), graph.n_edges
-        (frozenset({'F1'}), 1)
-    """
+    """The graph of the families of some publications."""
     numbers: dict[str, int] = {}
     ends = array("q"), array("q")
     n_unknown = 0

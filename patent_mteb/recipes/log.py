@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-__all__ = ["BuildLog", "Step"]
-
 logger = logging.getLogger(__name__)
 
 
@@ -24,14 +22,8 @@ class Step:
 class BuildLog:
     """What a recipe did, step by step, and the files it wrote (relative to the root, sorted).
 
-    ``deviations`` says in phrases where the tables differ from the paper's rules; they end in the description of the tasks.
-
-    Example:
-        >>> from patent_mteb.recipes.log import BuildLog
-        >>> log = BuildLog("WIPO-AT")
-        >>> log.step("families with claims", 8, 5, "3 without")
-        >>> log.steps
-        [Step(name='families with claims', rows_in=8, rows_out=5, note='3 without')]
+    ``deviations`` says in phrases where the tables differ from the paper's rules; they end in the description of the
+    tasks.
     """
 
     benchmark: str

@@ -1,8 +1,9 @@
 """What a recipe needs of the records, and what it says when a filter leaves nothing.
 
-Each recipe states its needs in one table, ``NEEDS``: the field, what is made of it, and what is left out where it is missing. The filters,
-their messages, ``patent-mteb inspect`` and the table in ``docs/recipes.md`` read it. A need that drops records can be waived with the
-setting ``require`` of the recipe, which names the fields that stay required, unless the benchmark has no meaning without it (``fixed``).
+Each recipe states its needs in one table, ``NEEDS``: the field, what is made of it, and what is left out where it is
+missing. The filters, their messages, ``patent-mteb inspect`` and the table in ``docs/recipes.md`` read it. A need that
+drops records can be waived with the setting ``require`` of the recipe, which names the fields that stay required,
+unless the benchmark has no meaning without it (``fixed``).
 """
 
 from __future__ import annotations
@@ -16,21 +17,6 @@ from patent_mteb.patents import ipc, views
 from patent_mteb.patents.records import ExpertSummary, MachineSummaries, Patent
 from patent_mteb.recipes.log import BuildLog, Step
 from patent_mteb.recipes.parameters import settings_of, written
-
-__all__ = [
-    "CATEGORIES",
-    "CITATION_FIELDS",
-    "FIELDS",
-    "MATCH_THEM",
-    "Filter",
-    "Funnel",
-    "Need",
-    "deviations",
-    "filters_of",
-    "note_ungraded",
-    "required",
-    "waived",
-]
 
 _Item = TypeVar("_Item")
 
@@ -49,13 +35,17 @@ FIELDS: Mapping[str, Callable[[Patent], bool]] = {
     "expert": lambda patent: patent.expert != ExpertSummary(),
     "summaries": lambda patent: patent.summaries != MachineSummaries(),
 }
-"""Field of a patent -> whether one has it. ``filing_date`` is that of the application or of the priority, ``date`` any date."""
+"""Field of a patent -> whether one has it. ``filing_date`` is that of the application or of the priority, ``date`` any
+date."""
 
 CITATION_FIELDS = ("citations", "category")
 """Citations between the patents, and the letter (X, Y, A) that a search report gives them."""
 
 
-MATCH_THEM = "add citations between your patents; --set match=kind or --set match=family finds those that name yours in another form"
+MATCH_THEM = (
+    "add citations between your patents; --set match=kind or --set match=family finds those that name yours in another"
+    " form"
+)
 """What to do where no citation connects two patents."""
 
 
@@ -84,38 +74,17 @@ class Need:
 
 
 def required(needs: Sequence[Need]) -> tuple[str, ...]:
-    """The fields without which something is left out, and which ``require`` can waive: its default.
-
-    Example:
-        >>> from patent_mteb.recipes import dapfam
-        >>> from patent_mteb.recipes.needs import required
-        >>> required(dapfam.NEEDS)
-        ('title', 'abstract', 'claims', 'description', 'filing_date')
-    """
+    """The fields without which something is left out, and which ``require`` can waive: its default."""
     return tuple(need.field for need in needs if need.drops and not need.fixed)
 
 
 def waived(needs: Sequence[Need], require: Sequence[str]) -> tuple[str, ...]:
-    """The fields that the paper requires and the setting ``require`` does not.
-
-    Example:
-        >>> from patent_mteb.recipes import dapfam
-        >>> from patent_mteb.recipes.needs import waived
-        >>> waived(dapfam.NEEDS, ("title", "abstract"))
-        ('claims', 'description', 'filing_date')
-    """
+    """The fields that the paper requires and the setting ``require`` does not."""
     return tuple(field for field in required(needs) if field not in require)
 
 
 def deviations(params: Any, needs: Sequence[Need]) -> list[str]:
-    """Where settings leave the defaults, which are the paper's, in phrases.
-
-    Example:
-        >>> from patent_mteb.recipes import dapfam
-        >>> from patent_mteb.recipes.needs import deviations
-        >>> deviations(dapfam.Params(min_citations=4, require=("title", "abstract", "filing_date")), dapfam.NEEDS)
-        ['min_citations is 4 instead of 100', 'not required: claims, description']
-    """
+    """Where settings leave the defaults, which are the paper's, in phrases."""
     sentences = []
     for setting in settings_of(type(params)):
         value = written(getattr(params, setting.name))
@@ -144,39 +113,17 @@ class Filter(Generic[_Item]):
     field: str = ""
 
 
-def filters_of(needs: Sequence[Need], require: Sequence[str], has: Mapping[str, Callable[[_Item], bool]]) -> list[Filter[_Item]]:
-    """A filter for each need that drops something, unless ``require`` waives it.
-
-    Args:
-        has: whether one has the field; a field that is not in it is no filter.
-
-    Example:
-        >>> from patent_mteb.recipes import dapfam
-        >>> from patent_mteb.recipes.needs import FIELDS, filters_of
-        >>> [one.name for one in filters_of(dapfam.NEEDS, ("title",), FIELDS)]
-        ['with title', 'with ipc']
-    """
+def filters_of(
+    needs: Sequence[Need], require: Sequence[str], has: Mapping[str, Callable[[_Item], bool]]
+) -> list[Filter[_Item]]:
+    """A filter for each need that drops something, unless ``require`` waives it."""
     asked = [need for need in needs if need.drops and need.field in has and (need.fixed or need.field in require)]
     return [Filter(f"with {need.field}", has[need.field], field=need.field) for need in asked]
 
 
 class Funnel:
-    """Filters one after the other, each a step of the log; the one that leaves nothing is named, with what went in and out before it.
-
-    Args:
-        what: the items, in the plural.
-        require: the fields that the setting ``require`` names.
-        prefix: of the names of the steps.
-
-    Example:
-        >>> from patent_mteb.recipes.log import BuildLog
-        >>> from patent_mteb.recipes.needs import Filter, Funnel
-        >>> even = Filter("even", lambda number: number % 2 == 0, "add even ones")
-        >>> Funnel(BuildLog("mine"), "numbers")({"one": 1, "two": 2}, [even])
-        {'two': 2}
-        >>> Funnel(BuildLog("mine"), "numbers")({"one": 1, "three": 3}, [even])
-        Traceback (most recent call last):
-        patent_mteb.errors.DataError: mine: 0 of 2 numbers left are even (in order: even: 2 -> 0). Remedy: add even ones.
+    """Filters one after the other, each a step of the log; the one that leaves nothing is named, with what went in and
+    out before it.
     """
 
     def __init__(self, log: BuildLog, what: str, require: Sequence[str] = (), prefix: str = "") -> None:
@@ -184,11 +131,7 @@ class Funnel:
         self.trail: list[Step] = []
 
     def __call__(self, items: Mapping[str, _Item], filters: Sequence[Filter[_Item]]) -> dict[str, _Item]:
-        """The items that pass all filters.
-
-        Raises:
-            DataError: a filter leaves none, or there is none to begin with.
-        """
+        """The items that pass all filters."""
         if not items:
             raise DataError(f"{self.log.benchmark}: there are no {self.what}", remedy="give records of patents")
         left = dict(items)
@@ -207,7 +150,9 @@ class Funnel:
         return f"0 of {number} {self.what} left are {one.name}", one.remedy
 
     def _without_field(self, items: Mapping[str, _Item], filters: Sequence[Filter[_Item]]) -> tuple[str, str]:
-        """Problem and remedy where the required fields leave nothing: how many items have each, and what could be waived."""
+        """Problem and remedy where the required fields leave nothing: how many items have each, and what could be
+        waived.
+        """
         have = {one.field: sum(map(one.keeps, items.values())) for one in filters if one.field}
         fewest = min(have.values())
         lacking = [field for field, number in have.items() if number == fewest]
@@ -220,15 +165,6 @@ class Funnel:
 
 
 def note_ungraded(log: BuildLog, ungraded: int, used: int) -> None:
-    """Record that citations without a letter count, if there are some.
-
-    Example:
-        >>> from patent_mteb.recipes.log import BuildLog
-        >>> from patent_mteb.recipes.needs import note_ungraded
-        >>> log = BuildLog("mine")
-        >>> note_ungraded(log, 3, 8)
-        >>> log.deviations
-        ["3 of 8 citations have no category: they are relevant in one grade, 'cited'"]
-    """
+    """Record that citations without a letter count, if there are some."""
     if ungraded:
         log.deviate(f"{ungraded} of {used} citations have no category: they are relevant in one grade, 'cited'")

@@ -1,26 +1,27 @@
 """Recipe of PatSnap's novelty-search-bench: its published ground truth over a corpus of the user's own source.
 
-The benchmark (569 queries, CC BY-NC 4.0) publishes numbers only: whoever runs it brings the texts. ``truth`` names its ``data/test.jsonl``,
-of which every published field is needed:
+The benchmark (569 queries, CC BY-NC 4.0) publishes numbers only: whoever runs it brings the texts. ``truth`` names its
+``data/test.jsonl``, of which every published field is needed:
 
-=================================================  ===================================================================================
+=================================================  =====================================================================
 field                                              content
-=================================================  ===================================================================================
+=================================================  =====================================================================
 ``id``, ``pn``                                     number of the sample; publication number of the query
 ``apdt``                                           its application date, ``YYYYMMDD``
 ``ipc``, ``ipc_main``                              IPC codes; section
 ``lang``, ``jurisdiction``                         ``CN`` or ``EN``; office
 ``type``                                           ``family`` or ``public``
-``pn_x``, ``pn_family_x``                          what examiners cited as X against it, and against its family in other offices
-``pn_x_family``, ``pn_family_x_family``            the same with all members of their families
+``pn_x``, ``pn_family_x``                          what examiners cited as X against it, and against its family in other
+offices ``pn_x_family``, ``pn_family_x_family``    the same with all members of their families
 ``description``                                    optional: the text of the query (in the copy on the hub)
-=================================================  ===================================================================================
+=================================================  =====================================================================
 
-Numbers are matched in any style (PatSnap writes ``US20100274144A1`` and ``JP2015519087A``). Written below ``root/PatSnapNovelty``:
-documents and queries in BEIR's form with ``metadata.parquet`` (``family_id``, ``public``, ``lang``, ``ipc``) and ``views.parquet``
-(``Description`` of queries), relevant documents (``pn_x`` and ``pn_family_x`` that have a record), those of their families beside them
-(``families/qrels/test.tsv``), and ``truth.parquet``: what is published of every sample, how many X documents it has, and which of them have
-a record. The corpus is what is judged and, by hash of the number, ``documents`` publications in all; no text is in memory.
+Numbers are matched in any style (PatSnap writes ``US20100274144A1`` and ``JP2015519087A``). Written below
+``root/PatSnapNovelty``: documents and queries in BEIR's form with ``metadata.parquet`` (``family_id``, ``public``,
+``lang``, ``ipc``) and ``views.parquet`` (``Description`` of queries), relevant documents (``pn_x`` and ``pn_family_x``
+that have a record), those of their families beside them (``families/qrels/test.tsv``), and ``truth.parquet``: what is
+published of every sample, how many X documents it has, and which of them have a record. The corpus is what is judged
+and, by hash of the number, ``documents`` publications in all; no text is in memory.
 """
 
 from __future__ import annotations
@@ -38,16 +39,14 @@ from patent_mteb.files import json_lines, write_parquet, write_rows
 from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Composed
 from patent_mteb.patents.numbers import read_number
+from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.stored import publications
 from patent_mteb.patents.text import clean, clean_patent
 from patent_mteb.recipes.beir import write_beir, write_qrels
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import Need, deviations
 from patent_mteb.recipes.parameters import Positive
 from patent_mteb.recipes.sampling import random_key
-
-__all__ = ["FAMILIES", "NAME", "NEEDS", "SAMPLE", "TRUTH", "Params", "Sample", "build", "read_truth"]
 
 NAME = "PatSnapNovelty"
 FAMILIES, TRUTH = "families/qrels/test.tsv", "truth.parquet"
@@ -117,21 +116,7 @@ def _normal(number: str) -> str:
 
 
 def read_truth(path: Path) -> list[Sample]:
-    """The published samples.
-
-    Raises:
-        DataError: a field is missing or is not as published, or a publication is asked for twice.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_jsonl
-        >>> from patent_mteb.recipes.novelty import read_truth
-        >>> row = {"id": 1, "pn": "CN105877698A", "apdt": 20160203, "ipc": ["A61B5"], "ipc_main": "A", "lang": "CN", "jurisdiction": "CN"}
-        >>> cited = {"pn_x": ["US20100274144A1"], "pn_x_family": ["US20100274144A1"], "pn_family_x": [], "pn_family_x_family": []}
-        >>> write_jsonl(Path("test.jsonl"), [{**row, "type": "public", **cited}])
-        >>> read_truth(Path("test.jsonl"))[0].x
-        ('US2010274144A1',)
-    """
+    """The published samples."""
     samples: list[Sample] = []
     seen: dict[str, int] = {}
     for row, fields in json_lines(path):
@@ -157,9 +142,20 @@ def read_truth(path: Path) -> list[Sample]:
         if number in seen:
             raise refuse(f"'{fields['pn']}' was asked for in row {seen[number]} already")
         seen[number] = row
-        x, families = (tuple(dict.fromkeys(map(_normal, (*fields[one], *fields[other])))) for one, other in (_LISTS[1::2], _LISTS[2::2]))
+        x, families = (
+            tuple(dict.fromkeys(map(_normal, (*fields[one], *fields[other]))))
+            for one, other in (_LISTS[1::2], _LISTS[2::2])
+        )
         samples.append(
-            Sample(number, fields["pn"], day, fields, x, families, clean(str(fields.get("description") or ""), boilerplate=False))
+            Sample(
+                number,
+                fields["pn"],
+                day,
+                fields,
+                x,
+                families,
+                clean(str(fields.get("description") or ""), boilerplate=False),
+            )
         )
     if not samples:
         raise DataError("there is no sample", path=path, remedy=_REMEDY)
@@ -167,19 +163,7 @@ def read_truth(path: Path) -> list[Sample]:
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = SAMPLE) -> BuildLog:
-    """Write ``root/PatSnapNovelty``.
-
-    Raises:
-        DataError: no ground truth is named or it cannot be used, or no sample has a text and an X document among the records.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.recipes import novelty
-        >>> novelty.build([Patent("CN105877698A", "F1")], [], Path("tables"))
-        Traceback (most recent call last):
-        patent_mteb.errors.DataError: the recipe needs the benchmark's test.jsonl. Remedy: ...
-    """
+    """Write ``root/PatSnapNovelty``."""
     if not params.truth:
         problem = "the recipe needs the benchmark's test.jsonl"
         raise DataError(problem, remedy="fetch PatSnap/novelty-search-bench from the hub and give --set truth=PATH")
@@ -194,12 +178,21 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     judged = {sample.number: [known[one] for one in sample.x if one in known] for sample in asking}
     lost = sum(len(sample.x) for sample in asking) - sum(map(len, judged.values()))
     relevant = {place for places in judged.values() for place in places}
-    log.step("X documents", sum(len(sample.x) for sample in asking), len(relevant), f"{lost} X citations of documents without a record")
-    corpus = _corpus(names, {known[one] for sample in asking for one in (*sample.x, *sample.x_family) if one in known}, params)
+    log.step(
+        "X documents",
+        sum(len(sample.x) for sample in asking),
+        len(relevant),
+        f"{lost} X citations of documents without a record",
+    )
+    corpus = _corpus(
+        names, {known[one] for sample in asking for one in (*sample.x, *sample.x_family) if one in known}, params
+    )
     log.step("corpus", len(names), len(corpus), f"{len(relevant)} of them relevant")
     if not relevant:
         problem = "no sample has an X document among the records"
-        raise DataError(problem, path=Path(params.truth), remedy="import the cited documents too: the numbers are in the file")
+        raise DataError(
+            problem, path=Path(params.truth), remedy="import the cited documents too: the numbers are in the file"
+        )
     files = _write(root / NAME, patents, corpus, samples, asking, known, log)
     log.files = sorted(path.relative_to(root).as_posix() for path in files)
     return log
@@ -209,7 +202,10 @@ def _corpus(names: Sequence[Patent], judged: set[int], params: Params) -> list[i
     """Places of the documents, by number."""
     others = sorted(
         (place for place in range(len(names)) if place not in judged),
-        key=lambda place: (random_key(params.seed, "documents", names[place].publication_number), names[place].publication_number),
+        key=lambda place: (
+            random_key(params.seed, "documents", names[place].publication_number),
+            names[place].publication_number,
+        ),
     )
     if params.documents is not None:
         others = others[: max(params.documents - len(judged), 0)]
@@ -249,11 +245,15 @@ def _write(
         found = {}
         for sample in asking:
             own = number_of[known[sample.number]]
-            found[own] = dict.fromkeys(sorted({number_of[known[one]] for one in getattr(sample, members) if one in known} - {own}), 1)
+            found[own] = dict.fromkeys(
+                sorted({number_of[known[one]] for one in getattr(sample, members) if one in known} - {own}), 1
+            )
         return found
 
     asked = {number_of[known[sample.number]]: known[sample.number] for sample in asking}
-    written = write_beir(folder, Composed({number_of[place]: place for place in corpus}, document), Composed(asked, query), judged("x"))
+    written = write_beir(
+        folder, Composed({number_of[place]: place for place in corpus}, document), Composed(asked, query), judged("x")
+    )
     write_qrels(files[0], judged("x_family"))
     write_rows(files[1], (_row(patents[place]) for place in sorted(number_of, key=number_of.__getitem__)), _METADATA)
     truth = [
@@ -264,7 +264,12 @@ def _write(
     ]
     write_parquet(files[2], pa.Table.from_pylist(truth, _TRUTH))
     write_rows(files[3], described(), _VIEWS)
-    log.step("queries", len(asking), len(asking) - silent, f"{silent} queries without title, abstract and claims" if silent else "")
+    log.step(
+        "queries",
+        len(asking),
+        len(asking) - silent,
+        f"{silent} queries without title, abstract and claims" if silent else "",
+    )
     return [*written, *files]
 
 

@@ -1,9 +1,9 @@
 """Which citations of office actions make a judgement of the open benchmark, and why the others do not.
 
-A query is an application as filed: the first publication before grant of the citing application. A document is a patent family in the
-words of its earliest publication with a text and a date, and public from that day on. A citation counts if both are there, they are not
-of one family, the document was public before the query's priority date, and the citation has a letter X, Y or A (or, where grants are
-the source, was made by the examiner).
+A query is an application as filed: the first publication before grant of the citing application. A document is a patent
+family in the words of its earliest publication with a text and a date, and public from that day on. A citation counts
+if both are there, they are not of one family, the document was public before the query's priority date, and the
+citation has a letter X, Y or A (or, where grants are the source, was made by the examiner).
 """
 
 from __future__ import annotations
@@ -15,27 +15,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from patent_mteb.patents.categories import degree
+from patent_mteb.patents.categories import CATEGORIES, UNGRADED, strongest
+from patent_mteb.patents.on_disk import publications
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.stored import publications
 from patent_mteb.recipes.sampling import stratum
-
-__all__ = [
-    "EXAMINER",
-    "GRADES",
-    "Judgement",
-    "Name",
-    "Rules",
-    "as_filed",
-    "documents_of",
-    "names_of",
-    "paragraphs_in",
-    "strongest",
-    "usable",
-]
-
-GRADES = {"X": 3, "Y": 2, "A": 1}
-"""Grade of relevance by the letter of an office action."""
 
 EXAMINER = "E"
 """Stands for the letter where grants are the source: cited by the examiner, in one grade."""
@@ -57,33 +40,11 @@ class Judgement:
     @property
     def grade(self) -> int:
         """Grade of relevance."""
-        return GRADES.get(self.letter, 1)
-
-
-def strongest(category: str) -> str:
-    """The strongest of X, Y and A in a category (I and N count as X); empty for none, or for a letter that no search report uses.
-
-    Example:
-        >>> from patent_mteb.recipes.open_citations import strongest
-        >>> strongest("X"), strongest("Y; A"), strongest("N"), strongest("P"), strongest("Q")
-        ('X', 'Y', 'X', '', '')
-    """
-    try:
-        degree(category)
-    except ValueError:
-        return ""
-    letters = set(category.upper())
-    return next((letter for letter, known in (("X", "XIN"), ("Y", "Y"), ("A", "A")) if letters & set(known)), "")
+        return CATEGORIES.get(self.letter, UNGRADED).gain
 
 
 def paragraphs_in(passages: Iterable[str]) -> tuple[int, ...]:
-    """The numbers of the paragraphs that passages name in square brackets, as publications before grant are cited.
-
-    Example:
-        >>> from patent_mteb.recipes.open_citations import paragraphs_in
-        >>> paragraphs_in(["page 4 paragraphs [0036]-[0038], [0041]", "claim 3", "col. 5, lines 10-20"])
-        (36, 37, 38, 41)
-    """
+    """The numbers of the paragraphs that passages name in square brackets, as publications before grant are cited."""
     found: set[int] = set()
     for passage in passages:
         for first, last in _NUMBERED.findall(passage):
@@ -123,19 +84,14 @@ class Name:
 
 
 def names_of(patents: Sequence[Patent]) -> list[Name]:
-    """The names of patents, each read once and not kept.
-
-    Example:
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.recipes.open_citations import names_of
-        >>> [(name.number, name.before_grant, name.text) for name in names_of([Patent("US1A1", "F1", abstract="A pump.")])]
-        [('US1A1', True, True)]
-    """
+    """The names of patents, each read once and not kept."""
     shared: dict[tuple[str, ...], tuple[str, ...]] = {}
     found = []
     for place, (patent, known) in enumerate(zip(patents, publications(patents), strict=True)):
         kind = patent.kind or (last[0] if (last := _KIND.search(patent.publication_number)) else "")
-        application = (patent.application_number,) if patent.application_number else (known.family_id, patent.jurisdiction)
+        application = (
+            (patent.application_number,) if patent.application_number else (known.family_id, patent.jurisdiction)
+        )
         group = stratum(patent)
         found.append(
             Name(
@@ -155,14 +111,8 @@ def names_of(patents: Sequence[Patent]) -> list[Name]:
 
 
 def as_filed(names: Iterable[Name]) -> dict[str, Name]:
-    """The application as filed of each publication: the first publication before grant of its application, where there is one.
-
-    Example:
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.recipes.open_citations import as_filed, names_of
-        >>> patents = [Patent(number, "F1", application_number="US16000001") for number in ("US2020000001A1", "US11000001B2")]
-        >>> as_filed(names_of(patents))["US11000001B2"].number
-        'US2020000001A1'
+    """The application as filed of each publication: the first publication before grant of its application, where there
+    is one.
     """
     first: dict[tuple[str, ...], Name] = {}
     names = sorted(names, key=lambda name: name.age)
@@ -173,17 +123,7 @@ def as_filed(names: Iterable[Name]) -> dict[str, Name]:
 
 
 def documents_of(names: Iterable[Name]) -> dict[str, Name]:
-    """The document of each family: its earliest publication that has a date and a text besides the title.
-
-    Example:
-        >>> import datetime as dt
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.recipes.open_citations import documents_of, names_of
-        >>> first = Patent("US1A1", "F1", abstract="A pump.", publication_date=dt.date(2001, 1, 1))
-        >>> grant = Patent("US2B2", "F1", abstract="A pump.", publication_date=dt.date(2003, 1, 1))
-        >>> documents_of(names_of([grant, first]))["F1"].number
-        'US1A1'
-    """
+    """The document of each family: its earliest publication that has a date and a text besides the title."""
     documents: dict[str, Name] = {}
     for name in sorted(names, key=lambda name: name.age):
         if name.public and name.text:
@@ -209,38 +149,33 @@ class Rules:
 def usable(
     citations: Iterable[Citation], names: Sequence[Name], documents: Mapping[str, Name], rules: Rules
 ) -> tuple[list[Judgement], dict[str, int]]:
-    """The citations that count, and why how many of the others do not.
-
-    Args:
-        citations: between records.
-        documents: by family.
-
-    Example:
-        >>> import datetime as dt
-        >>> from patent_mteb.patents.records import Citation, Patent
-        >>> from patent_mteb.recipes.open_citations import Rules, documents_of, names_of, usable
-        >>> old = Patent("US1A1", "F1", abstract="A pump.", publication_date=dt.date(2001, 1, 1))
-        >>> new = Patent("US2A1", "F2", abstract="A pump.", publication_date=dt.date(2003, 1, 1), priority_date=dt.date(2001, 1, 1))
-        >>> names = names_of([old, new])
-        >>> usable([Citation("US2A1", "US1A1", "X")], names, documents_of(names), Rules((), True, None))
-        ([], {"citations of documents that were not public before the query's priority date": 1})
-    """
+    """The citations that count, and why how many of the others do not."""
     family = {name.number: name.family for name in names}
     filed = as_filed(names)
     counts: Counter[str] = Counter()
     found = []
     for citation in citations:
         query, document = filed.get(citation.citing), documents.get(family[citation.cited])
-        letter = strongest(citation.category) if rules.graded else EXAMINER if citation.origin == "examiner" else ""
+        letter = _letter(citation, rules)
         reason = _reason(query, document, letter, citation, rules)
-        if reason or query is None or document is None:
+        if reason or query is None or document is None or letter is None:
             counts[reason] += 1
         else:
             found.append(Judgement(query.number, document.number, letter, citation))
     return found, dict(counts)
 
 
-def _reason(query: Name | None, document: Name | None, letter: str, citation: Citation, rules: Rules) -> str:
+def _letter(citation: Citation, rules: Rules) -> str | None:
+    """The category that counts; empty if none does, None if no search report uses it."""
+    if not rules.graded:
+        return EXAMINER if citation.origin == "examiner" else ""
+    try:
+        return strongest(citation.category)
+    except ValueError:
+        return None
+
+
+def _reason(query: Name | None, document: Name | None, letter: str | None, citation: Citation, rules: Rules) -> str:
     """Why a citation does not count; empty if it does."""
     if query is None:
         return "citations of applications without a publication before grant"
@@ -248,6 +183,8 @@ def _reason(query: Name | None, document: Name | None, letter: str, citation: Ci
         return "citations of applications of other offices"
     if query.limit is None:
         return "citations of applications without a priority or filing date"
+    if letter is None:
+        return "citations with a category that no search report uses"
     if not letter:
         return f"citations {'without a letter X, Y or A' if rules.graded else 'that are not by the examiner'}"
     if rules.last is not None and citation.date is not None and citation.date > rules.last:
@@ -256,4 +193,8 @@ def _reason(query: Name | None, document: Name | None, letter: str, citation: Ci
         return "citations of families without a dated text"
     if query.family == document.family:
         return "citations within a family"
-    return "" if document.public < query.limit else "citations of documents that were not public before the query's priority date"
+    return (
+        ""
+        if document.public < query.limit
+        else "citations of documents that were not public before the query's priority date"
+    )

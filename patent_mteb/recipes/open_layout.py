@@ -1,20 +1,23 @@
 """The directory of the open benchmark: three BEIR folders in one, two of which share a corpus and two the queries.
 
-===============================  =====================================================================================================
+===============================  =======================================================================================
 file                             content
-===============================  =====================================================================================================
+===============================  =======================================================================================
 ``corpus.jsonl``                 documents: ``_id`` (publication number), ``title``, ``text`` (abstract and claims)
-``queries.jsonl``                applications as filed: ``_id`` (publication number), ``text`` (title, abstract and claims)
+``queries.jsonl``                applications as filed: ``_id`` (publication number), ``text`` (title, abstract and
+                                 claims)
 ``qrels/test.tsv``               grades of documents for applications
-``metadata.parquet``             of documents and queries: ``_id``, ``family_id``, ``public`` (day of publication), ``priority``,
-                                 ``jurisdiction``, ``publication_year``, ``ipc``, ``cpc``
+``metadata.parquet``             of documents and queries: ``_id``, ``family_id``, ``public`` (day of publication),
+                                 ``priority``, ``jurisdiction``, ``publication_year``, ``ipc``, ``cpc``
 ``views.parquet``                of documents and queries: ``_id``, ``Abstract``, ``Claims``
-``judgements.parquet``           one row a judged pair: ``query``, ``document``, ``letter``, ``origins``, ``phases``, ``units``
-``claims/queries.jsonl``         rejected claims: ``_id`` (``<application>#<claim>``), ``text``; ``claims/qrels/test.tsv``,
-                                 ``claims/judgements.parquet``: as above, over the same corpus
-``passages/corpus.jsonl``        numbered paragraphs: ``_id`` (``<document>#<paragraph>``), ``text``; ``passages/qrels/test.tsv``:
-                                 grades of paragraphs for rejected claims
-===============================  =====================================================================================================
+``judgements.parquet``           one row a judged pair: ``query``, ``document``, ``letter``, ``origins``, ``phases``,
+                                 ``units``
+``claims/queries.jsonl``         rejected claims: ``_id`` (``<application>#<claim>``), ``text``;
+                                 ``claims/qrels/test.tsv``, ``claims/judgements.parquet``: as above, over the same
+                                 corpus
+``passages/corpus.jsonl``        numbered paragraphs: ``_id`` (``<document>#<paragraph>``), ``text``;
+                                 ``passages/qrels/test.tsv``: grades of paragraphs for rejected claims
+===============================  =======================================================================================
 """
 
 from __future__ import annotations
@@ -34,26 +37,8 @@ from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
-from patent_mteb.recipes.metadata import MetadataRows
+from patent_mteb.recipes.beir import MetadataRows
 from patent_mteb.recipes.open_citations import Judgement
-
-__all__ = [
-    "CLAIMS",
-    "PASSAGES",
-    "VIEWS",
-    "Dates",
-    "Part",
-    "document_of",
-    "numbered",
-    "part_id",
-    "read_dates",
-    "read_judgements",
-    "read_part",
-    "there",
-    "write_claims",
-    "write_documents",
-    "write_passages",
-]
 
 CLAIMS, PASSAGES = "claims", "passages"
 VIEWS = ("Abstract", "Claims")
@@ -76,54 +61,28 @@ _JUDGEMENTS = {
 
 
 def part_id(number: str, part: int) -> str:
-    """The id of a claim of an application, or of a paragraph of a document.
-
-    Example:
-        >>> from patent_mteb.recipes.open_layout import document_of, part_id
-        >>> part_id("US2020000001A1", 7), document_of("US2020000001A1#7")
-        ('US2020000001A1#7', 'US2020000001A1')
-    """
+    """The id of a claim of an application, or of a paragraph of a document."""
     return f"{number}#{part}"
 
 
 def there(folder: Path, part: str) -> Path:
-    """The folder of a part.
-
-    Raises:
-        NotThereError: it is not there.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.recipes.open_layout import there
-        >>> there(Path("open"), "claims")
-        Traceback (most recent call last):
-        patent_mteb.errors.NotThereError: open/claims: the data have no claims: no citation names one. Remedy: ...
-    """
+    """The folder of a part."""
     if not (folder / part).is_dir():
         problem = f"the data have no {part}: no citation names one"
-        raise NotThereError(problem, path=folder / part, remedy="build it from citations that do, or leave out this task")
+        raise NotThereError(
+            problem, path=folder / part, remedy="build it from citations that do, or leave out this task"
+        )
     return folder / part
 
 
 def document_of(part: str) -> str:
-    """The publication that a claim or paragraph is of; any other id is its own.
-
-    Example:
-        >>> from patent_mteb.recipes.open_layout import document_of
-        >>> document_of("US2020000001A1#7")
-        'US2020000001A1'
-    """
+    """The publication that a claim or paragraph is of; any other id is its own."""
     return part.partition("#")[0]
 
 
 def numbered(patent: Patent) -> dict[int, str]:
-    """The numbered paragraphs of a description, cleaned, without empty ones; of a number that occurs twice the first.
-
-    Example:
-        >>> from patent_mteb.patents.records import Description, Patent
-        >>> from patent_mteb.recipes.open_layout import numbered
-        >>> numbered(Patent("US1A1", "F1", description=Description("BACKGROUND\\nPumps leak."), paragraphs=(0, 1)))
-        {1: 'Pumps leak.'}
+    """The numbered paragraphs of a description, cleaned, without empty ones; of a number that occurs twice the
+    first.
     """
     lines = patent.description.lines()
     if len(patent.paragraphs) != len(lines):
@@ -136,27 +95,18 @@ def numbered(patent: Patent) -> dict[int, str]:
 
 
 def write_documents(
-    folder: Path, texts: Mapping[str, Patent], corpus: Sequence[str], queries: Sequence[str], judgements: Iterable[Judgement]
+    folder: Path,
+    texts: Mapping[str, Patent],
+    corpus: Sequence[str],
+    queries: Sequence[str],
+    judgements: Iterable[Judgement],
 ) -> list[Path]:
-    """Write documents, applications and their judgements; return the files.
-
-    Args:
-        texts: the records of both, cleaned, by number.
-        corpus, queries: numbers.
-
-    Example:
-        >>> import datetime as dt
-        >>> from pathlib import Path
-        >>> from patent_mteb.patents.records import Citation, Patent
-        >>> from patent_mteb.recipes.open_citations import Judgement
-        >>> from patent_mteb.recipes.open_layout import read_dates, write_documents
-        >>> patents = {key: Patent(key, key, "Pump", "A pump.", publication_date=dt.date(2001, 1, 1)) for key in "dq"}
-        >>> files = write_documents(Path("open"), patents, ["d"], ["q"], [Judgement("q", "d", "X", Citation("q", "d"))])
-        >>> read_dates(Path("open")).public["d"]
-        datetime.date(2001, 1, 1)
-    """
+    """Write documents, applications and their judgements; return the files."""
     by_pair = _pairs(judgements, lambda one: one.query)
-    qrels = {query: {document: max(one.grade for one in own) for document, own in sorted(by_pair[query].items())} for query in queries}
+    qrels = {
+        query: {document: max(one.grade for one in own) for document, own in sorted(by_pair[query].items())}
+        for query in queries
+    }
     files = beir.write_beir(
         folder,
         Composed({number: number for number in corpus}, lambda number: _title_and_rest(texts[number])),
@@ -166,7 +116,11 @@ def write_documents(
     rows = sorted({*corpus, *queries})
     files += [folder / "metadata.parquet", folder / "views.parquet"]
     write_rows(files[-2], (_metadata(texts[number]) for number in rows), _METADATA_SCHEMA)
-    write_rows(files[-1], ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows), _VIEWS_SCHEMA)
+    write_rows(
+        files[-1],
+        ({"_id": number, **{name: views.VIEWS[name](texts[number]) for name in VIEWS}} for number in rows),
+        _VIEWS_SCHEMA,
+    )
     return [*files, _write_judgements(folder, by_pair)]
 
 
@@ -175,26 +129,13 @@ def _title_and_rest(patent: Patent) -> tuple[str, str]:
 
 
 def write_claims(
-    folder: Path, texts: Mapping[str, Patent], asking: Mapping[str, Sequence[Judgement]], judgements: Iterable[Judgement]
+    folder: Path,
+    texts: Mapping[str, Patent],
+    asking: Mapping[str, Sequence[Judgement]],
+    judgements: Iterable[Judgement],
 ) -> list[Path]:
-    """Write rejected claims as queries, each behind the claims that it depends on, with what was cited against them and against others.
-
-    Args:
-        texts: the records of the applications.
-        asking: by id of the claim, what was cited against it.
-        judgements: all of the applications: what was cited against other claims only is judged 0.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.patents.records import Citation, Claim, Patent
-        >>> from patent_mteb.recipes.open_citations import Judgement
-        >>> from patent_mteb.recipes.open_layout import read_part, write_claims
-        >>> patent = Patent("q", "F", claims=(Claim(1, "A pump."), Claim(2, "The pump of claim 1, in red.", (1,))))
-        >>> found = [Judgement("q", "d", "X", Citation("q", "d", claims=(2,))), Judgement("q", "e", "X", Citation("q", "e", claims=(1,)))]
-        >>> files = write_claims(Path("open"), {"q": patent}, {"q#2": found[:1]}, found)
-        >>> part = read_part(Path("open/claims"))
-        >>> dict(part.queries), part.qrels
-        ({'q#2': 'A pump. The pump of claim 1, in red.'}, {'q#2': {'d': 3, 'e': 0}})
+    """Write rejected claims as queries, each behind the claims that it depends on, with what was cited against them and
+    against others.
     """
     place = folder / CLAIMS
     cited: dict[str, set[str]] = {}
@@ -207,24 +148,20 @@ def write_claims(
         qrels[claim] = {document: grades.get(document, 0) for document in sorted(cited[document_of(claim)])}
     files = [place / "queries.jsonl", place / "qrels" / "test.tsv"]
     write_jsonl(
-        files[0], ({"_id": claim, "text": claim_in_full(texts[document_of(claim)].claims, int(claim.partition("#")[2]))} for claim in qrels)
+        files[0],
+        (
+            {"_id": claim, "text": claim_in_full(texts[document_of(claim)].claims, int(claim.partition("#")[2]))}
+            for claim in qrels
+        ),
     )
     beir.write_qrels(files[1], qrels)
     return [*files, _write_judgements(place, pairs)]
 
 
-def write_passages(folder: Path, paragraphs: Iterable[tuple[str, Mapping[int, str]]], qrels: Mapping[str, Mapping[str, int]]) -> list[Path]:
-    """Write paragraphs as documents, with those that were cited against claims.
-
-    Args:
-        paragraphs: of each document, by its number; read once.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.recipes.open_layout import write_passages
-        >>> [path.name for path in write_passages(Path("open"), [("d", {1: "Pumps leak."})], {"q#1": {"d#1": 3}})]
-        ['corpus.jsonl', 'test.tsv']
-    """
+def write_passages(
+    folder: Path, paragraphs: Iterable[tuple[str, Mapping[int, str]]], qrels: Mapping[str, Mapping[str, int]]
+) -> list[Path]:
+    """Write paragraphs as documents, with those that were cited against claims."""
     place = folder / PASSAGES
     files = [place / "corpus.jsonl", place / "qrels" / "test.tsv"]
     rows = ((part_id(document, number), text) for document, own in paragraphs for number, text in sorted(own.items()))
@@ -242,7 +179,11 @@ def _pairs(judgements: Iterable[Judgement], key: Callable[[Judgement], str]) -> 
 
 
 def _write_judgements(folder: Path, pairs: Mapping[str, Mapping[str, Sequence[Judgement]]]) -> Path:
-    rows = [(query, document, own) for query, documents in sorted(pairs.items()) for document, own in sorted(documents.items())]
+    rows = [
+        (query, document, own)
+        for query, documents in sorted(pairs.items())
+        for document, own in sorted(documents.items())
+    ]
 
     def said(name: str) -> list[list[str]]:
         return [sorted({getattr(one.citation, name) for one in own} - {""}) for _, _, own in rows]
@@ -284,34 +225,24 @@ class Part:
 
 
 def read_part(folder: Path, queries: Path | None = None) -> Part:
-    """Read claims or passages.
-
-    Args:
-        folder: ``claims`` or ``passages`` of the directory.
-        queries: the folder whose queries are asked; its own by default.
-
-    Raises:
-        DataError: a file is missing or malformed, or a judgement is of an unknown query or document.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.data.sources import sample_root
-        >>> from patent_mteb.recipes.open_layout import read_part
-        >>> place = sample_root("open_us") / "PatentOpenUS"
-        >>> read_part(place / "passages", place / "claims").documents is None
-        False
-    """
+    """Read claims or passages."""
     path, asked = folder / "qrels" / "test.tsv", (queries or folder) / "queries.jsonl"
     qrels, rows = beir.read_qrels(path)
     known = Texts.collected((row["_id"], row["text"]) for _, row in read_jsonl(asked, ("_id", "text")))
     held = folder / "corpus.jsonl"
     documents = (
-        Texts.collected((row["_id"], row["text"]) for _, row in read_jsonl(held, ("_id", "text"), ("title",))) if held.exists() else None
+        Texts.collected((row["_id"], row["text"]) for _, row in read_jsonl(held, ("_id", "text"), ("title",)))
+        if held.exists()
+        else None
     )
     for (query, document), row in rows.items():
-        strange = query if query not in known else document if documents is not None and document not in documents else ""
+        strange = (
+            query if query not in known else document if documents is not None and document not in documents else ""
+        )
         if strange:
-            raise DataError(f"judgement of the unknown '{strange}'", path=path, row=row, remedy="build the directory again")
+            raise DataError(
+                f"judgement of the unknown '{strange}'", path=path, row=row, remedy="build the directory again"
+            )
     return Part(known, qrels, documents)
 
 
@@ -325,42 +256,24 @@ class Dates:
 
 
 def read_dates(folder: Path) -> Dates:
-    """Read ``metadata.parquet``.
-
-    Raises:
-        DataError: it is missing, or a column is missing or of another type.
-
-    Example:
-        >>> from patent_mteb.data.sources import sample_root
-        >>> from patent_mteb.recipes.open_layout import read_dates
-        >>> len(read_dates(sample_root("open_us") / "PatentOpenUS").public) > 500
-        True
-    """
+    """Read ``metadata.parquet``."""
     rows = MetadataRows(read_keyed(folder / "metadata.parquet", _METADATA))
     public, priority = ({key: day for key, day in rows.column(name) if day} for name in ("public", "priority"))
     return Dates(public, priority, rows)
 
 
 def read_judgements(folder: Path, queries: Collection[str]) -> dict[tuple[str, str], Mapping[str, object]]:
-    """The rows of ``judgements.parquet`` by query and document, for these queries; what is null is nothing said.
-
-    Raises:
-        DataError: it is missing, a column is missing or of another type, or a row names no query or no document.
-
-    Example:
-        >>> from patent_mteb.data.sources import sample_root
-        >>> from patent_mteb.recipes.beir import read_qrels
-        >>> from patent_mteb.recipes.open_layout import read_judgements
-        >>> place = sample_root("open_us") / "PatentOpenUS"
-        >>> query = next(iter(read_qrels(place / "qrels" / "test.tsv")[0]))
-        >>> sorted(next(iter(read_judgements(place, {query}).values())))[:2]
-        ['document', 'letter']
-    """
+    """The rows of ``judgements.parquet`` by query and document, for these queries; what is null is nothing said."""
     path = folder / "judgements.parquet"
     found: dict[tuple[str, str], Mapping[str, object]] = {}
     for number, row in enumerate(read_parquet(path, _JUDGEMENTS).to_pylist(), start=1):
         if not row["query"] or not row["document"]:
-            raise DataError("a judgement without its query or its document", path=path, row=number, remedy="build the directory again")
+            raise DataError(
+                "a judgement without its query or its document",
+                path=path,
+                row=number,
+                remedy="build the directory again",
+            )
         if row["query"] in queries:
             said = {name: [one for one in row[name] or () if one] for name in ("origins", "phases", "units")}
             found[row["query"], row["document"]] = {**row, **said, "letter": row["letter"] or ""}

@@ -1,7 +1,8 @@
-"""Recipe of PatentOpenUSGrants: the queries and documents of PatentOpenUS without office actions, from the grants' own citations.
+"""Recipe of PatentOpenUSGrants: the queries and documents of PatentOpenUS without office actions, from the grants' own
+citations.
 
-Grants say who cited a document, not how relevant it is: what the examiner cited is relevant in one grade. Queries are the applications as
-filed of grants that were published in the window. There are no claims and no passages.
+Grants say who cited a document, not how relevant it is: what the examiner cited is relevant in one grade. Queries are
+the applications as filed of grants that were published in the window. There are no claims and no passages.
 """
 
 from __future__ import annotations
@@ -30,17 +31,5 @@ SAMPLE = Params()
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = SAMPLE) -> BuildLog:
-    """Write ``root/PatentOpenUSGrants``.
-
-    Raises:
-        DataError: no grant of the window has a citation by the examiner that counts.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.recipes import open_us_grants
-        >>> params = open_us_grants.Params(queries=20, documents=200)
-        >>> log = open_us_grants.build(*open_us_grants.sample_records(), Path("tables"), params)
-        >>> log.files[0]
-        'PatentOpenUSGrants/corpus.jsonl'
-    """
+    """Write ``root/PatentOpenUSGrants``."""
     return build_as(NAME, patents, citations, root, params, Source(graded=False))

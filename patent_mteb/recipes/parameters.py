@@ -1,4 +1,5 @@
-"""Settings of a recipe: the fields of its ``Params`` that a command line can give, read and written by their annotations.
+"""Settings of a recipe: the fields of its ``Params`` that a command line can give, read and written by their
+annotations.
 
 A field is a setting if its annotation is made of what a word can stand for:
 
@@ -30,8 +31,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from patent_mteb.errors import DataError
 
-__all__ = ["Bounds", "Count", "Positive", "Setting", "Share", "read_params", "settings_of", "written"]
-
 
 @dataclass(frozen=True)
 class Bounds:
@@ -55,7 +54,13 @@ Positive = Annotated[int, Bounds(1)]
 Share = Annotated[float, Bounds(0, 1)]
 """A share of a whole."""
 
-_SCALARS: dict[Any, str] = {bool: "true or false", int: "integer", float: "number", str: "text", dt.date: "date (YYYY-MM-DD)"}
+_SCALARS: dict[Any, str] = {
+    bool: "true or false",
+    int: "integer",
+    float: "number",
+    str: "text",
+    dt.date: "date (YYYY-MM-DD)",
+}
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -70,42 +75,25 @@ class Setting:
 
 
 def settings_of(params: type) -> list[Setting]:
-    """The settings of a ``Params`` dataclass in the order of its fields, described by the ``Attributes`` of its docstring.
-
-    Example:
-        >>> from patent_mteb.recipes.dapfam import Params
-        >>> from patent_mteb.recipes.parameters import settings_of
-        >>> setting = settings_of(Params)[1]
-        >>> setting.name, setting.type, setting.default
-        ('min_citations', 'integer of at least 0', '100')
+    """The settings of a ``Params`` dataclass in the order of its fields, described by the ``Attributes`` of its
+    docstring.
     """
     hints = get_type_hints(params, include_extras=True)
     defaults, descriptions = params(), _descriptions(params)
     return [
-        Setting(field.name, _in_words(hints[field.name]), written(getattr(defaults, field.name)), descriptions.get(field.name, ""))
+        Setting(
+            field.name,
+            _in_words(hints[field.name]),
+            written(getattr(defaults, field.name)),
+            descriptions.get(field.name, ""),
+        )
         for field in fields(params)
         if _settable(hints[field.name])
     ]
 
 
 def read_params(params: type, assignments: Sequence[str], recipe: str, others: Sequence[str] = ()) -> Any:
-    """An instance of a ``Params`` dataclass with some of its settings changed.
-
-    Args:
-        assignments: ``NAME=VALUE`` each; of several values for one name the last one counts.
-        recipe: its name, for the messages.
-        others: names that may be given beside these, for the messages too.
-
-    Raises:
-        DataError: an unknown setting (lists the known ones), or a value that is none (names type and default).
-
-    Example:
-        >>> from patent_mteb.recipes.dapfam import Params
-        >>> from patent_mteb.recipes.parameters import read_params
-        >>> params = read_params(Params, ["min_citations=4", "earliest_claim=2010-01-01"], "dapfam")
-        >>> params.min_citations, params.earliest_claim.year
-        (4, 2010)
-    """
+    """An instance of a ``Params`` dataclass with some of its settings changed."""
     hints = get_type_hints(params, include_extras=True)
     settings = {setting.name: setting for setting in settings_of(params)}
     changes: dict[str, Any] = {}
@@ -113,11 +101,16 @@ def read_params(params: type, assignments: Sequence[str], recipe: str, others: S
         name, equals, text = assignment.partition("=")
         setting = settings.get(name.strip())
         if setting is None:
-            raise DataError(f"recipe {recipe} has no setting '{name}'", remedy=f"choose among {', '.join([*settings, *others])}")
+            raise DataError(
+                f"recipe {recipe} has no setting '{name}'", remedy=f"choose among {', '.join([*settings, *others])}"
+            )
         expected = f"expected: {setting.type}"
         default = f"the default is {setting.name}={setting.default}"
         if not equals:
-            raise DataError(f"setting {setting.name} of recipe {recipe} has no value, {expected}", remedy=f"write NAME=VALUE; {default}")
+            raise DataError(
+                f"setting {setting.name} of recipe {recipe} has no value, {expected}",
+                remedy=f"write NAME=VALUE; {default}",
+            )
         try:
             changes[setting.name] = _read(hints[setting.name], text.strip())
         except (ValueError, KeyError) as error:
@@ -126,7 +119,9 @@ def read_params(params: type, assignments: Sequence[str], recipe: str, others: S
     try:
         return params(**changes)
     except ValueError as error:
-        raise DataError(f"these settings of recipe {recipe} do not go together: {error}", remedy="correct one of them") from error
+        raise DataError(
+            f"these settings of recipe {recipe} do not go together: {error}", remedy="correct one of them"
+        ) from error
 
 
 def _optional(annotation: Any) -> Any | None:
@@ -170,14 +165,7 @@ def _in_words(annotation: Any) -> str:
 
 
 def written(value: Any) -> str:
-    """The text of a setting's value, as :func:`read_params` takes it.
-
-    Example:
-        >>> import datetime as dt
-        >>> from patent_mteb.recipes.parameters import written
-        >>> written(("EP", "US")), written(False), written(dt.date(2023, 6, 20))
-        ('EP,US', 'false', '2023-06-20')
-    """
+    """The text of a setting's value, as :func:`read_params` takes it."""
     if isinstance(value, tuple):
         return ",".join(map(written, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

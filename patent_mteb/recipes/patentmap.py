@@ -1,37 +1,56 @@
 """Recipe of PatentMap's evaluation data (§6.1, appendix C): the folders of ``ZoeYou/downstream``.
 
-* ``perf200/`` and ``perf20/``: ``content/queries.json`` and ``content/documents.json`` (JSON lines ``{"dnum", "Content": {"title",
-  "pa01", "c-en-0001", ..., "p0001", ...}}``: abstract, claims, paragraphs of the description) and ``mapping/gold.json``
-  (``{citing: [{"cited_id", "type"}]}``, types X, Y and A), for 200 and 20 queries.
-* ``IPC-Classification/``: ``train_512.csv`` and ``test_512.csv`` with ``text`` (title and abstract), ``ipcr_labels`` (a printed list of
-  codes) and ``section`` (``abstract``); see :mod:`patent_mteb.recipes.patentmap_ipc`.
+* ``perf200/`` and ``perf20/``: ``content/queries.json`` and ``content/documents.json`` (JSON lines ``{"dnum",
+  "Content": {"title", "pa01", "c-en-0001", ..., "p0001", ...}}``: abstract, claims, paragraphs of the description) and
+  ``mapping/gold.json`` (``{citing: [{"cited_id", "type"}]}``, types X, Y and A), for 200 and 20 queries.
+* ``IPC-Classification/``: ``train_512.csv`` and ``test_512.csv`` with ``text`` (title and abstract), ``ipcr_labels`` (a
+  printed list of codes) and ``section`` (``abstract``); see :mod:`patent_mteb.recipes.patentmap`.
 
-Readings where the paper is silent: a candidate query has abstract and claims and cites a document of the input as X, Y or A; in
-the first half of the draws the IPC section with the fewest queries so far comes next ("early rounds"), in the second half any;
-each draw takes the candidate with most second-level citations that no query has yet, then the smaller number. "More like this" is
-the cosine of tf-idf vectors of title, abstract and claims. The family of a query stays out of the pool unless a query cites it.
-The classification split is drawn by family.
+Readings where the paper is silent: a candidate query has abstract and claims and cites a document of the input as X, Y
+or A; in the first half of the draws the IPC section with the fewest queries so far comes next ("early rounds"), in the
+second half any; each draw takes the candidate with most second-level citations that no query has yet, then the smaller
+number. "More like this" is the cosine of tf-idf vectors of title, abstract and claims. The family of a query stays out
+of the pool unless a query cites it. The classification split is drawn by family.
 
-``require`` waives what a query must have, and for the abstract a patent to classify; a query without a date is of any year. Without
-``category`` a citation without a letter counts too, with the type ``cited`` and the gain of an A. Where there are no queries, or too few
-patents to classify, the other tables are written all the same, and a step of the log says why.
+``require`` waives what a query must have, and for the abstract a patent to classify; a query without a date is of any
+year. Without ``category`` a citation without a letter counts too, with the type ``cited`` and the gain of an A. Where
+there are no queries, or too few patents to classify, the other tables are written all the same, and a step of the log
+says why.
+
+The search for negatives of PatentMap (Table 4): publications like a query by tf-idf, and those of its IPC
+subclasses.
+
+The files of ``IPC-Classification``, as they are published: CSV with the columns ``text``, ``ipcr_labels`` and
+``section``.
+
+``text`` is ``title [SEP] abstract``, which may carry section tags; ``ipcr_labels`` is the printed form of a list of IPC
+codes, ``['A01B1/02' 'H04L12/28']``, with blanks or commas between them; the rows whose ``section`` is ``abstract`` are
+the benchmark's. A label is the first four characters of a code.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
+import logging
 import random
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from patent_mteb.errors import DataError
-from patent_mteb.files import write_jsonl, write_text
-from patent_mteb.patents import ipc, views
+from patent_mteb.files import text_lines, write_jsonl, write_text
+from patent_mteb.patents import categories, ipc, views
+from patent_mteb.patents.near_duplicates import Sketched
 from patent_mteb.patents.records import Citation, Description, Patent
-from patent_mteb.patents.sketches import Sketched
 from patent_mteb.patents.text import clean_patent
+from patent_mteb.patents.views import SEPARATOR
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import (
     CATEGORIES,
@@ -45,13 +64,201 @@ from patent_mteb.recipes.needs import (
     note_ungraded,
 )
 from patent_mteb.recipes.parameters import Count, Positive, Share
-from patent_mteb.recipes.patentmap_content import CITED, letter
-from patent_mteb.recipes.patentmap_ipc import FILES, write_labelled
-from patent_mteb.recipes.patentmap_pool import BySubclass, MoreLikeThis
+from patent_mteb.recipes.patentmap_content import CITED, SECTION_TAGS, strongest_type
 
-__all__ = ["DATA_SET", "NEEDS", "SAMPLE", "Params", "build"]
+logger = logging.getLogger(__name__)
+
+
+FILES = {"train": "train_512.csv", "test": "test_512.csv"}
+"""File of each part."""
+
+
+COLUMNS = ("text", "ipcr_labels", "section")
+
+SECTION = "abstract"
+
+_LIST = re.compile(r"\[\s*('[^']*'(\s*,\s*|\s+|\s*(?=\])))*\]")
+
+_CODE = re.compile(r"'([^']+)'")
+
+_TAG = re.compile(r"\[(?:abstract|claim|summary|invention|drawing|description)\] ")
+
+_LONGEST = 1 << 24
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """A patent to classify: its text without section tags, and its subclasses in file order."""
+
+    text: str
+    labels: tuple[str, ...]
+
+
+def without_tags(text: str) -> str:
+    """A text without the section tags that it may carry."""
+    return _TAG.sub("", text)
+
+
+def with_tag(text: str) -> str:
+    """A text ``title [SEP] abstract`` with the tag before its abstract; a title alone has none."""
+    title, separator, abstract = text.partition(SEPARATOR)
+    return f"{title}{separator}{SECTION_TAGS[SECTION]} {abstract}" if separator else text
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows with the line that each begins in."""
+    csv.field_size_limit(_LONGEST)
+    reader = csv.reader((f"{line}\n" for _, line in text_lines(path)), strict=True)
+    header: Sequence[str] | None = None
+    line = 1
+    try:
+        for cells in reader:
+            if header is None:
+                header = cells
+                if missing := [name for name in COLUMNS if name not in header]:
+                    names = ", ".join(header)
+                    raise DataError(
+                        f"column '{missing[0]}' is missing (columns: {names})",
+                        path=path,
+                        row=1,
+                        remedy="add the column",
+                    )
+            elif cells and len(cells) != len(header):
+                problem = f"{len(cells)} cells where the header names {len(header)} columns"
+                raise DataError(
+                    problem, path=path, row=line, remedy="mend the quotes of the row, or download the file again"
+                )
+            elif cells:
+                yield line, dict(zip(header, cells, strict=True))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(
+            f"malformed CSV ({error})", path=path, row=line, remedy="mend the quotes, or download the file again"
+        ) from error
+    if header is None:
+        raise DataError("the file is empty", path=path, remedy="download the file again")
+
+
+def _codes_in(cell: str, path: Path, row: int) -> list[str]:
+    """The codes of a printed list; none where the cell is empty."""
+    if not cell.strip():
+        return []
+    if not _LIST.fullmatch(cell.strip()):
+        problem = f"ipcr_labels {cell[:60]!r} is no list of quoted codes such as ['A01B1/02' 'H04L12/28']"
+        raise DataError(problem, path=path, row=row, remedy="write the list, or download the file again")
+    return _CODE.findall(cell)
+
+
+def read_labelled(path: Path) -> list[Labelled]:
+    """The patents of one part. Rows of other sections, rows without a text or a subclass, and codes that are none are
+    left out and counted.
+    """
+    kept: list[Labelled] = []
+    other = unread = empty = 0
+    for row, cells in _rows(path):
+        if cells["section"].strip() != SECTION:
+            other += 1
+            continue
+        codes, unusable = ipc.codes_at(
+            [code.strip()[:4] for code in _codes_in(cells["ipcr_labels"], path, row)], "subclass", errors="skip"
+        )
+        unread += len(unusable)
+        text = without_tags(cells["text"]).strip()
+        if codes and text:
+            kept.append(Labelled(text, codes))
+        else:
+            empty += 1
+    for number, what in (
+        (other, f"rows are of another section than '{SECTION}' and are left out"),
+        (unread, "IPC codes cannot be read or stop above the subclass"),
+        (empty, "patents have no text or no subclass and are left out"),
+    ):
+        if number:
+            logger.warning("%s: %d %s", path, number, what)
+    return kept
+
+
+def write_labelled(path: Path, rows: Iterable[tuple[str, Sequence[str]]]) -> None:
+    """Write texts and their IPC codes in the published form."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for text, codes in rows:
+        table.writerow((text, f"[{' '.join(map(_quoted, codes))}]", SECTION))
+    write_text(path, out.getvalue())
+
+
+def _quoted(code: str) -> str:
+    return f"'{code.replace(chr(39), '')}'"
+
+
+def first_rows(values: NDArray[np.float64], number: int) -> list[int]:
+    """The rows of the least values in their order, equal ones by row; only those that can be among them are sorted."""
+    rows = (
+        np.arange(len(values))
+        if number >= len(values)
+        else np.flatnonzero(values <= np.partition(values, number)[number])
+    )
+    found: list[int] = rows[np.argsort(values[rows], kind="stable")][:number].tolist()
+    return found
+
+
+class MoreLikeThis:
+    """Publications in order of tf-idf cosine to one of them."""
+
+    def __init__(self, keys: Sequence[str], texts: Iterable[str], queries: Iterable[str]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
+            text or "empty" for text in texts
+        )
+        asking = set(queries)
+        rows = [row for row, key in enumerate(keys) if key in asking]
+        self._keys = keys
+        self._place = {keys[row]: place for place, row in enumerate(rows)}
+        self._queries = vectors[rows]
+        self._of_term = vectors.tocsc()
+
+    def __call__(self, query: str, forbidden: Set[str], number: int) -> list[str]:
+        """The first publications that are not forbidden."""
+        best = first_rows(-self._likeness(self._place[query]), number + len(forbidden))
+        return [key for row in best if (key := self._keys[row]) not in forbidden][:number]
+
+    def _likeness(self, place: int) -> NDArray[np.float64]:
+        """The cosines of all publications to a query, added up term by term: only what shares a term is looked at."""
+        found = np.zeros(len(self._keys))
+        its, held = self._queries, self._of_term
+        here = slice(*its.indptr[place : place + 2])
+        for term, weight in zip(its.indices[here].tolist(), its.data[here].tolist(), strict=True):
+            there = slice(*held.indptr[term : term + 2])
+            found[held.indices[there]] += weight * held.data[there]
+        return found
+
+
+class BySubclass:
+    """Publications that share an IPC subclass with one of them."""
+
+    def __init__(self, keys: Sequence[str], subclasses: Iterable[tuple[str, ...]]) -> None:
+        self._keys = keys
+        self._of: dict[str, tuple[str, ...]] = {}
+        rows: dict[str, list[int]] = {}
+        for row, (key, codes) in enumerate(zip(keys, subclasses, strict=True)):
+            self._of[key] = codes
+            for code in codes:
+                rows.setdefault(code, []).append(row)
+        self._rows = {code: np.array(its) for code, its in rows.items()}
+
+    def __call__(self, query: str, forbidden: Container[str]) -> list[str]:
+        """Those that are not forbidden, in the order of the keys."""
+        if not (codes := self._of[query]):
+            return []
+        shared = np.unique(np.concatenate([self._rows[code] for code in codes])).tolist()
+        return [key for row in shared if (key := self._keys[row]) not in forbidden]
+
 
 DATA_SET = "ZoeYou/downstream"
+
+
 NEEDS = (
     Need("title", "abstract section; IPC-Classification"),
     Need("abstract", "queries; abstract section; IPC-Classification", drops="queries, patents to classify"),
@@ -63,8 +270,6 @@ NEEDS = (
     Need("category", "grades, slices xy and a", drops="citations"),
 )
 """What is made of which field, and what goes where it is missing (§6.1, appendix C)."""
-
-_STRENGTH = (CITED, "A", "Y", "X")
 
 
 @dataclass(frozen=True)
@@ -100,7 +305,13 @@ class Params:
     ipc_last_year: int | None = 2009
     ipc_per_year: Positive = 6000
     ipc_test: Share = 0.15
-    require: tuple[Literal["abstract", "claims", "ipc", "date", "category"], ...] = ("abstract", "claims", "ipc", "date", "category")
+    require: tuple[Literal["abstract", "claims", "ipc", "date", "category"], ...] = (
+        "abstract",
+        "claims",
+        "ipc",
+        "date",
+        "category",
+    )
     seed: int = 42
 
 
@@ -120,20 +331,7 @@ SAMPLE = Params(
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
-    """Write ``root/ZoeYou/downstream``.
-
-    Raises:
-        DataError: no patent qualifies as a query, and none can be classified.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb import sample
-        >>> from patent_mteb.recipes import patentmap
-        >>> patents, citations = sample.generate()
-        >>> log = patentmap.build(patents[:150], citations, Path("tables"), patentmap.SAMPLE)
-        >>> log.files[0]
-        'ZoeYou/downstream/IPC-Classification/test_512.csv'
-    """
+    """Write ``root/ZoeYou/downstream``."""
     log = BuildLog("PatentMap", deviations=deviations(params, NEEDS))
     known = Sketched(map(clean_patent, patents))
     log.step("publications", len(patents), len(known))
@@ -165,18 +363,26 @@ def _retrieval(known: Sketched, citations: Sequence[Citation], root: Path, param
         folder = root / DATA_SET / name
         write_jsonl(folder / "content" / "queries.json", (_content(known.whole(key)) for key in sorted(queries)))
         write_jsonl(folder / "content" / "documents.json", (_content(known.whole(key)) for key in sorted(pool)))
-        gold = {query: [{"cited_id": key, "type": kind} for key, kind in sorted(cited[query].items())] for query in sorted(queries)}
+        gold = {
+            query: [{"cited_id": key, "type": kind} for key, kind in sorted(cited[query].items())]
+            for query in sorted(queries)
+        }
         write_text(folder / "mapping" / "gold.json", json.dumps(gold, indent=1) + "\n")
-        log.files += [f"{DATA_SET}/{name}/{file}" for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")]
+        log.files += [
+            f"{DATA_SET}/{name}/{file}"
+            for file in ("content/documents.json", "content/queries.json", "mapping/gold.json")
+        ]
 
 
-def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], graded: bool, log: BuildLog) -> dict[str, dict[str, str]]:
+def _cited(
+    citations: Sequence[Citation], known: Mapping[str, Patent], graded: bool, log: BuildLog
+) -> dict[str, dict[str, str]]:
     """``{citing: {cited: letter}}`` among the publications; of two letters for one pair the graver counts."""
     cited: dict[str, dict[str, str]] = {}
     n_unknown = n_unreadable = n_without = n_used = n_ungraded = 0
     for citation in citations:
         try:
-            strongest = letter(citation.category) or ("" if graded else CITED)
+            strongest = strongest_type(citation.category) or ("" if graded else CITED)
         except ValueError:
             n_unreadable += 1
             continue
@@ -188,7 +394,7 @@ def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], graded: b
             n_used += 1
             n_ungraded += strongest == CITED
             letters = cited.setdefault(citation.citing, {})
-            letters[citation.cited] = max(strongest, letters.get(citation.cited, CITED), key=_STRENGTH.index)
+            letters[citation.cited] = max(strongest, letters.get(citation.cited, CITED), key=_strength)
     log.step(
         "citations X, Y or A" if graded else "citations, with a category or not",
         len(citations),
@@ -198,6 +404,10 @@ def _cited(citations: Sequence[Citation], known: Mapping[str, Patent], graded: b
     )
     note_ungraded(log, n_ungraded, n_used)
     return cited
+
+
+def _strength(kind: str) -> int:
+    return categories.CATEGORIES.get(kind, categories.UNGRADED).strength
 
 
 def _year(patent: Patent) -> int | None:
@@ -215,7 +425,9 @@ def _within(patent: Patent, first: int | None, last: int | None, *, dated: bool)
     return (first is None or year >= first) and (last is None or year <= last)
 
 
-def _bounds(name: str, offices: Sequence[str], first: int | None, last: int | None, *, dated: bool) -> list[Filter[Patent]]:
+def _bounds(
+    name: str, offices: Sequence[str], first: int | None, last: int | None, *, dated: bool
+) -> list[Filter[Patent]]:
     """The filters by office and year; ``name`` is what their settings begin with."""
     return [
         Filter(
@@ -235,9 +447,15 @@ def _section(patent: Patent) -> str:
     return next(iter(ipc.codes_at(patent.ipc, "section", errors="skip").codes), "")
 
 
-def _queries(known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]], params: Params, log: BuildLog) -> list[str]:
+def _queries(
+    known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]], params: Params, log: BuildLog
+) -> list[str]:
     """The queries in the order in which they are drawn; one a family."""
-    has = {"abstract": lambda patent: bool(patent.abstract), "claims": FIELDS["claims"], "ipc": lambda patent: bool(_section(patent))}
+    has = {
+        "abstract": lambda patent: bool(patent.abstract),
+        "claims": FIELDS["claims"],
+        "ipc": lambda patent: bool(_section(patent)),
+    }
     dated = "date" in params.require
     citing = "citing another as X, Y or A" if "category" in params.require else "citing another"
     qualified = Funnel(log, "publications", params.require, "queries: ")(
@@ -245,10 +463,18 @@ def _queries(known: Mapping[str, Patent], cited: Mapping[str, Mapping[str, str]]
         [
             *filters_of(NEEDS, params.require, has),
             *_bounds("query", params.query_offices, params.query_first_year, params.query_last_year, dated=dated),
-            Filter(citing, lambda patent: patent.publication_number in cited, CATEGORIES if "category" in params.require else MATCH_THEM),
+            Filter(
+                citing,
+                lambda patent: patent.publication_number in cited,
+                CATEGORIES if "category" in params.require else MATCH_THEM,
+            ),
         ],
     )
-    second = {key: {further for direct in cited[key] for further in cited.get(direct, ())} for key in cited if key in qualified}
+    second = {
+        key: {further for direct in cited[key] for further in cited.get(direct, ())}
+        for key in cited
+        if key in qualified
+    }
     covered: set[str] = set()
     drawn: list[str] = []
     per_section = dict.fromkeys((_section(known[key]) for key in second), 0)
@@ -315,8 +541,14 @@ def _classification(known: Sketched, citations: Sequence[Citation], root: Path, 
         known,
         [
             *filters_of(NEEDS, [*required], has),
-            Filter("with a title or an abstract", lambda patent: bool(patent.title or patent.abstract), "add titles and abstracts"),
-            *_bounds("ipc", params.ipc_offices, params.ipc_first_year, params.ipc_last_year, dated="date" in params.require),
+            Filter(
+                "with a title or an abstract",
+                lambda patent: bool(patent.title or patent.abstract),
+                "add titles and abstracts",
+            ),
+            *_bounds(
+                "ipc", params.ipc_offices, params.ipc_first_year, params.ipc_last_year, dated="date" in params.require
+            ),
         ],
     )
     usable = [patent for _, patent in sorted(passing.items())]
@@ -324,15 +556,25 @@ def _classification(known: Sketched, citations: Sequence[Citation], root: Path, 
     years: dict[int, list[Patent]] = {}
     for patent in usable:
         years.setdefault(_year(patent) or 0, []).append(patent)
-    taken = [patent for _, group in sorted(years.items()) for patent in draw.sample(group, min(params.ipc_per_year, len(group)))]
+    taken = [
+        patent
+        for _, group in sorted(years.items())
+        for patent in draw.sample(group, min(params.ipc_per_year, len(group)))
+    ]
     families = sorted({patent.family_id for patent in taken})
     draw.shuffle(families)
     test = set(families[: round(len(families) * params.ipc_test)])
-    split = {"train": [patent for patent in taken if patent.family_id not in test], "test": [p for p in taken if p.family_id in test]}
+    split = {
+        "train": [patent for patent in taken if patent.family_id not in test],
+        "test": [p for p in taken if p.family_id in test],
+    }
     if not all(split.values()):
         raise DataError(
             f"{len(taken)} publications in {len(families)} families are too few for a training and a test part",
-            remedy="add patents with abstract and IPC codes, or widen offices and years (ipc_offices, ipc_first_year, ipc_last_year)",
+            remedy=(
+                "add patents with abstract and IPC codes, or widen offices and years (ipc_offices, ipc_first_year,"
+                " ipc_last_year)"
+            ),
         )
     for name, rows in split.items():
         rows.sort(key=lambda patent: patent.publication_number)

@@ -1,4 +1,6 @@
-"""Draws that many recipes share: numbers that depend on a seed and words only, shares of strata, and a stratified sample of queries."""
+"""Draws that many recipes share: numbers that depend on a seed and words only, shares of strata, and a stratified
+sample of queries.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +12,15 @@ from patent_mteb.patents import ipc
 from patent_mteb.patents.records import Patent
 from patent_mteb.recipes.log import BuildLog
 
-__all__ = ["AllBut", "random_key", "shares", "some_queries", "stratified", "stratum"]
-
 
 def random_key(seed: int, *words: str) -> int:
-    """A number of 64 bits that depends on the seed and the words only.
-
-    Example:
-        >>> from patent_mteb.recipes.sampling import random_key
-        >>> random_key(42, "split", "F1") == random_key(42, "split", "F1"), random_key(42, "split", "F2") == random_key(42, "split", "F1")
-        (True, False)
-    """
+    """A number of 64 bits that depends on the seed and the words only."""
     digest = hashlib.blake2b("\0".join((str(seed), *words)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big")
 
 
 class AllBut(Sequence[str]):
-    """Keys without some of them, to draw from; no list is made.
-
-    Args:
-        keys: all of them.
-        left_out: the places of the others, ascending.
-
-    Example:
-        >>> from patent_mteb.recipes.sampling import AllBut
-        >>> list(AllBut(["F1", "F2", "F3", "F4"], [1, 2]))
-        ['F1', 'F4']
-    """
+    """Keys without some of them, to draw from; no list is made."""
 
     def __init__(self, keys: Sequence[str], left_out: Sequence[int]) -> None:
         self._keys, self._left_out = keys, left_out
@@ -60,13 +44,8 @@ class AllBut(Sequence[str]):
 
 
 def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, ...], int]:
-    """Divide ``total`` draws among groups: one each as far as they go (the largest first), the rest in proportion to what is left
-    of each group, by largest remainders; no group gets more than it has.
-
-    Example:
-        >>> from patent_mteb.recipes.sampling import shares
-        >>> shares({("a",): 50, ("b",): 30, ("c",): 1, ("d",): 19}, 10)
-        {('a',): 4, ('b',): 3, ('d',): 2, ('c',): 1}
+    """Divide ``total`` draws among groups: one each as far as they go (the largest first), the rest in proportion to
+    what is left of each group, by largest remainders; no group gets more than it has.
     """
     order = sorted(sizes, key=lambda group: (-sizes[group], group))
     total = min(total, sum(sizes.values()))
@@ -85,48 +64,35 @@ def shares(sizes: Mapping[tuple[str, ...], int], total: int) -> dict[tuple[str, 
 
 
 def stratified(strata: Mapping[str, tuple[str, ...]], total: int, seed: int) -> list[str]:
-    """Some keys, each stratum by its :func:`shares`; within a stratum the order is that of the hash of the key, so that neither the
-    order of the input nor what other strata hold matters. Sorted.
-
-    Example:
-        >>> from patent_mteb.recipes.sampling import stratified
-        >>> stratified({"US1A": ("2010", "A"), "US2A": ("2010", "A"), "EP3A": ("2011", "B")}, 2, seed=42)
-        ['EP3A', 'US2A']
+    """Some keys, each stratum by its :func:`shares`; within a stratum the order is that of the hash of the key, so that
+    neither the order of the input nor what other strata hold matters. Sorted.
     """
     groups: dict[tuple[str, ...], list[str]] = {}
     for key, group in strata.items():
         groups.setdefault(group, []).append(key)
     given = shares({group: len(keys) for group, keys in groups.items()}, total)
-    ordered = {group: sorted(keys, key=lambda key: (random_key(seed, "queries", key), key)) for group, keys in groups.items()}
+    ordered = {
+        group: sorted(keys, key=lambda key: (random_key(seed, "queries", key), key)) for group, keys in groups.items()
+    }
     return sorted(key for group, keys in ordered.items() for key in keys[: given[group]])
 
 
 def stratum(patent: Patent) -> tuple[str, str]:
-    """Year (of publication, else of filing) and IPC section of a patent, each empty where it is unknown.
-
-    Example:
-        >>> import datetime as dt
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.recipes.sampling import stratum
-        >>> stratum(Patent("US1A", "F1", publication_date=dt.date(2010, 5, 1), ipc=("A61H 3/00",)))
-        ('2010', 'A')
-    """
+    """Year (of publication, else of filing) and IPC section of a patent, each empty where it is unknown."""
     day = patent.publication_date or patent.application_date or patent.priority_date
     section = next(iter(ipc.codes_at(patent.ipc, "section", errors="skip").codes), "")
     return str(day.year) if day else "", section
 
 
 def some_queries(strata: Mapping[str, tuple[str, ...]], queries: int | None, seed: int, log: BuildLog) -> list[str]:
-    """The keys of the queries that are kept, all where ``queries`` is None; a draw is a step of the log. Sorted.
-
-    Example:
-        >>> from patent_mteb.recipes.log import BuildLog
-        >>> from patent_mteb.recipes.sampling import some_queries
-        >>> some_queries({"US1A": ("2010", "A"), "EP3A": ("2011", "B")}, None, 42, BuildLog("mine"))
-        ['EP3A', 'US1A']
-    """
+    """The keys of the queries that are kept, all where ``queries`` is None; a draw is a step of the log. Sorted."""
     if queries is None:
         return sorted(strata)
     chosen = stratified(strata, queries, seed)
-    log.step("queries, stratified by year and IPC section", len(strata), len(chosen), f"{len(set(strata.values()))} strata, by hash")
+    log.step(
+        "queries, stratified by year and IPC section",
+        len(strata),
+        len(chosen),
+        f"{len(set(strata.values()))} strata, by hash",
+    )
     return chosen

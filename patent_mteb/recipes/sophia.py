@@ -1,30 +1,39 @@
 """Recipe of Sophia-style data (Sophia-Bench §3): twelve query representations of a patent over one fixed corpus.
 
-The authors' data set is unreleased, so the directory is ours, the BEIR folder of :mod:`patent_mteb.recipes.beir` with three tables:
+The authors' data set is unreleased, so the directory is ours, the BEIR folder of :mod:`patent_mteb.recipes.beir` with
+three tables:
 
-* ``corpus.jsonl``: ``title`` and ``text`` (abstract, claims, description), together the paper's ``tacd``; ``queries.jsonl``: the
-  ``tacd`` of each query; ``qrels/test.tsv``: the union of the four citation relations of §3.2, each with score 1;
+* ``corpus.jsonl``: ``title`` and ``text`` (abstract, claims, description), together the paper's ``tacd``;
+  ``queries.jsonl``: the ``tacd`` of each query; ``qrels/test.tsv``: the union of the four citation relations of §3.2,
+  each with score 1;
 * ``queries.parquet``: ``_id`` and one string column for each of the other eleven representations
-  (:mod:`patent_mteb.recipes.sophia_texts`), null or empty where a query has none;
-* ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing), ``publication_year`` (integer) and ``ipc`` (codes as
-  written, the main one first), one row for each document and query;
-* ``citations.parquet``: ``query-id``, ``corpus-id``, ``direction`` (``cited`` by the query, or ``citing`` it) and ``category`` (letters of
-  the search report, such as ``X``, ``Y`` or ``A``), one row an edge; the slices ``xy`` and ``a`` come from it.
+  (:mod:`patent_mteb.recipes.sophia`), null or empty where a query has none;
+* ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing), ``publication_year`` (integer) and
+  ``ipc`` (codes as written, the main one first), one row for each document and query;
+* ``citations.parquet``: ``query-id``, ``corpus-id``, ``direction`` (``cited`` by the query, or ``citing`` it) and
+  ``category`` (letters of the search report, such as ``X``, ``Y`` or ``A``), one row an edge; the slices ``xy`` and
+  ``a`` come from it.
 
-Readings where the paper is silent: a family is one document, represented by the member with the most of title, abstract, claims
-and description, the earliest of several; citations connect families; a query needs the four texts, a year, an IPC code and at
-least one XY and two relevant documents (§3.2: all queries have an XY document, the fewest relevant ones are two); the same number
-of queries is drawn for each year, and within a year each combination of IPC section (of the first code) and filing jurisdiction
-gets one query and then a share of the rest in proportion to its size; the corpus is every relevant document and, up to its
-size, others drawn at random, none of them a query.
+Readings where the paper is silent: a family is one document, represented by the member with the most of title,
+abstract, claims and description, the earliest of several; citations connect families; a query needs the four texts, a
+year, an IPC code and at least one XY and two relevant documents (§3.2: all queries have an XY document, the fewest
+relevant ones are two); the same number of queries is drawn for each year, and within a year each combination of IPC
+section (of the first code) and filing jurisdiction gets one query and then a share of the rest in proportion to its
+size; the corpus is every relevant document and, up to its size, others drawn at random, none of them a query.
 
-``require`` waives what a query must have. Without ``category`` a citation counts without a letter too, in the one grade "cited": it is in
-``citations.parquet`` with an empty category, in neither slice, and no query needs an XY document.
+``require`` waives what a query must have. Without ``category`` a citation counts without a letter too, in the one grade
+"cited": it is in ``citations.parquet`` with an empty category, in neither slice, and no query needs an XY document.
+
+The representations of a query patent in Sophia-Bench (§3.3).
+
+``obj`` and ``adb`` are "extracted via regular expressions" that the paper does not print. Here they are the sentences
+of the description that :data:`OBJECT_PATTERNS` and :data:`ADVANTAGE_PATTERNS` match, in their order.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,30 +47,115 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import write_parquet, write_rows
 from patent_mteb.patents import ipc, views
 from patent_mteb.patents.categories import degree
+from patent_mteb.patents.claims import claims_text, independent_claims
 from patent_mteb.patents.corpus import Composed
+from patent_mteb.patents.near_duplicates import Sketched
+from patent_mteb.patents.on_disk import Spool
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.sketches import Sketched
-from patent_mteb.patents.spool import Spool
-from patent_mteb.patents.summaries import Summariser, SummaryCache, summarise
+from patent_mteb.patents.summaries import Filling, Summariser, SummaryCache, read_summaries, summarise
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.written_summaries import Filling, read_summaries
 from patent_mteb.recipes.beir import write_beir
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import CATEGORIES, MATCH_THEM, Filter, Funnel, Need, deviations, filters_of, note_ungraded
+from patent_mteb.recipes.needs import (
+    CATEGORIES,
+    MATCH_THEM,
+    Filter,
+    Funnel,
+    Need,
+    deviations,
+    filters_of,
+    note_ungraded,
+)
 from patent_mteb.recipes.parameters import Count, Positive
 from patent_mteb.recipes.sampling import shares
-from patent_mteb.recipes.sophia_texts import REPRESENTATIONS
 
-__all__ = [
-    "NAME",
-    "NEEDS",
-    "REPRESENTATIONS",
-    "SAMPLE",
-    "Params",
-    "build",
-]
+_INVENTION = (
+    r"(?:present |instant |subject |claimed )?(?:inventions?|disclosures?|applications?|technolog(?:y|ies)|utility"
+    r" model)"
+)
+
+_AIM = r"(?:objects?|objectives?|aims?|goals?|purposes?|intentions?)"
+
+_PROBLEM = r"(?:problems?|tasks?)"
+
+
+OBJECT_PATTERNS = (
+    rf"\b{_AIM}(?: \w+){{0,2}} (?:of|behind|underlying|for) (?:the |this |an? )?(?:\w+ ){{0,2}}?{_INVENTION}\b",
+    rf"\b(?:it is|it was|there is) (?:\w+ ){{0,2}}?(?:an?|the|one|another) (?:\w+ ){{0,2}}?{_AIM}\b",
+    rf"\b(?:an?|the|one|another|a further|still another|yet another) (?:\w+ )?{_AIM} (?:is|are|was|consists)\b",
+    rf"\b{_INVENTION} (?:\w+ )?(?:aims?|seeks?|is aimed|is intended) (?:at|to)\b",
+    rf"\b{_PROBLEM} (?:\w+ ){{0,3}}?(?:to be solved|addressed|solved|underlying)\b",
+    rf"\b{_INVENTION} (?:is|was) based on the (?:problem|task|{_AIM})\b",
+)
+"""A sentence that matches one of these (in any case) states an object of the invention."""
+
+
+ADVANTAGE_PATTERNS = (
+    r"\b(?:dis)?advantag(?:es?|eous|eously)\b",
+    r"\bdrawbacks?\b",
+    r"\bshortcomings?\b",
+    r"(?<!having the )\bbenefits?\b(?! of (?:priority|the filing|u\.?s))",
+    r"\bbeneficial(?:ly)?\b",
+    r"\bdeficienc(?:y|ies)\b",
+    r"\bdownsides?\b",
+    r"\bmerits?\b",
+)
+"""A sentence that matches one of these (in any case) states an advantage of the invention or a disadvantage of the
+prior art."""
+
+
+_OBJECT = re.compile("|".join(OBJECT_PATTERNS), re.IGNORECASE)
+
+_ADVANTAGE = re.compile("|".join(ADVANTAGE_PATTERNS), re.IGNORECASE)
+
+_NO_END = "".join(
+    rf"(?<!\b{word}\.)" for word in (r"e\.g", r"i\.e", r"U\.S", "Fig", "Figs", "No", "Nos", "al", "vs", "approx")
+)
+
+_SENTENCE_END = re.compile(rf"(?<=[.!?]){_NO_END}\s+(?=[A-Z(\[\"“])")
+
+
+def _description(patent: Patent) -> str:
+    return views.VIEWS["Description"](patent)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text."""
+    return _SENTENCE_END.split(text) if text else []
+
+
+def _sentences_with(pattern: re.Pattern[str], text: str) -> str:
+    return " ".join(sentence for sentence in sentences(text) if pattern.search(sentence))
+
+
+def object_of_invention(description: str) -> str:
+    """The sentences that state an object of the invention (query type ``obj``), empty if there is none."""
+    return _sentences_with(_OBJECT, description)
+
+
+def advantages_and_disadvantages(description: str) -> str:
+    """The sentences that state advantages or disadvantages (query type ``adb``), empty if there is none."""
+    return _sentences_with(_ADVANTAGE, description)
+
+
+REPRESENTATIONS: Mapping[str, Callable[[Patent], str]] = {
+    "Clms": views.VIEWS["Claims"],
+    "Ab": views.VIEWS["Abstract"],
+    "Iclms": lambda patent: claims_text(independent_claims(patent.claims)),
+    "Obj": lambda patent: object_of_invention(_description(patent)),
+    "Desc": _description,
+    "Adb": lambda patent: advantages_and_disadvantages(_description(patent)),
+    "AiAb": lambda patent: patent.summaries.abstract,
+    "AiFeatures": lambda patent: patent.summaries.features,
+    "AiClaimSummary": lambda patent: patent.summaries.claims,
+    "AiAdv": lambda patent: patent.summaries.advantages,
+    "AiObj": lambda patent: patent.summaries.objectives,
+}
+"""Columns of ``queries.parquet`` (§3.3); the twelfth representation, ``Tacd``, is the text of ``queries.jsonl``."""
+
 
 NAME = "Sophia"
+
 NEEDS = (
     Need("title", "Tacd, corpus", drops="queries"),
     Need("abstract", "Tacd, Ab, corpus", drops="queries"),
@@ -100,7 +194,9 @@ class Params:
     corpus: Count = 75_050
     min_relevant: Count = 2
     seed: int = 42
-    require: tuple[Literal["title", "abstract", "claims", "description", "publication_date", "ipc", "category"], ...] = (
+    require: tuple[
+        Literal["title", "abstract", "claims", "description", "publication_date", "ipc", "category"], ...
+    ] = (
         "title",
         "abstract",
         "claims",
@@ -144,24 +240,16 @@ def _n_sections(patent: Patent) -> int:
 def _family(members: Sequence[Patent]) -> _Family:
     dated = sorted(members, key=lambda patent: (str(patent.publication_date or "9999"), patent.publication_number))
     document = max(dated, key=_n_sections)
-    filed = next((patent.filing_jurisdiction for patent in (document, *dated) if patent.filing_jurisdiction), dated[0].jurisdiction)
+    filed = next(
+        (patent.filing_jurisdiction for patent in (document, *dated) if patent.filing_jurisdiction),
+        dated[0].jurisdiction,
+    )
     codes = dict.fromkeys(code for patent in (document, *dated) for code in patent.ipc)
     return _Family(document.family_id, document, filed, tuple(codes))
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
-    """Write ``root/Sophia``.
-
-    Raises:
-        DataError: no family qualifies as a query, or a summariser is given without a cache.
-        SummaryError: the summariser failed.
-
-    Example:
-        >>> from patent_mteb import sample
-        >>> patents, citations = sample.generate()
-        >>> build(patents[:150], citations, Path("tables"), SAMPLE).files[:2]
-        ['Sophia/citations.parquet', 'Sophia/corpus.jsonl']
-    """
+    """Write ``root/Sophia``."""
     log = BuildLog(NAME, deviations=deviations(params, NEEDS))
     known = Sketched(map(clean_patent, patents))
     members: dict[str, list[Patent]] = {}
@@ -194,8 +282,13 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
     rows = sorted({family.id: family for family in (*corpus, *queries)}.values(), key=lambda family: number[family.id])
     files = write_beir(
         folder,
-        Composed({number[family.id]: number[family.id] for family in corpus}, lambda key: _title_and_rest(known.whole(key))),
-        Composed({number[family.id]: place for place, family in enumerate(queries)}, lambda place: views.VIEWS["Tacd"](written[place])),
+        Composed(
+            {number[family.id]: number[family.id] for family in corpus}, lambda key: _title_and_rest(known.whole(key))
+        ),
+        Composed(
+            {number[family.id]: place for place, family in enumerate(queries)},
+            lambda place: views.VIEWS["Tacd"](written[place]),
+        ),
         qrels,
         pa.table(
             {
@@ -226,7 +319,10 @@ def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, 
         for direction, category in sorted(categories[query.id, other])
     ]
     names = ("query-id", "corpus-id", "direction", "category")
-    write_parquet(folder / "citations.parquet", pa.table(dict(zip(names, map(list, zip(*citation_rows, strict=True)), strict=True))))
+    write_parquet(
+        folder / "citations.parquet",
+        pa.table(dict(zip(names, map(list, zip(*citation_rows, strict=True)), strict=True))),
+    )
     log.step("relevance judgements", len(citations), sum(map(len, qrels.values())), f"from {len(citation_rows)} edges")
     files += [folder / "queries.parquet", folder / "citations.parquet"]
     log.files = sorted(path.relative_to(root).as_posix() for path in files)
@@ -241,7 +337,11 @@ _Edges = dict[str, dict[str, set[str]]]
 
 
 def _edges(
-    citations: Sequence[Citation], family_of: Mapping[str, str], documents: Mapping[str, _Family], graded: bool, log: BuildLog
+    citations: Sequence[Citation],
+    family_of: Mapping[str, str],
+    documents: Mapping[str, _Family],
+    graded: bool,
+    log: BuildLog,
 ) -> tuple[_Edges, dict[tuple[str, str], set[tuple[str, str]]]]:
     """Degrees of relevance of the families linked with each family, and the (direction, category) of each link."""
     edges: _Edges = {}
@@ -282,11 +382,21 @@ def _query_filters(edges: _Edges, params: Params) -> list[Filter[_Family]]:
     has |= {"publication_date": lambda family: family.year is not None, "ipc": lambda family: bool(family.section)}
     most = max(map(len, edges.values()), default=0)
     filters = [
-        Filter("published in the years", partial(_in_years, params=params), "set first_year=None and last_year=None, or widen them"),
+        Filter(
+            "published in the years",
+            partial(_in_years, params=params),
+            "set first_year=None and last_year=None, or widen them",
+        ),
         Filter(
             f"with {params.min_relevant} relevant documents",
             lambda family: len(edges.get(family.id, ())) >= params.min_relevant,
-            f"set min_relevant={most}, the most that a family has" if most else CATEGORIES if "category" in params.require else MATCH_THEM,
+            (
+                f"set min_relevant={most}, the most that a family has"
+                if most
+                else CATEGORIES
+                if "category" in params.require
+                else MATCH_THEM
+            ),
         ),
         Filter(
             "with an XY document",
@@ -301,7 +411,9 @@ def _in_years(family: _Family, params: Params) -> bool:
     """Whether the family is of the years, or of none and not required to be of any."""
     if family.year is None:
         return True
-    return (params.first_year is None or family.year >= params.first_year) and (params.last_year is None or family.year <= params.last_year)
+    return (params.first_year is None or family.year >= params.first_year) and (
+        params.last_year is None or family.year <= params.last_year
+    )
 
 
 def _draw(candidates: Sequence[_Family], params: Params) -> list[_Family]:
@@ -357,7 +469,9 @@ def _with_summaries(queries: Sequence[Patent], params: Params) -> Sequence[Paten
         return Spool(summarise(queries, params.summariser, cache, allow_missing=params.allow_missing_summaries))
 
 
-def _corpus(documents: Mapping[str, _Family], queries: Sequence[_Family], edges: _Edges, params: Params) -> list[_Family]:
+def _corpus(
+    documents: Mapping[str, _Family], queries: Sequence[_Family], edges: _Edges, params: Params
+) -> list[_Family]:
     relevant = {other for query in queries for other in edges[query.id]}
     query_families = {query.id for query in queries}
     others = [key for key in documents if key not in relevant and key not in query_families]

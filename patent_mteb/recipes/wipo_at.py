@@ -2,65 +2,402 @@
 
 The data set is unreleased, so the directory is ours: the BEIR folder of :mod:`patent_mteb.recipes.beir` with
 
-* ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing where known, else of the publication), ``ipc``
-  (codes of the document, as written), ``coarse`` (the coarse label of each taxonomy row, repetitions included), ``split``;
+* ``metadata.parquet``: ``_id``, ``family_id``, ``jurisdiction`` (of first filing where known, else of the publication),
+  ``ipc`` (codes of the document, as written), ``coarse`` (the coarse label of each taxonomy row, repetitions included),
+  ``split``;
 * ``views.parquet``: ``_id`` and one column for each text view (Table 1 and the five query sections of §3.4);
 * ``fields.parquet``: ``_id`` and the ten fields of the classification texts (§3.6);
-* ``labels/<Set>.parquet``: ``_id``, ``split``, ``labels`` for each label set (:mod:`patent_mteb.recipes.landscapes`; the paper's five,
-  Table 2), and ``labels/taxonomy.json``, the labels that each set may use.
+* ``labels/<Set>.parquet``: ``_id``, ``split``, ``labels`` for each label set (:mod:`patent_mteb.recipes.label_sets`;
+  the paper's five, Table 2), and ``labels/taxonomy.json``, the labels that each set may use.
 
-Without a citation between two families there is no corpus, query, judgement or view, without a label no fields and no label set; views
-and fields of DWPI are there if a document has text of DWPI. What is not there, and which views are empty for how many documents, is a step
-of the log.
+Without a citation between two families there is no corpus, query, judgement or view, without a label no fields and no
+label set; views and fields of DWPI are there if a document has text of DWPI. What is not there, and which views are
+empty for how many documents, is a step of the log.
 
-Readings where the paper is silent: citations are edges between families, and every remaining document of a citing family is
-a query for which every remaining document of a cited family is relevant; of documents of one family with identical title,
-abstract and claims the earliest publication is kept; the split is a seeded shuffle of the families, of which those that share a
-document word for word stay together.
+Readings where the paper is silent: citations are edges between families, and every remaining document of a citing
+family is a query for which every remaining document of a cited family is relevant; of documents of one family with
+identical title, abstract and claims the earliest publication is kept; the split is a seeded shuffle of the families, of
+which those that share a document word for word stay together.
+
+The documents of WIPO-AT: their cleaned texts in a temporary file, and of each in memory what the recipe decides
+by.
+
+The tables of WIPO-AT, written document by document.
+
+Quality assurance of WIPO-AT's directory (§3.1.3, step 0.9), whoever wrote it.
 """
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+import pyarrow as pa
+
 from patent_mteb.errors import DataError
-from patent_mteb.files import write_parquet
-from patent_mteb.patents.families import age
-from patent_mteb.patents.groups import Groups
-from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.stored import publications
-from patent_mteb.patents.twins import leaking_twins
+from patent_mteb.files import read_keyed, write_parquet, write_rows, write_text
+from patent_mteb.patents import views
+from patent_mteb.patents.corpus import Composed, Texts, TitledTexts
+from patent_mteb.patents.families import Groups, age
+from patent_mteb.patents.near_duplicates import leaking_twins, twin_key
+from patent_mteb.patents.on_disk import Spool, publications
+from patent_mteb.patents.records import Citation, Description, Label, Patent
+from patent_mteb.patents.text import clean_patent, text_key
+from patent_mteb.recipes.beir import BeirFolder, metadata_rows, read_beir, view_rows, write_beir
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
-from patent_mteb.recipes.label_sets import SPLITS
-from patent_mteb.recipes.landscapes import LABEL_SETS, LabelSet, label_sets
+from patent_mteb.recipes.label_sets import (
+    SPLITS,
+    LabelSet,
+    label_files,
+    label_names,
+    label_sets,
+    read_labels,
+    refuse_straddling,
+)
 from patent_mteb.recipes.log import BuildLog
 from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, deviations
 from patent_mteb.recipes.parameters import Positive, Share
-from patent_mteb.recipes.sampling import some_queries
-from patent_mteb.recipes.wipo_at_check import check
-from patent_mteb.recipes.wipo_at_documents import DWPI_FIELDS, PUBLIC_FIELDS, VIEWS, Document, read_documents
-from patent_mteb.recipes.wipo_at_tables import metadata_table, write_labels, write_retrieval
+from patent_mteb.recipes.sampling import some_queries, stratum
 
-__all__ = [
-    "DWPI_FIELDS",
-    "LABEL_SETS",
-    "NAME",
-    "NEEDS",
-    "PUBLIC_FIELDS",
-    "SAMPLE",
-    "SPLITS",
-    "VIEWS",
-    "LabelSet",
-    "Params",
-    "build",
-    "check",
-]
+VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims", "DWPIFull", "DWPITA")
+
+DWPI_FIELDS = (
+    "dwpi_title",
+    "dwpi_detailed_description",
+    "dwpi_novelty",
+    "dwpi_use",
+    "dwpi_advantage",
+    "dwpi_technology_focus",
+)
+
+PUBLIC_FIELDS = ("claim1", "abstract", "title", "keywords")
+
+
+_SECTIONS = tuple(dict.fromkeys(section for view in VIEWS for section in views.VIEW_SECTIONS[view]))
+
+_NO_DESCRIPTION = Description()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is in memory of a document.
+
+    Attributes:
+        publication: its number, family and day of publication.
+        place: number of its texts.
+        sections: those of :data:`patent_mteb.patents.views.SECTIONS` that hold a text, as far as a view is made of
+            them.
+        content, twin, words: what equal texts share: a family's with the same title, abstract and claims; title and
+            abstract, case and white space apart; all fields of classification, empty where there is none.
+    """
+
+    publication: Patent
+    place: int
+    jurisdiction: str
+    ipc: tuple[str, ...]
+    labels: tuple[Label, ...]
+    stratum: tuple[str, str]
+    sections: frozenset[str]
+    content: bytes
+    twin: bytes
+    words: bytes
+
+    @property
+    def number(self) -> str:
+        return self.publication.publication_number
+
+    @property
+    def family(self) -> str:
+        return self.publication.family_id
+
+    def has_view(self, view: str) -> bool:
+        """Whether a text view holds anything."""
+        return not self.sections.isdisjoint(views.VIEW_SECTIONS[view])
+
+
+class Documents:
+    """Documents with their texts."""
+
+    def __init__(self, rows: Sequence[Document], texts: Spool[Patent]) -> None:
+        self.rows, self._texts = rows, texts
+
+    def chosen(self, rows: Sequence[Document]) -> Documents:
+        """Some of the documents, in the order given."""
+        return Documents(rows, self._texts)
+
+    def patent(self, row: Document) -> Patent:
+        """The cleaned patent of a document."""
+        return self._texts[row.place]
+
+    def patents(self) -> Iterator[Patent]:
+        """The cleaned patents in the order of the documents."""
+        return map(self.patent, self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def read_documents(patents: Sequence[Patent]) -> Documents:
+    """Clean patents one after the other."""
+    texts: Spool[Patent] = Spool()
+    rows: list[Document] = []
+    labels: dict[Label, Label] = {}
+    shared: dict[object, object] = {}
+    for patent, publication in zip(patents, publications(patents), strict=True):
+        cleaned = replace(clean_patent(patent), description=_NO_DESCRIPTION, translations=())
+        sections = frozenset(name for name in _SECTIONS if views.SECTIONS[name](cleaned).strip())
+        group = stratum(cleaned)
+        fields = field_texts(cleaned, (*DWPI_FIELDS, *PUBLIC_FIELDS))
+        rows.append(
+            Document(
+                publication,
+                len(texts),
+                sys.intern(cleaned.filing_jurisdiction or cleaned.jurisdiction),
+                tuple(map(sys.intern, cleaned.ipc)),
+                tuple(labels.setdefault(label, label) for label in cleaned.labels),
+                shared.setdefault(group, group),  # type: ignore[arg-type]
+                shared.setdefault(sections, sections),  # type: ignore[arg-type]
+                text_key(cleaned.family_id, views.VIEWS["TAC"](cleaned)),
+                twin_key(cleaned),
+                text_key(*fields) if any(fields) else b"",
+            )
+        )
+        texts.append(cleaned)
+    return Documents(rows, texts)
+
+
+def view_texts(patent: Patent, names: Sequence[str]) -> dict[str, str]:
+    """Text views of a patent, by name; a section that several are made of is composed once."""
+    wanted = dict.fromkeys(section for name in names for section in views.VIEW_SECTIONS[name])
+    sections: Mapping[str, str] = {section: views.SECTIONS[section](patent) for section in wanted}
+    return {name: views.join_sections(sections[section] for section in views.VIEW_SECTIONS[name]) for name in names}
+
+
+def field_texts(patent: Patent, names: Sequence[str]) -> list[str]:
+    """Fields of the classification texts (§3.6)."""
+    own = {
+        "dwpi_" + name: getattr(patent.expert, name)
+        for name in ("title", "detailed_description", "novelty", "use", "advantage")
+    }
+    own["dwpi_technology_focus"] = patent.expert.technology_focus
+    return [own[name] if name in own else views.VIEWS[name.capitalize()](patent) for name in names]
+
+
+def metadata_table(documents: Sequence[Document], split: Mapping[str, str]) -> pa.Table:
+    """``metadata.parquet``."""
+    strings = pa.list_(pa.string())
+    return pa.table(
+        {
+            "_id": [document.number for document in documents],
+            "family_id": [document.family for document in documents],
+            "jurisdiction": [document.jurisdiction for document in documents],
+            "ipc": pa.array([document.ipc for document in documents], strings),
+            "coarse": pa.array([[label.coarse for label in document.labels] for document in documents], strings),
+            "split": [split[document.family] for document in documents],
+        }
+    )
+
+
+def write_retrieval(
+    folder: Path, documents: Documents, qrels: Mapping[str, Mapping[str, int]], metadata: pa.Table, log: BuildLog
+) -> list[Path]:
+    """Write corpus, queries, judgements and views; return the files."""
+    names, left_out = _views_there(documents)
+    log.step("0.8 text views", len(documents), len(documents), f"left out: {', '.join(left_out) or 'none'}")
+    _log_empty_views(documents.rows, names, qrels, log)
+
+    def document(row: Document) -> tuple[str, str]:
+        patent = documents.patent(row)
+        return patent.title, views.join_sections(view_texts(patent, ("Abstract", "Claims")).values())
+
+    def query(row: Document) -> str:
+        return views.VIEWS["TAC"](documents.patent(row))
+
+    rows = {row.number: row for row in documents.rows}
+    corpus, queries = Composed(rows, document), Composed({number: rows[number] for number in qrels}, query)
+    files = write_beir(folder, corpus, queries, qrels, metadata)
+    views_of = ({"_id": patent.publication_number, **view_texts(patent, names)} for patent in documents.patents())
+    write_rows(folder / "views.parquet", views_of, _texts_schema(names))
+    n_relevant = len({document for relevant in qrels.values() for document in relevant})
+    log.step(
+        "0.8 qrels",
+        len(documents),
+        sum(map(len, qrels.values())),
+        f"{len(qrels)} queries, {n_relevant} relevant documents",
+    )
+    return [*files, folder / "views.parquet"]
+
+
+def _texts_schema(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([(name, pa.string()) for name in ("_id", *names)])
+
+
+def _has_expert_text(documents: Documents) -> bool:
+    return any(row.has_view("DWPITA") for row in documents.rows)
+
+
+def _views_there(documents: Documents) -> tuple[list[str], list[str]]:
+    """The views that there are, and those that no document has, with the reason."""
+    with_expert = _has_expert_text(documents)
+    there, left_out = [], []
+    for name in VIEWS:
+        if name.startswith("DWPI") and not with_expert:
+            left_out.append(f"{name} (no document has text of DWPI)")
+        elif name == "TAC" or any(row.has_view(name) for row in documents.rows):
+            there.append(name)
+        else:
+            left_out.append(f"{name} (no document has it)")
+    if "Claims" not in there:
+        left_out.append("claims in TAC, which is title and abstract here")
+    return there, left_out
+
+
+def _log_empty_views(
+    documents: Sequence[Document], names: Sequence[str], queries: Collection[str], log: BuildLog
+) -> None:
+    """A step for each view that some document lacks."""
+    for name in names:
+        empty = [row.number for row in documents if not row.has_view(name)]
+        if empty:
+            asking = sum(key in queries for key in empty)
+            note = f"{len(empty)} documents without text, {asking} of them queries, first '{empty[0]}'"
+            log.step(f"0.8 view {name}", len(documents), len(documents) - len(empty), note)
+
+
+def write_labels(
+    folder: Path, sets: Sequence[LabelSet], documents: Documents, split: Mapping[str, str], log: BuildLog
+) -> list[Path]:
+    """Write the fields, the tables of the label sets and the taxonomy, nothing if there is no set; return the files."""
+    taxonomy: dict[str, list[str]] = {}
+    tables: dict[Path, pa.Table] = {}
+    for label_set in sets:
+        rows = [(document.number, split[document.family], label_set.labels(document)) for document in documents.rows]
+        rows = [row for row in rows if row[2]]
+        log.step(f"0.8b labels {label_set.name}", len(documents), len(rows), _split_note([row[1] for row in rows]))
+        if not rows:
+            continue
+        taxonomy[label_set.name] = sorted({label for _, _, labels in rows for label in labels})
+        ids, splits, labels = (list(column) for column in zip(*rows, strict=True))
+        table = pa.table({"_id": ids, "split": splits, "labels": pa.array(labels, pa.list_(pa.string()))})
+        tables[folder / "labels" / f"{label_set.name}.parquet"] = table
+    if not tables:
+        log.step(
+            "0.8b labels", len(documents), 0, "no document has a label: no tables for classification and clustering"
+        )
+        return []
+    names = (*DWPI_FIELDS, *PUBLIC_FIELDS) if _has_expert_text(documents) else PUBLIC_FIELDS
+    if names == PUBLIC_FIELDS:
+        log.step("0.8b fields of DWPI", len(documents), 0, "no document has text of DWPI: no fields of DWPI")
+    fields_of = (
+        {"_id": patent.publication_number, **dict(zip(names, field_texts(patent, names), strict=True))}
+        for patent in documents.patents()
+    )
+    write_rows(folder / "fields.parquet", fields_of, _texts_schema(names))
+    for path, table in tables.items():
+        write_parquet(path, table)
+    taxonomy_file = write_text(
+        folder / "labels" / "taxonomy.json", json.dumps(taxonomy, indent=1, ensure_ascii=False) + "\n"
+    )
+    return [folder / "fields.parquet", *tables, taxonomy_file]
+
+
+def _split_note(splits: Sequence[str]) -> str:
+    sizes = {name: splits.count(name) for name in SPLITS}
+    counts = ", ".join(f"{name} {number}" for name, number in sizes.items())
+    return (
+        counts if not splits or all(sizes.values()) else f"{counts}: a split is empty, set train=0.5 and validation=0.2"
+    )
+
+
+def check(folder: Path, strict_views: bool = False) -> dict[str, int]:
+    """Quality assurance (step 0.9) of a directory, whoever wrote it."""
+    tables = (
+        read_beir(folder)
+        if (folder / "corpus.jsonl").exists() or not label_names(folder)
+        else _without_retrieval(folder)
+    )
+    rows, odd = metadata_rows(folder, tables)
+    counts = tables.counts | {what: number for what, number in odd.items() if number}
+    families = {key: family or "" for key, family in rows.column("family_id")}
+    refuse_straddling(
+        {key: split for key, split in rows.column("split") if split}, families, folder / "metadata.parquet"
+    )
+    for name in tables.views:
+        empty, number = _empty_rows(view_rows(folder, name))
+        if empty and strict_views:
+            raise DataError(
+                f"view {name} is empty for {len(empty)} of {number} rows, first for '{empty[0]}'",
+                path=folder / "views.parquet",
+                remedy="complete the texts, leave the documents out (require), or set strict_views=false",
+            )
+        if empty:
+            counts[f"rows of view {name} without text"] = len(empty)
+    if other := _not_tac(folder, tables):
+        counts[
+            f"of {len(tables.queries)} queries have another text in queries.jsonl (which TAC tasks read) than their TAC"
+            " view"
+        ] = other
+    return counts | _check_labels(folder, set(tables.corpus or rows), families)
+
+
+def _without_retrieval(folder: Path) -> BeirFolder:
+    """A directory that has label sets only."""
+    path = folder / "metadata.parquet"
+    return BeirFolder(TitledTexts(()), Texts.of({}), {}, read_keyed(path) if path.exists() else None)
+
+
+def _empty_rows(rows: Iterable[tuple[str, str]]) -> tuple[list[str], int]:
+    """The ids of the rows without text, and the number of all rows."""
+    empty, number = [], 0
+    for key, text in rows:
+        number += 1
+        if not text.strip():
+            empty.append(key)
+    return empty, number
+
+
+def _not_tac(folder: Path, tables: BeirFolder) -> int:
+    """Queries whose text is not title, abstract and claims, by views.parquet or else by corpus.jsonl; white space
+    apart.
+    """
+    other = {
+        key: not _same_text(views.join_sections(tables.corpus[key]), text)
+        for key, text in tables.queries.items()
+        if key in tables.corpus
+    }
+    if "TAC" in tables.views:
+        other |= {
+            key: not _same_text(text, tables.queries[key])
+            for key, text in view_rows(folder, "TAC")
+            if key in tables.queries
+        }
+    return sum(other.values())
+
+
+def _same_text(document: str, query: str) -> bool:
+    """Whether two texts have the same words; a document without text tells nothing."""
+    return not document or document.split() == query.split()
+
+
+def _check_labels(folder: Path, known: set[str], families: Mapping[str, str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for name in label_files(folder).values():
+        rows = read_labels(folder, name, families)
+        seen = {split: {label for row in rows if row.split == split for label in row.labels} for split in SPLITS}
+        if strangers := sum(row.key not in known for row in rows):
+            counts[f"documents of {name} that are not in corpus.jsonl"] = strangers
+        if untrained := (seen["test"] | seen["validation"]) - seen["train"]:
+            counts[f"labels of {name} without a training example"] = len(untrained)
+    return counts
+
 
 NAME = "WIPO-AT"
+
 
 NEEDS = (
     Need("title", "TA, TAC"),
@@ -87,9 +424,6 @@ class Params:
         queries: most queries, stratified by year and IPC section; None: every document of a family that cites another.
         fine_documents: least number of documents of a set of fine labels, in landscapes other than the paper's.
         strict_views: stop where a view has no text for a document, which otherwise is counted.
-
-    Raises:
-        ValueError: the two shares are more than one together.
     """
 
     seed: int = 42
@@ -109,31 +443,23 @@ SAMPLE = Params()
 
 
 def build(patents: Sequence[Patent], citations: Sequence[Citation], root: Path, params: Params = Params()) -> BuildLog:
-    """Write ``root/WIPO-AT``.
-
-    Raises:
-        DataError: neither a citation within the corpus nor a label, or the quality check of step 0.9 found what it lists.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb import sample
-        >>> from patent_mteb.recipes import wipo_at
-        >>> patents, citations = sample.generate()
-        >>> log = wipo_at.build(patents[:150], citations, Path("tables"), wipo_at.SAMPLE)
-        >>> log.files[0]
-        'WIPO-AT/corpus.jsonl'
-    """
+    """Write ``root/WIPO-AT``."""
     log = BuildLog(NAME, deviations=deviations(params, NEEDS))
     folder = root / NAME
     files, n_documents = _write(patents, citations, folder, params, log)  # nothing else of it is in memory from here on
     found = check(folder, strict_views=params.strict_views)
-    notes = ["splits disjoint, labels covered, corpus and queries aligned", *(f"{number} {what}" for what, number in found.items())]
+    notes = [
+        "splits disjoint, labels covered, corpus and queries aligned",
+        *(f"{number} {what}" for what, number in found.items()),
+    ]
     log.step("0.9 quality assurance", n_documents, n_documents, "; ".join(notes))
     log.files = sorted(path.relative_to(root).as_posix() for path in files)
     return log
 
 
-def _write(patents: Sequence[Patent], citations: Sequence[Citation], folder: Path, params: Params, log: BuildLog) -> tuple[list[Path], int]:
+def _write(
+    patents: Sequence[Patent], citations: Sequence[Citation], folder: Path, params: Params, log: BuildLog
+) -> tuple[list[Path], int]:
     """Write the tables (steps 0.1 to 0.8): the files, and the number of documents."""
     family_of = {patent.publication_number: patent.family_id for patent in publications(patents)}
     log.step("0.1 id mapping", len(patents), len(family_of), f"{len(set(family_of.values()))} simple families")
@@ -147,10 +473,20 @@ def _write(patents: Sequence[Patent], citations: Sequence[Citation], folder: Pat
         master = list(Funnel(log, "documents", params.require, "0.3b ")(by_number, filters).values())
 
     n_labels = sum(len(document.labels) for document in master)
-    log.step("0.4 label extraction", len(master), n_labels, f"{sum(not document.labels for document in master)} without label")
+    log.step(
+        "0.4 label extraction",
+        len(master),
+        n_labels,
+        f"{sum(not document.labels for document in master)} without label",
+    )
 
     graph = family_graph(citations, family_of)
-    log.step("0.5 citation graph", len(citations), graph.n_edges, f"directed edges between families of the corpus; {graph.left_out}")
+    log.step(
+        "0.5 citation graph",
+        len(citations),
+        graph.n_edges,
+        f"directed edges between families of the corpus; {graph.left_out}",
+    )
 
     documents = every.chosen(_without_duplicates(master))
     log.step("0.6 deduplication", len(master), len(documents), "identical text within a family")
@@ -160,7 +496,10 @@ def _write(patents: Sequence[Patent], citations: Sequence[Citation], folder: Pat
 
     leaks = leaking_twins(((document.twin, document.publication) for document in documents.rows), split)
     if leaks:
-        note = "whose title and abstract stand in train under another family: their labels can be looked up (twins=merge, twins=drop)"
+        note = (
+            "whose title and abstract stand in train under another family: their labels can be looked up (twins=merge,"
+            " twins=drop)"
+        )
         log.step("0.7b twins over splits", len(documents), sum(leaks.values()), note)
 
     members = _members(documents.rows)
@@ -168,7 +507,8 @@ def _write(patents: Sequence[Patent], citations: Sequence[Citation], folder: Pat
     sets = label_sets(documents.rows, params.fine_documents, log)
     if not citing and not sets:
         raise DataError(
-            f"no citation connects two families of the corpus ({len(citations)} citations: {graph.left_out}), and no document has a label",
+            f"no citation connects two families of the corpus ({len(citations)} citations: {graph.left_out}), and no"
+            " document has a label",
             remedy=f"{MATCH_THEM}; or add labels",
         )
     metadata = metadata_table(documents.rows, split)
@@ -207,7 +547,9 @@ def _split(documents: Sequence[Document], params: Params) -> dict[str, str]:
 
 
 def _alike(documents: Sequence[Document]) -> dict[str, str]:
-    """The first family of those that a family shares a document with, word for word: no two splits may hold the same text."""
+    """The first family of those that a family shares a document with, word for word: no two splits may hold the same
+    text.
+    """
     groups = Groups()
     homes: dict[bytes, str] = {}
     for document in documents:
@@ -230,15 +572,22 @@ def _members(documents: Sequence[Document]) -> _Members:
 def _citing(members: _Members, graph: FamilyGraph) -> list[Document]:
     """The documents of the families that cite one with a document."""
     return [
-        document for family, its in members.items() if any(cited in members for cited in graph.cites.get(family, ())) for document in its
+        document
+        for family, its in members.items()
+        if any(cited in members for cited in graph.cites.get(family, ()))
+        for document in its
     ]
 
 
 def _qrels(
     citing: Sequence[Document], members: _Members, graph: FamilyGraph, params: Params, log: BuildLog
 ) -> dict[str, Mapping[str, int]]:
-    """The queries, and for each the documents of the families that its own cites; one mapping for all queries of a family."""
-    chosen = set(some_queries({document.number: document.stratum for document in citing}, params.queries, params.seed, log))
+    """The queries, and for each the documents of the families that its own cites; one mapping for all queries of a
+    family.
+    """
+    chosen = set(
+        some_queries({document.number: document.stratum for document in citing}, params.queries, params.seed, log)
+    )
     qrels: dict[str, Mapping[str, int]] = {}
     of_family: dict[str, dict[str, int]] = {}
     for document in citing:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.report import forms
-from patent_mteb.report.names import visible
+from patent_mteb.report import rendering
+from patent_mteb.report.words import visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "ReportOutcome", "run"]
 
-FORMATS = tuple(forms.FORMATS)
+FORMATS = tuple(rendering.FORMATS)
 
 _PRINTED_ROWS = 100
 """A report of more rows prints its summaries only, unless it is asked for all."""
@@ -71,18 +71,20 @@ def run(
 
     Args:
         results: folder of ``patent-mteb run``.
-        formats: of :data:`FORMATS`. Without ``out`` all of them are printed; with it, all but ``terminal`` are written there:
-            ``report.md``, ``csv/<table>.csv`` (with the files for machines, :mod:`patent_mteb.report.machine`) and ``tables.tex``.
+        formats: of :data:`FORMATS`. Without ``out`` all of them are printed; with it, all but ``terminal`` are written
+            there: ``report.md``, ``csv/<table>.csv`` (with the files for machines, :mod:`patent_mteb.report.csv_files`)
+            and ``tables.tex``.
         out: folder for tables and plots.
         html: folder for the page ``index.html``, which draws its own charts. May be the same as ``out``.
         plots: write every plot as PNG and SVG below ``plots/`` in ``out``, without it in ``html``.
         published: set measured rows among the rows of the papers.
-        texts: let the page show texts of real data too, where their licence allows it; the data must be at hand, and is read whole.
+        texts: let the page show texts of real data too, where their licence allows it; the data must be at hand, and is
+            read whole.
         baseline: a model; letters mark what is significantly better.
-        test: of :data:`patent_mteb.metrics.paired.TESTS`.
+        test: of :data:`patent_mteb.metrics.significance.TESTS`.
         as_json: print one JSON document instead of tables.
-        every_table: print all tables on the terminal; else a report of more than 100 rows prints one over all benchmarks, one of each
-            benchmark, and those that were asked for by ``published``.
+        every_table: print all tables on the terminal; else a report of more than 100 rows prints one over all
+            benchmarks, one of each benchmark, and those that were asked for by ``published``.
 
     Raises:
         DataError: the folder holds no results.
@@ -91,11 +93,11 @@ def run(
     Example:
         >>> from pathlib import Path
         >>> from patent_mteb import report
-        >>> outcome = report.run(Path("results"), formats=["markdown"], out=Path("tables"))  # results of 'patent-mteb run'
+        >>> outcome = report.run(Path("results"), formats=["markdown"], out=Path("tables"))
         >>> [path.name for path in outcome.files]
         ['report.md']
     """
-    from patent_mteb.report import figures, geometry, machine, reproduce, tables
+    from patent_mteb.report import csv_files, figures, geometry_figures, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
     from patent_mteb.report.published import beside
     from patent_mteb.report.statistics import statistics
@@ -109,19 +111,23 @@ def run(
         listed = "\n".join(collected.messages)
         raise ReportError(f"nothing in {results} can be reported:\n{listed}")
     compared = statistics(collected, baseline, test)
-    lying, unread = geometry.read(collected)
+    lying, unread = geometry_figures.read(collected)
     reproduced = reproduce.reproduce(collected)
     paired = reproduce.table(reproduced)
-    measured = [*([replace(paired, summary=True)] if paired else []), *tables.build(collected, compared), *geometry.tables(lying)]
+    measured = [
+        *([replace(paired, summary=True)] if paired else []),
+        *tables.build(collected, compared),
+        *geometry_figures.tables(lying),
+    ]
     besides, notes = beside(collected) if published else ([], ())
     printed = [replace(table, summary=True) for table in besides]
     told = reproduced.messages if "real" in collected.worlds else ()
     messages = list(dict.fromkeys([*collected.messages, *compared.messages, *told, *notes, *unread]))
-    drawn = [*figures.draw(collected), *geometry.draw(lying)] if plots else []
-    frames = machine.tidy(collected, compared) if as_json or "csv" in formats else {}
+    drawn = [*figures.draw(collected), *geometry_figures.draw(lying)] if plots else []
+    frames = csv_files.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     if as_json:
-        shown = [json.dumps(machine.as_json(frames, reproduced, tuple(messages)), allow_nan=False)]
+        shown = [json.dumps(csv_files.as_json(frames, reproduced, tuple(messages)), allow_nan=False)]
     if plots and (folder := out or html):
         from patent_mteb.report.figures import save
 
@@ -142,7 +148,11 @@ def _printed(tables: Sequence[Table], every_table: bool) -> Sequence[Table]:
 
 
 def _tables(
-    frames: Mapping[str, pl.DataFrame], tables: Iterable[Table], formats: Sequence[str], out: Path | None, every_table: bool
+    frames: Mapping[str, pl.DataFrame],
+    tables: Iterable[Table],
+    formats: Sequence[str],
+    out: Path | None,
+    every_table: bool,
 ) -> tuple[list[Any], list[Path]]:
     """The tables in every format: what is printed, and what was written."""
     from patent_mteb.files import write_text
@@ -152,15 +162,22 @@ def _tables(
     files: list[Path] = []
     for name in dict.fromkeys(formats):
         chosen = _printed(tables, every_table) if name == "terminal" else tables
-        texts = {table.name: forms.FORMATS[name](table) for table in chosen}
+        texts = {table.name: rendering.FORMATS[name](table) for table in chosen}
         if name == "terminal" or out is None:
             shown += texts.values()
             if left := len(tables) - len(chosen):
-                shown.append(f"{left} more tables: --every-table prints them, --html DIR shows them, --format csv --out DIR writes them.")
+                shown.append(
+                    f"{left} more tables: --every-table prints them, --html DIR shows them, --format csv --out DIR"
+                    " writes them."
+                )
         elif name == "csv":
-            texts |= {stem: forms.frame_as_csv(frame) for stem, frame in frames.items()}
+            texts |= {stem: rendering.frame_as_csv(frame) for stem, frame in frames.items()}
             files += [write_text(out / "csv" / f"{stem}.csv", text) for stem, text in texts.items()]
         else:
-            head = [forms.LATEX_HEAD] if name == "latex" else []
-            files.append(write_text(out / {"markdown": "report.md", "latex": "tables.tex"}[name], "\n".join([*head, *texts.values()])))
+            head = [rendering.LATEX_HEAD] if name == "latex" else []
+            files.append(
+                write_text(
+                    out / {"markdown": "report.md", "latex": "tables.tex"}[name], "\n".join([*head, *texts.values()])
+                )
+            )
     return shown, files

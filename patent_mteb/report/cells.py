@@ -1,25 +1,84 @@
-"""Tables as values: cells, columns, marks, and the short names of tasks."""
+"""Tables as values: cells, columns, marks, and the short names of tasks.
+
+What statistics say of one score, and the columns by which every file says it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from patent_mteb.data.sources import plain_name
-from patent_mteb.metrics.sizes import MARK, explained
+from patent_mteb.data.loading import plain_name
+from patent_mteb.metrics.significance import MARK, explained
 
 if TYPE_CHECKING:
-    from patent_mteb.report.scores import Score
     from patent_mteb.tasks.benchmark import Facts
 
-__all__ = ["MISSING", "TIED", "Cell", "Column", "Table", "mark", "mean_cell", "short", "slug"]
+
+@dataclass(frozen=True)
+class Score:
+    """Of the main score of one run on one task, or on a slice of it.
+
+    Attributes:
+        low, high: the 95% interval. A probe or a clustering brings it in the result (``<main score>_low`` and
+            ``_high``) and is compared with nothing.
+        p, p_holm: the one-sided p value of the pair with the baseline, and the same corrected for all comparisons with
+            the baseline on the task; None without a baseline, or where the run is the baseline.
+        better: a higher mean than the baseline's, and ``p_holm`` below 0.05.
+        n: the queries that it stands on.
+        p_best, p_best_holm: the same two for the pair with the best run; None for the best run.
+        tied: the best run, or not significantly different from it (``p_best_holm`` is not below 0.05); None where it
+            was not compared with another run.
+        position: of the run among those that were compared, by mean, from 1.
+        tied_with: positions of the runs that are not significantly different from this one (``1–4, 6``), of whole
+            tasks.
+        effect: the difference to the best run in standard deviations of the differences by query (Cohen's d of paired
+            samples).
+    """
+
+    low: float
+    high: float
+    p: float | None = None
+    p_holm: float | None = None
+    better: bool = False
+    n: int | None = None
+    p_best: float | None = None
+    p_best_holm: float | None = None
+    tied: bool | None = None
+    position: int | None = None
+    tied_with: str = ""
+    effect: float | None = None
+
+
+COLUMNS: dict[str, Callable[[Score], Any]] = {
+    "low": lambda score: score.low,
+    "high": lambda score: score.high,
+    "p_best": lambda score: score.p_best,
+    "p_best_holm": lambda score: score.p_best_holm,
+    "p_baseline": lambda score: score.p,
+    "p_baseline_holm": lambda score: score.p_holm,
+    "position": lambda score: score.position,
+    "effect": lambda score: score.effect,
+    "tied_with_best": lambda score: score.tied,
+    "tied_with": lambda score: score.tied_with or None,
+    "n": lambda score: score.n,
+}
+"""The columns of files, in this order."""
+
 
 MISSING = "–"
+
 TIED = "≈"
 """Follows a score that is not significantly different from the best of its task."""
-_TIED_NOTE = f"{TIED}: not significantly different from the best of the task on the same queries (Holm's correction, p of 0.05 or more)."
+
+_TIED_NOTE = f"{TIED}: statistically tied with the best of the task on the same queries (Holm's correction, p >= 0.05)."
+
+UNTESTED = "◦"
+"""Follows a score that was not compared with the best of its task, in a table where others were."""
+
+_UNTESTED_NOTE = f"{UNTESTED}: not compared with the best (no scores by query, or other queries)."
 
 
 @dataclass(frozen=True)
@@ -33,12 +92,13 @@ class Cell:
         mark: ``best``, ``second`` or empty.
         letters: superscript letters.
         rank: shown in parentheses.
-        small: what the score has too little of (:mod:`patent_mteb.metrics.sizes`), or the scores that a mean is without; such a cell has a
-            mark behind it.
+        small: what the score has too little of (:mod:`patent_mteb.metrics.significance`), or the scores that a mean is
+            without; such a cell has a mark behind it.
         interval: shown in brackets.
         ranked: whether it can be best or second.
         score: what statistics say of it.
-        title: what every form but csv shows of a text that is a key.
+        untested: whether it is marked as not compared with the best.
+        title: what every form but csv shows in place of the value.
     """
 
     value: float | str | None = None
@@ -51,32 +111,36 @@ class Cell:
     interval: tuple[float, float] | None = None
     ranked: bool = True
     score: Score | None = None
+    untested: bool = False
     title: str = ""
 
     @property
     def tied(self) -> bool:
-        """Whether it is the best of its task, or not significantly different from that."""
-        return self.score is not None and self.score.tied
+        """Whether it is the best of its task, or not significantly different from that; never a score on too little."""
+        return self.score is not None and bool(self.score.tied) and not self.small
 
     @property
     def behind(self) -> str:
-        """What follows a number: the mark of a score that is tied with the best, of one that has too little, and the interval."""
+        """What follows a number: marks of too few queries, of a tie, of no comparison; and the interval."""
         tied = f"\N{NO-BREAK SPACE}{TIED}" if self.tied and self.mark != "best" else ""
-        within = "" if self.interval is None else f"\N{NO-BREAK SPACE}[{self.interval[0]:.2f},\N{NO-BREAK SPACE}{self.interval[1]:.2f}]"
-        return (MARK if self.small else "") + tied + within
+        ends = [f"{end:.{min(self.digits, 2)}f}" for end in self.interval or ()]
+        within = f"\N{NO-BREAK SPACE}[{ends[0]},\N{NO-BREAK SPACE}{ends[1]}]" if ends else ""
+        return (MARK if self.small else "") + tied + (UNTESTED if self.untested else "") + within
 
     @property
     def text(self) -> str:
         """The value alone, as every form but csv shows it."""
         if self.value is None:
             return MISSING
-        return self.title or self.value if isinstance(self.value, str) else f"{self.value:.{self.digits}f}{self.unit}"
+        return self.title or (self.value if isinstance(self.value, str) else f"{self.value:.{self.digits}f}{self.unit}")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column: ``key`` heads it in csv, ``title`` elsewhere; ``marked`` columns show best and second (higher is better); ``further`` is
-    what csv says of its cells in columns of their own (:data:`patent_mteb.report.forms.FURTHER`)."""
+    """A column: ``key`` heads it in csv, ``title`` elsewhere; ``marked`` columns show best and second (higher is
+    better); ``further`` is what csv says of its cells in columns of their own
+    (:data:`patent_mteb.report.rendering.FURTHER`).
+    """
 
     key: str
     title: str
@@ -115,7 +179,9 @@ class Table:
     summary: bool = False
 
     def parts(self) -> tuple[Table, ...]:
-        """The table as it is shown: several tables of the same rows where it has more columns of numbers than are shown side by side."""
+        """The table as it is shown: several tables of the same rows where it has more columns of numbers than are shown
+        side by side.
+        """
         leading = next((place for place, column in enumerate(self.columns) if column.numeric), len(self.columns))
         further = len(self.columns) - leading
         if not self.at_once or further <= self.at_once:
@@ -131,12 +197,18 @@ class Table:
     def with_columns(self, places: Sequence[int], which: str = "") -> Table:
         """Some of its columns, with ``which`` behind its title."""
         rows = tuple(tuple(row[place] for place in places) for row in self.rows)
-        return replace(self, title=self.title + which, columns=tuple(self.columns[place] for place in places), rows=rows, at_once=0)
+        return replace(
+            self, title=self.title + which, columns=tuple(self.columns[place] for place in places), rows=rows, at_once=0
+        )
 
     def marked(self) -> Table:
-        """The same table with best and second marked in every marked column, apart for each block of rows, and notes on the marks of what
-        is tied with the best and of what has too little, where one stands."""
+        """The same table with best and second marked in each block of every marked column, and a note on each mark.
+
+        Where nothing was compared, no score is marked as not compared.
+        """
         rows = [list(row) for row in self.rows]
+        if not any(cell.score is not None and cell.score.tied is not None for row in rows for cell in row):
+            rows = [[replace(cell, untested=False) for cell in row] for row in rows]
         blocks = self.blocks or ("",) * len(rows)
         for position, column in enumerate(self.columns):
             if not (column.numeric and column.marked):
@@ -148,6 +220,8 @@ class Table:
         notes = list(self.notes)
         if any(cell.tied for row in rows for cell in row):
             notes.append(_TIED_NOTE)
+        if any(cell.untested for row in rows for cell in row):
+            notes.append(_UNTESTED_NOTE)
         if any(cell.small for row in rows for cell in row):
             notes.append(explained())
         return replace(self, rows=tuple(tuple(row) for row in rows), notes=tuple(notes))
@@ -157,13 +231,10 @@ def mark(cells: Sequence[Cell]) -> list[str]:
     """``best``, ``second`` or nothing for each cell, by the values as they are shown; equal ones share a mark.
 
     Nothing is marked where only one cell has a value, and no cell that is not ranked.
-
-    Example:
-        >>> from patent_mteb.report.cells import Cell, mark
-        >>> mark([Cell(0.5), Cell(0.7), Cell(0.1)])
-        ['second', 'best', '']
     """
-    shown = [round(cell.value, cell.digits) if isinstance(cell.value, float) and cell.ranked else None for cell in cells]
+    shown = [
+        round(cell.value, cell.digits) if isinstance(cell.value, float) and cell.ranked else None for cell in cells
+    ]
     order = sorted({value for value in shown if value is not None}, reverse=True)
     if sum(value is not None for value in shown) < 2:
         return [""] * len(cells)
@@ -172,25 +243,14 @@ def mark(cells: Sequence[Cell]) -> list[str]:
 
 
 def mean_cell(value: float | None, tasks: Collection[str], small: Collection[str]) -> Cell:
-    """A mean over tasks, and which of them it is without.
-
-    Example:
-        >>> from patent_mteb.report.cells import mean_cell
-        >>> mean_cell(0.5, ["A", "B"], ["B", "C"]).small, mean_cell(0.5, ["A"], ["B", "C"]).small
-        ('without B', '')
-    """
+    """A mean over tasks, and which of them it is without."""
     without = sorted(set(tasks) & set(small))
     return Cell(value, small=f"without {', '.join(without)}" if without and value is not None else "")
 
 
 def short(task: str, facts: Facts) -> str:
-    """A task's name for a narrow place: without the benchmark's prefix and the suffix, ``TA→TAC`` for a pair of views.
-
-    Example:
-        >>> from patent_mteb.report.cells import short
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> short("PatentDAPFAMTAToTACInRetrieval.sample", find("DAPFAM").facts)
-        'TA→TAC IN'
+    """A task's name for a narrow place: without the benchmark's prefix and the suffix, ``TA→TAC`` for a pair of
+    views.
     """
     plain = plain_name(task)
     if plain in facts.short_names:
@@ -203,11 +263,5 @@ def short(task: str, facts: Facts) -> str:
 
 
 def slug(*names: str) -> str:
-    """Names as one name of a file: lower case, words joined by hyphens; empty names are left out.
-
-    Example:
-        >>> from patent_mteb.report.cells import slug
-        >>> slug("WIPO-AT", "IN and OUT")
-        'wipo-at-in-and-out'
-    """
+    """Names as one name of a file: lower case, words joined by hyphens; empty names are left out."""
     return "-".join(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") for name in names if name)

@@ -1,17 +1,17 @@
 """A results folder as tidy tables: what was measured, on which data, by which model, and what had to be left out.
 
-Read are mteb's result files (``<folder>/[results/]<org>__<model>/<revision>/[experiments/<settings>/]<Task>.json``), the
-``model_meta.json`` and ``run_settings.jsonl`` beside them, and the per-query scores of :mod:`patent_mteb.tasks.perquery`.
+Read are mteb's result files (``<folder>/[results/]<org>__<model>/<revision>/[experiments/<settings>/]<Task>.json``),
+the ``model_meta.json`` and ``run_settings.jsonl`` beside them, and the per-query scores of
+:mod:`patent_mteb.tasks.perquery`.
 
-Every result belongs to one world (:mod:`patent_mteb.data.worlds`). A world holds a data set in one state only: where results were
-measured on several states of one data set, that of the newest result is the world's, and those before it have worlds of their own.
-Whatever is left out is named in ``messages``, one sentence each.
+Every result belongs to one world (:mod:`patent_mteb.data.data_source`). A world holds a data set in one state only:
+where results were measured on several states of one data set, that of the newest result is the world's, and those
+before it have worlds of their own. Whatever is left out is named in ``messages``, one sentence each.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,23 +21,28 @@ from typing import Any
 
 import polars as pl
 
-from patent_mteb.data import worlds
-from patent_mteb.data.sources import plain_name
+from patent_mteb.data import data_source
+from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, PatentMTEBError
-from patent_mteb.report.evidence import ContradictionError, check_evidence, disagreements, evidence_of
 from patent_mteb.report.folders import META, Place, Survey, read_document, read_meta, survey
-from patent_mteb.report.names import visible
-from patent_mteb.report.queries import TOLERANCE, usable_queries
-from patent_mteb.report.records import RESULT_SCHEMA, SCORE_SCHEMA, ModelFolder, Result, result_row, score_rows
-from patent_mteb.report.suite import OwnTasks, SuiteTask, suite_tasks
+from patent_mteb.report.records import (
+    RESULT_SCHEMA,
+    SCORE_SCHEMA,
+    ModelFolder,
+    Result,
+    disagreements,
+    result_row,
+    score_rows,
+)
 from patent_mteb.report.view import WorldView
+from patent_mteb.report.words import visible
 from patent_mteb.tasks.benchmark import PatentBenchmark
+from patent_mteb.tasks.suite import OwnTasks, suite_tasks
+from patent_mteb.tasks.verification import ContradictionError, check_entry, check_queries, evidence_of
 
 __all__ = ["Collected", "ReportError", "collect"]
 
 _AGAIN = "delete the file and run the task again"
-_COUNTS = ("n_queries", "_n_pairs", "n_test", "n_classes")
-_MOST = 2.0**53
 _LAST_DATE = 253_402_300_799.0
 """Seconds from 1970 to the end of the year 9999."""
 
@@ -52,19 +57,21 @@ class Collected:
 
     Attributes:
         folder: the folder.
-        results: one row a result. ``run`` is the label of model, settings and (where needed) revision; ``world``, ``benchmark``,
-            ``group``, ``task`` (as in the result), ``plain`` (without the state of the data), ``kind`` (mteb's type), ``main_score``
-            (name), ``value``, ``n_queries``, ``model``, ``revision``, ``experiment``, ``settings`` (JSON), ``data``, ``data_revision``,
-            ``subset``, ``split``, ``prompt``, ``versions``, ``date`` (ISO, UTC), ``parameters``, ``dims``, ``path``, ``queries`` (path
-            of usable per-query scores), ``prompts`` (JSON: what the result says was put before its texts), ``computed`` (JSON: device,
-            dtype, settings, weights and version of its evidence), ``small`` (what its scores have too little of, or empty:
-            :mod:`patent_mteb.metrics.sizes`).
-        scores: one row a number: ``run``, ``world``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice`` (empty for all
-            judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is the task's main score),
-            ``small`` as above, of the slice.
+        results: one row a result. ``run`` is the label of model, settings and (where needed) revision; ``world``,
+            ``benchmark``, ``group``, ``task`` (as in the result), ``plain`` (without the state of the data), ``kind``
+            (mteb's type), ``main_score`` (name), ``value``, ``n_queries``, ``model``, ``revision``, ``experiment``,
+            ``settings`` (JSON), ``data``, ``data_revision``, ``subset``, ``split``, ``prompt``, ``versions``, ``date``
+            (ISO, UTC), ``parameters``, ``dims``, ``path``, ``queries`` (path of usable per-query scores), ``prompts``
+            (JSON: what the result says was put before its texts), ``computed`` (JSON: device, dtype, settings, weights
+            and version of its evidence), ``small`` (what its scores have too little of, or empty:
+            :mod:`patent_mteb.metrics.significance`).
+        scores: one row a number: ``run``, ``world``, ``benchmark``, ``group``, ``task``, ``plain``, ``slice`` (empty
+            for all judgements), ``measure``, ``value``, ``n_queries`` of the slice, ``main`` (whether the measure is
+            the task's main score), ``small`` as above, of the slice.
         messages: what was left out or looks wrong, one line each.
         own: the benchmarks of the own data sets that results are of.
-        contradictions: what its evidence (then it is left out) or its per-query scores say against a result, by its path and subset.
+        contradictions: why a result was left out that its evidence or its per-query scores contradict, by its path and
+            subset.
     """
 
     folder: Path
@@ -77,10 +84,13 @@ class Collected:
     @cached_property
     def worlds(self) -> dict[str, WorldView]:
         """The worlds that have results, by name, in the order of reports."""
-        found = sorted(map(worlds.world, self.results["world"].unique()), key=lambda world: world.order)
+        found = sorted(map(data_source.world, self.results["world"].unique()), key=lambda world: world.order)
         return {
             world.name: WorldView(
-                world, self.results.filter(pl.col("world") == world.name), self.scores.filter(pl.col("world") == world.name), self.own
+                world,
+                self.results.filter(pl.col("world") == world.name),
+                self.scores.filter(pl.col("world") == world.name),
+                self.own,
             )
             for world in found
         }
@@ -95,8 +105,8 @@ def collect(folder: Path) -> Collected:
     """Read a results folder.
 
     Raises:
-        DataError: the folder does not exist or holds no result of a model. Damaged or outdated files inside it are no error:
-            they are named in the messages, and the rest is read.
+        DataError: the folder does not exist or holds no result of a model. Damaged or outdated files inside it are no
+            error: they are named in the messages, and the rest is read.
 
     Example:
         >>> from pathlib import Path
@@ -106,14 +116,18 @@ def collect(folder: Path) -> Collected:
         ['DAPFAM', 'WIPO-AT']
     """
     if not folder.is_dir():
-        raise DataError("there is no such folder", path=folder, remedy="name the folder that 'patent-mteb run' wrote its results to")
+        raise DataError(
+            "there is no such folder", path=folder, remedy="name the folder that 'patent-mteb run' wrote its results to"
+        )
     reader = _Reader(survey(folder))
     results = [result for source, files in reader.sources() for path in files for result in reader.read(path, source)]
     if not reader.survey.places:
-        problem = "; ".join(["no results (no folder <organisation>__<model>/<revision>)", *map(visible, reader.messages)])
+        problem = "; ".join(
+            ["no results (no folder <organisation>__<model>/<revision>)", *map(visible, reader.messages)]
+        )
         raise DataError(problem.rstrip("."), path=folder, remedy="name the folder of 'patent-mteb run'")
     reader.count_unknown()
-    reader.attach_queries(results)
+    reader.count_without_queries(results)
     reader.part_states(results)
     reader.compare_evidence(results)
     reader.messages += reader.own.messages
@@ -153,14 +167,20 @@ class _Reader:
         try:
             return read_meta(place.folder / META, place.model, place.revision)
         except DataError as error:
-            self.note(place.folder / META, error.problem, "restore the file; until then the model is named after the folder")
+            self.note(
+                place.folder / META, error.problem, "restore the file; until then the model is named after the folder"
+            )
             return {}
 
     def read(self, path: Path, source: ModelFolder) -> Iterator[Result]:
         """The results in a file, one for each subset of its data."""
         try:
             content = read_document(path)
-            name, revision, splits = str(content["task_name"]), str(content["dataset_revision"]), dict(content["scores"])
+            name, revision, splits = (
+                str(content["task_name"]),
+                str(content["dataset_revision"]),
+                dict(content["scores"]),
+            )
             date = float(content.get("date") or 0)
             if not 0 <= date <= _LAST_DATE:
                 raise ValueError(f"the date is {date}")
@@ -187,12 +207,10 @@ class _Reader:
             subset = str(entry.get("hf_subset", "default"))
             data_revision = revision if subset == "default" else subset
             try:
-                world = worlds.world_of(task.data, data_revision, sample=name.endswith(".sample"))
-                scores = _checked_scores(entry, task)
+                world = data_source.world_of(task.data, data_revision, sample=name.endswith(".sample"))
             except DataError as error:
                 self.note(path, f"{error.problem}; left out", error.remedy)
                 continue
-            version = str(content.get("mteb_version") or "")
             result = Result(
                 source,
                 task,
@@ -200,39 +218,39 @@ class _Reader:
                 world,
                 data_revision,
                 subset,
-                scores,
+                {},
                 date,
-                version,
+                str(content.get("mteb_version") or ""),
                 path,
                 evidence_of(entry),
                 prompts=entry.get("prompts"),
             )
             try:
-                check_evidence(entry, result)
+                result.scores = check_entry(entry, result.place)
+                result.queries = check_queries(entry, result.place)
             except ContradictionError as error:
                 self.contradict(result, error)
                 continue
+            except DataError as error:  # the per-query scores alone
+                self.messages.append(str(error))
             yield result
 
     def contradict(self, result: Result, error: ContradictionError) -> None:
         """Name a result that is contradicted."""
-        self.messages.append(str(error))
-        self.contradictions[str(result.path), result.subset] = str(error)
+        said = DataError(f"{error.problem}; left out", path=error.path, remedy=error.remedy)
+        self.messages.append(str(said))
+        self.contradictions[str(result.path), result.subset] = str(said)
 
     def compare_evidence(self, results: Sequence[Result]) -> None:
-        """Name the results that contradict each other, and count those that have no evidence."""
+        """Name the results that contradict each other."""
         self.messages += disagreements(results)
-        without = sum(not result.evidence for result in results)
-        if without:
-            self.messages.append(
-                f"{without} of {len(results)} results hold no evidence of what they were computed from: they are of an older version, or "
-                "were not made by a task of the suite. Run the tasks again to have them checked."
-            )
 
     def count_unknown(self) -> None:
         """A message for each task that no benchmark has."""
         for task, count in sorted(self.unknown.items()):
-            self.messages.append(f"{count} result{'s' * (count > 1)} of {task} left out: the suite has no task of this name.")
+            self.messages.append(
+                f"{count} result{'s' * (count > 1)} of {task} left out: the suite has no task of this name."
+            )
 
     def part_states(self, results: Sequence[Result]) -> None:
         """Give each state of a data set its own world: the state of the newest result the plain one."""
@@ -243,27 +261,26 @@ class _Reader:
         ranks = {key: sorted(states, key=lambda state: (-states[state], state)) for key, states in dates.items()}
         for (world, data), (newest, *older) in ranks.items():
             if older:
-                others = ", ".join(f"'{worlds.world(world).earlier(n).name}' shows {state}" for n, state in enumerate(older, start=1))
+                others = ", ".join(
+                    f"'{data_source.world(world).earlier(n).name}' shows {state}"
+                    for n, state in enumerate(older, start=1)
+                )
                 self.messages.append(
-                    f"Results on {len(older) + 1} states of {data} stand side by side: '{world}' shows {newest}, {others}."
+                    f"Results on {len(older) + 1} states of {data} stand side by side: '{world}' shows {newest},"
+                    f" {others}."
                 )
         for result in results:
             ranked = ranks[result.world.name, result.task.data.key]
             result.world = result.world.earlier(ranked.index(result.data_revision))
 
-    def attach_queries(self, results: Sequence[Result]) -> None:
-        """Find the per-query scores of each result."""
-        for result in results:
-            try:
-                result.queries = usable_queries(result)
-            except DataError as error:
-                if isinstance(error, ContradictionError):
-                    self.contradict(result, error)
-                else:
-                    self.messages.append(str(error))
+    def count_without_queries(self, results: Sequence[Result]) -> None:
+        """A message on retrieval results without per-query scores."""
         without = sum(result.task.kind == "Retrieval" and result.queries is None for result in results)
         if without:
-            self.messages.append(f"{without} retrieval results have no usable per-query scores: no intervals and no significance for them.")
+            self.messages.append(
+                f"{without} retrieval results have no usable per-query scores: no intervals and no significance for"
+                " them."
+            )
 
 
 def _versions(path: Path) -> dict[str, str]:
@@ -279,35 +296,15 @@ def _versions(path: Path) -> dict[str, str]:
             known = {name: version for name, version in settings["version"].items() if version}
             versions[settings["task"]] = ", ".join(f"{name} {version}" for name, version in known.items())
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue  # a line cut off in writing costs the versions of one task, which the report then says are not recorded
+            # An incomplete line costs the versions of one task; the report then says that they are not recorded.
+            continue
     return versions
 
 
-def _checked_scores(entry: Mapping[str, Any], task: SuiteTask) -> dict[str, float]:
-    """The numbers of an entry.
-
-    Raises:
-        DataError: it is no result of the present task.
-    """
-    remedy = "run the task again with the present version of patent-mteb"
-    try:
-        scores = {key: float(value) for key, value in entry.items() if isinstance(value, (int, float)) and not isinstance(value, bool)}
-    except OverflowError:
-        raise DataError("a score is too large for a number", remedy=remedy) from None
-    for key, value in scores.items():
-        if key.endswith(_COUNTS) and not (0 <= value <= _MOST and value == int(value)):
-            raise DataError(f"{key} is {value}, not a count", remedy=remedy)
-        if math.isinf(value) and not key.startswith("nauc_"):
-            raise DataError(f"{key} is {value}, not a score", remedy=remedy)
-    if not math.isfinite(scores.get("main_score", math.nan)):
-        raise DataError(f"the main score is {entry.get('main_score')!r}, not a number", remedy=remedy)
-    if not abs(scores.get(task.main_score, math.nan) - scores["main_score"]) <= TOLERANCE:
-        raise DataError(f"the main score is not {task.main_score}, the present one of the task (an older task version)", remedy=remedy)
-    return scores
-
-
 def _label(sources: Sequence[ModelFolder]) -> None:
-    """Give every model folder its label: the model, its settings, and as much of the revision (else a number) as tells two apart."""
+    """Give every model folder its label: the model, its settings, and as much of the revision (else a number) as tells
+    two apart.
+    """
     for source in sources:
         settings = source.settings
         if "kind" in settings or not source.experiment:

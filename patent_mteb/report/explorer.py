@@ -1,4 +1,6 @@
-"""Query by query: for each two models the queries on which they differ most, and who wins how often in which part of the queries."""
+"""Query by query: for each two models the queries on which they differ most, and who wins how often in which part of
+the queries.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,10 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
 from patent_mteb.metrics.slices import Qrels
-from patent_mteb.report.names import shortened, visible
-from patent_mteb.report.queries import QueryTable, per_query_measure, read_queries
+from patent_mteb.report.queries import QueryTable, read_queries
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
-
-__all__ = ["Explorer", "TaskTexts", "chosen", "outcomes", "top_documents"]
+from patent_mteb.report.words import shortened, visible
+from patent_mteb.tasks.verification import per_query_measure
 
 BUDGET = 2_400_000
 """Characters of JSON that the explorers of all tabs may hold together."""
@@ -44,28 +45,13 @@ class TaskTexts:
 
 
 def outcomes(first: Floats, second: Floats) -> tuple[int, int]:
-    """How many queries each of two models wins; the others are ties. Queries that are NaN do not count.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.report.explorer import outcomes
-        >>> outcomes(np.array([0.5, 0.25, 1.0, np.nan]), np.array([0.5, 0.75, 0.0, np.nan]))
-        (1, 1)
-    """
+    """How many queries each of two models wins; the others are ties. Queries that are NaN do not count."""
     return int((first > second).sum()), int((second > first).sum())
 
 
 def chosen(values: Floats, each: int) -> list[int]:
-    """The queries on which two models differ most, ``each`` for every two and each direction, in the order of the queries.
-
-    Args:
-        values: [queries, models].
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.report.explorer import chosen
-        >>> chosen(np.array([[0.5, 0.5], [0.0, 1.0], [0.5, 0.25], [0.75, 0.5], [1.0, 0.25]]), 1)
-        [1, 4]
+    """The queries on which two models differ most, ``each`` for every two and each direction, in the order of the
+    queries.
     """
     kept: set[int] = set()
     for first, second in combinations(range(values.shape[1]), 2):
@@ -77,16 +63,7 @@ def chosen(values: Floats, each: int) -> list[int]:
 
 
 def top_documents(path: Path, queries: Sequence[str]) -> dict[str, list[str]]:
-    """The five best documents of some queries in a TREC run, best first.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.explorer import top_documents
-        >>> from patent_mteb.search.trec import write_run
-        >>> write_run(Path("my.run"), {"q": {"d2": 2.5, "d1": 1.0}, "other": {"d1": 1.0}}, tag="my")
-        >>> top_documents(Path("my.run"), ["q"])
-        {'q': ['d2', 'd1']}
-    """
+    """The five best documents of some queries in a TREC run, best first."""
     wanted = set(queries)
     found: dict[str, list[tuple[int, str]]] = {}
     for number, line in text_lines(path):
@@ -109,13 +86,8 @@ def _judged(path: Path, queries: Sequence[str]) -> Qrels:
 
 
 class Explorer:
-    """Explorers of tasks with per-query scores of at least two models on the same queries, as many as :data:`BUDGET` allows: the headline
-    task of every benchmark first, which alone has texts and documents.
-
-    Args:
-        numbers: number of each run.
-        texts_of: gives the texts of a task that may be shown; empty ones where they may not, or are not at hand.
-        views: the benchmarks.
+    """Explorers of tasks with per-query scores of at least two models on the same queries, as many as :data:`BUDGET`
+    allows: the headline task of every benchmark first, which alone has texts and documents.
     """
 
     def __init__(
@@ -166,7 +138,9 @@ class Explorer:
         agreeing = max(parties.values(), key=len, default=[])
         return {run: read[run] for run in agreeing}
 
-    def _task(self, view: BenchmarkView, task: MeasuredTask, read: Mapping[str, QueryTable], *, documents: bool) -> dict[str, Any]:
+    def _task(
+        self, view: BenchmarkView, task: MeasuredTask, read: Mapping[str, QueryTable], *, documents: bool
+    ) -> dict[str, Any]:
         """One explorer, with ``documents`` the texts and the first documents too."""
         runs = list(read)
         tables = list(read.values())
@@ -185,19 +159,27 @@ class Explorer:
                 {
                     "title": part,
                     "n": int(np.isfinite(columns).all(axis=0).sum()),
-                    "wins": [outcomes(columns[first], columns[second]) for first, second in combinations(range(len(runs)), 2)],
+                    "wins": [
+                        outcomes(columns[first], columns[second]) for first, second in combinations(range(len(runs)), 2)
+                    ],
                 }
                 for part, columns in groups.items()
             ],
             "queries": list(map(visible, queries)),
             "scores": np.rint(values[kept].T * _TENTHS_OF_A_MILLE).astype(int).tolist(),
             "texts": [_excerpt(known.queries.get(query, ""), _QUERY) for query in queries] if known.queries else [],
-            "documents": {visible(one): _excerpt(known.documents[one], _DOCUMENT) for one in sorted(shown) if one in known.documents},
+            "documents": {
+                visible(one): _excerpt(known.documents[one], _DOCUMENT)
+                for one in sorted(shown)
+                if one in known.documents
+            },
             "top": top,
         }
 
     def _top(self, view: BenchmarkView, task: MeasuredTask, runs: Sequence[str], queries: Sequence[str]) -> list[Any]:
-        """The first documents of each run and query, with whether they are relevant, where runs were saved beside the results."""
+        """The first documents of each run and query, with whether they are relevant, where runs were saved beside the
+        results.
+        """
         paths = dict(view.results.filter(pl.col("task") == task.name).select("run", "path").iter_rows())
         top: list[list[list[Any]]] = []
         for run in runs:
@@ -208,7 +190,12 @@ class Explorer:
             except DataError as error:
                 self.messages.append(str(error))
                 ranked, gains = {}, {}
-            top.append([[[visible(one), int(gains.get(query, {}).get(one, 0) > 0)] for one in ranked.get(query, [])] for query in queries])
+            top.append(
+                [
+                    [[visible(one), int(gains.get(query, {}).get(one, 0) > 0)] for one in ranked.get(query, [])]
+                    for query in queries
+                ]
+            )
         return top if any(any(ranked) for ranked in top) else []
 
 

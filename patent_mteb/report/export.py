@@ -1,23 +1,27 @@
-"""Results made ready for publication: for mteb's results repository, for a model's card, and for a leaderboard of one's own.
+"""Results made ready for publication: for mteb's results repository, for a model's card, and for a leaderboard of one's
+own.
 
 ``prepare`` writes below ``out``:
 
-``results/<org>__<model>/<revision>/…``    the result files with model and settings of the run, as mteb's results repository takes them
+``results/<org>__<model>/<revision>/…``    result files with model and settings, as mteb's repository takes them
 ``model_cards/<org>__<model>.md``          a section for the model's card, with a ``model-index``
 ``summaries/<org>__<model>/<revision>/…``  ``summary.json``: main scores by benchmark and task
-``leaderboard.md``                         made from all summaries that lie there (:mod:`patent_mteb.report.leaderboard`)
+``leaderboard.md``                         made from all these summaries (:mod:`patent_mteb.report.leaderboard`)
 
-What nobody else could compare with or repeat is refused, each result with its reason: mteb's repository takes models that mteb itself
-implements, on published data. A leaderboard of one's own (``upstream=False``) writes no ``results`` and takes models of this suite, and own
-data that have a name, as well. So is what does not hold together: a result that
-contradicts its per-query scores, a description of another model. Files are read, checked and written from what was read; links are
-never followed, so that nothing from elsewhere is published.
+What nobody else could compare with or repeat is refused, each result with its reason: mteb's repository takes models
+that mteb itself implements, on published data. A leaderboard of one's own (``upstream=False``) writes no ``results``
+and takes models of this suite, and own data that have a name, as well. So is what does not hold together: a result that
+contradicts its per-query scores, a description of another model. Files are read, checked and written from what was
+read; links are never followed, so that nothing from elsewhere is published.
+
+The settings of runs that mteb notes beside results (``run_settings.jsonl``): versions and encode arguments by task,
+splits, subsets.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,17 +30,42 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import write_text
-from patent_mteb.models.suite import suite_metas
+from patent_mteb.models.listing import suite_metas
 from patent_mteb.report.cells import Cell, Column, Table, slug
 from patent_mteb.report.collect import Collected, ReportError, collect
 from patent_mteb.report.folders import META, check_meta, parse
-from patent_mteb.report.forms import as_markdown
 from patent_mteb.report.leaderboard import boards, entries, summary
-from patent_mteb.report.names import visible
-from patent_mteb.report.run_settings import SETTINGS, run_settings
-from patent_mteb.report.words import measure_title
+from patent_mteb.report.rendering import as_markdown
+from patent_mteb.report.words import measure_title, visible
 
 __all__ = ["Export", "Refusal", "prepare"]
+
+
+SETTINGS = "run_settings.jsonl"
+
+
+def run_settings(text: str, wanted: Mapping[str, Collection[tuple[str, str]]], path: Path) -> str:
+    """The lines of a file on some results only."""
+    kept: dict[tuple[str, str, str], str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = parse(line.encode())
+            splits, subsets = entry["splits"], entry.get("subsets", ["default"])
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise DataError(
+                "no line of run settings", path=path, row=number, remedy="delete the line and run its task again"
+            ) from None
+        for split, subset in wanted.get(entry["task"], ()):
+            if split in splits and subset in subsets:
+                kept[entry["task"], split, subset] = json.dumps({**entry, "splits": [split], "subsets": [subset]})
+    for task, parts in wanted.items():
+        if without := [part for part in parts if (task, *part) not in kept]:
+            problem = f"there are no settings of the run of {task} on {'/'.join(without[0])}"
+            raise DataError(problem, path=path, remedy="run the task again: mteb's results repository asks for them")
+    return "".join(f"{line}\n" for line in dict.fromkeys(kept.values()))
+
 
 _NO_REVISION = ("", "None", "no_revision_available")
 
@@ -112,7 +141,10 @@ def prepare(results: Path, out: Path, model: str | None = None, *, upstream: boo
         folder = out / "summaries" / _folder(name) / revision
         folder = folder / "experiments" / experiment if experiment else folder
         files.append(
-            write_text(folder / "summary.json", json.dumps(summary(members, _whose(members)), indent=2, ensure_ascii=False) + "\n")
+            write_text(
+                folder / "summary.json",
+                json.dumps(summary(members, _whose(members)), indent=2, ensure_ascii=False) + "\n",
+            )
         )
     messages = _of_model(collected, model)
     if accepted:
@@ -126,8 +158,14 @@ def _contradicted(collected: Collected, model: str | None) -> list[Refusal]:
     """The results that their own evidence contradicts, which no report shows."""
     shown = set(zip(collected.results["path"], collected.results["subset"], strict=True))
     hidden = {place: reason for place, reason in collected.contradictions.items() if place not in shown}
-    mine = {(path, subset): reason for (path, subset), reason in hidden.items() if model is None or _folder(model) in Path(path).parts}
-    return [Refusal(visible(Path(path).parent.name), Path(path).stem, visible(reason)) for (path, _), reason in mine.items()]
+    mine = {
+        (path, subset): reason
+        for (path, subset), reason in hidden.items()
+        if model is None or _folder(model) in Path(path).parts
+    }
+    return [
+        Refusal(visible(Path(path).parent.name), Path(path).stem, visible(reason)) for (path, _), reason in mine.items()
+    ]
 
 
 def _by(rows: Iterable[dict[str, Any]], *keys: str) -> dict[tuple[str, ...], list[dict[str, Any]]]:
@@ -161,7 +199,9 @@ def _whose(rows: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for row in own:
         entries_of = parse(Path(row["path"]).read_bytes())["scores"][row["split"]]
-        found[row["task"]] = next(entry["data_set"] for entry in entries_of if entry.get("hf_subset", "default") == row["subset"])
+        found[row["task"]] = next(
+            entry["data_set"] for entry in entries_of if entry.get("hf_subset", "default") == row["subset"]
+        )
     return list(found.values())
 
 
@@ -189,20 +229,24 @@ class _Allowed:
         if row["model"].startswith(("local/", "no_model_name")):
             return "a local checkpoint, which others do not have. Remedy: publish the model and run it under its hub id"
         if row["revision"] in _NO_REVISION:
-            return "the model has no revision, so nobody can tell which weights these were. Remedy: run it with --model-revision"
+            return (
+                "the model has no revision, so nobody can tell which weights these were. Remedy: run it with"
+                " --model-revision"
+            )
         if row["model"] not in self.models:
-            takes = "its results repository takes models that it implements only" if self.upstream else "so nobody could repeat it"
+            takes = (
+                "its results repository takes models that it implements only"
+                if self.upstream
+                else "so nobody could repeat it"
+            )
             remedy = "have it implemented in mteb first (docs/upstream.md)"
             return f"mteb does not know the model, and {takes}. Remedy: {remedy}"
         return ""
 
 
 def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
-    """What is to be written for a result, by path below ``results``: the result as it was read now, of a file with several subsets only
-    the accepted one, and the description of its model.
-
-    Raises:
-        DataError: a link, a damaged or missing file, or another content than the report saw.
+    """What is to be written for a result, by path below ``results``: the result as it was read now, of a file with
+    several subsets only the accepted one, and the description of its model.
     """
     path = Path(row["path"])
     root = results / "results" if (results / "results").is_dir() else results
@@ -229,16 +273,14 @@ def _checked(row: dict[str, Any], results: Path) -> dict[Path, str]:
 
 
 def _read_text(path: Path, root: Path) -> str:
-    """The text of a file, by no link below ``root``.
-
-    Raises:
-        DataError: a link, no regular file, or no UTF-8.
-    """
+    """The text of a file, by no link below ``root``."""
     for place in (path, *path.parents[: len(path.relative_to(root).parts) - 1]):
         if place.is_symlink():
             remedy = "put the file itself there, or export the folder that the link leads to"
             raise DataError(
-                "a symbolic link, which is not followed, so that nothing from elsewhere is published", path=place, remedy=remedy
+                "a symbolic link, which is not followed, so that nothing from elsewhere is published",
+                path=place,
+                remedy=remedy,
             )
     if not path.is_file():
         raise DataError("the file is missing, or no regular file", path=path, remedy="restore the file")
@@ -264,7 +306,12 @@ def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
         }
         for row in rows
     ]
-    front = ["---", *_yaml({"model-index": [{"name": model.partition("/")[2] or model, "results": entries}]}), "---", ""]
+    front = [
+        "---",
+        *_yaml({"model-index": [{"name": model.partition("/")[2] or model, "results": entries}]}),
+        "---",
+        "",
+    ]
     cells = [
         (
             Cell(row["benchmark"]),
@@ -281,7 +328,9 @@ def model_card(model: str, rows: Sequence[dict[str, Any]]) -> str:
     titles = ("Benchmark", "Task", "Measure", "Score", "Settings", "Prompt", "Model revision", "Data revision")
     columns = tuple(Column(slug(title), title, numeric=title == "Score", marked=False) for title in titles)
     notes = ("Measured with patent-mteb, which runs the patent benchmarks as tasks of mteb.",)
-    return "\n".join(front) + as_markdown(Table("model-card", "Patent embedding benchmarks", columns, tuple(cells), notes=notes))
+    return "\n".join(front) + as_markdown(
+        Table("model-card", "Patent embedding benchmarks", columns, tuple(cells), notes=notes)
+    )
 
 
 def _yaml(value: Any, indent: str = "") -> list[str]:

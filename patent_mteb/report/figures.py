@@ -21,8 +21,6 @@ from patent_mteb.report.words import measure_title
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Plot", "draw", "save", "svg"]
-
 
 @dataclass(frozen=True)
 class Plot:
@@ -36,18 +34,7 @@ class Plot:
 
 
 def draw(collected: Collected) -> list[Plot]:
-    """Every plot that the results have data for.
-
-    Raises:
-        ReportError: matplotlib is missing.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.figures import draw
-        >>> [plot.name for plot in draw(collect(Path("results")))][:2]  # results of 'patent-mteb run'
-        ['sample-wipo-at-in-out', 'sample-wipo-at-alpha']
-    """
+    """Every plot that the results have data for."""
     return [plot for world in collected.worlds.values() for view in world.benchmarks for plot in _of_benchmark(view)]
 
 
@@ -68,25 +55,28 @@ def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame) -> Plot:
     for name in chart.takes:
         options |= given[name]
     title = view.world.titled(f"{view.name}: {chart.what}" + (f", {_shown(view, chart, task)}" if task else ""))
-    return Plot(slug(view.world.name, view.name, chart.kind), title, view.world.name, view.name, chart.draw(frame, title=title, **options))
+    return Plot(
+        slug(view.world.name, view.name, chart.kind),
+        title,
+        view.world.name,
+        view.name,
+        chart.draw(frame, title=title, **options),
+    )
 
 
 def _shown(view: BenchmarkView, chart: Chart, task: MeasuredTask) -> str:
     """The task in a title; where IN and OUT are tasks of their own, these."""
     sides = view.facts.domain_tasks.get(task.plain, {})
-    return " and ".join(short(name, view.facts) for name in sides.values()) if sides and chart.kind == "in-out" else task.short
+    return (
+        " and ".join(short(name, view.facts) for name in sides.values())
+        if sides and chart.kind == "in-out"
+        else task.short
+    )
 
 
 @styled
 def svg(figure: Figure) -> str:
-    """A figure as SVG, the same bytes for the same figure.
-
-    Example:
-        >>> from patent_mteb.report.figures import svg
-        >>> from patent_mteb.report.style import new_figure
-        >>> "</svg>" in svg(new_figure(2, 1))
-        True
-    """
+    """A figure as SVG, the same bytes for the same figure."""
     out = io.BytesIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue().decode()
@@ -94,14 +84,8 @@ def svg(figure: Figure) -> str:
 
 @styled
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write ``<stem>.png`` (200 dpi), ``<stem>.svg`` and ``<stem>.pdf``, text as text in both, and return their paths.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.figures import save
-        >>> from patent_mteb.report.style import new_figure
-        >>> [path.name for path in save(new_figure(2, 1), Path("plots/empty"))]
-        ['empty.png', 'empty.svg', 'empty.pdf']
+    """Write ``<stem>.png`` (200 dpi), ``<stem>.svg`` and ``<stem>.pdf``, text as text in both, and return their
+    paths.
     """
     png = stem.with_name(f"{stem.name}.png")
     with replacing(png) as partial:

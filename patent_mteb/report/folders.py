@@ -1,7 +1,7 @@
 """Where the files of a results folder lie, and which of them no report can see.
 
-Results lie in ``<organisation>__<model>/<revision>/[experiments/<settings>/]<Task>.json``. What lies elsewhere, cannot be opened, or was
-set aside as damaged is named in a message, by its path, with the reason.
+Results lie in ``<organisation>__<model>/<revision>/[experiments/<settings>/]<Task>.json``. What lies elsewhere, cannot
+be opened, or was set aside as damaged is named in a message, by its path, with the reason.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
-
-__all__ = ["META", "Place", "Survey", "check_meta", "parse", "read_document", "read_meta", "survey"]
 
 META = "model_meta.json"
 _AGAIN = "delete the file and run the task again"
@@ -49,17 +47,7 @@ class Survey:
 
 
 def survey(folder: Path) -> Survey:
-    """Look through a results folder.
-
-    Raises:
-        DataError: its path is not UTF-8, which no table could hold.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.folders import survey
-        >>> "patent-mteb__bm25-dapfam" in {place.model for place in survey(Path("results")).places}  # of 'patent-mteb run'
-        True
-    """
+    """Look through a results folder."""
     if not _is_unicode(str(folder)):
         raise DataError("the name of the folder is not UTF-8", path=ascii(str(folder)), remedy="rename it")
     found = Survey()
@@ -78,7 +66,8 @@ def survey(folder: Path) -> Survey:
             place,
             f"{len(names)} result file{'s' * (len(names) > 1)} ({shown}) at a depth where no report looks, which is "
             "<organisation>__<model>/<revision>/[experiments/<settings>/]; left out",
-            "a model's name needs one slash and its revision none: move the files to such a folder, or run the tasks again",
+            "a model's name needs one slash and its revision none: move the files to such a folder, or run the tasks"
+            " again",
         )
     return found
 
@@ -95,7 +84,9 @@ def _children(folder: Path, found: Survey) -> list[Path]:
     try:
         children = sorted(folder.iterdir())
     except OSError as error:
-        found.note(folder, f"the folder cannot be read ({error.strerror}); left out", "give yourself the right to read it")
+        found.note(
+            folder, f"the folder cannot be read ({error.strerror}); left out", "give yourself the right to read it"
+        )
         return []
     named = [child for child in children if _is_unicode(child.name)]
     for child in children:
@@ -104,7 +95,9 @@ def _children(folder: Path, found: Survey) -> list[Path]:
     return named
 
 
-def _look(folder: Path, parts: tuple[str, ...], found: Survey, strays: dict[Path, list[str]], above: frozenset[Path]) -> None:
+def _look(
+    folder: Path, parts: tuple[str, ...], found: Survey, strays: dict[Path, list[str]], above: frozenset[Path]
+) -> None:
     """Sort the files of a folder, ``parts`` below the root, and look into its folders."""
     real = folder.resolve()
     if real in above:  # a link to a folder that it lies in
@@ -114,8 +107,8 @@ def _look(folder: Path, parts: tuple[str, ...], found: Survey, strays: dict[Path
     folders: list[Path] = []
     for child in _children(folder, found):
         name = child.name
-        if name.endswith(".json.damaged"):
-            found.note(child, "set aside as damaged by a run; left out", "run the task again, unless that was done")
+        if name.endswith(".json.quarantined"):
+            found.note(child, "quarantined by a run, which could not read or trust it; left out", "run the task again")
         elif not name.endswith(".json"):
             folders += [child] * child.is_dir()
         elif not child.is_file():
@@ -132,7 +125,9 @@ def _look(folder: Path, parts: tuple[str, ...], found: Survey, strays: dict[Path
 
 
 def _may_be_result(path: Path, parts: tuple[str, ...]) -> bool:
-    """Whether a file outside of the order of results is one: any JSON file below a model, elsewhere what begins like a result."""
+    """Whether a file outside of the order of results is one: any JSON file below a model, elsewhere what begins like a
+    result.
+    """
     if parts and "__" in parts[0]:
         return True
     try:
@@ -144,19 +139,7 @@ def _may_be_result(path: Path, parts: tuple[str, ...]) -> bool:
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The JSON object in a file.
-
-    Raises:
-        DataError: no regular file, unreadable, no JSON, or no object.
-        FileNotFoundError: there is nothing at the path.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.report.folders import read_document
-        >>> read_document(write_text(Path("my.json"), '{"task_name": "PatentCitationRetrieval"}'))
-        {'task_name': 'PatentCitationRetrieval'}
-    """
+    """The JSON object in a file."""
     if not path.exists() and not path.is_symlink():
         raise FileNotFoundError(path)
     try:
@@ -168,16 +151,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def parse(content: bytes) -> dict[str, Any]:
-    """The JSON object in the bytes of a file.
-
-    Raises:
-        ValueError: there is none, or it holds half characters, which no file could be written with.
-
-    Example:
-        >>> from patent_mteb.report.folders import parse
-        >>> parse(b'{"name": "acme/small"}')
-        {'name': 'acme/small'}
-    """
+    """The JSON object in the bytes of a file."""
     text = content.decode("utf-8")
     try:
         document = json.loads(text)
@@ -191,18 +165,7 @@ def parse(content: bytes) -> dict[str, Any]:
 
 
 def read_meta(path: Path, model: str, revision: str) -> dict[str, Any]:
-    """What is known of a model, checked to be of the model whose folders are named so.
-
-    Raises:
-        DataError: the file is missing, damaged or another model's.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.folders import read_meta
-        >>> path = next(Path("results").rglob("mteb__baseline-random-encoder/*/model_meta.json"))  # results of 'patent-mteb run'
-        >>> read_meta(path, "mteb__baseline-random-encoder", path.parts[-2])["name"]
-        'mteb/baseline-random-encoder'
-    """
+    """What is known of a model, checked to be of the model whose folders are named so."""
     try:
         meta = read_document(path)
     except FileNotFoundError:
@@ -213,18 +176,7 @@ def read_meta(path: Path, model: str, revision: str) -> dict[str, Any]:
 
 
 def check_meta(meta: dict[str, Any], path: Path, model: str, revision: str) -> None:
-    """Check that a model's description is whole, and of the model whose folders are named so.
-
-    Raises:
-        DataError: it is not.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.folders import check_meta
-        >>> check_meta({"name": "acme/small", "revision": "1"}, Path("model_meta.json"), "acme__large", "1")
-        Traceback (most recent call last):
-        patent_mteb.errors.DataError: model_meta.json: it describes acme/small at revision 1, but lies with the results of ...
-    """
+    """Check that a model's description is whole, and of the model whose folders are named so."""
     if problem := _malformed(meta):
         raise DataError(f"damaged ({problem})", path=path, remedy=_AGAIN)
     name, stated = meta["name"], meta["revision"] or "no_revision_available"

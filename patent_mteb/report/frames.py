@@ -1,4 +1,5 @@
-"""From the results of a benchmark to the tidy table of each plot. A frame without rows means that there is nothing to plot.
+"""From the results of a benchmark to the tidy table of each plot. A frame without rows means that there is nothing to
+plot.
 
 The column ``model`` holds runs by their short names (:func:`model_names`).
 """
@@ -14,27 +15,8 @@ from typing import Any
 
 import polars as pl
 
-from patent_mteb.report.names import shortened, visible
 from patent_mteb.report.view import BenchmarkView
-
-__all__ = [
-    "brief_names",
-    "group_means",
-    "headline_results",
-    "headline_slices",
-    "in_out",
-    "inscope",
-    "jurisdictions",
-    "model_names",
-    "named",
-    "ranks",
-    "recall",
-    "scale",
-    "section_axes",
-    "sections",
-    "truncation",
-]
-
+from patent_mteb.report.words import shortened, visible
 
 _SETTINGS = re.compile(r" \(.*\)$")
 _NAME = 46
@@ -42,57 +24,35 @@ _NAME = 46
 
 
 def model_names(runs: Iterable[str]) -> dict[str, str]:
-    """Runs by a short name: without the settings, else without the organisation, where the rest is enough to tell them apart.
-
-    Example:
-        >>> from patent_mteb.report.frames import model_names
-        >>> list(model_names(["me/bert", "you/bert", "you/bm25 (k1=1.2, b=0.75)", "you/e5 (dims=64)", "you/e5 (dims=8)"]).values())
-        ['me/bert', 'you/bert', 'bm25', 'e5 (dims=64)', 'e5 (dims=8)']
+    """Runs by a short name: without the settings, else without the organisation, where the rest is enough to tell them
+    apart.
     """
     runs = tuple(dict.fromkeys(runs))
     tails = {run: run.partition("/")[2] or run for run in runs}
     bare = {run: _SETTINGS.sub("", tail) or tail for run, tail in tails.items()}
     counted = [(names, Counter(names.values())) for names in (bare, tails)]
-    return brief_names({run: next((names[run] for names, counts in counted if counts[names[run]] == 1), run) for run in runs})
+    return brief_names(
+        {run: next((names[run] for names, counts in counted if counts[names[run]] == 1), run) for run in runs}
+    )
 
 
 def brief_names(names: Mapping[str, str]) -> dict[str, str]:
-    """Names that are too long for a plot cut, and numbered where that makes two the same.
-
-    Example:
-        >>> from patent_mteb.report.frames import brief_names
-        >>> list(brief_names({"a": "e5", "b": f"e5-{'x' * 60}", "c": f"e5-{'x' * 61}"}).values())[:2]
-        ['e5', 'e5-xxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxxxxxx #2']
-    """
+    """Names that are too long for a plot cut, and numbered where that makes two the same."""
     brief = {run: shortened(name, _NAME) for run, name in names.items()}
     counts = Counter(brief.values())
-    return {run: name if counts[name] == 1 else f"{name} #{number}" for number, (run, name) in enumerate(brief.items(), start=1)}
+    return {
+        run: name if counts[name] == 1 else f"{name} #{number}"
+        for number, (run, name) in enumerate(brief.items(), start=1)
+    }
 
 
 def named(frame: pl.DataFrame) -> pl.DataFrame:
-    """A frame whose column ``model`` holds runs, with these brought to short names.
-
-    Example:
-        >>> import polars as pl
-        >>> from patent_mteb.report.frames import named
-        >>> named(pl.DataFrame({"model": ["me/bert"]}))["model"].to_list()
-        ['bert']
-    """
+    """A frame whose column ``model`` holds runs, with these brought to short names."""
     return frame.with_columns(pl.col("model").replace(model_names(frame["model"])))
 
 
 def in_out(view: BenchmarkView) -> pl.DataFrame:
-    """``model, in, out`` on the headline task with domains.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import in_out
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> frame = in_out(view)
-        >>> frame.columns, len(frame)
-        (['model', 'in', 'out'], 4)
-    """
+    """``model, in, out`` on the headline task with domains."""
     task, values = view.domain_headline, view.slice_scores
     name = task.name if task else ""
     rows = [
@@ -104,64 +64,37 @@ def in_out(view: BenchmarkView) -> pl.DataFrame:
 
 
 def _headline_scores(view: BenchmarkView) -> pl.DataFrame:
-    return view.scores.filter((pl.col("task") == (view.headline.name if view.headline else "")) & pl.col("value").is_finite())
+    return view.scores.filter(
+        (pl.col("task") == (view.headline.name if view.headline else "")) & pl.col("value").is_finite()
+    )
 
 
 def headline_results(view: BenchmarkView) -> pl.DataFrame:
-    """The results of the headline task; none without one.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import headline_results
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> headline_results(view)["plain"].unique().to_list()
-        ['PatentCitationRetrieval']
-    """
+    """The results of the headline task; none without one."""
     return view.results.filter(pl.col("task") == (view.headline.name if view.headline else ""))
 
 
 def recall(view: BenchmarkView) -> pl.DataFrame:
-    """``model, k, value`` of Recall@k on the headline task.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import recall
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> sorted(set(recall(view)["k"]))
-        [1, 3, 5, 10, 20, 100, 500, 1000]
-    """
+    """``model, k, value`` of Recall@k on the headline task."""
     rows = _headline_scores(view).filter((pl.col("slice") == "") & pl.col("measure").str.contains(r"^recall_at_\d+$"))
     k = pl.col("measure").str.strip_prefix("recall_at_").cast(pl.Int64)
     return named(rows.select(model="run", k=k, value="value"))
 
 
 def inscope(view: BenchmarkView) -> pl.DataFrame:
-    """``model, k, level, value``: InScope@k of the headline task at each level of the IPC (Sophia-Bench, Table 4).
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import inscope
-        >>> inscope(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns  # results of 'patent-mteb run'
-        ['model', 'k', 'level', 'value']
-    """
+    """``model, k, level, value``: InScope@k of the headline task at each level of the IPC (Sophia-Bench, Table 4)."""
     found = pl.col("measure").str.extract_groups(r"^inscope_(?<level>section|subclass|subgroup)_at_(?<k>\d+)$").struct
-    rows = _headline_scores(view).filter(pl.col("slice") == "").with_columns(level=found.field("level"), k=found.field("k").cast(pl.Int64))
+    rows = (
+        _headline_scores(view)
+        .filter(pl.col("slice") == "")
+        .with_columns(level=found.field("level"), k=found.field("k").cast(pl.Int64))
+    )
     return named(rows.drop_nulls("level").select(pl.col("run").alias("model"), "k", "level", "value"))
 
 
 def headline_slices(view: BenchmarkView, prefix: str) -> pl.DataFrame:
-    """``model, group, value, n`` of the headline task in the slices of a kind, where there are several (Sophia-Bench Fig. 5 and 7).
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import headline_slices
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> sorted(set(headline_slices(view, "jurisdiction_")["group"]))[:2]
-        ['cn', 'de']
+    """``model, group, value, n`` of the headline task in the slices of a kind, where there are several (Sophia-Bench
+    Fig. 5 and 7).
     """
     rows = _headline_scores(view).filter(pl.col("main") & pl.col("slice").str.starts_with(prefix))
     if rows["slice"].n_unique() < 2:
@@ -170,47 +103,24 @@ def headline_slices(view: BenchmarkView, prefix: str) -> pl.DataFrame:
 
 
 def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value, n`` of the headline task by filing jurisdiction, if there are several.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import jurisdictions
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> sorted(set(jurisdictions(view)["group"]))
-        ['CN', 'DE', 'EN', 'ES', 'FR', 'JP', 'RU']
-    """
+    """``model, group, value, n`` of the headline task by filing jurisdiction, if there are several."""
     return headline_slices(view, "jurisdiction_").with_columns(pl.col("group").str.to_uppercase())
 
 
 def sections(view: BenchmarkView) -> pl.DataFrame:
-    """``model, query, corpus, value`` of the benchmark's grid of text views, for models with at least two of its cells.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import sections
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> sorted(set(sections(view).select("query", "corpus").rows()))
-        [('Abstract', 'TA'), ('TAC', 'TAC')]
+    """``model, query, corpus, value`` of the benchmark's grid of text views, for models with at least two of its
+    cells.
     """
-    grid = [{"plain": task, "query": query, "corpus": corpus} for task, (query, corpus) in view.facts.section_grid.items()]
+    grid = [
+        {"plain": task, "query": query, "corpus": corpus} for task, (query, corpus) in view.facts.section_grid.items()
+    ]
     cells = pl.DataFrame(grid, schema={"plain": pl.String, "query": pl.String, "corpus": pl.String})
     rows = view.results.join(cells, on="plain", maintain_order="left").filter(pl.len().over("run") > 1)
     return named(rows.select("query", "corpus", "value", model="run").select("model", "query", "corpus", "value"))
 
 
 def section_axes(view: BenchmarkView) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The query views and the corpus views of the grid, in the order of the benchmark's record.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import section_axes
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> section_axes(view)[0]
-        ('TA', 'TAC', 'Abstract', 'Claim1', 'Claims')
-    """
+    """The query views and the corpus views of the grid, in the order of the benchmark's record."""
     pairs = view.facts.section_grid.values()
     return tuple(dict.fromkeys(query for query, _ in pairs)), tuple(dict.fromkeys(corpus for _, corpus in pairs))
 
@@ -220,21 +130,21 @@ def _is_width(dims: Any) -> bool:
 
 
 def truncation(view: BenchmarkView) -> pl.DataFrame:
-    """``model, dims, value, full`` of truncated embeddings on the headline task; ``dims`` of the full width may be unknown.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import truncation
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> truncation(view).select("model", "dims", "full").rows()
-        [('baseline-random-encoder', 8, False), ('baseline-random-encoder', 32, True)]
+    """``model, dims, value, full`` of truncated embeddings on the headline task; ``dims`` of the full width may be
+    unknown.
     """
     results = headline_results(view)
     rows: list[dict[str, Any]] = []
     for (model, revision), group in results.group_by("model", "revision", maintain_order=True):
-        states = [(json.loads(settings), dims, value) for settings, dims, value in group.select("settings", "dims", "value").iter_rows()]
-        cut = [(settings["dims"], value) for settings, _, value in states if set(settings) == {"dims"} and _is_width(settings["dims"])]
+        states = [
+            (json.loads(settings), dims, value)
+            for settings, dims, value in group.select("settings", "dims", "value").iter_rows()
+        ]
+        cut = [
+            (settings["dims"], value)
+            for settings, _, value in states
+            if set(settings) == {"dims"} and _is_width(settings["dims"])
+        ]
         whole = [(dims, value) for settings, dims, value in states if not settings]
         if cut:
             name = visible(str(model))
@@ -242,20 +152,14 @@ def truncation(view: BenchmarkView) -> pl.DataFrame:
                 name += visible(f" @{str(revision)[:7]}")
             rows += [{"model": name, "dims": dims, "value": value, "full": False} for dims, value in sorted(cut)]
             rows += [{"model": name, "dims": dims, "value": value, "full": True} for dims, value in whole]
-    return named(pl.DataFrame(rows, schema={"model": pl.String, "dims": pl.Int64, "value": pl.Float64, "full": pl.Boolean}))
+    return named(
+        pl.DataFrame(rows, schema={"model": pl.String, "dims": pl.Int64, "value": pl.Float64, "full": pl.Boolean})
+    )
 
 
 def group_means(results: pl.DataFrame, runs: Iterable[str]) -> pl.DataFrame:
-    """``run, group, value``: means over the tasks of each group that all of the runs have, without those that stand on too little; groups
-    without such a task are left out.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import group_means
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("DAPFAM")  # results of 'patent-mteb run'
-        >>> group_means(view.results, view.runs).columns
-        ['run', 'group', 'value']
+    """``run, group, value``: means over the tasks of each group that all of the runs have, without those that stand on
+    too little; groups without such a task are left out.
     """
     runs = list(runs)
     rows = results.filter(pl.col("run").is_in(runs) & (pl.col("small") == ""))
@@ -264,18 +168,11 @@ def group_means(results: pl.DataFrame, runs: Iterable[str]) -> pl.DataFrame:
 
 
 def ranks(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, rank``: ranks by the mean over the tasks of a group that all ranked runs have (1 is best, ties share).
+    """``model, group, rank``: ranks by the mean over the tasks of a group that all ranked runs have (1 is best, ties
+    share).
 
-    Ranked are the runs with the most groups, so that every rank of a plot is among the same models. Without two runs and two
-    groups there is nothing to summarise, and no row.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import ranks
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("DAPFAM")  # results of 'patent-mteb run'
-        >>> ranks(view).filter(group="ALL").sort("rank")["rank"].to_list()
-        [1.0, 2.0, 3.0, 4.0]
+    Ranked are the runs with the most groups, so that every rank of a plot is among the same models. Without two runs
+    and two groups there is nothing to summarise, and no row.
     """
     groups = view.results.group_by("run").agg(pl.col("group").n_unique())
     ranked = groups.filter(pl.col("group") == pl.col("group").max())["run"].to_list()
@@ -287,16 +184,8 @@ def ranks(view: BenchmarkView) -> pl.DataFrame:
 
 
 def scale(view: BenchmarkView) -> pl.DataFrame:
-    """``model, parameters, group, value``: group means over shared tasks against size, for runs whose size is known and above 0 (BM25
-    has no parameters, and so no place on a logarithmic axis).
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.frames import scale
-        >>> view = collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")  # results of 'patent-mteb run'
-        >>> scale(view).rows()  # no model of known size
-        []
+    """``model, parameters, group, value``: group means over shared tasks against size, for runs whose size is known and
+    above 0 (BM25 has no parameters, and so no place on a logarithmic axis).
     """
     results = view.results.filter(pl.col("parameters") > 0)
     if results["run"].n_unique() < 2:
@@ -305,5 +194,12 @@ def scale(view: BenchmarkView) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for (group,), of_group in results.group_by("group", maintain_order=True):
         means = group_means(of_group, of_group["run"].unique()).sort("run")
-        rows += [{"model": run, "parameters": sizes[run], "group": group, "value": value} for run, _, value in means.iter_rows()]
-    return named(pl.DataFrame(rows, schema={"model": pl.String, "parameters": pl.Float64, "group": pl.String, "value": pl.Float64}))
+        rows += [
+            {"model": run, "parameters": sizes[run], "group": group, "value": value}
+            for run, _, value in means.iter_rows()
+        ]
+    return named(
+        pl.DataFrame(
+            rows, schema={"model": pl.String, "parameters": pl.Float64, "group": pl.String, "value": pl.Float64}
+        )
+    )

@@ -1,7 +1,8 @@
-"""A leaderboard for a repository of one's own: one small file a model, and a page of tables that is made from all of them.
+"""A leaderboard for a repository of one's own: one small file a model, and a page of tables that is made from all of
+them.
 
-It needs no server and grows model by model. Beside published data it takes own data that have a declared name: their tables are named
-after the data set and its content, so that results on two states of it never stand in one.
+It needs no server and grows model by model. Beside published data it takes own data that have a declared name: their
+tables are named after the data set and its content, so that results on two states of it never stand in one.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.data.sources import plain_name
+from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError
+from patent_mteb.identity import json_digest
 from patent_mteb.report.cells import slug
 from patent_mteb.report.folders import read_document
-from patent_mteb.report.forms import as_markdown
-from patent_mteb.report.suite import OwnTasks
+from patent_mteb.report.rendering import as_markdown
 from patent_mteb.report.tables import ranking
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark
+from patent_mteb.tasks.suite import OwnTasks
+
+_SEAL = "seal"
 
 __all__ = ["Entry", "boards", "entries", "leaderboard", "summary"]
 
@@ -35,8 +39,10 @@ def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] 
 
     Example:
         >>> from patent_mteb.report.leaderboard import summary
-        >>> row = {"model": "org/name", "revision": "abc", "settings": "{}", "data": "WIPO-AT", "data_revision": "local-0123456789ab"}
-        >>> score = {"benchmark": "WIPO-AT", "task": "PatentCitationRetrieval", "main_score": "ndcg_at_10", "value": 0.5}
+        >>> row = {"model": "org/name", "revision": "abc", "settings": "{}", "data": "WIPO-AT"}
+        >>> row |= {"data_revision": "local-0123456789ab"}
+        >>> score = {"benchmark": "WIPO-AT", "task": "PatentCitationRetrieval"}
+        >>> score |= {"main_score": "ndcg_at_10", "value": 0.5}
         >>> summary([row | score])["scores"]
         {'WIPO-AT': {'PatentCitationRetrieval': {'ndcg_at_10': 0.5}}}
     """
@@ -44,7 +50,7 @@ def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] 
     scores: dict[str, dict[str, dict[str, float]]] = {}
     for row in rows:
         scores.setdefault(row["benchmark"], {})[row["task"]] = {row["main_score"]: row["value"]}
-    return {
+    found = {
         "model": first["model"],
         "revision": first["revision"],
         "settings": json.loads(first["settings"]),
@@ -52,6 +58,7 @@ def summary(rows: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, str]] 
         "scores": scores,
         **({"own": [dict(record) for record in own]} if own else {}),
     }
+    return {**found, _SEAL: json_digest(found)}
 
 
 def leaderboard(summaries: Path) -> str:
@@ -99,11 +106,21 @@ def boards(known: Sequence[Entry], damaged: Sequence[str] = ()) -> str:
         '## Patent embedding leaderboard'
     """
     total = catalogue.total()
-    measured = [benchmark for benchmark in catalogue.benchmarks() if any(benchmark.name in entry.benchmarks for entry in known)]
+    measured = [
+        benchmark for benchmark in catalogue.benchmarks() if any(benchmark.name in entry.benchmarks for entry in known)
+    ]
     further = [benchmark for benchmark in measured if benchmark.name not in total.groups]
     left_out = [f"Left out: {what}." for what in damaged]
     public = {benchmark.name for benchmark in catalogue.benchmarks()}
-    tables = [_board(total, [entry for entry in known if entry.benchmarks & public], "Patent embedding leaderboard", further, left_out)]
+    tables = [
+        _board(
+            total,
+            [entry for entry in known if entry.benchmarks & public],
+            "Patent embedding leaderboard",
+            further,
+            left_out,
+        )
+    ]
     tables += [_board(one, [entry for entry in known if one.name in entry.benchmarks], one.name) for one in measured]
     return "\n".join([*tables, *_own_boards(known)])
 
@@ -116,7 +133,9 @@ def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
             tasks.task(record)
     for benchmark in tasks.benchmarks:
         names = {task.metadata.name for task in benchmark.task_classes}
-        states = {task.removeprefix(plain_name(task)) for entry in known for task in entry.scores if plain_name(task) in names}
+        states = {
+            task.removeprefix(plain_name(task)) for entry in known for task in entry.scores if plain_name(task) in names
+        }
         for state in sorted(states):
             mine = [
                 Entry(entry.label, entry.benchmarks, scores)
@@ -130,11 +149,17 @@ def _own_boards(known: Sequence[Entry]) -> Iterable[str]:
                 )
             ]
             note = "Own data: these scores say nothing about the published benchmark whose rules they follow."
-            yield _board(benchmark, mine, f"{benchmark.name} (own data, content {state.removeprefix('.local-')})", more=(note,))
+            yield _board(
+                benchmark, mine, f"{benchmark.name} (own data, content {state.removeprefix('.local-')})", more=(note,)
+            )
 
 
 def _board(
-    benchmark: PatentBenchmark, known: Iterable[Entry], title: str, further: Sequence[PatentBenchmark] = (), more: Sequence[str] = ()
+    benchmark: PatentBenchmark,
+    known: Iterable[Entry],
+    title: str,
+    further: Sequence[PatentBenchmark] = (),
+    more: Sequence[str] = (),
 ) -> str:
     scores = [(entry.label, entry.scores) for entry in known]
     notes = ("A dash is a mean over tasks of which one or more were not measured.", *more)
@@ -143,7 +168,9 @@ def _board(
 
 @dataclass(frozen=True)
 class Entry:
-    """A summary: the label of its model, the benchmarks that it has scores of, the main score of each task, and whose own data it is on."""
+    """A summary: the label of its model, the benchmarks that it has scores of, the main score of each task, and whose
+    own data it is on.
+    """
 
     label: str
     benchmarks: frozenset[str]
@@ -155,6 +182,10 @@ def _read(path: Path) -> Entry:
     if path.is_symlink():
         raise ValueError("a symbolic link")
     found = read_document(path)
+    if found.pop(_SEAL, "") != json_digest(found):
+        raise ValueError(
+            "its scores are not those that were exported: it was changed afterwards, or is of an older version"
+        )
     settings = ", ".join(f"{key}={value}" for key, value in found["settings"].items() if key not in ("kind", "parts"))
     label = f"{found['model']} @{found['revision'][:12]}" + (f" ({settings})" if settings else "")
     scores: dict[str, float] = {}

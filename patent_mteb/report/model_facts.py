@@ -1,7 +1,8 @@
-"""What is known of the models of a report: facts beside their results, as columns to show and to filter by."""
+"""What is known of the models of a report: facts from their cards and results, as columns to show and to filter by."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,16 +13,16 @@ import polars as pl
 from patent_mteb.errors import DataError
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.folders import META, read_meta
-from patent_mteb.report.names import visible
-
-__all__ = ["FACTS", "Fact", "facts_of_runs", "known_of", "seen_in_training"]
+from patent_mteb.report.words import visible
 
 _MANY = 2**53
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A column about models: ``kind`` is ``number``, ``text`` or ``date``; ``steps`` are the bounds that a filter offers."""
+    """A column about models: ``kind`` is ``number``, ``text`` or ``date``; ``steps`` are the bounds that a filter
+    offers.
+    """
 
     key: str
     title: str
@@ -33,7 +34,7 @@ class Fact:
 FACTS = (
     Fact("parameters", "Parameters", "number", "Parameters of the model in all.", (1e8, 5e8, 1e9, 5e9, 1e10)),
     Fact("dims", "Dimensions", "number", "Numbers in an embedding.", (256, 512, 1024, 2048, 4096)),
-    Fact("tokens", "Max tokens", "number", "Tokens of a text that the model reads; what is longer is cut.", (512, 2048, 8192, 32768)),
+    Fact("tokens", "Max tokens", "number", "Tokens read of a text; what is longer is cut.", (512, 2048, 8192, 32768)),
     Fact("memory", "Memory (MB)", "number", "Memory that the weights take, as the model's card has it."),
     Fact("type", "Type", "text", "How the model finds documents: by vectors, by words, or by both."),
     Fact("licence", "Licence", "text", "Licence of the weights."),
@@ -43,7 +44,8 @@ FACTS = (
         "trained",
         "Trained on",
         "text",
-        "Benchmarks of this report whose tasks are in the model's training data, as its card states it; then its leak check.",
+        "Benchmarks of this report whose tasks are in the model's training data, as its card states it; then its leak"
+        " check.",
     ),
 )
 """The columns, in the order of the page."""
@@ -52,16 +54,13 @@ _FIELDS = {"parameters": "n_parameters", "dims": "embed_dim", "tokens": "max_tok
 
 
 def known_of(meta: Mapping[str, Any]) -> dict[str, float | str | None]:
-    """The facts that a model's ``model_meta.json`` states; None for what it does not.
-
-    Example:
-        >>> from patent_mteb.report.model_facts import known_of
-        >>> facts = known_of({"n_parameters": 22_000_000, "model_type": ["dense"], "license": "mit"})
-        >>> facts["parameters"], facts["type"], facts["licence"], facts["date"]
-        (22000000.0, 'dense', 'mit', None)
-    """
+    """The facts that a model's ``model_meta.json`` states; None for what it does not."""
     numbers = {key: _number(meta.get(field)) for key, field in _FIELDS.items()}
-    return numbers | {"type": _type(meta), "licence": _text(meta.get("license")), "date": _text(meta.get("release_date"))}
+    return numbers | {
+        "type": _type(meta),
+        "licence": _text(meta.get("license")),
+        "date": _text(meta.get("release_date")),
+    }
 
 
 def _number(value: Any) -> float | None:
@@ -82,14 +81,8 @@ def _type(meta: Mapping[str, Any]) -> str | None:
 
 
 def seen_in_training(meta: Mapping[str, Any], tasks: Collection[str]) -> frozenset[str] | None:
-    """Which of these tasks are in a model's training data, as its ``model_meta.json`` states it; None where it states nothing.
-
-    Example:
-        >>> from patent_mteb.report.model_facts import seen_in_training
-        >>> sorted(seen_in_training({"training_datasets": ["PatenTEB", "MSMARCO"]}, ["PatenTEB"]))
-        ['PatenTEB']
-        >>> seen_in_training({}, ["PatenTEB"]) is None
-        True
+    """Which of these tasks are in a model's training data, as its ``model_meta.json`` states it; None where it states
+    nothing.
     """
     stated = meta.get("training_datasets")
     return frozenset(map(str, stated)) & frozenset(tasks) if isinstance(stated, (list, dict)) else None
@@ -113,13 +106,7 @@ def _trained(seen: frozenset[str] | None, benchmarks: Mapping[str, str]) -> str:
 def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict[str, frozenset[str]]]:
     """The values of :data:`FACTS` by run and key; and by run the tasks that are in its training data.
 
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.model_facts import facts_of_runs
-        >>> facts, seen = facts_of_runs(collect(Path("results")))  # of 'patent-mteb run'
-        >>> facts["mteb/baseline-random-encoder"]["prompt"]
-        'none'
+    The evidence of the results counts before the settings of the run, and these before the model's card.
     """
     benchmarks = dict(collected.results.select("plain", "benchmark").unique().iter_rows())
     facts: dict[str, dict[str, Any]] = {}
@@ -134,7 +121,21 @@ def facts_of_runs(collected: Collected) -> tuple[dict[str, dict[str, Any]], dict
         facts[str(run)] = known_of(meta) | {"prompt": _prompt(rows["prompt"]), "trained": trained_on}
         for key in ("parameters", "dims"):
             facts[str(run)][key] = facts[str(run)][key] or _number(rows.select(pl.col(key).drop_nulls().first()).item())
+        facts[str(run)] |= _as_run(rows)
     return facts, trained
+
+
+def _as_run(rows: pl.DataFrame) -> dict[str, float | None]:
+    """Dimensions and tokens by the settings of a run and the evidence of its results, where these say them."""
+    settings = json.loads(rows["settings"][0])
+    names = {"dims": "dims", "tokens": "max_tokens"}
+    found = {key: _number(settings[name]) for key, name in names.items() if name in settings}
+    computed = [json.loads(text) for text in rows["computed"].drop_nulls()]
+    said = {one["max_tokens"] for one in computed if one.get("max_tokens")}
+    if said:  # parts of a composed model may read different lengths: "512, 256"
+        (only,) = said if len(said) == 1 else ("",)
+        found["tokens"] = _number(int(only)) if only.isdecimal() else None
+    return found
 
 
 def _meta(folder: Path, model: str, revision: str) -> dict[str, Any]:

@@ -1,8 +1,21 @@
 """The leaderboard as one self-contained page: everything inline, no network.
 
-The page is put together from the files in ``site``, from DataTables as the package itables ships it, and from a JSON payload; the last
-two are packed. Text reaches the document as text nodes only, and a content security policy forbids every request, so that no model name
-can do harm.
+The page is put together from the files in ``site``, from DataTables as the package itables ships it, and from a JSON
+payload; the last two are packed. Text reaches the document as text nodes only, and a content security policy forbids
+every request, so that no model name can do harm.
+
+The other measures of a benchmark's headline task, models by measure.
+
+The texts of tasks that a page may show: those of the built-in sample, and of data sets whose licence allows it.
+
+The front page of a world: one headline a benchmark, and the ranks of the runs.
+
+A benchmark's tab: its scores by slice, run and task, how sure they are, and where each comes from.
+
+What the page shows, as JSON-like values: models, terms, and a tab for each world's front page and each benchmark.
+
+Every text that many numbers share (a model's revision, the state of the data, prompt, versions of libraries) is said
+once, in ``texts``; numbers point to it.
 """
 
 from __future__ import annotations
@@ -11,19 +24,478 @@ import base64
 import gzip
 import html
 import json
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
 from importlib.resources import files
+from typing import Any
 
 import polars as pl
 
-from patent_mteb.report.cells import Table
+from patent_mteb.data.data_source import World
+from patent_mteb.errors import PatentMTEBError
+from patent_mteb.experiments.evaluate import retrieval_task
+from patent_mteb.identity import version
+from patent_mteb.metrics.significance import MARK, explained
+from patent_mteb.report.cells import TIED, UNTESTED, Cell, Column, Score, Table, slug
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.payload import TITLE, payload
+from patent_mteb.report.explorer import Explorer, TaskTexts
+from patent_mteb.report.frames import brief_names
+from patent_mteb.report.model_facts import FACTS, facts_of_runs
+from patent_mteb.report.page_charts import charts_of
 from patent_mteb.report.statistics import Statistics
+from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView, gap_percent
+from patent_mteb.report.words import TERMS, measure_title, visible
 
-__all__ = ["page", "unpacked"]
+KEPT = r"^((ndcg|recall|map|mrr|pres|graded_ndcg)_at_(10|20|100)|inscope.*|section_share.*)$"
+"""Names of the measures that are shown, among the thirty to sixty of a retrieval result."""
+
+
+def measures(view: BenchmarkView) -> list[Table]:
+    """A table of the headline task's measures, best first by the main score; none without a headline."""
+    head = view.headline
+    if head is None:
+        return []
+    rows = view.scores.filter(
+        (pl.col("task") == head.name) & (pl.col("slice") == "") & pl.col("measure").str.contains(KEPT)
+    )
+    names = rows["measure"].unique(maintain_order=True).to_list()
+    values = {(run, name): value for run, name, value in rows.select("run", "measure", "value").iter_rows()}
+    scored = view.results.filter(pl.col("task") == head.name).sort("value", "run", descending=[True, False])
+    table = Table(
+        slug(view.world.name, view.name, "measures"),
+        view.world.titled(f"{view.name}: other measures, {head.short}"),
+        (Column("model", "Model", numeric=False), *(Column(name, measure_title(name)) for name in names)),
+        tuple((Cell(run), *(Cell(values.get((run, name))) for name in names)) for run in scored["run"]),
+        view.world.banner,
+        (f"{head.name}, all judgements.",),
+        benchmark=view.name,
+    )
+    return [table.marked()] if names else []
+
+
+_OPEN = ("cc-", "cc0", "mit", "apache-")
+
+
+def may_show(world: str, licence: str | None) -> bool:
+    """Whether texts of a data set may stand on a page that is handed on."""
+    return world == "sample" or (world.startswith("real") and (licence or "").startswith(_OPEN))
+
+
+def texts_of(view: BenchmarkView, task: MeasuredTask, *, read_all: bool = False) -> TaskTexts:
+    """The texts of a task: of the sample always, of other data if they may be shown and ``read_all`` asks for the time
+    that it takes.
+    """
+    if not may_show(view.world.name, view.facts.license) or not (read_all or view.world.name == "sample"):
+        return TaskTexts()
+    try:
+        loaded = retrieval_task(task.name)
+        loaded.load_data()
+        tables = loaded.tables
+    except PatentMTEBError:
+        return TaskTexts()
+    return TaskTexts(tables.queries, tables.corpus)
+
+
+_ABOUT = "The headline of a benchmark is the score of the task that represents its retrieval."
+
+_COMMON = "A mean of common tasks is over the tasks that all models of this table have."
+
+
+def common_mean(results: pl.DataFrame) -> tuple[int, dict[str, float]]:
+    """How many tasks all runs have, without those marked as too small, and the mean main score over them by run."""
+    small = set(results.filter(pl.col("small") != "")["plain"])
+    runs = results["run"].n_unique()
+    shared = results.filter(~pl.col("plain").is_in(list(small)) & (pl.col("run").n_unique().over("plain") == runs))
+    means = shared.group_by("run", maintain_order=True).agg(pl.col("value").mean())
+    return shared["plain"].n_unique(), dict(means.iter_rows())
+
+
+def front(world: WorldView, overall: Table, statistics: Statistics, numbers: Mapping[str, int]) -> dict[str, Any]:
+    """The front page as JSON-like values."""
+    ordered = [str(row[0].value) for row in overall.rows]
+    heads = [
+        (view, task) for view in world.benchmarks if (task := view.headline or (view.tasks[0] if view.tasks else None))
+    ]
+    common = _common(world, ordered) if any(row[1].value is None for row in overall.rows) else []
+    return {
+        "notes": [_ABOUT, *([_COMMON] if common else [])],
+        "runs": [numbers[run] for run in ordered],
+        "headlines": [_headline(view, task, statistics, ordered) for view, task in heads],
+        "tasks": [row[-1].value for row in overall.rows],
+        "coverage": _coverage(world, ordered),
+        "common": common,
+        "means": means_of(overall),
+    }
+
+
+def means_of(table: Table, leaving: Collection[str] = ()) -> list[dict[str, Any]]:
+    """The numbers of a table of means, a list for each column, as the page shows them."""
+    return [
+        {
+            "key": column.key,
+            "title": column.title,
+            "marked": column.marked,
+            "digits": max((row[place].digits for row in table.rows), default=4),
+            "values": [row[place].value for row in table.rows],
+            "behind": [row[place].behind for row in table.rows],
+            "without": [row[place].small for row in table.rows],
+        }
+        for place, column in enumerate(table.columns)
+        if column.numeric and column.key not in leaving
+    ]
+
+
+def _headline(view: BenchmarkView, task: MeasuredTask, statistics: Statistics, runs: Sequence[str]) -> dict[str, Any]:
+    cells = [view.cells.get((task.name, run, "")) for run in runs]
+    scores = [statistics.of(view.world.name, task.name, run) for run in runs]
+    return {
+        "title": view.name,
+        "task": task.name,
+        "short": task.short,
+        "measure": measure_title(task.measure),
+        "values": [None if cell is None else cell.value for cell in cells],
+        "small": [cell.small if cell else "" for cell in cells],
+        "tied": [None if score is None else score.tied for score in scores],
+        "intervals": [_ends(score) for score in scores],
+    }
+
+
+def _ends(score: Score | None) -> list[float] | None:
+    """The interval of a score, None where it has none or an infinite one."""
+    known = score is not None and math.isfinite(score.low) and math.isfinite(score.high)
+    return [round(score.low, 5), round(score.high, 5)] if score is not None and known else None
+
+
+def _coverage(world: WorldView, runs: Sequence[str]) -> list[dict[str, Any]]:
+    """How many of the tasks of each benchmark a run has."""
+    return [
+        {
+            "title": view.name,
+            "of": len(view.benchmark.task_classes),
+            "counts": [len(view.main_scores.get(run, ())) for run in runs],
+        }
+        for view in world.benchmarks
+    ]
+
+
+def _common(world: WorldView, runs: Sequence[str]) -> list[dict[str, Any]]:
+    """Means of the tasks that all runs have: of all of them, and of retrieval alone where that is less."""
+    found = []
+    every, means = common_mean(world.results)
+    retrieval, of_retrieval = common_mean(world.results.filter(pl.col("kind") == "Retrieval"))
+    for count, kind, values in ((every, "tasks", means), (retrieval, "retrieval tasks", of_retrieval)):
+        if count > 1 and (kind, count) != ("retrieval tasks", every):
+            found.append({"title": f"Mean of {count} common {kind}", "values": [values.get(run) for run in runs]})
+    return found
+
+
+_NOT_MEANS = {"headline", "headline_in", "headline_out", "headline_gap_percent"}
+
+_DIGITS = 6
+
+
+Matrix = list[list[Any]]
+
+Cells = dict[tuple[str, str], Any]
+
+
+class Texts:
+    """Texts that are said once, and pointed to by their number."""
+
+    def __init__(self) -> None:
+        self.all: list[str] = []
+        self._numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        """The number of a text, a new one if it was not said before."""
+        if text not in self._numbers:
+            self._numbers[text] = len(self.all)
+            self.all.append(visible(text))
+        return self._numbers[text]
+
+
+def benchmark_tab(
+    view: BenchmarkView,
+    summary: Table,
+    statistics: Statistics,
+    texts: Texts,
+    numbers: Mapping[str, int],
+    seen: Mapping[str, frozenset[str]],
+    geometries: pl.DataFrame | None = None,
+) -> dict[str, Any]:
+    """The tab of a benchmark in one world."""
+    runs = [str(row[0].value) for row in summary.rows]
+    tasks = [task.name for task in view.tasks]
+
+    def matrix(cells: Mapping[tuple[str, str], Any]) -> Matrix:
+        """Values by run and task as a list of runs, None where there is none."""
+        return [[cells.get((run, task)) for task in tasks] for run in runs]
+
+    values, counts, small = _by_slice(view)
+    slices = sorted(values, key=lambda name: (name not in ("", "in", "out"), name))
+    shown = {name: matrix(values[name]) for name in slices}
+    if {"in", "out"} <= values.keys():
+        pairs = ((key, gap_percent(inside, values["out"].get(key))) for key, inside in values["in"].items())
+        shown["gap"] = matrix({key: _number(gap) for key, gap in pairs})
+    trained = {run: frozenset(task.name for task in view.tasks if task.plain in names) for run, names in seen.items()}
+    return {
+        "runs": [numbers[run] for run in runs],
+        "about": visible(view.facts.description),
+        "licence": view.facts.license or "not stated",
+        "reference": view.facts.reference,
+        "tasks": _tasks(view, texts),
+        "means": means_of(summary, _NOT_MEANS),
+        "values": shown,
+        "counts": {name: _counts(matrix(counts[name])) for name in slices},
+        "small": {name: matrix(small[name]) for name in slices if name in small},
+        "intervals": {name: matrix(cells) for name, cells in _intervals(view, statistics).items()},
+        "found": matrix(_found(view, texts)),
+        "trained": [[tasks.index(task) for task in tasks if task in trained.get(run, ())] for run in runs],
+        "charts": charts_of(view, numbers, geometries),
+    }
+
+
+def _number(value: float | None) -> float | None:
+    """A number as JSON can hold it, with as many decimals as results have; NaN and infinity are shown as missing."""
+    return round(value, _DIGITS) if value is not None and math.isfinite(value) else None
+
+
+def _by_slice(view: BenchmarkView) -> tuple[dict[str, Cells], dict[str, Cells], dict[str, Cells]]:
+    """Main scores, numbers of queries, and marks of what stands on too little, by slice, run and task."""
+    values: dict[str, Cells] = {}
+    counts: dict[str, Cells] = {}
+    small: dict[str, Cells] = {}
+    for row in view.scores.filter(pl.col("main")).iter_rows(named=True):
+        key = (row["run"], row["task"])
+        values.setdefault(row["slice"], {})[key] = _number(row["value"])
+        counts.setdefault(row["slice"], {})[key] = row["n_queries"]
+    for (task, run, part), cell in view.cells.items():
+        if cell.small:
+            small.setdefault(part, {})[run, task] = cell.small
+    return values, counts, small
+
+
+def _counts(rows: Matrix) -> Matrix | list[Any]:
+    """Numbers by task where all runs have the same, else by run and task."""
+    columns = [{value for value in column if value is not None} for column in zip(*rows, strict=True)]
+    return rows if any(len(column) > 1 for column in columns) else [next(iter(column), None) for column in columns]
+
+
+def _intervals(view: BenchmarkView, statistics: Statistics) -> dict[str, Cells]:
+    """By slice what statistics say of each score.
+
+    The ends of its interval; whether it is tied with the best (null: not compared), and Holm's p value of that pair;
+    whether it is significantly better than the baseline, and Holm's p value of that pair. Unknown values at the end are
+    dropped.
+    """
+    found: dict[str, Cells] = {"": {}}
+    for (world, task, part, run), score in statistics.scores.items():
+        if world == view.world.name:
+            ends = _number(score.low), _number(score.high)
+            said = [*ends, score.tied, _p(score.p_best_holm), score.better, _p(score.p_holm)]
+            while said and (said[-1] is None or said[-1] is False):
+                said.pop()
+            found.setdefault(part, {})[run, task] = said
+    return found
+
+
+def _p(value: float | None) -> float | None:
+    """A p value to five digits; to fewer decimals the smallest of 10,000 resamples would be 0.0001."""
+    return None if value is None else float(f"{value:.5g}")
+
+
+def _tasks(view: BenchmarkView, texts: Texts) -> list[dict[str, Any]]:
+    described = {task.metadata.name: task.metadata.description for task in view.benchmark.task_classes}
+    first = view.results.unique("task", keep="first", maintain_order=True)
+    data = {row["task"]: f"{row['data']} at {row['data_revision']}" for row in first.iter_rows(named=True)}
+    kinds = dict(first.select("task", "kind").iter_rows())
+    return [
+        {
+            "name": task.name,
+            "short": task.short,
+            "group": task.group,
+            "measure": measure_title(task.measure),
+            "kind": kinds[task.name],
+            "data": texts.number(data[task.name]),
+            "about": texts.number(described.get(task.plain, "")),
+        }
+        for task in view.tasks
+    ]
+
+
+def _found(view: BenchmarkView, texts: Texts) -> Cells:
+    """Where a number comes from: the texts on the model as it was run, prompt and versions, and the date."""
+    found: Cells = {}
+    for row in view.results.iter_rows(named=True):
+        settings = "" if row["settings"] == "{}" else f" {row['settings']}"
+        day = (row["date"] or "")[:10]
+        said = (
+            f"{row['model']}{settings}",
+            row["revision"],
+            row["prompt"],
+            row["versions"] or "not recorded",
+            day or "not recorded",
+        )
+        found[row["run"], row["task"]] = [texts.number(text) for text in said]
+    return found
+
+
+TITLE = "Patent embedding leaderboard"
+
+_FURTHER = ("query-types", "statistics", "detectable", "advantage", "geometry")
+"""Tables of a benchmark that the page shows as they are."""
+
+
+def payload(
+    collected: Collected,
+    statistics: Statistics,
+    tables: Sequence[Table],
+    published: Sequence[Table] = (),
+    messages: Sequence[str] = (),
+    *,
+    texts: bool = False,
+    geometries: pl.DataFrame | None = None,
+) -> dict[str, Any]:
+    """What the page shows; arguments as of :func:`patent_mteb.report.page.page`."""
+    by_name = {table.name: table for table in tables}
+    numbers = {run: number for number, run in enumerate(collected.runs)}
+    facts, seen = facts_of_runs(collected)
+    said = Texts()
+    views = [view for world in collected.worlds.values() for view in world.benchmarks]
+    explorer = Explorer(numbers, partial(texts_of, read_all=texts), views)
+    tabs: list[dict[str, Any]] = []
+    for name, world in collected.worlds.items():
+        overall = by_name[slug(name, "overall")]
+        paired = [_table(by_name["reproduction"])] if name == "real" and "reproduction" in by_name else []
+        tab = _tab(overall, world.world, "front")
+        made = front(world, overall, statistics, numbers)
+        tabs.append(tab | made | {"notes": [*made["notes"], *tab["notes"]], "reproduction": paired})
+        for view in world.benchmarks:
+            summary = by_name[slug(name, view.name)]
+            tab = _tab(summary, world.world, "benchmark") | benchmark_tab(
+                view, summary, statistics, said, numbers, seen, _of(geometries, view)
+            )
+            joined = [table for table in published if table.benchmark == view.name and name == "real"]
+            further = [
+                table
+                for table in tables
+                if table.name.startswith(tuple(slug(name, view.name, kind) for kind in _FURTHER))
+            ]
+            tab |= {"explorers": explorer.of(view)}
+            tabs.append(
+                tab
+                | {
+                    "published": list(map(_table, joined)),
+                    "further": list(map(_table, [*measures(view), *further])),
+                }
+            )
+    dates = sorted(date for date in collected.results["date"] if date)
+    many = len(collected.runs) > 1
+    counts = f"{len(collected.results)} results of {len(collected.runs)} model{'s' * many}{' and settings' * many}"
+    until = f", the newest of {dates[-1][:10]}" if dates else ""
+    models = {run: visible(model) for run, model in collected.results.select("run", "model").unique().iter_rows()}
+    short = brief_names(_without_organisation(collected.runs))
+    return {
+        "title": TITLE,
+        "about": f"{counts}{until}. Made by patent-mteb {version()}.",
+        "small": explained(),
+        "messages": [
+            visible(message) for message in (*messages, *explorer.messages, *_not_explored(explorer.left_out))
+        ],
+        "facts": [asdict(fact) for fact in FACTS],
+        "runs": [_run(run, models[run], short[run], facts[run]) for run in collected.runs],
+        "terms": TERMS,
+        "baseline": statistics.baseline,
+        "tabs": tabs,
+        "texts": said.all,
+    }
+
+
+def _of(geometries: pl.DataFrame | None, view: BenchmarkView) -> pl.DataFrame | None:
+    return None if geometries is None else geometries.filter(world=view.world.name, benchmark=view.name)
+
+
+def _without_organisation(runs: Sequence[str]) -> dict[str, str]:
+    """Runs without the organisation where the rest, settings included, names one run only."""
+    tails = {run: run.partition("/")[2] or run for run in runs}
+    counts = Counter(tails.values())
+    return {run: tail if counts[tail] == 1 else run for run, tail in tails.items()}
+
+
+def _run(run: str, model: str, short: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """A run: its label in two parts, the model and what follows it (settings, revision), and what is known of it."""
+    name = model if run.startswith(model) else run
+    return {
+        "label": run,
+        "name": name,
+        "settings": run.removeprefix(name),
+        "short": short,
+        "facts": [facts.get(fact.key) for fact in FACTS],
+    }
+
+
+def _tab(table: Table, world: World, kind: str) -> dict[str, Any]:
+    shown = {"kind": kind, "id": table.name, "label": table.title, "world": world.name, "name": table.benchmark}
+    return shown | {"banner": world.banner, "notes": _notes(table.notes)}
+
+
+def _not_explored(tasks: int) -> list[str]:
+    return (
+        [f"{tasks} tasks are not shown query by query: the page holds the headlines and as many others as fit."]
+        if tasks
+        else []
+    )
+
+
+def _notes(notes: Sequence[str]) -> list[str]:
+    """Notes without those on the marks of scores, which the page has in its footer."""
+    return [note for note in notes if not note.startswith((MARK, TIED, UNTESTED))]
+
+
+def _cell(cell: Cell) -> Any:
+    """A number or text alone, or a list: value, rank, what follows it, whether it is ranked, its text if it has one."""
+    value = visible(cell.value) if isinstance(cell.value, str) else cell.value
+    if isinstance(value, float) and not math.isfinite(value):
+        value = None
+    title = "" if value is None or isinstance(value, str) else cell.title
+    more = cell.rank or cell.behind or not cell.ranked or title
+    return [value, cell.rank, cell.behind, cell.ranked, title] if more else value
+
+
+def _worded(cell: Cell, column: Column) -> Cell:
+    """A measure by its name in words."""
+    return (
+        replace(cell, value=measure_title(cell.value))
+        if column.key == "measure" and isinstance(cell.value, str)
+        else cell
+    )
+
+
+def _table(table: Table) -> dict[str, Any]:
+    digits = [max((row[place].digits for row in table.rows), default=4) for place in range(len(table.columns))]
+    shape: Mapping[str, Any] = {"blocks": list(table.blocks)} if any(table.blocks) else {}
+    return {
+        "name": table.name,
+        "title": table.title,
+        "notes": _notes(table.notes),
+        "columns": [
+            {"title": column.title, "numeric": column.numeric, "marked": column.marked, "digits": digits[place]}
+            for place, column in enumerate(table.columns)
+        ],
+        "rows": [
+            [_cell(_worded(cell, column)) for cell, column in zip(row, table.columns, strict=True)]
+            for row in table.rows
+        ],
+        "emphasised": sorted(table.emphasised),
+        **shape,
+    }
+
 
 _STYLES = ("page.css", "table.css")
+
 _SCRIPTS = ("base.js", "models.js", "tables.js", "charts.js", "front.js", "benchmark.js", "explorer.js", "tabs.js")
 """In the order in which they run: each uses those before it."""
 
@@ -38,25 +510,7 @@ def page(
     texts: bool = False,
     geometries: pl.DataFrame | None = None,
 ) -> str:
-    """The page as HTML text.
-
-    Args:
-        tables: of :func:`patent_mteb.report.tables.build`, with those of geometries.
-        published: of :func:`patent_mteb.report.published.beside`.
-        messages: shown in a list that can be opened.
-        geometries: of :func:`patent_mteb.report.geometry.read`.
-        texts: read the texts of queries and documents of real data too, where their licence allows to show them.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.page import page
-        >>> from patent_mteb.report.statistics import Statistics
-        >>> from patent_mteb.report.tables import build
-        >>> collected = collect(Path("results"))  # of 'patent-mteb run'
-        >>> page(collected, Statistics(), build(collected, Statistics()))[:15]
-        '<!doctype html>'
-    """
+    """The page as HTML text."""
     shown = payload(collected, statistics, tables, published, messages, texts=texts, geometries=geometries)
     content = json.dumps(shown, ensure_ascii=False, allow_nan=False)
     library, style = _library()
@@ -90,12 +544,5 @@ def _packed(text: str) -> str:
 
 
 def unpacked(text: str) -> str:
-    """What was packed for the page, as in its element ``payload``.
-
-    Example:
-        >>> import base64, gzip
-        >>> from patent_mteb.report.page import unpacked
-        >>> unpacked(base64.b64encode(gzip.compress(b"[1]")).decode())
-        '[1]'
-    """
+    """What was packed for the page, as in its element ``payload``."""
     return gzip.decompress(base64.b64decode(text)).decode()

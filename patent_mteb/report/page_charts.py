@@ -1,26 +1,125 @@
 """The charts of the page: one table says what each shows, the browser draws them.
 
-Every chart is a list of rows ``series, x, y`` (and ``facet`` where only one part is shown at a time); a series or a facet that is a run
-is its number, so that a chart follows the filter of models.
+Every chart is a list of rows ``series, x, y`` (and ``facet`` where only one part is shown at a time); a series or a
+facet that is a run is its number, so that a chart follows the filter of models.
+
+What a score costs: a tidy table of the headline task, from its results and from what stands beside them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from patent_mteb.report import curves, frames, query_types
+from patent_mteb.errors import DataError
+from patent_mteb.report import charts, frames, query_types
 from patent_mteb.report.cells import short
-from patent_mteb.report.costs import costs
-from patent_mteb.report.geometry import NAMES, by_section, on_plane, task_title
-from patent_mteb.report.names import visible
+from patent_mteb.report.folders import META, read_document
+from patent_mteb.report.geometry_figures import NAMES, by_section, on_plane, task_title
+from patent_mteb.report.model_facts import known_of
+from patent_mteb.report.records import is_amount
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
-from patent_mteb.report.words import measure_title
+from patent_mteb.report.words import measure_title, visible
+from patent_mteb.tasks.cost import COST
+from patent_mteb.tasks.verification import evidence_of
 
-__all__ = ["CHARTS", "GEOMETRY_CHARTS", "ChartSpec", "chart", "charts_of"]
+_FLOAT = 4
+"""Bytes of a number of a vector."""
+
+_EFFORT = {
+    "seconds a query of the second stage": "seconds_per_query",
+    "tokens of the second stage": "tokens",
+    "cost of the queries": "cost",
+}
+"""What rerankers and scored runs took, with its column of a result."""
+
+
+def costs(view: BenchmarkView) -> pl.DataFrame:
+    """``model, what, cost, value``: main score of the headline task against what it cost
+    (:mod:`patent_mteb.tasks.cost`).
+
+    Seconds of the evaluation, memory of the weights, of the process and of the index; and hours of encoding a million
+    texts, from all tasks of the benchmark in which texts reached the model (what came from a store took no time).
+    """
+    headline = view.headline.name if view.headline else ""
+    encoding = {run: list(_per_million(rows)) for (run,), rows in view.results.group_by("run", maintain_order=True)}
+    rows = [
+        {"model": row["run"], "what": what, "cost": cost, "value": row["value"]}
+        for row in view.results.filter(pl.col("task") == headline).iter_rows(named=True)
+        for what, cost in [*_of_result(row), *encoding[row["run"]]]
+    ]
+    frame = pl.DataFrame(rows, schema={"model": pl.String, "what": pl.String, "cost": pl.Float64, "value": pl.Float64})
+    return frame.filter(pl.len().over("what") > 1)
+
+
+def _of_result(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    path = Path(row["path"])
+    result, meta = _document(path), _document(path.with_name(META))
+    seconds, memory = result.get("evaluation_time"), known_of(meta)["memory"]
+    if is_amount(seconds) and seconds:
+        yield "seconds of the evaluation", float(seconds)
+    if isinstance(memory, float):
+        yield "memory of the weights (MB)", memory
+    for what, column in _EFFORT.items():
+        if row[column]:
+            yield what, float(row[column])
+    entry = _entry(result, row["split"], row["subset"])
+    recorded, documents = _recorded(entry, COST), _recorded(entry, "texts", "document").get("n")
+    if is_amount(peak := recorded.get("peak_memory_mb")):
+        yield "highest memory of the process (MB)", float(peak)
+    if is_amount(index := recorded.get("index_mb")):
+        yield "index (MB)", float(index)
+    elif is_amount(documents) and documents and row["dims"]:
+        yield "index (MB)", documents * row["dims"] * _FLOAT / 1e6
+
+
+def _per_million(results: pl.DataFrame) -> Iterator[tuple[str, float]]:
+    """Hours in which a model encodes a million texts, and a billion of its tokens, by the texts that reached it on one
+    kind of device.
+    """
+    spent: dict[str, np.ndarray] = {}
+    for path, split, subset in results.select("path", "split", "subset").unique(maintain_order=True).iter_rows():
+        entry = _entry(_document(Path(path)), split, subset)
+        recorded = _recorded(entry, COST)
+        seconds, texts, tokens = (
+            _recorded(entry, COST, "phases").get("encode"),
+            recorded.get("encoded"),
+            recorded.get("tokens", 0),
+        )
+        if is_amount(seconds) and is_amount(texts) and is_amount(tokens) and texts:
+            device = "GPU" if "cuda" in str(_recorded(entry, "model").get("device")) else "CPU"
+            spent[device] = spent.get(device, 0) + np.array([seconds, texts, tokens, seconds * bool(tokens)], float)
+    for device, (seconds, texts, tokens, timed) in spent.items():
+        yield f"{device}-hours a million texts", float(seconds / texts * 1e6 / 3600)
+        if tokens:
+            yield f"{device}-hours a billion tokens", float(timed / tokens * 1e9 / 3600)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """A file beside the results; one that cannot be read is named in the messages of the results already."""
+    try:
+        return read_document(path)
+    except (DataError, FileNotFoundError):
+        return {}
+
+
+def _entry(result: Mapping[str, Any], split: str, subset: str) -> Mapping[str, Any]:
+    """The scores of one split and subset."""
+    entries = result.get("scores", {}).get(split, [])
+    return next((entry for entry in entries if entry.get("hf_subset", "default") == subset), {})
+
+
+def _recorded(entry: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    """A part of the evidence of a result; empty where it does not say."""
+    found: Any = evidence_of(entry)
+    for name in names:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
 
 
 @dataclass(frozen=True)
@@ -124,9 +223,28 @@ CHARTS = (
         log=True,
         task=_headline,
     ),
-    ChartSpec("Recall@k", "lines", frames.recall, "model", "k", "value", x_title="k", y_title="Recall@k", log=True, task=_headline),
     ChartSpec(
-        "Query section and corpus view", "heat", frames.sections, "query", "corpus", "value", facet="model", x_title="corpus", task=None
+        "Recall@k",
+        "lines",
+        frames.recall,
+        "model",
+        "k",
+        "value",
+        x_title="k",
+        y_title="Recall@k",
+        log=True,
+        task=_headline,
+    ),
+    ChartSpec(
+        "Query section and corpus view",
+        "heat",
+        frames.sections,
+        "query",
+        "corpus",
+        "value",
+        facet="model",
+        x_title="corpus",
+        task=None,
     ),
     ChartSpec(
         "Size and score",
@@ -139,20 +257,42 @@ CHARTS = (
         x_title="parameters",
         y_title="mean main score",
         log=True,
-        note="Means over the tasks of a group that all these models have. Only models of one series differ in nothing but size.",
+        note=(
+            "Means over the tasks of a group that all these models have. Only models of one series differ in nothing"
+            " but size."
+        ),
     ),
     ChartSpec(
         "Fusion with a lexical system",
         "lines",
-        curves.alpha,
+        charts.alpha,
         "model",
         "alpha",
         "value",
         x_title="α, weight of the dense system (0: the other system alone, 1: the dense system alone)",
         task=_headline,
     ),
-    ChartSpec("Reciprocal rank fusion", "lines", curves.rrf, "model", "k", "value", x_title="k of reciprocal rank fusion", task=_headline),
-    ChartSpec("Truncated embeddings", "lines", _truncated, "model", "dims", "value", x_title="dimensions kept", log=True, task=_headline),
+    ChartSpec(
+        "Reciprocal rank fusion",
+        "lines",
+        charts.rrf,
+        "model",
+        "k",
+        "value",
+        x_title="k of reciprocal rank fusion",
+        task=_headline,
+    ),
+    ChartSpec(
+        "Truncated embeddings",
+        "lines",
+        _truncated,
+        "model",
+        "dims",
+        "value",
+        x_title="dimensions kept",
+        log=True,
+        task=_headline,
+    ),
     ChartSpec(
         "Truncated embeddings, share of the full width's score",
         "lines",
@@ -165,7 +305,17 @@ CHARTS = (
         log=True,
         task=_headline,
     ),
-    ChartSpec("Passages", "lines", curves.passages, "model", "tokens", "value", x_title="tokens of a passage", log=True, task=_headline),
+    ChartSpec(
+        "Passages",
+        "lines",
+        charts.passages,
+        "model",
+        "tokens",
+        "value",
+        x_title="tokens of a passage",
+        log=True,
+        task=_headline,
+    ),
     ChartSpec(
         "Cost and score",
         "points",
@@ -177,8 +327,10 @@ CHARTS = (
         x_title="cost",
         log=True,
         task=_headline,
-        note="Seconds are those of the whole evaluation on the machine where it ran (what a store held already took none); an index holds "
-        "one float32 vector a document.",
+        note=(
+            "Seconds are those of the whole evaluation on the machine where it ran (what a store held already took"
+            " none); an index holds one float32 vector a document."
+        ),
     ),
 )
 """The charts of a benchmark, in the order of the page."""
@@ -198,8 +350,12 @@ def _sections(geometries: pl.DataFrame) -> pl.DataFrame:
 
 def _by_task(geometries: pl.DataFrame, of_task: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
     parts = geometries.partition_by("benchmark", "plain", maintain_order=True)
-    found = [of_task(part).with_columns(task=pl.lit(task_title(*part.select("benchmark", "plain").row(0)))) for part in parts]
-    return pl.concat([part for part in found if len(part)] or [pl.DataFrame(schema={"task": pl.String, "measure": pl.String})])
+    found = [
+        of_task(part).with_columns(task=pl.lit(task_title(*part.select("benchmark", "plain").row(0)))) for part in parts
+    ]
+    return pl.concat(
+        [part for part in found if len(part)] or [pl.DataFrame(schema={"task": pl.String, "measure": pl.String})]
+    )
 
 
 GEOMETRY_CHARTS = (
@@ -214,7 +370,10 @@ GEOMETRY_CHARTS = (
         further=("ssd", "score"),
         x_title="alignment (lower: citing and cited are closer)",
         y_title="uniformity (lower: more evenly spread)",
-        note="The larger a point, the higher its SSD / log d; the darker or brighter, the higher the main score (PatentMap, Fig. 3).",
+        note=(
+            "The larger a point, the higher its SSD / log d; the darker or brighter, the higher the main score"
+            " (PatentMap, Fig. 3)."
+        ),
     ),
     ChartSpec(
         "Geometry by section",
@@ -232,23 +391,10 @@ GEOMETRY_CHARTS = (
 """The charts of a benchmark's geometries (``patent-mteb geometry``)."""
 
 
-def charts_of(view: BenchmarkView, numbers: Mapping[str, int], geometries: pl.DataFrame | None = None) -> list[dict[str, Any]]:
-    """The charts that the results of a benchmark have data for.
-
-    Args:
-        numbers: number of each run.
-        geometries: of :func:`patent_mteb.report.geometry.read`, those of the benchmark.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.page_charts import charts_of
-        >>> collected = collect(Path("results"))  # of 'patent-mteb run'
-        >>> numbers = {run: number for number, run in enumerate(collected.runs)}
-        >>> drawn = charts_of(collected.worlds["sample"].benchmark("WIPO-AT"), numbers)
-        >>> [(one["title"], one["kind"]) for one in drawn][:2]
-        [('IN and OUT of domain: TAC→TAC', 'bars'), ('Recall@k: TAC→TAC', 'lines')]
-    """
+def charts_of(
+    view: BenchmarkView, numbers: Mapping[str, int], geometries: pl.DataFrame | None = None
+) -> list[dict[str, Any]]:
+    """The charts that the results of a benchmark have data for."""
     short = frames.model_names(view.runs)
     known = {short[run]: numbers[run] for run in view.runs} | {run: numbers[run] for run in view.runs}
     drawn = []
@@ -272,15 +418,11 @@ def _shown(view: BenchmarkView, spec: ChartSpec, task: MeasuredTask | None) -> s
     return " and ".join(short(name, view.facts) for name in sides.values()) or task.short
 
 
-def chart(spec: ChartSpec, frame: pl.DataFrame, known: Mapping[str, int], *, about: str = "", measure: str = "score") -> dict[str, Any]:
-    """A chart as the page reads it: its table's rows in their order, the models of a heatmap best first, with numbers in place of runs.
-
-    Example:
-        >>> import polars as pl
-        >>> from patent_mteb.report.page_charts import ChartSpec, chart
-        >>> spec = ChartSpec("Recall@k", "lines", lambda view: pl.DataFrame(), "model", "k", "value", x_title="k")
-        >>> chart(spec, pl.DataFrame({"model": ["a", "b"], "k": [1, 1], "value": [0.25, 0.5]}), {"b": 7})["rows"]
-        [['a', 1, 0.25], [7, 1, 0.5]]
+def chart(
+    spec: ChartSpec, frame: pl.DataFrame, known: Mapping[str, int], *, about: str = "", measure: str = "score"
+) -> dict[str, Any]:
+    """A chart as the page reads it: its table's rows in their order, the models of a heatmap best first, with numbers
+    in place of runs.
     """
     facets = [spec.facet] if spec.facet else []
     columns = [spec.series, spec.x, spec.y, *facets, *spec.further]

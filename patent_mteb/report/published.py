@@ -1,13 +1,19 @@
 """Measured rows among the rows that the papers print.
 
-A measured row joins a printed table where it was measured on the same data: on the pinned revision, or, for a benchmark that
-nobody has released, on a local directory with the paper's counts of the task (:mod:`patent_mteb.report.comparable`). Sample results and
-local copies never join.
-Of a retrieval task only the scores of the paper's own protocol join (``paper_…``, :mod:`patent_mteb.tasks.paper`), and of PatentMap's
-classification those of its authors' (:mod:`patent_mteb.tasks.patentmap_ipc`): a result that was filed before they were measured stays
-out, and is named.
-Ranks count the rows of the table, printed and measured, but not the paper's own row of the model (the two are no rivals:
-:mod:`patent_mteb.report.reproduce` sets them side by side), and compare as many digits as are printed.
+A measured row joins a printed table where it was measured on the same data: on the pinned revision, or, for a benchmark
+that nobody has released, on a local directory with the paper's counts of the task
+(:mod:`patent_mteb.report.published`). Sample results and local copies never join. Of a retrieval task only the scores
+of the paper's own protocol join (``paper_…``, :mod:`patent_mteb.tasks.paper_protocol`), and of PatentMap's
+classification those of its authors' (:mod:`patent_mteb.tasks.patentmap`): a result that was filed before they were
+measured stays out, and is named. Ranks count the rows of the table, printed and measured, but not the paper's own row
+of the model (the two are no rivals: :mod:`patent_mteb.report.reproduce` sets them side by side), and compare as many
+digits as are printed.
+
+Which results are on a paper's data, task by task: what is compared with printed numbers, and ranked among them.
+
+A result on the pinned revision of a released data set is. Of a local directory every task must have the counts of the
+paper: its queries, or its test rows and classes (:mod:`patent_mteb.published`); what has others, or cannot be
+told from other data, is left out and named.
 """
 
 from __future__ import annotations
@@ -20,14 +26,71 @@ from functools import cached_property, lru_cache
 import polars as pl
 
 from patent_mteb import published
-from patent_mteb.published.listing import not_joined
+from patent_mteb.published import not_joined, sizes
 from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.comparable import on_the_papers_data
 from patent_mteb.report.view import BenchmarkView
-from patent_mteb.tasks.paper import PREFIX
+from patent_mteb.tasks.paper_protocol import PREFIX
 
-__all__ = ["METRICS", "SETTINGS_OF_THE_PAPER", "beside", "protocol_slice"]
+
+def on_the_papers_data(view: BenchmarkView) -> tuple[BenchmarkView, tuple[str, ...]]:
+    """A view without the results on other data than the paper's, and one message for each reason."""
+    reasons: dict[str, list[str]] = {}
+    left_out: list[tuple[str, str]] = []
+    counts = _counts(view)
+    for row in view.results.filter(pl.col("data_revision").str.starts_with("local-")).iter_rows(named=True):
+        reason = next(_reasons(view, row, counts.get((row["run"], row["plain"]), {})), "")
+        if reason:
+            left_out.append((row["run"], row["plain"]))
+            reasons.setdefault(reason, []).append(f"{row['plain']} of {row['run']}")
+    if not left_out:
+        return view, ()
+    apart = pl.DataFrame(left_out, schema={"run": pl.String, "plain": pl.String}, orient="row")
+    kept = replace(view, results=_without(view.results, apart), scores=_without(view.scores, apart))
+    return kept, tuple(
+        f"{view.name}: {reason}, so {_many(names)} is not compared with the published scores."
+        for reason, names in reasons.items()
+    )
+
+
+def _without(frame: pl.DataFrame, apart: pl.DataFrame) -> pl.DataFrame:
+    return frame.join(apart, on=["run", "plain"], how="anti", maintain_order="left")
+
+
+def _many(names: list[str]) -> str:
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+
+
+def _counts(view: BenchmarkView) -> dict[tuple[str, str], dict[str, float]]:
+    """What each result counts of its whole task, by run and plain task."""
+    rows = view.scores.filter((pl.col("slice") == "") & pl.col("measure").str.starts_with("n_"))
+    counts: dict[tuple[str, str], dict[str, float]] = {}
+    for run, plain, measure, value in rows.select("run", "plain", "measure", "value").iter_rows():
+        counts.setdefault((run, plain), {})[measure] = value
+    return counts
+
+
+def _reasons(view: BenchmarkView, row: Mapping[str, object], counts: Mapping[str, float]) -> Iterator[str]:
+    """Why a result on local data is not on the paper's."""
+    if row["kind"] == "Retrieval":
+        expected, found = view.facts.paper_queries, row["n_queries"]
+        if not expected:
+            yield "the local data cannot be told from other data"
+        elif found != expected:
+            yield f"the local data has {found or 0:,} queries, the paper's {expected:,}"
+        return
+    stated = sizes().get(str(row["plain"]).partition(".")[0], ())
+    if not stated:
+        yield "the paper states no size by which the local data could be told from other data"
+    for size in stated:
+        value = counts.get(size.count)
+        if value is None or not size.least <= value <= size.most:
+            printed = f"{size.least:,}" + (f" to {size.most:,}" if size.most != size.least else "")
+            yield (
+                f"{size.count} is {'not recorded' if value is None else format(value, ',.0f')}, by the paper {printed}"
+                f" ({size.source})"
+            )
+
 
 METRICS = {
     "pearson": "cosine_pearson",
@@ -36,13 +99,19 @@ METRICS = {
     **{f"knn_precision_at_{k}": f"{PREFIX}_knn_precision_at_{k}" for k in (1, 3, 5)},
     **{f"linear_probe_precision_at_{k}": f"{PREFIX}_mlp_precision_at_{k}" for k in (1, 3, 5)},
 }
-"""Printed metric -> name in a result, where they differ. ``map`` has no counterpart: the paper does not settle its cutoff."""
+"""Printed metric -> name in a result, where they differ. ``map`` has no counterpart: the paper does not settle its
+cutoff."""
+
 
 SETTINGS_OF_THE_PAPER = ("prompts",)
-"""Settings with which a model is still the one that a paper measured, if they are the paper's; with any other it is another model."""
+"""Settings with which a model is still the one that a paper measured, if they are the paper's; with any other it is
+another model."""
+
 
 _UNMATCHED = ("map",)
+
 _MEAN_SLACK = 6e-4
+
 _MEAN = " mean"
 
 
@@ -69,8 +138,9 @@ class _Field:
 
 @dataclass(frozen=True)
 class _Row:
-    """One row, printed or measured: ``task`` is empty where the columns give it, ``values`` go by column; so does ``small``, what a
-    measured score has too little of."""
+    """One row, printed or measured: ``task`` is empty where the columns give it, ``values`` go by column; so does
+    ``small``, what a measured score has too little of.
+    """
 
     name: str
     model: str
@@ -82,7 +152,9 @@ class _Row:
 
 @dataclass(frozen=True)
 class _Printed:
-    """Printed rows with fields that our tasks measure; ``mean`` heads the printed mean of all fields, empty for none."""
+    """Printed rows with fields that our tasks measure; ``mean`` heads the printed mean of all fields, empty for
+    none.
+    """
 
     paper: str
     tables: tuple[int, ...]
@@ -113,15 +185,7 @@ class _Printed:
 
 
 def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
-    """The printed tables that measured rows can join, with these rows; and messages on results that cannot join.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.published import beside
-        >>> beside(collect(Path("results")))  # results of 'patent-mteb run' on the sample
-        ([], ("No result on published data, so nothing to set beside the papers' scores.",))
-    """
+    """The printed tables that measured rows can join, with these rows; and messages on results that cannot join."""
     world = collected.worlds.get("real")
     if world is None:
         return [], ("No result on published data, so nothing to set beside the papers' scores.",)
@@ -142,10 +206,15 @@ def beside(collected: Collected) -> tuple[list[Table], tuple[str, ...]]:
             if any(row.measured for row in rows)
         ]
         if joined and (left_out := _not_joined(view.facts.paper)):
-            joined[-1] = replace(joined[-1], notes=(*joined[-1].notes, f"Printed tables that no result is set beside: {left_out}."))
+            joined[-1] = replace(
+                joined[-1], notes=(*joined[-1].notes, f"Printed tables that no result is set beside: {left_out}.")
+            )
         tables += joined
     if not tables and not messages:
-        messages.append("No published table has a measured task: nothing to set beside the papers' scores (docs/published.md says why).")
+        messages.append(
+            "No published table has a measured task: nothing to set beside the papers' scores (docs/published.md says"
+            " why)."
+        )
     return [table.marked() for table in tables], tuple(messages)
 
 
@@ -156,17 +225,7 @@ def _not_joined(paper: str) -> str:
 
 
 def protocol_slice(kind: str, name: str) -> str:
-    """The slice under which a result holds a score of the paper's protocol.
-
-    Args:
-        kind: mteb's type of the task; retrieval alone has two protocols.
-        name: the slice in the paper, empty for all judgements.
-
-    Example:
-        >>> from patent_mteb.report.published import protocol_slice
-        >>> protocol_slice("Retrieval", "in"), protocol_slice("Retrieval", ""), protocol_slice("Clustering", "")
-        ('paper_in', 'paper', '')
-    """
+    """The slice under which a result holds a score of the paper's protocol."""
     return "_".join(filter(None, (PREFIX, name))) if kind == "Retrieval" else name
 
 
@@ -185,7 +244,9 @@ def _before_the_protocol(view: BenchmarkView) -> list[str]:
 def _classified_twice() -> frozenset[str]:
     """Tasks without rankings that have a paper's protocol of their own."""
     columns = (column for table in published.tables() for column in table.columns)
-    return frozenset(column.task for column in columns if column.task and METRICS.get(column.metric, "").startswith(f"{PREFIX}_"))
+    return frozenset(
+        column.task for column in columns if column.task and METRICS.get(column.metric, "").startswith(f"{PREFIX}_")
+    )
 
 
 def _fields(descriptor: published.Table, long: pl.DataFrame) -> Iterator[_Field]:
@@ -205,18 +266,24 @@ def _fields(descriptor: published.Table, long: pl.DataFrame) -> Iterator[_Field]
 
 
 def _printed(paper: str) -> list[_Printed]:
-    """The comparable tables of a paper: tables of one form are joined, tables that another one contains are left out."""
+    """The comparable tables of a paper: tables of one form are joined, tables that another one contains are left
+    out.
+    """
     entries: list[_Printed] = []
     for descriptor in published.tables(paper):
         entry = _entry(paper, descriptor)
         if entry is None:
             continue
-        same = next((other for other in entries if entry.by_row and other.by_row and other.fields == entry.fields), None)
+        same = next(
+            (other for other in entries if entry.by_row and other.by_row and other.fields == entry.fields), None
+        )
         if same is None:
             entries.append(entry)
         else:
             caption = f"{same.caption}; {entry.caption[0].lower()}{entry.caption[1:]}"
-            joined = replace(same, tables=same.tables + entry.tables, caption=caption, rows=same.rows + entry.rows, mean="")
+            joined = replace(
+                same, tables=same.tables + entry.tables, caption=caption, rows=same.rows + entry.rows, mean=""
+            )
             entries[entries.index(same)] = joined
     return [entry for entry in entries if not any(other.contains(entry) for other in entries if other is not entry)]
 
@@ -249,9 +316,16 @@ def _mean(descriptor: published.Table, wide: pl.DataFrame, fields: Sequence[_Fie
     """The printed column that is the mean of all fields, if there is one."""
     names = [field.column for field in fields]
     for column in descriptor.columns:
-        if len(names) > 1 and column.kind == "mean" and not column.slice and METRICS.get(column.metric, column.metric) == fields[0].metric:
+        if (
+            len(names) > 1
+            and column.kind == "mean"
+            and not column.slice
+            and METRICS.get(column.metric, column.metric) == fields[0].metric
+        ):
             complete = wide.drop_nulls([*names, column.column])
-            off = (complete.select(pl.mean_horizontal(names) - pl.col(column.column)).to_series().abs() > _MEAN_SLACK).any()
+            off = (
+                complete.select(pl.mean_horizontal(names) - pl.col(column.column)).to_series().abs() > _MEAN_SLACK
+            ).any()
             if len(complete) and not off:
                 return column
     return None
@@ -263,7 +337,9 @@ def _joined(printed: _Printed, view: BenchmarkView) -> list[_Row]:
     scores = view.scores.filter(pl.col("plain").is_in(list(tasks)))
     known = {
         (plain, run, name, measure): (value, small)
-        for plain, run, name, measure, value, small in scores.select("plain", "run", "slice", "measure", "value", "small").iter_rows()
+        for plain, run, name, measure, value, small in scores.select(
+            "plain", "run", "slice", "measure", "value", "small"
+        ).iter_rows()
     }
     kinds = dict(view.results.select("plain", "kind").iter_rows())
     measured: list[_Row] = []
@@ -312,7 +388,11 @@ def _table(printed: _Printed, rows: list[_Row], paper: published.Paper, view: Be
             return Cell(value, shown)
         if column in row.small:
             return Cell(value, shown, small=row.small[column], ranked=False)
-        rivals = (other for other in rows if other.task == row.task and (other.measured or other.model != models.get(row.model)))
+        rivals = (
+            other
+            for other in rows
+            if other.task == row.task and (other.measured or other.model != models.get(row.model))
+        )
         others = (other.values[column] for other in rivals if column in other.values and column not in other.small)
         return Cell(value, shown, rank=1 + sum(round(other, shown) > round(value, shown) for other in others))
 

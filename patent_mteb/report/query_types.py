@@ -1,4 +1,6 @@
-"""Representations of the query beside each other, on the queries that all of them have (Sophia-Bench, Tables 2 and 3, Fig. 5 to 7)."""
+"""Representations of the query beside each other, on the queries that all of them have (Sophia-Bench, Tables 2 and 3,
+Fig. 5 to 7).
+"""
 
 from __future__ import annotations
 
@@ -9,49 +11,39 @@ from patent_mteb.report.frames import named
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.report.words import measure_title
 
-__all__ = ["by_part", "by_type", "tables"]
-
 _JUDGEMENTS = {"": "all citations", "xy": "X and Y", "a": "A"}
 _KINDS = {"ipc": "IPC section", "jurisdiction": "filing office", "year": "year of publication"}
 _NOTE = (
-    "Each query is represented in {types} ways; the scores are over the queries that every representation and model has ({n} for all "
-    "citations). X and Y, A: citations of these categories alone are relevant."
+    "Each query is represented in {types} ways; the scores are over the queries that every representation and model has"
+    " ({n} for all citations). X and Y, A: citations of these categories alone are relevant."
 )
 
 
 def by_type(view: BenchmarkView) -> pl.DataFrame:
-    """``model, type, judgements, value, n``: each representation with all citations, X and Y alone, and A alone as relevant; models with
-    all representations.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.query_types import by_type
-        >>> by_type(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).rows()  # its tasks differ in more than the query
-        []
+    """``model, type, judgements, value, n``: each representation with all citations, X and Y alone, and A alone as
+    relevant; models with all representations.
     """
     rows = _complete(view).filter(pl.col("slice").is_in(list(_JUDGEMENTS)))
     order = {task.name: place for place, task in enumerate(view.tasks)}
     rows = rows.sort(pl.col("task").replace_strict(order, default=len(order)), maintain_order=True)
     names = {task.name: task.short for task in view.tasks}
     judgements = pl.col("slice").replace(_JUDGEMENTS)
-    return named(rows.select(model="run", type=pl.col("task").replace(names), judgements=judgements, value="value", n="n"))
+    return named(
+        rows.select(model="run", type=pl.col("task").replace(names), judgements=judgements, value="value", n="n")
+    )
 
 
 def by_part(view: BenchmarkView) -> pl.DataFrame:
-    """``model, part, kind, value, n``: the mean over all representations by IPC section, filing office and year of the query, each over
-    the same queries (Fig. 5 to 7); models with all representations.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.query_types import by_part
-        >>> by_part(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT")).columns
-        ['model', 'part', 'kind', 'value', 'n']
+    """``model, part, kind, value, n``: the mean over all representations by IPC section, filing office and year of the
+    query, each over the same queries (Fig. 5 to 7); models with all representations.
     """
     complete = _complete(view)
-    split = complete.with_columns(kind=pl.col("slice").str.extract(r"^([a-z]+)_"), part=pl.col("slice").str.extract(r"_(.+)$"))
-    rows = split.filter(pl.col("kind").is_in(list(_KINDS)) & (pl.len().over("run", "slice") == complete["task"].n_unique()))
+    split = complete.with_columns(
+        kind=pl.col("slice").str.extract(r"^([a-z]+)_"), part=pl.col("slice").str.extract(r"_(.+)$")
+    )
+    rows = split.filter(
+        pl.col("kind").is_in(list(_KINDS)) & (pl.len().over("run", "slice") == complete["task"].n_unique())
+    )
     means = rows.group_by("run", "kind", "part", maintain_order=True).agg(pl.col("value").mean(), pl.col("n").min())
     order = {kind: place for place, kind in enumerate(_KINDS)}
     ordered = means.sort(pl.col("kind").replace_strict(order, return_dtype=pl.Int64), "part", maintain_order=True)
@@ -67,22 +59,16 @@ def _complete(view: BenchmarkView) -> pl.DataFrame:
 
 
 def tables(view: BenchmarkView) -> list[Table]:
-    """One table: a block of rows for each kind of judgements, a column for each representation, and their mean.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.query_types import tables
-        >>> tables(collect(Path("results")).worlds["sample"].benchmark("WIPO-AT"))
-        []
-    """
+    """One table: a block of rows for each kind of judgements, a column for each representation, and their mean."""
     frame = _complete(view)
     tasks = [task for task in view.tasks if task.name in set(frame["task"])]
     values = {(run, task, part): (value, n) for run, task, part, value, n in frame.iter_rows()}
     rows: list[tuple[Cell, ...]] = []
     blocks: list[str] = []
     for part, title in _JUDGEMENTS.items():
-        known = [run for run in view.best_first if all((run, task.name, part) in values for task in tasks)] if tasks else []
+        known = (
+            [run for run in view.best_first if all((run, task.name, part) in values for task in tasks)] if tasks else []
+        )
         for run in known:
             own = [values[run, task.name, part][0] for task in tasks]
             n = min(values[run, task.name, part][1] for task in tasks)
@@ -100,4 +86,6 @@ def tables(view: BenchmarkView) -> list[Table]:
     note = _NOTE.format(types=len(tasks), n=rows[0][2].text)
     title = view.world.titled(f"{view.name}: query types on common queries, {measure_title(tasks[0].measure)}")
     name = slug(view.world.name, view.name, "query-types")
-    return [Table(name, title, columns, tuple(rows), view.world.banner, (note,), blocks=tuple(blocks), benchmark=view.name)]
+    return [
+        Table(name, title, columns, tuple(rows), view.world.banner, (note,), blocks=tuple(blocks), benchmark=view.name)
+    ]

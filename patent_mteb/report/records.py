@@ -1,9 +1,16 @@
-"""A result as it was read, and the rows of the two tidy tables that it gives."""
+"""A result as it was read, and the rows of the two tidy tables that it gives.
+
+The evidence of results (:mod:`patent_mteb.tasks.evidence`), held against each other's.
+
+Which prompt a model put before the texts of a task, in words, from what is stored with a result and from nothing
+else.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,24 +18,84 @@ from typing import Any, NamedTuple, TypeGuard
 
 import polars as pl
 
-from patent_mteb.data.worlds import World
-from patent_mteb.metrics.sizes import too_small
-from patent_mteb.models.prompt_report import prompt_used
-from patent_mteb.report.names import visible
-from patent_mteb.report.suite import SuiteTask
+from patent_mteb.data.data_source import World
+from patent_mteb.metrics.significance import too_small
+from patent_mteb.report.words import visible
+from patent_mteb.store.canaries import difference
+from patent_mteb.tasks.suite import SuiteTask
+from patent_mteb.tasks.verification import Place, part_of
 
-__all__ = ["RESULT_SCHEMA", "SCORE_SCHEMA", "ModelFolder", "Result", "ScoreRow", "is_amount", "result_row", "score_rows"]
+UNKNOWN = "not recorded"
+
+
+def prompt_used(recorded: Any, meta: Mapping[str, Any], task: str) -> str:
+    """What is known about the prompt of a model on a task."""
+    if isinstance(recorded, Mapping):
+        return _recorded(recorded)
+    if (meta.get("experiment_kwargs") or {}).get("parts"):
+        return UNKNOWN  # what is said of a composed model is not said of its parts
+    prompts = (meta.get("loader_kwargs") or {}).get("model_prompts") or {}
+    keys = [key for key in (f"{task}-query", f"{task}-document", task, "query", "document") if key in prompts]
+    if keys:
+        return "; ".join(f'{key}: "{prompts[key]}"' for key in keys)
+    if meta.get("use_instructions") is False:
+        return "none"
+    return "the model's own instructions" if meta.get("use_instructions") else UNKNOWN
+
+
+def _recorded(recorded: Mapping[str, Any]) -> str:
+    if any(isinstance(texts, Mapping) for texts in recorded.values()):
+        return "; ".join(
+            f"{name}: {_recorded(texts) if isinstance(texts, Mapping) else UNKNOWN}" for name, texts in recorded.items()
+        )
+    sides = (f'"{text}"' if text else UNKNOWN if text is None else "none" for text in recorded.values())
+    return " / ".join(dict.fromkeys(sides)) or "none"
+
 
 _NOT_SCORES = ("main_score", "hf_subset", "languages", "mteb_version", "n_queries", "n_queries_in_corpus")
+
+
 _MOST = 2**63
+
+
 _SLICE_COUNTS = ("_n_queries", "_n_pairs")
+
+
 _COUNTS = (*_SLICE_COUNTS, "_n_classes")
 
+
 _RESULT_COLUMNS = (
-    *("run", "world", "benchmark", "group", "task", "plain", "kind", "main_score", "value", "n_queries", "model", "revision"),
-    *("experiment", "settings", "data", "data_revision", "subset", "split", "prompt", "versions", "date", "parameters", "dims"),
+    *(
+        "run",
+        "world",
+        "benchmark",
+        "group",
+        "task",
+        "plain",
+        "kind",
+        "main_score",
+        "value",
+        "n_queries",
+        "model",
+        "revision",
+    ),
+    *(
+        "experiment",
+        "settings",
+        "data",
+        "data_revision",
+        "subset",
+        "split",
+        "prompt",
+        "versions",
+        "date",
+        "parameters",
+        "dims",
+    ),
     *("path", "queries", "prompts", "computed", "small", "seconds_per_query", "calls", "tokens", "cost"),
 )
+
+
 RESULT_SCHEMA: dict[str, Any] = dict.fromkeys(_RESULT_COLUMNS, pl.String) | {
     "value": pl.Float64,
     "n_queries": pl.Int64,
@@ -107,7 +174,8 @@ class Result:
         date: seconds since 1970, 0 if unknown.
         mteb_version: as noted in the file, or empty.
         path: the file.
-        evidence: what the scores were computed from and with (:mod:`patent_mteb.tasks.evidence`); empty for older results.
+        evidence: what the scores were computed from and with (:mod:`patent_mteb.tasks.evidence`); empty for older
+            results.
         queries: its per-query scores, if they are there and are its own.
         prompts: what was put before its texts, as the result has it; None in results of before that was recorded.
     """
@@ -126,20 +194,16 @@ class Result:
     queries: Path | None = None
     prompts: Any = None
 
+    @property
+    def place(self) -> Place:
+        """Where it was found."""
+        source, task = self.source, self.task
+        model = (source.model, source.revision, source.experiment)
+        return Place(self.path, self.name, task.main_score, task.scoring, *model, self.data_revision, self.subset)
+
 
 def result_row(result: Result) -> dict[str, Any]:
-    """The row of a result, in the columns of :data:`RESULT_SCHEMA`.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.data.worlds import WORLDS
-        >>> from patent_mteb.report.records import ModelFolder, Result, result_row
-        >>> from patent_mteb.report.suite import suite_tasks
-        >>> task, source = suite_tasks()["PatentCitationRetrieval"], ModelFolder(Path(), "my/model", "1", "", {}, {})
-        >>> result = Result(source, task, task.name, WORLDS["sample"], "sample-1", "sample-1", {"main_score": 0.5}, 0, "", Path("my.json"))
-        >>> result_row(result)["benchmark"], result_row(result)["value"]
-        ('WIPO-AT', 0.5)
-    """
+    """The row of a result, in the columns of :data:`RESULT_SCHEMA`."""
     source, task = result.source, result.task
     versions = source.versions.get(result.name) or (f"mteb {result.mteb_version}" if result.mteb_version else "")
     parameters, dims = source.meta.get("n_parameters"), source.meta.get("embed_dim")
@@ -177,13 +241,17 @@ def result_row(result: Result) -> dict[str, Any]:
 
 
 def _effort(result: Result) -> dict[str, float | int | None]:
-    """What a reranker or a scored run took, as its evidence says; no seconds where scores of some pairs were there already."""
+    """What a reranker or a scored run took, as its evidence says; no seconds where scores of some pairs were there
+    already.
+    """
     said = result.evidence.get("effort")
     known = {name: value for name, value in (said.items() if isinstance(said, Mapping) else ()) if is_amount(value)}
     queries = result.scores.get("n_queries")
     tokens = [known[name] for name in ("input_tokens", "output_tokens") if name in known]
     return {
-        "seconds_per_query": known["seconds"] / queries if queries and "seconds" in known and not known.get("kept_pairs") else None,
+        "seconds_per_query": (
+            known["seconds"] / queries if queries and "seconds" in known and not known.get("kept_pairs") else None
+        ),
         "calls": int(known["calls"]) if "calls" in known else None,
         "tokens": int(sum(tokens)) if tokens else None,
         "cost": known.get("cost"),
@@ -191,43 +259,34 @@ def _effort(result: Result) -> dict[str, float | int | None]:
 
 
 def is_amount(value: Any) -> TypeGuard[float]:
-    """Whether what a file says is a number that something can have cost.
-
-    Example:
-        >>> from patent_mteb.report.records import is_amount
-        >>> [is_amount(value) for value in (0, 12.5, -1, float("nan"), float("inf"), True, "12", None)]
-        [True, True, False, False, False, False, False, False]
-    """
+    """Whether what a file says is a number that something can have cost."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < _MOST
 
 
 def _computed(result: Result) -> str | None:
-    """What the evidence says of the model and the suite that computed a result, as JSON; None without evidence."""
+    """What the evidence of a result says of model and version, as JSON; None without evidence."""
     model = result.evidence.get("model")
     if not isinstance(model, Mapping):
         return None
-    found = {"version": result.evidence.get("version"), **{name: model.get(name) for name in ("device", "dtype", "settings", "weights")}}
+    found = {
+        "version": result.evidence.get("version"),
+        **{name: model.get(name) for name in ("device", "dtype", "max_tokens", "settings", "weights")},
+    }
     return json.dumps({name: value for name, value in found.items() if isinstance(value, str) and value})
 
 
 def score_rows(result: Result) -> Iterator[ScoreRow]:
     """One row for each number of a result.
 
-    A score of a slice is named ``<slice>_<measure>``; a slice is known by its count, ``<slice>_n_queries`` or ``<slice>_n_pairs``. InScope
-    counts the queries of each level, which is no slice.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.data.worlds import WORLDS
-        >>> from patent_mteb.report.records import ModelFolder, Result, score_rows
-        >>> from patent_mteb.report.suite import suite_tasks
-        >>> task, source = suite_tasks()["PatentCitationRetrieval"], ModelFolder(Path(), "my/model", "1", "", {}, {})
-        >>> scores = {"ndcg_at_10": 0.5, "in_ndcg_at_10": 0.75, "in_n_queries": 8}
-        >>> result = Result(source, task, task.name, WORLDS["sample"], "sample-1", "sample-1", scores, 0, "", Path("my.json"))
-        >>> [(row.slice, row.measure, row.value, row.n_queries) for row in score_rows(result)]
-        [('', 'ndcg_at_10', 0.5, None), ('in', 'ndcg_at_10', 0.75, 8)]
+    A score of a slice is named ``<slice>_<measure>``; a slice is known by its count, ``<slice>_n_queries`` or
+    ``<slice>_n_pairs``. InScope counts the queries of each level, which is no slice.
     """
-    counts = {key.removesuffix(end): int(value) for key, value in result.scores.items() for end in _SLICE_COUNTS if key.endswith(end)}
+    counts = {
+        key.removesuffix(end): int(value)
+        for key, value in result.scores.items()
+        for end in _SLICE_COUNTS
+        if key.endswith(end)
+    }
     inscope = {name: counts.pop(name) for name in tuple(counts) if name.startswith("inscope_")}
     longest_first = sorted(counts, key=len, reverse=True)
     whole = result.scores.get("n_queries")
@@ -239,5 +298,97 @@ def score_rows(result: Result) -> Iterator[ScoreRow]:
             continue
         name = next((name for name in longest_first if key.startswith(f"{name}_")), "")
         measure = key.removeprefix(f"{name}_") if name else key
-        n_queries = counts[name] if name else inscope.get(measure.partition("_at_")[0], None if whole is None else int(whole))
+        n_queries = (
+            counts[name] if name else inscope.get(measure.partition("_at_")[0], None if whole is None else int(whole))
+        )
         yield ScoreRow(*common, name, measure, value, n_queries, measure == task.main_score, small[name])
+
+
+_ROUNDING = 1e-3
+"""Share by which the figures of vectors may differ where only their last bits do."""
+
+
+def disagreements(results: Iterable[Result]) -> list[str]:
+    """One sentence for each result that has in common with another what should decide it, and differs all the same.
+
+    Compared are results of one task on the same data and texts: rankings and vectors by models of the same settings and
+    weights (of the same name and revision where they have no weights); and the weights of models of the same name and
+    revision.
+    """
+    known = [result for result in results if result.evidence]
+    messages = []
+    for same, differing in ((_decided, _other_outcome), (_named, _other_weights)):
+        for group in _groups(known, same):
+            unlike = group[:1]
+            for result in group[1:]:
+                problems = [differing(one, result) for one in unlike]
+                if all(problems):
+                    messages.append(_sentence(unlike[0], result, problems[0]))
+                    unlike.append(result)
+    return messages
+
+
+def _groups(results: Sequence[Result], same: Callable[[Result], tuple[Any, ...] | None]) -> list[list[Result]]:
+    groups: dict[tuple[Any, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        if (key := same(result)) is not None:
+            groups[key].append(result)
+    return list(groups.values())
+
+
+def _decided(result: Result) -> tuple[Any, ...] | None:
+    """What decides the ranking or the vectors of a result."""
+    model, texts = part_of(result.evidence, "model"), part_of(result.evidence, "texts")
+    digests = tuple(sorted((role, str(part_of(texts, role).get("digest"))) for role in texts))
+    weights = model.get("weights")
+    who = (weights,) if weights else (model.get("name"), model.get("revision"))
+    read = part_of(result.evidence, "data").get("digest")
+    return (result.task.name, read, digests, model.get("settings"), *who) if digests else None
+
+
+def _other_outcome(first: Result, other: Result) -> str:
+    """What two results differ in that should not, empty for nothing but rounding."""
+    told = "have the same data, settings and weights, but other"
+    for what, name in (("rankings", "ranking"), ("predictions", "predictions")):
+        if part_of(first.evidence, name).get("digest") != part_of(other.evidence, name).get("digest"):
+            return f"{told} {what}"
+    ours, theirs = part_of(first.evidence, "embeddings"), part_of(other.evidence, "embeddings")
+    close = all(_close(ours.get(name), theirs.get(name)) for name in ("length", "mean")) and ours.get(
+        "width"
+    ) == theirs.get("width")
+    return "" if close else f"{told} vectors"
+
+
+def _close(ours: Any, theirs: Any) -> bool:
+    if isinstance(ours, (int, float)) and isinstance(theirs, (int, float)):
+        return abs(ours - theirs) <= _ROUNDING * max(abs(ours), abs(theirs))
+    return bool(ours == theirs)
+
+
+def _named(result: Result) -> tuple[Any, ...] | None:
+    model = part_of(result.evidence, "model")
+    return (model.get("name"), model.get("revision"), model.get("settings")) if model.get("weights") else None
+
+
+def _other_weights(first: Result, other: Result) -> str:
+    models = [part_of(result.evidence, "model") for result in (first, other)]
+    if models[0].get("weights") != models[1].get("weights"):
+        return "are of one model and revision, but of other weights"
+    pairs = zip(*(model.get("behaviour") or () for model in models), strict=False)
+    why = next(filter(None, (difference(one, two) for one, two in pairs)), "")
+    return f"are of one model and revision, which did not behave the same ({why})" if why else ""
+
+
+def _sentence(first: Result, other: Result, what: str) -> str:
+    devices = {str(part_of(result.evidence, "model").get("device")) for result in (first, other)}
+    where = f" (computed on {' and '.join(sorted(filter(None, devices)))})" if len(devices) > 1 else ""
+    files = f"{_short(first.path)} and {_short(other.path)}"
+    return (
+        f"{files} {what}{where}. Remedy: run both again on one machine; if they still differ, the model is not"
+        " deterministic."
+    )
+
+
+def _short(path: Path) -> Path:
+    """Where a result lies, from the folder of its model on."""
+    return Path(*path.parts[-4:])

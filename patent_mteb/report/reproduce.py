@@ -1,14 +1,14 @@
 """What a paper states beside what was measured here, number by number.
 
-A stated number (:mod:`patent_mteb.published.expected`) is compared with the same model on the same task, under the paper's own
-protocol and on the paper's data; anything else is no reproduction: results on the sample or on a local copy, a composed or truncated
-model, and, where a paper states a number with and without prompts, the one of the other setting. Of a mean over tasks all have to
-be there.
+A stated number (:mod:`patent_mteb.published`) is compared with the same model on the same task, under the
+paper's own protocol and on the paper's data; anything else is no reproduction: results on the sample or on a local
+copy, a composed or truncated model, and, where a paper states a number with and without prompts, the one of the other
+setting. Of a mean over tasks all have to be there.
 
-An interval that a paper prints is set beside the number: whether the measured one lies in it is told, and decides nothing.
-``OK`` is a difference within the stated tolerance, ``OKISH`` one within three times that, ``FAIL`` any other; each line says which
-recorded settings differ, or may differ, from the paper's: the prompts that the result recorded, and device, type of number and settings
-of its evidence (:mod:`patent_mteb.tasks.evidence`).
+An interval that a paper prints is set beside the number: whether the measured one lies in it is told, and decides
+nothing. ``OK`` is a difference within the stated tolerance, ``OKISH`` one within three times that, ``FAIL`` any other;
+each line says which recorded settings differ, or may differ, from the paper's: the prompts that the result recorded,
+and device, type of number and settings of its evidence (:mod:`patent_mteb.tasks.evidence`).
 """
 
 from __future__ import annotations
@@ -19,14 +19,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from patent_mteb.published.expected import Expected, expected, interval
+from patent_mteb.published import Expected, expected, interval
 from patent_mteb.report.cells import Cell, Column, Table
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.comparable import on_the_papers_data
-from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, protocol_slice
+from patent_mteb.report.published import SETTINGS_OF_THE_PAPER, on_the_papers_data, protocol_slice
 from patent_mteb.report.words import measure_title
-
-__all__ = ["OKISH", "Line", "Reproduction", "as_json", "reproduce", "table", "verdict"]
 
 OKISH = 3.0
 """Times the tolerance up to which a difference is called OKISH."""
@@ -39,8 +36,9 @@ _COMPUTED = {"device": "device", "dtype": "type of number", "settings": "setting
 
 @dataclass(frozen=True)
 class Line:
-    """One number: ``paper`` and ``here`` as fractions, ``verdict`` OK, OKISH or FAIL, ``settings`` what could explain a difference,
-    ``interval`` as the paper prints it."""
+    """One number: ``paper`` and ``here`` as fractions, ``verdict`` OK, OKISH or FAIL, ``settings`` what could explain a
+    difference, ``interval`` as the paper prints it.
+    """
 
     model: str
     run: str
@@ -78,88 +76,82 @@ class Reproduction:
 
 
 def verdict(difference: float, tolerance: float) -> str:
-    """OK, OKISH or FAIL.
-
-    Example:
-        >>> from patent_mteb.report.reproduce import verdict
-        >>> [verdict(difference, tolerance=0.01) for difference in (-0.01, 0.02, 0.04)]
-        ['OK', 'OKISH', 'FAIL']
-    """
+    """OK, OKISH or FAIL."""
     times = abs(difference) / tolerance - 1e-9
     return "OK" if times <= 1 else "OKISH" if times <= OKISH else "FAIL"
 
 
 def reproduce(collected: Collected, model: str | None = None, rows: Iterable[Expected] | None = None) -> Reproduction:
-    """Every stated number that a results folder has a measured one for.
-
-    Args:
-        collected: the results.
-        model: only this model; all if None.
-        rows: stated numbers; those of the papers if None.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.reproduce import reproduce
-        >>> reproduce(collect(Path("results"))).messages  # results of 'patent-mteb run' on the sample
-        ('No result on published data: nothing to compare with the papers.',)
-    """
+    """Every stated number that a results folder has a measured one for."""
+    folder = "" if model is None else model.replace("/", "__").replace(" ", "_")
+    messages = [message for message in collected.messages if "left out" in message and folder in message]
     world = collected.worlds.get("real")
     if world is None:
-        return Reproduction((), ("No result on published data: nothing to compare with the papers.",))
-    messages: list[str] = []
+        return Reproduction((), (*messages, "No result on published data: nothing to compare with the papers."))
     results: dict[tuple[str, str], dict[str, Any]] = {}
     scores: dict[tuple[str, str, str], float] = {}
     for view in world.benchmarks:
         view, apart = on_the_papers_data(view)
         messages += apart
         results |= {(row["run"], row["plain"]): row for row in view.results.iter_rows(named=True)}
-        for run, task, name, measure, value in view.scores.select("run", "plain", "slice", "measure", "value").iter_rows():
+        for run, task, name, measure, value in view.scores.select(
+            "run", "plain", "slice", "measure", "value"
+        ).iter_rows():
             scores[run, task, f"{name}_{measure}" if name else measure] = value
     runs = {(row["run"], row["model"]) for row in results.values() if row["model"] == model or model is None}
     wanted = list(expected() if rows is None else rows)
-    lines = tuple(line for run, name in sorted(runs) for line in _lines(run, [row for row in wanted if row.model == name], results, scores))
+    lines = tuple(
+        line
+        for run, name in sorted(runs)
+        for line in _lines(run, [row for row in wanted if row.model == name], results, scores)
+    )
     messages += _other_settings(row for row in results.values() if row["model"] == model or model is None)
     if not lines:
-        messages.append("No stated number has a measured one: nothing to compare." + (f" The model is {model}." if model else ""))
+        messages.append(
+            "No stated number has a measured one: nothing to compare." + (f" The model is {model}." if model else "")
+        )
     return Reproduction(lines, tuple(messages))
 
 
 def as_json(found: Reproduction) -> dict[str, Any]:
-    """A reproduction as JSON-like values: ``lines`` and ``messages``.
-
-    Example:
-        >>> from patent_mteb.report.reproduce import Reproduction, as_json
-        >>> as_json(Reproduction((), ("Nothing.",)))
-        {'lines': [], 'messages': ['Nothing.']}
-    """
+    """A reproduction as JSON-like values: ``lines`` and ``messages``."""
     lines = [asdict(line) | {"difference": line.difference, "inside": line.inside} for line in found.lines]
     return {"lines": lines, "messages": list(found.messages)}
 
 
 def table(found: Reproduction) -> Table | None:
-    """One row a number, FAIL first; None if nothing was compared.
-
-    Example:
-        >>> from patent_mteb.report.reproduce import Line, Reproduction, table
-        >>> line = Line("acme/m", "acme/m", ("Task",), "ndcg_at_10", "Table 1", 0.5, 0.53, "FAIL", ("prompt here: none",))
-        >>> [cell.text for cell in table(Reproduction((line,), ())).rows[0]][:7]
-        ['acme/m', 'Task', 'nDCG@10', '0.5000', '0.5300', '0.0300', 'FAIL']
-    """
+    """One row a number, FAIL first; None if nothing was compared."""
     if not found.lines:
         return None
     counts = Counter(line.verdict for line in found.lines)
     told = ", ".join(f"{counts[name]} {name}" for name in _VERDICTS if counts[name])
     columns = (
-        *(Column(key, title, numeric=False) for key, title in (("model", "Model"), ("task", "Task"), ("metric", "Measure"))),
-        *(Column(key, title, marked=False) for key, title in (("paper", "Paper"), ("here", "Here"), ("difference", "Difference"))),
-        *(Column(key, title, numeric=False) for key, title in (("verdict", "Verdict"), ("printed_interval", "Printed interval"))),
-        *(Column(key, title, numeric=False) for key, title in (("inside", "Inside"), ("source", "Source"), ("explains", "Could explain"))),
+        *(
+            Column(key, title, numeric=False)
+            for key, title in (("model", "Model"), ("task", "Task"), ("metric", "Measure"))
+        ),
+        *(
+            Column(key, title, marked=False)
+            for key, title in (("paper", "Paper"), ("here", "Here"), ("difference", "Difference"))
+        ),
+        *(
+            Column(key, title, numeric=False)
+            for key, title in (("verdict", "Verdict"), ("printed_interval", "Printed interval"))
+        ),
+        *(
+            Column(key, title, numeric=False)
+            for key, title in (("inside", "Inside"), ("source", "Source"), ("explains", "Could explain"))
+        ),
     )
     notes = (
-        f"{told}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within {OKISH:g} times that; "
-        "FAIL: any other.",
-        "A printed interval is that of WIPO-AT's Table 23, which does not state the text of its queries and contradicts Table 10.",
+        (
+            f"{told}. OK: within half a unit of the last printed digit and 1% of the number; OKISH: within {OKISH:g}"
+            " times that; FAIL: any other."
+        ),
+        (
+            "A printed interval is that of WIPO-AT's Table 23, which does not state the text of its queries and"
+            " contradicts Table 10."
+        ),
     )
     intervals = any(line.interval for line in found.lines)
     return Table(
@@ -188,13 +180,17 @@ def _other_settings(results: Iterable[Mapping[str, Any]]) -> list[str]:
     """Which runs are not compared because their settings make another model of them than the paper's."""
     counts = Counter(result["run"] for result in results if not _plain(result))
     return [
-        f"{run}: {count} result{'s' * (count > 1)} not compared: with settings of its own it is not the model of the paper."
+        f"{run}: {count} result{'s' * (count > 1)} not compared: with settings of its own it is not the model of the"
+        " paper."
         for run, count in sorted(counts.items())
     ]
 
 
 def _lines(
-    run: str, rows: list[Expected], results: Mapping[tuple[str, str], Mapping[str, Any]], scores: Mapping[tuple[str, str, str], float]
+    run: str,
+    rows: list[Expected],
+    results: Mapping[tuple[str, str], Mapping[str, Any]],
+    scores: Mapping[tuple[str, str, str], float],
 ) -> Iterator[Line]:
     stated: dict[tuple[tuple[str, ...], str], set[str]] = {}
     for row in rows:
@@ -202,7 +198,10 @@ def _lines(
     for row in rows:
         measured = [results.get((run, task)) for task in row.tasks]
         values = [scores.get((run, task, _name(row))) for task in row.tasks]
-        if any(result is None or value is None or not _plain(result) for result, value in zip(measured, values, strict=True)):
+        if any(
+            result is None or value is None or not _plain(result)
+            for result, value in zip(measured, values, strict=True)
+        ):
             continue
         known = [result for result in measured if result is not None]
         both = len(stated[row.tasks, row.metric]) > 1
@@ -211,7 +210,9 @@ def _lines(
         here = sum(value for value in values if value is not None) / len(values)
         outcome = verdict(here - row.value, row.tolerance)
         bounds = interval(row.model, row.tasks, row.metric)
-        yield Line(row.model, run, row.tasks, row.metric, row.source, row.value, here, outcome, _settings(row, known), bounds)
+        yield Line(
+            row.model, run, row.tasks, row.metric, row.source, row.value, here, outcome, _settings(row, known), bounds
+        )
 
 
 def _name(row: Expected) -> str:
@@ -250,14 +251,17 @@ def _texts(prompts: Any) -> Iterator[str | None]:
 def _settings(row: Expected, results: list[Mapping[str, Any]]) -> tuple[str, ...]:
     """What is recorded of the run beside what the paper states."""
     found = [f"prompt here: {_each(results, 'prompt')}, in the paper: {row.settings.get('prompts', 'not stated')}"]
-    found += [f"{name} in the paper: {value}" for name, value in row.settings.items() if name not in SETTINGS_OF_THE_PAPER]
+    found += [
+        f"{name} in the paper: {value}" for name, value in row.settings.items() if name not in SETTINGS_OF_THE_PAPER
+    ]
     computed = [json.loads(result["computed"] or "{}") for result in results]
     for name, told in _COMPUTED.items():
         values = sorted({str(one[name]) for one in computed if one.get(name)})
         found += [f"{told} here: {', '.join(values)}"] if values else []
-    if not any(computed):
-        found.append("device, type of number and settings here: not recorded")
-    found += [f"data {key}@{revision:.12}" for key, revision in sorted({(each["data"], each["data_revision"]) for each in results})]
+    found += [
+        f"data {key}@{revision:.12}"
+        for key, revision in sorted({(each["data"], each["data_revision"]) for each in results})
+    ]
     return (*found, *sorted({each["versions"] for each in results if each["versions"]}))
 
 

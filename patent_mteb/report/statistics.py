@@ -1,11 +1,14 @@
-"""Intervals and significance of the main scores of a results folder, of whole tasks and of slices, from the per-query scores beside the
-results."""
+"""Intervals and significance of the main scores of a results folder, of whole tasks and of slices, from the per-query
+scores beside the results.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +17,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from patent_mteb.errors import did_you_mean
-from patent_mteb.metrics.paired import TESTS, Compared, detectable, effect_sizes
-from patent_mteb.metrics.significance import holm
+from patent_mteb.metrics.significance import TESTS, Compared, bootstrap, detectable, effect_sizes, holm, holm_by_row
+from patent_mteb.report.cells import COLUMNS, Score
 from patent_mteb.report.collect import Collected, ReportError
-from patent_mteb.report.queries import QueryTable, per_query_measure, read_queries
-from patent_mteb.report.scores import COLUMNS, Score
-
-__all__ = ["ALPHA", "LETTER", "Pairs", "Statistics", "find_baseline", "scores_with", "statistics"]
+from patent_mteb.report.queries import QueryTable, read_queries
+from patent_mteb.tasks.verification import per_query_measure
 
 LEVEL = 0.95
 ALPHA = 0.05
 LETTER = "a"
+RESAMPLES = 1000
+"""Resamples of a task's queries for intervals of ranks."""
 
 Floats = NDArray[np.float64]
 
@@ -39,8 +42,9 @@ class Pairs:
         p: [m, m] the one-sided p value of each pair.
         effects: [m, m] the difference of row and column in standard deviations of the differences by query.
         n: the queries.
-        detectable: the smallest difference that these queries find in four of five cases (:func:`patent_mteb.metrics.paired.detectable`);
-            None for one run or query.
+        detectable: the smallest difference that these queries find in four of five cases
+            (:func:`patent_mteb.metrics.significance.detectable`); None for one run or query.
+        resampled: [RESAMPLES, m] means over resampled queries, the same queries for all runs.
     """
 
     runs: tuple[str, ...]
@@ -49,12 +53,36 @@ class Pairs:
     effects: Floats
     n: int
     detectable: float | None
+    resampled: Floats
+
+    @cached_property
+    def corrected(self) -> Floats:
+        """[m, m] the p values, corrected over the comparisons of a run with all below it."""
+        return holm_by_row(self.p)
+
+    def tied_with(self, row: int) -> str:
+        """Positions of the other runs that are not significantly different from a run: ``1–4, 6``."""
+        return _ranges(place for place in range(len(self.runs)) if place != row and self.corrected[row, place] >= ALPHA)
+
+    def better_than(self, row: int) -> str:
+        """Positions of the runs that a run is significantly better than."""
+        return _ranges(place for place in range(row + 1, len(self.runs)) if self.corrected[row, place] < ALPHA)
+
+
+def _ranges(places: Iterable[int]) -> str:
+    """Places from 0 as positions from 1, neighbours as one range."""
+    found = []
+    for _, neighbours in groupby(enumerate(places, start=1), key=lambda pair: pair[1] - pair[0]):
+        members = [place + 1 for _, place in neighbours]
+        found.append(str(members[0]) if len(members) == 1 else f"{members[0]}–{members[-1]}")
+    return ", ".join(found)
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """``scores[world, task, slice, run]`` (slice empty for all judgements), ``pairs[world, task]``, the baseline's run (empty for none),
-    what could not be compared, and the name of the test."""
+    """``scores[world, task, slice, run]`` (slice empty for all judgements), ``pairs[world, task]``, the baseline's run
+    (empty for none), what could not be compared, and the name of the test.
+    """
 
     scores: Mapping[tuple[str, str, str, str], Score] = field(default_factory=dict)
     pairs: Mapping[tuple[str, str], Pairs] = field(default_factory=dict)
@@ -63,23 +91,14 @@ class Statistics:
     test: str = "bootstrap"
 
     def of(self, world: str, task: str, run: str, part: str = "") -> Score | None:
-        """What is known of the main score of a run, None without per-query scores and without an interval in the result."""
+        """What is known of the main score of a run, None without per-query scores and without an interval in the
+        result.
+        """
         return self.scores.get((world, task, part, run))
 
 
 def find_baseline(collected: Collected, name: str) -> str:
-    """The run that a user means by a label or by the name of a model.
-
-    Raises:
-        ReportError: no run or more than one fits; names the runs.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.statistics import find_baseline
-        >>> find_baseline(collect(Path("results")), "patent-mteb/bm25-dapfam").partition(" (")[0]  # results of 'patent-mteb run'
-        'patent-mteb/bm25-dapfam'
-    """
+    """The run that a user means by a label or by the name of a model."""
     runs = collected.runs
     if name in runs:
         return name
@@ -87,30 +106,17 @@ def find_baseline(collected: Collected, name: str) -> str:
     if len(named) == 1:
         return str(named[0])
     near = did_you_mean(name, [*collected.results["model"].unique().sort(), *runs])
-    problem = f"'{name}' may be any of these" if named else f"no results of a model '{name}' to compare with{near}; there are"
+    problem = (
+        f"'{name}' may be any of these" if named else f"no results of a model '{name}' to compare with{near}; there are"
+    )
     raise ReportError(f"{problem}: {'; '.join(named or runs)}. Remedy: give one of these to --baseline")
 
 
 def statistics(collected: Collected, baseline: str | None = None, test: str = "bootstrap") -> Statistics:
     """Compare all runs of every task and slice in every world, on the same queries only.
 
-    Where runs of one task were scored on different queries, those that agree with the baseline (else the larger party) are taken, and
-    the others are named in the messages.
-
-    Args:
-        baseline: a model that all others are compared with, beside the best one.
-        test: of :data:`patent_mteb.metrics.paired.TESTS`.
-
-    Raises:
-        ReportError: no such test; see :func:`find_baseline`.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.statistics import statistics
-        >>> compared = statistics(collect(Path("results")), "mteb/baseline-random-encoder")  # results of 'patent-mteb run'
-        >>> sorted({run.partition(" (")[0] for (world, task, part, run), score in compared.scores.items() if score.better and not part})
-        ['hybrid/linear-0.5-bm25-dapfam+baseline-random-encoder', 'patent-mteb/bm25-dapfam']
+    Where runs of one task were scored on different queries, those that agree with the baseline (else the larger party)
+    are taken, and the others are named in the messages.
     """
     if test not in TESTS:
         raise ReportError(f"no test '{test}'. Remedy: choose from {', '.join(TESTS)}")
@@ -137,13 +143,16 @@ def statistics(collected: Collected, baseline: str | None = None, test: str = "b
             values = values[np.isfinite(values).all(axis=1)]
             if len(values):
                 compared = TESTS[test](values)
-                scores |= {(*where, part, run): score for run, score in _compare(known, values, compared, chosen).items()}
+                found = _compare(known, values, compared, chosen)
                 if not part:
                     pairs[where] = _pairs(known, values, compared)
+                    for row, run in enumerate(pairs[where].runs):
+                        found[run] = replace(found[run], tied_with=pairs[where].tied_with(row))
+                scores |= {(*where, part, run): score for run, score in found.items()}
         if contradicting:
             messages.append(
-                f"{task}: per-query scores that are not the result's, of {len(contradicting)} slice{'s' * (len(contradicting) > 1)}, "
-                f"which are not compared: {', '.join(contradicting)}."
+                f"{task}: per-query scores that are not the result's, of {len(contradicting)}"
+                f" slice{'s' * (len(contradicting) > 1)}, which are not compared: {', '.join(contradicting)}."
             )
     return Statistics(scores, pairs, chosen, tuple(messages), test)
 
@@ -173,7 +182,9 @@ def _brought(collected: Collected) -> dict[tuple[str, str, str, str], Score]:
     for (world, task, part, run, measure), (low, n) in values.items():
         high = values.get((world, task, part, run, f"{main[task]}_high"))
         if measure == f"{main[task]}_low" and high is not None:
-            found[world, task, part, run] = Score(low, high[0], n=n if n is not None or part else sizes.get((task, run)))
+            found[world, task, part, run] = Score(
+                low, high[0], n=n if n is not None or part else sizes.get((task, run))
+            )
     return found
 
 
@@ -183,15 +194,12 @@ def _test_rows(collected: Collected) -> list[tuple[Any, ...]]:
 
 
 def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: str) -> dict[str, Score]:
-    """Scores of runs from their per-query scores, [queries, runs]: against the best one, against the baseline if it is there, and tiers."""
+    """Scores of runs from their per-query scores, [queries, runs], against the best one and the baseline, if any."""
     means = compared.means
     order = np.argsort(-means, kind="stable")
     best = int(order[0])
     p, corrected = _against(compared, best)
-    steps = np.zeros(len(runs), dtype=np.int64)
-    steps[order[1:]] = compared.p_pairs(order[:-1], order[1:]) < ALPHA
-    tier = np.empty(len(runs), dtype=np.int64)
-    tier[order] = 1 + np.cumsum(steps[order])
+    position = np.argsort(order) + 1
     effects = effect_sizes(values, best)
     several = len(runs) > 1
     scores = {
@@ -201,8 +209,8 @@ def _compare(runs: Sequence[str], values: Floats, compared: Compared, baseline: 
             n=len(values),
             p_best=None if place == best else float(p[place]),
             p_best_holm=None if place == best else float(corrected[place]),
-            tied=several and (place == best or bool(corrected[place] >= ALPHA)),
-            tier=int(tier[place]),
+            tied=place == best or bool(corrected[place] >= ALPHA) if several else None,
+            position=int(position[place]),
             effect=float(effects[place]),
         )
         for place, (run, limits) in enumerate(zip(runs, compared.intervals(LEVEL), strict=True))
@@ -236,21 +244,17 @@ def _pairs(runs: Sequence[str], values: Floats, compared: Compared) -> Pairs:
         p[row, row + 1 :] = compared.p_pairs(below, np.full(len(below), base))
         effects[row, row + 1 :] = -effect_sizes(values[:, order[row:]], 0)[1:]
     p.T[upper], effects.T[upper] = p[upper], -effects[upper]
-    return Pairs(tuple(runs[place] for place in order), compared.means[order], p, effects, len(values), detectable(values))
+    resampled = bootstrap(values[:, order], resamples=RESAMPLES).resampled
+    named = tuple(runs[place] for place in order)
+    return Pairs(named, compared.means[order], p, effects, len(values), detectable(values), resampled)
 
 
 def scores_with(collected: Collected, compared: Statistics) -> pl.DataFrame:
-    """The tidy table of all numbers (:attr:`~patent_mteb.report.collect.Collected.scores`) with what statistics say of the main scores.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.statistics import scores_with, statistics
-        >>> collected = collect(Path("results"))  # of 'patent-mteb run'
-        >>> scores_with(collected, statistics(collected)).columns[-10:-6]
-        ['low', 'high', 'p_best', 'p_best_holm']
+    """The tidy table of all numbers (:attr:`~patent_mteb.report.collect.Collected.scores`) with what statistics say of
+    the main scores.
     """
-    kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.Float64) | {"tier": pl.Int64, "tied_with_best": pl.Boolean, "n": pl.Int64}
+    kinds: dict[str, Any] = dict.fromkeys(COLUMNS, pl.Float64)
+    kinds |= {"position": pl.Int64, "tied_with_best": pl.Boolean, "tied_with": pl.String, "n": pl.Int64}
     key = ("world", "task", "slice", "run")
     rows = [(*where, True, *(found(score) for found in COLUMNS.values())) for where, score in compared.scores.items()]
     frame = pl.DataFrame(rows, schema=dict.fromkeys(key, pl.String) | {"main": pl.Boolean} | kinds, orient="row")

@@ -1,8 +1,11 @@
 """The house style of the plots, and what all of them share: matplotlib as an extra, colours, series, checks.
 
-Colours are Okabe and Ito's, which readers with colour vision deficiencies can tell apart, and series also differ by marker and
-line; heat maps use cividis and print their numbers. matplotlib (extra ``report``) is imported when a plot is drawn. How large a figure
-is comes from its texts (:mod:`patent_mteb.report.fitting`).
+Colours are Okabe and Ito's, which readers with colour vision deficiencies can tell apart, and series also differ by
+marker and line; heat maps use cividis and print their numbers. matplotlib (extra ``report``) is imported when a plot is
+drawn. How large a figure is comes from its texts (:mod:`patent_mteb.report.style`).
+
+Figures as large as their texts need: measured with the renderer that draws them, never guessed from the number of
+characters.
 """
 
 from __future__ import annotations
@@ -10,10 +13,11 @@ from __future__ import annotations
 import math
 import textwrap
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec
 
+import numpy as np
 import polars as pl
 
 from patent_mteb.report.collect import ReportError
@@ -21,37 +25,156 @@ from patent_mteb.report.collect import ReportError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
-__all__ = [
-    "COLOURS",
-    "DIFFERENCES",
-    "GREY",
-    "MARKERS",
-    "PANELS",
-    "SERIES",
-    "best_models",
-    "broken",
-    "cell_text",
-    "cut_title",
-    "log_ticks",
-    "look",
-    "new_figure",
-    "readable_on",
-    "require",
-    "styled",
-]
+
+LINE = 0.19
+"""Inches from one label to the next."""
+
+_ROUNDS = 4
+
+_CLOSE = 0.1
+"""Inches that a panel may be smaller than it should: each further round takes as long as the first."""
+
+_SAME = 0.005
+"""Inches within which an overhang is as before: the layout keeps that text at the edge, and a larger figure would not
+help."""
+
+_MARGIN = 0.05
+"""Inches that no text comes nearer to the edge."""
+
+
+def fitted(figure: Figure, width: float, height: float) -> Figure:
+    """Make a figure as small as it can be with panels of at least this size (inches) and no text that leaves the
+    canvas; return it, with its layout as it is then: writing it as a file works out none again.
+    """
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return figure
+    before = np.full(2, np.inf)
+    for number in range(_ROUNDS):
+        engine.execute(figure)  # places all panels, and with them all texts
+        size = figure.get_size_inches()
+        lacking, found = _panels_lack(figure, size, (width, height)), _overhang(figure, size)
+        overhang = np.where(np.abs(found - before) < _SAME, 0, found)
+        before = found
+        if number == 0:
+            figure.set_size_inches(np.maximum(size + lacking + overhang, size / 3))
+            continue
+        if (lacking < _CLOSE).all() and (overhang < _MARGIN / 2).all():
+            break
+        figure.set_size_inches(size + np.maximum(np.maximum(lacking, 0), overhang))
+    else:
+        engine.execute(figure)
+    figure.set_layout_engine("none")
+    return figure
+
+
+def _panels_lack(figure: Figure, size: Any, wanted: tuple[float, float]) -> Any:
+    """How much the figure has to grow for its smallest panel; below 0 how much it can shrink."""
+    lacking = np.full(2, -np.inf)
+    for axes in figure.axes:
+        spec = axes.get_subplotspec()
+        if spec is None or not axes.get_visible() or _is_bar(axes):
+            continue
+        grid = spec.get_gridspec()
+        place = axes.get_position()
+        short = np.array(wanted) - np.array([place.width, place.height]) * size
+        lacking = np.maximum(lacking, short * [grid.ncols, grid.nrows])
+    return np.where(np.isfinite(lacking), lacking, 0)
+
+
+def _is_bar(axes: Axes) -> bool:
+    return axes.get_label() == "<colorbar>"
+
+
+def _overhang(figure: Figure, size: Any) -> Any:
+    """How far texts leave the canvas, on both sides together."""
+    texts = (text for text in shown_texts(figure) if text.get_in_layout())
+    boxes = np.array([text.get_window_extent().extents for text in texts]).reshape(-1, 4) / figure.dpi
+    if not len(boxes):
+        return np.zeros(2)
+    before, behind = _MARGIN - boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0) - size + _MARGIN
+    return np.maximum(before, 0) + np.maximum(behind, 0)
+
+
+def shown_texts(figure: Figure) -> list[Text]:
+    """The texts of a drawn figure that can be seen: titles, labels, ticks within the axes, annotations, keys."""
+    return [text for text in _texts(figure) if text.get_visible() and text.get_text().strip()]
+
+
+def _texts(figure: Figure) -> Iterator[Text]:
+    from matplotlib.text import Text as Drawn
+
+    ticks = {
+        id(label)
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for label in axis.get_ticklabels(which="both")
+    }
+    hidden = {id(text) for axes in figure.axes if not axes.get_visible() for text in axes.findobj(Drawn)}
+    yield from (text for text in figure.findobj(Drawn) if id(text) not in ticks | hidden)
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis) if axes.get_visible() else ():
+            low, high = sorted(axis.get_view_interval())
+            yield from (tick.label1 for tick in axis.get_major_ticks() if low - 1e-9 <= tick.get_loc() <= high + 1e-9)
+
+
+def spread(values: Sequence[float], gap: float, low: float = 0.0, high: float = 1.0) -> list[float]:
+    """Places for labels beside values: at least ``gap`` apart, within ``low`` and ``high`` where there is room, and
+    otherwise as near to the values as can be (least squares).
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    if not len(values):
+        return []
+    order = np.argsort(values, kind="stable")
+    steps = gap * np.arange(len(order))
+    free = isotonic_regression(np.asarray(values, dtype=np.float64)[order] - steps)
+    room = max(high - low - steps[-1], 0.0)
+    places = np.empty(len(order))
+    places[order] = np.clip(free, low, low + room) + steps
+    return [float(place) for place in places]
+
+
+def end_labels(axes: Axes, points: Sequence[tuple[str, float, float, str]], height: float) -> None:
+    """Names at the right edge of a panel, none over another, each tied to its point by a thin line."""
+    axes.set_xlim(axes.get_xlim())
+    axes.set_ylim(axes.get_ylim())
+    from matplotlib.collections import LineCollection
+
+    within = axes.transAxes.inverted()
+    places = [tuple(map(float, within.transform(axes.transData.transform((x, y))))) for _, x, y, _ in points]
+    labels = spread([y for _, y in places], LINE / height)
+    ties = [[place, (1.03, label)] for place, label in zip(places, labels, strict=True)]
+    colours = [colour for *_, colour in points]
+    drawn = LineCollection(
+        ties, colors=colours, linewidths=0.6, alpha=0.6, transform=axes.transAxes, clip_on=False, zorder=1
+    )
+    drawn.set_in_layout(False)
+    axes.add_artist(drawn)
+    for (name, *_), label in zip(points, labels, strict=True):
+        axes.text(1.04, label, name, transform=axes.transAxes, va="center", fontsize=9)
+
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+
 GREY = "#767676"
+
 SERIES = 12
 """Series in one plot, at most."""
+
 PANELS = 8
 """Panels in one figure, at most."""
 
+
 _LINES = ("-", "--", ":", "-.")
+
 DIFFERENCES = "PuOr"
 """Colours of what lies on two sides of zero: both sides as dark, white between them."""
+
 
 _STYLE = {
     "font.family": "DejaVu Sans",
@@ -71,26 +194,17 @@ _STYLE = {
     "figure.facecolor": "white",
 }
 
+
 _NOT_SAID = ("constrained_layout not applied", "Glyph .* missing from")
-"""Warnings on names that are too long for a figure or not in its font: the plot shows it, its reader can do nothing about it."""
+"""Warnings on names that are too long for a figure or not in its font: the plot shows it, its reader can do nothing
+about it."""
+
 
 _Arguments = ParamSpec("_Arguments")
 
 
 def styled(draw: Callable[_Arguments, Any]) -> Callable[_Arguments, Any]:
-    """Draw or render under the house style, without changing the caller's.
-
-    Raises:
-        ReportError: matplotlib is missing.
-
-    Example:
-        >>> from patent_mteb.report.style import new_figure, styled
-        >>> @styled
-        ... def empty():
-        ...     return new_figure(2, 1)
-        >>> empty().get_facecolor()
-        (1.0, 1.0, 1.0, 1.0)
-    """
+    """Draw or render under the house style, without changing the caller's."""
 
     @wraps(draw)
     def under_style(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> Any:
@@ -107,71 +221,39 @@ def styled(draw: Callable[_Arguments, Any]) -> Callable[_Arguments, Any]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure; sizes in inches.
-
-    Example:
-        >>> from patent_mteb.report.style import new_figure
-        >>> new_figure(8, 4.5).get_size_inches().tolist()
-        [8.0, 4.5]
-    """
+    """An empty figure; sizes in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def require(frame: pl.DataFrame, *columns: str) -> None:
-    """Check that a frame can be plotted.
-
-    Raises:
-        ReportError: a column is missing, or there are no rows.
-
-    Example:
-        >>> import polars as pl
-        >>> from patent_mteb.report.style import require
-        >>> require(pl.DataFrame({"model": ["m"]}), "model", "value")
-        Traceback (most recent call last):
-        patent_mteb.report.collect.ReportError: the table of the plot lacks the columns value; it has model
-    """
+    """Check that a frame can be plotted."""
     missing = [column for column in columns if column not in frame.columns]
     if missing:
-        raise ReportError(f"the table of the plot lacks the columns {', '.join(missing)}; it has {', '.join(frame.columns)}")
+        raise ReportError(
+            f"the table of the plot lacks the columns {', '.join(missing)}; it has {', '.join(frame.columns)}"
+        )
     if frame.is_empty():
         raise ReportError("the table of the plot has no rows")
 
 
 def best_models(frame: pl.DataFrame, limit: int) -> list[str]:
-    """The models with the highest mean value, best first, at most ``limit``.
-
-    Example:
-        >>> import polars as pl
-        >>> from patent_mteb.report.style import best_models
-        >>> best_models(pl.DataFrame({"model": ["a", "b", "b"], "value": [0.4, 0.3, 0.7]}), 1)
-        ['b']
-    """
+    """The models with the highest mean value, best first, at most ``limit``."""
     means = frame.group_by("model").agg(pl.col("value").mean()).sort("value", "model", descending=[True, False])
     return means["model"].to_list()[:limit]
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Where a logarithmic axis has its numbers: at the powers of ten, or at both ends and between them where there is but one.
-
-    Example:
-        >>> from patent_mteb.report.style import log_ticks
-        >>> log_ticks(2e7, 3e9), log_ticks(2.0, 8.0)
-        ([100000000.0, 1000000000.0], [2.0, 4.0, 8.0])
+    """Where a logarithmic axis has its numbers: at the powers of ten, or at both ends and between them where there is
+    but one.
     """
     powers = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
     return powers if len(powers) > 1 else sorted({low, math.sqrt(low * high), high})
 
 
 def look(series: int) -> dict[str, Any]:
-    """Colour, marker and line of a series by its number, from 0.
-
-    Example:
-        >>> from patent_mteb.report.style import look
-        >>> look(0)["marker"], look(1)["marker"]
-        ('o', 's')
-    """
+    """Colour, marker and line of a series by its number, from 0."""
     return {
         "color": COLOURS[series % len(COLOURS)],
         "marker": MARKERS[(series + series // len(COLOURS)) % len(MARKERS)],
@@ -182,50 +264,25 @@ def look(series: int) -> dict[str, Any]:
 
 
 def cell_text(axes: Axes, row: int, column: int, text: str, colour: str) -> None:
-    """The number in a cell of a heatmap. It lies within its panel, and is left out when the panel's room is worked out, which takes most
-    of the time of a figure with many cells.
-
-    Example:
-        >>> from patent_mteb.report.style import cell_text, new_figure
-        >>> axes = new_figure(2, 1).add_subplot()
-        >>> cell_text(axes, 0, 1, "0.5", "black")
-        >>> [(text.get_text(), text.get_in_layout()) for text in axes.texts]
-        [('0.5', False)]
+    """The number in a cell of a heatmap. It lies within its panel, and is left out when the panel's room is worked out,
+    which takes most of the time of a figure with many cells.
     """
     axes.text(column, row, text, ha="center", va="center", fontsize=8.5, color=colour).set_in_layout(False)
 
 
 def cut_title(title: str, shown: int, total: int) -> str:
-    """A title that says so where not all models are shown.
-
-    Example:
-        >>> from patent_mteb.report.style import cut_title
-        >>> print(cut_title("Recall@k", 12, 20))
-        Recall@k
-        the best 12 of 20 models
-    """
+    """A title that says so where not all models are shown."""
     return title if shown == total else f"{title}\nthe best {shown} of {total} models"
 
 
 def broken(text: str, width: int = 70) -> str:
-    """A title in lines of at most so many characters.
-
-    Example:
-        >>> from patent_mteb.report.style import broken
-        >>> print(broken("a title of many words", 12))
-        a title of
-        many words
-    """
+    """A title in lines of at most so many characters."""
     return "\n".join(part for line in text.split("\n") for part in textwrap.wrap(line, width))
 
 
 def readable_on(colour: Sequence[float]) -> str:
-    """Black or white, whichever has the higher contrast on a colour (red, green, blue from 0 to 1; relative luminance of WCAG 2).
-
-    Example:
-        >>> from patent_mteb.report.style import readable_on
-        >>> readable_on((1.0, 1.0, 0.8)), readable_on((0.0, 0.0, 0.4))
-        ('black', 'white')
+    """Black or white, whichever has the higher contrast on a colour (red, green, blue from 0 to 1; relative luminance
+    of WCAG 2).
     """
     linear = [channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in colour[:3]]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

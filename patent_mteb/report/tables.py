@@ -1,56 +1,326 @@
-"""The tables of a report: for each world one over all benchmarks, and for each benchmark its runs, its tasks and its domains.
+"""The tables of a report: for each world one over all benchmarks, and for each benchmark its runs, its tasks and its
+domains.
 
 What was not measured is missing: it shows as a dash (empty in csv), and a mean over it is missing too.
+
+All pairs of runs, and the smallest difference that a task can show: tables to read, and pairs as a tidy table.
+
+The ranks of runs by a benchmark's own score, among those of equal coverage, and how sure they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from math import inf
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import rankdata
 
-from patent_mteb.metrics.significance import difference_interval
+from patent_mteb.metrics.significance import MARK, SEED, difference_interval, p_text
 from patent_mteb.report import query_types
 from patent_mteb.report.cells import MISSING, Cell, Column, Table, mark, mean_cell, slug
 from patent_mteb.report.collect import Collected
-from patent_mteb.report.compared import TEST_NAMES
-from patent_mteb.report.compared import tables as compared_tables
-from patent_mteb.report.forms import COMPARED
-from patent_mteb.report.statistics import LETTER, Statistics
+from patent_mteb.report.rendering import COMPARED
+from patent_mteb.report.statistics import ALPHA, LETTER, RESAMPLES, Pairs, Statistics
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView, gap_percent
 from patent_mteb.report.words import measure_title
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import PatentBenchmark, group_means, summary
 
-__all__ = ["advantage", "build", "ranking"]
+TEST_NAMES = {
+    "bootstrap": "paired bootstrap, 10,000 resamples",
+    "t": "paired t test",
+    "permutation": "paired permutation test, 10,000 permutations or all there are",
+}
+"""How notes call a test."""
+
+
+PAIRS_SCHEMA = {
+    **dict.fromkeys(("world", "task", "first", "second"), pl.String),
+    **dict.fromkeys(("difference", "p", "p_holm", "effect"), pl.Float64),
+    "n": pl.Int64,
+    "tied": pl.Boolean,
+}
+"""Columns of :func:`pairs_table`."""
+
+
+def compared_tables(view: BenchmarkView, statistics: Statistics) -> list[Table]:
+    """For a benchmark its headline task with every slice, each run beside the best, and the smallest difference that
+    each task can find; no table without statistics.
+    """
+    head = view.headline
+    found = [] if head is None else [_of_task(view, statistics, head)]
+    return [table for table in (*found, _detectable(view, statistics)) if table.rows]
+
+
+def _of_task(view: BenchmarkView, statistics: Statistics, task: MeasuredTask) -> Table:
+    known = {
+        (part, run): score
+        for (world, name, part, run), score in statistics.scores.items()
+        if (world, name) == (view.world.name, task.name)
+    }
+    pairs = statistics.pairs.get((view.world.name, task.name))
+    better_than = {run: pairs.better_than(row) for row, run in enumerate(pairs.runs)} if pairs else {}
+    rows: list[tuple[Cell, ...]] = []
+    blocks: list[str] = []
+    for part in sorted({part for part, _ in known}, key=lambda name: (name not in ("", "in", "out"), name)):
+        cells = {run: view.cells.get((task.name, run, part), Cell()) for run in view.runs if (part, run) in known}
+        by_score = sorted(cells, key=lambda run: (-float(cells[run].value or 0), run))
+        for run in sorted(by_score, key=lambda run: known[part, run].position or len(cells)):
+            score = known[part, run]
+            rows.append(
+                (
+                    Cell(part or "all"),
+                    Cell(run),
+                    Cell(score.position, 0),
+                    cells[run],
+                    *map(_number, (score.low, score.high)),
+                    Cell(score.n, 0),
+                    *map(_p, (score.p_best, score.p_best_holm)),
+                    *((_p(score.p), _p(score.p_holm)) if statistics.baseline else ()),
+                    replace(_number(score.effect), digits=2),
+                    Cell({True: "yes", False: "no", None: None}[score.tied]),
+                    Cell(score.tied_with or None),
+                    Cell("" if part else better_than.get(run, "")),
+                )
+            )
+            blocks.append(part)
+    columns = (
+        Column("slice", "Slice", numeric=False),
+        Column("model", "Model", numeric=False),
+        Column("position", "#", marked=False),
+        Column("score", task.short, further=("too_small",)),
+        *(Column(key, title, marked=False) for key, title in (("low", "Low"), ("high", "High"), ("n", "n"))),
+        *(Column(key, title, marked=False) for key, title in (("p_best", "p"), ("p_best_holm", "Holm p"))),
+        *(
+            (Column("p_baseline", "p base", marked=False), Column("p_baseline_holm", "Holm p base", marked=False))
+            if statistics.baseline
+            else ()
+        ),
+        Column("effect", "Effect", marked=False),
+        Column("tied_with_best", "Tied with best", numeric=False),
+        Column("tied_with", "Tied with", numeric=False),
+        Column("better_than", "Better than", numeric=False),
+    )
+    notes = (
+        (
+            f"{task.name} ({measure_title(task.measure)}). Low and high: 95% interval. p: one-sided, against the best"
+            f" of the slice on the same queries ({TEST_NAMES[statistics.test]}); Holm p: corrected over the models."
+            " Effect: difference to the best in standard deviations of the differences by query (Cohen's d)."
+        ),
+        (
+            f"Tied with, Better than: models by their #; tied are those without a significant difference (p of {ALPHA}"
+            " or more). Holm's correction is over the comparisons of a model with all below it."
+        ),
+        *((f"p base: against {statistics.baseline}.",) if statistics.baseline else ()),
+    )
+    return Table(
+        slug(view.world.name, view.name, "statistics"),
+        view.world.titled(f"{view.name}: intervals and tests, {task.short}"),
+        columns,
+        tuple(rows),
+        view.world.banner,
+        notes,
+        blocks=tuple(blocks),
+        benchmark=view.name,
+    )
+
+
+def _number(value: float | None) -> Cell:
+    return Cell(value if value is not None and np.isfinite(value) else None)
+
+
+def _p(value: float | None) -> Cell:
+    return Cell(value, title="" if value is None else p_text(value))
+
+
+def _detectable(view: BenchmarkView, statistics: Statistics) -> Table:
+    """One row a task: how far apart two models have to be for its queries to show it."""
+    rows = []
+    for task in view.tasks:
+        pairs = statistics.pairs.get((view.world.name, task.name))
+        if pairs is None or pairs.detectable is None:
+            continue
+        tied = sum(bool(score.tied) for run in pairs.runs if (score := statistics.of(view.world.name, task.name, run)))
+        rows.append(
+            (
+                Cell(task.plain),
+                Cell(pairs.n, 0),
+                Cell(len(pairs.runs), 0),
+                Cell(pairs.detectable),
+                Cell(pairs.runs[0]),
+                Cell(tied, 0),
+            )
+        )
+    columns = (
+        Column("task", "Task", numeric=False),
+        Column("n", "n", marked=False),
+        Column("models", "Models", marked=False),
+        Column("detectable", "Detectable", marked=False),
+        Column("best", "Best", numeric=False),
+        Column("tied", "Tied", marked=False),
+    )
+    note = (
+        "Detectable: the smallest true difference of two models that a one-sided paired test at 0.05 finds in four of"
+        " five cases, with the median spread of differences among the models here. Tied: models not significantly"
+        " different from the best, itself included."
+    )
+    return Table(
+        slug(view.world.name, view.name, "detectable"),
+        view.world.titled(f"{view.name}: what each task can tell apart"),
+        columns,
+        tuple(rows),
+        view.world.banner,
+        (note,),
+        benchmark=view.name,
+    )
+
+
+def pairs_table(statistics: Statistics) -> pl.DataFrame:
+    """One row a pair of runs on a task, the better one first, in the columns of :data:`PAIRS_SCHEMA`."""
+    rows = []
+    for (world, task), pairs in statistics.pairs.items():
+        for first, second in zip(*np.triu_indices(len(pairs.runs), 1), strict=True):
+            corrected = float(pairs.corrected[first, second])
+            numbers = (
+                pairs.means[first] - pairs.means[second],
+                pairs.p[first, second],
+                corrected,
+                pairs.effects[first, second],
+            )
+            names = pairs.runs[first], pairs.runs[second]
+            rows.append((world, task, *names, *map(float, numbers), pairs.n, corrected >= ALPHA))
+    return pl.DataFrame(rows, schema=PAIRS_SCHEMA, orient="row")
+
+
+Floats = NDArray[np.float64]
+
+_DIGITS = 9
+"""Decimals by which two scores are equal: means of the same numbers differ in the last bits."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Runs that have the same tasks, by the mean over these.
+
+    Attributes:
+        tasks: number of tasks that the score is over.
+        complete: whether the runs have every task of the benchmark.
+        scores: by run.
+        ranks: by run; equal scores share a rank.
+        intervals: by run the ends of the rank's 95% interval; empty where there is nothing to resample.
+    """
+
+    tasks: int = 0
+    complete: bool = False
+    scores: Mapping[str, float] = field(default_factory=dict)
+    ranks: Mapping[str, int] = field(default_factory=dict)
+    intervals: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def rank_runs(
+    benchmark: PatentBenchmark,
+    scores: Mapping[str, Mapping[str, float]],
+    small: Mapping[str, Collection[str]] = MappingProxyType({}),
+    pairs: Mapping[str, Pairs] = MappingProxyType({}),
+) -> Ranking:
+    """Rank the runs that have the most tasks of a benchmark; runs with fewer or other tasks have no rank.
+
+    The score is that of the benchmark: the mean over the tasks, for a macro-average over the groups' means. Tasks on
+    too few queries, rows or classes (:mod:`patent_mteb.metrics.significance`) do not count.
+    """
+    names = {task.metadata.name: group for group, tasks in benchmark.groups.items() for task in tasks}
+    measured = {run: frozenset(own) & names.keys() for run, own in scores.items()}
+    usable = {run: own - set(small.get(run, ())) for run, own in measured.items()}
+    order = {name: place for place, name in enumerate(names)}
+    coverage = [(usable[run], measured[run]) for run in scores]
+    if not any(usable.values()):
+        return Ranking()
+
+    def preferred(cover: tuple[frozenset[str], frozenset[str]]) -> tuple[int, int, int, list[int]]:
+        places = sorted(order[name] for name in cover[0])
+        return len(cover[0]), len(cover[1]), coverage.count(cover), [-place for place in places]
+
+    most = max(coverage, key=preferred)
+    runs = [run for run, cover in zip(scores, coverage, strict=True) if cover == most]
+    groups: dict[str, list[str]] = {}
+    for name in sorted(most[0], key=order.__getitem__):
+        groups.setdefault(names[name] if benchmark.macro else "", []).append(name)
+    values = {name: np.array([[scores[run][name] for run in runs]]) for name in most[0]}
+    means = _macro([np.concatenate([values[name] for name in group]).mean(axis=0) for group in groups.values()])
+    ranks = _ranks(means[None])[0]
+    resampled = {name: _resampled(values[name], runs, pairs.get(name)) for name in most[0]}
+    intervals = {}
+    if len(runs) > 1 and any(len(group) > 1 or len(resampled[group[0]]) > 1 for group in groups.values()):
+        rng = np.random.default_rng(SEED)
+        drawn = _ranks(_macro([_drawn([resampled[name] for name in group], rng) for group in groups.values()]))
+        low, high = np.quantile(drawn, [0.025, 0.975], axis=0, method="inverted_cdf")
+        intervals = {run: (int(min(low[at], ranks[at])), int(max(high[at], ranks[at]))) for at, run in enumerate(runs)}
+    return Ranking(
+        len(most[0]),
+        most[1] == names.keys(),
+        dict(zip(runs, means.tolist(), strict=True)),
+        dict(zip(runs, ranks.tolist(), strict=True)),
+        intervals,
+    )
+
+
+def _macro(means: Sequence[Floats]) -> Floats:
+    return np.asarray(sum(means) / len(means))
+
+
+def _ranks(scores: Floats) -> NDArray[np.int64]:
+    """[n, runs] scores -> the rank of each in its row, 1 for the highest."""
+    return np.asarray(rankdata(-np.round(scores, _DIGITS), method="min", axis=1), dtype=np.int64)
+
+
+def _resampled(scores: Floats, runs: Sequence[str], pairs: Pairs | None) -> Floats:
+    """[RESAMPLES, runs]: scores of a task, over resampled queries where a run has scores by query; else [1, runs]."""
+    places = {run: place for place, run in enumerate(pairs.runs)} if pairs else {}
+    known = [at for at, run in enumerate(runs) if run in places]
+    if pairs is None or not known:
+        return scores
+    found = np.repeat(scores, len(pairs.resampled), axis=0)
+    found[:, known] = pairs.resampled[:, [places[runs[at]] for at in known]]
+    return found
+
+
+def _drawn(tasks: Sequence[Floats], rng: np.random.Generator) -> Floats:
+    """[RESAMPLES, runs]: the mean over as many tasks, drawn with replacement, each time with queries of their own."""
+    times = rng.multinomial(len(tasks), np.full(len(tasks), 1 / len(tasks)), size=RESAMPLES)
+    total = np.zeros((RESAMPLES, tasks[0].shape[1]))
+    for place, scores in enumerate(tasks):
+        for time in range(times[:, place].max()):
+            rows = np.flatnonzero(times[:, place] > time)
+            total[rows] += scores[rng.integers(len(scores), size=len(rows))]
+    return total / len(tasks)
+
 
 _RUNS_SIDE_BY_SIDE = 6
+
 _MEAN = ("too_small",)
+
 _DOMAIN_COLUMNS = (
     Column("in", "IN", further=COMPARED),
     Column("out", "OUT", further=COMPARED),
     Column("gap_percent", "Gap", marked=False, further=_MEAN),
 )
+
 _GAP_NOTE = "Gap is (IN − OUT) / IN."
+
+_ABSENT_NOTE = f"{MISSING}: not all tasks of this mean were run."
 
 
 def build(collected: Collected, statistics: Statistics) -> list[Table]:
-    """All tables: for each world one over all benchmarks and several for each benchmark.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.statistics import Statistics
-        >>> from patent_mteb.report.tables import build
-        >>> [table.name for table in build(collect(Path("results")), Statistics())][:2]  # results of 'patent-mteb run'
-        ['sample-overall', 'sample-wipo-at']
-    """
+    """All tables: for each world one over all benchmarks and several for each benchmark."""
     tables: list[Table] = []
     for world in collected.worlds.values():
-        tables.append(replace(_overall(world), summary=True))
+        tables.append(replace(_overall(world, statistics), summary=True))
         for view in world.benchmarks:
             tables += _of_benchmark(view, statistics)
     return [table.marked() for table in tables]
@@ -60,6 +330,7 @@ def ranking(
     benchmark: PatentBenchmark,
     scores: Iterable[tuple[str, Mapping[str, float]]],
     small: Mapping[str, Collection[str]] = MappingProxyType({}),
+    pairs: Mapping[str, Pairs] = MappingProxyType({}),
     *,
     name: str,
     title: str,
@@ -67,41 +338,70 @@ def ranking(
     banner: str = "",
     notes: Sequence[str] = (),
 ) -> Table:
-    """Runs by their score over a benchmark, beside the mean of each of its groups.
-
-    Args:
-        benchmark: gives the overall score and the columns.
-        scores: label of a run and its main scores by task, without ``.sample``.
-        small: by label the tasks whose scores stand on too little; they are in no mean.
-        further: benchmarks with a column of their own, which do not count in the overall score.
-
-    Example:
-        >>> from patent_mteb.report.tables import ranking
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> scores = [("a", {"PatentMapAbsToAbsRetrieval": 0.3, "PatentMapClmToAllRetrieval": 0.5})]
-        >>> table = ranking(find("PatentMap"), scores, name="patentmap", title="PatentMap")
-        >>> [cell.text for cell in table.rows[0]]
-        ['a', '–', '0.4000', '–', '2 of 3']
-    """
+    """Runs by rank and score over a benchmark, with the mean of each of its groups."""
     tasks = {name for one in (benchmark, *further) for name in _tasks(one)}
-    rows: list[tuple[Cell, ...]] = []
+    by_label: dict[str, Mapping[str, float]] = {}
     for label, measured in scores:
-        own, left_out = {task: value for task, value in measured.items() if task in tasks}, small.get(label, ())
+        copies = sum(known == label or known.startswith(f"{label} #") for known in by_label)
+        name_of_row = f"{label} #{copies + 1}" if copies else label
+        by_label[name_of_row] = {task: value for task, value in measured.items() if task in tasks}
+    ranked = rank_runs(benchmark, by_label, small, pairs)
+    rows: list[tuple[Cell, ...]] = []
+    for label in _order(ranked, by_label):
+        own, left_out = by_label[label], small.get(label, ())
         overall = mean_cell(summary(benchmark, own, left_out)["Overall"], _tasks(benchmark), left_out)
         means = [
             *_means(benchmark, own, left_out),
             *(mean_cell(summary(one, own, left_out)["Overall"], _tasks(one), left_out) for one in further),
         ]
-        rows.append((Cell(label), overall, *means, Cell(f"{len(own)} of {len(tasks)}")))
+        rows.append((Cell(label), *_rank_cells(ranked, label), overall, *means, Cell(f"{len(own)} of {len(tasks)}")))
     columns = (
         Column("model", "Model", numeric=False),
+        *_rank_columns(ranked),
         Column("overall", "Overall"),
         *(Column(slug(label), label) for label in (*benchmark.groups, *(one.name for one in further))),
         Column("tasks", "Tasks", numeric=False),
     )
     if further:
-        notes = (*notes, f"Overall is the score of {benchmark.name}, in which {', '.join(one.name for one in further)} does not count.")
-    return Table(name, title, columns, _best_first(rows), banner, tuple(notes))
+        *first, last = (one.name for one in further)
+        do = f"{', '.join(first)} and {last} do" if first else f"{last} does"
+        notes = (*notes, f"Overall is the {benchmark.name} score; {do} not count towards it.")
+    return Table(name, title, columns, tuple(rows), banner, (*_rank_notes(ranked, len(by_label), bool(pairs)), *notes))
+
+
+def _order(ranked: Ranking, scores: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Ranked runs by rank, then the others by the number of their tasks; equal ones by name."""
+    return sorted(scores, key=lambda run: (ranked.ranks.get(run, inf), -len(scores[run]), run))
+
+
+def _rank_cells(ranked: Ranking, run: str) -> list[Cell]:
+    """The rank with its interval, and the score that it is by where that is not the overall score."""
+    rank = Cell(ranked.ranks.get(run), 0, interval=ranked.intervals.get(run), ranked=False)
+    return [rank] if ranked.complete or not ranked.tasks else [rank, Cell(ranked.scores.get(run))]
+
+
+def _rank_columns(ranked: Ranking) -> list[Column]:
+    rank = Column("rank", "Rank", marked=False, further=("interval_low", "interval_high"))
+    if ranked.complete or not ranked.tasks:
+        return [rank]
+    return [rank, Column("score", f"Score, {ranked.tasks} task{'s' * (ranked.tasks > 1)}")]
+
+
+def _rank_notes(ranked: Ranking, runs: int, by_query: bool) -> list[str]:
+    """What ranks are by, and among which runs."""
+    count = len(ranked.ranks)
+    if runs < 2 or not count:
+        return []
+    one = ranked.tasks == 1
+    by = "Overall" if ranked.complete else f"the score on {ranked.tasks} task{'s' * (not one)}"
+    having = "all tasks" if ranked.complete else "this task" if one else "these tasks"
+    others = runs - count
+    drawn = "tasks and queries" if by_query else "tasks"
+    return [
+        f"Rank: by {by}, among {count} run{'s' * (count > 1)} with {having}."
+        + (f" Not ranked: {others} run{'s' * (others > 1)} with fewer tasks, or with {MARK} on one." if others else "")
+        + (f" In brackets: the 95% interval of the rank, over resampled {drawn}." if ranked.intervals else "")
+    ]
 
 
 def _tasks(benchmark: PatentBenchmark) -> list[str]:
@@ -111,25 +411,26 @@ def _tasks(benchmark: PatentBenchmark) -> list[str]:
 def _means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str]) -> list[Cell]:
     """The mean of each group."""
     means = group_means(benchmark, scores, small)
-    return [mean_cell(means[label], [task.metadata.name for task in tasks], small) for label, tasks in benchmark.groups.items()]
+    return [
+        mean_cell(means[label], [task.metadata.name for task in tasks], small)
+        for label, tasks in benchmark.groups.items()
+    ]
 
 
-def _overall(world: WorldView) -> Table:
+def _overall(world: WorldView, statistics: Statistics) -> Table:
     """Means over the tasks of each benchmark, and their macro-average."""
     total = _total(world)
-    note = (
-        "A benchmark's score is the mean main score over all its tasks, Overall the macro-average over the benchmarks. "
-        f"{MISSING} is missing: a task of the benchmark was not measured."
-    )
+    note = "The score of a benchmark is the mean main score over its tasks, Overall the macro-average over benchmarks."
     return ranking(
         total,
         world.main_scores.items(),
         world.small,
+        {plain: pairs for view in world.benchmarks for plain, pairs in _pairs_of(view, statistics).items()},
         name=slug(world.world.name, "overall"),
         title=world.world.titled("All benchmarks"),
         further=[view.benchmark for view in world.benchmarks if view.name not in total.groups],
         banner=world.world.banner,
-        notes=(note,),
+        notes=(f"{note} {_ABSENT_NOTE}",),
     )
 
 
@@ -142,13 +443,10 @@ def _total(world: WorldView) -> PatentBenchmark:
     return PatentBenchmark(facts, {view.name: view.benchmark.task_classes for view in world.benchmarks}, macro=True)
 
 
-def _best_first(rows: Iterable[tuple[Cell, ...]]) -> tuple[tuple[Cell, ...], ...]:
-    """Rows by their first number, then by the next; missing last, equal ones by name."""
-
-    def key(row: tuple[Cell, ...]) -> tuple[Any, ...]:
-        return tuple((-cell.value if isinstance(cell.value, float) else float("inf")) for cell in row[1:]), str(row[0].value)
-
-    return tuple(sorted(rows, key=key))
+def _pairs_of(view: BenchmarkView, statistics: Statistics) -> dict[str, Pairs]:
+    """The comparisons by query of the tasks of a benchmark, by plain task."""
+    keys = {task.plain: (view.world.name, task.name) for task in view.tasks}
+    return {plain: statistics.pairs[key] for plain, key in keys.items() if key in statistics.pairs}
 
 
 def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
@@ -166,7 +464,9 @@ def _of_benchmark(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     return tables
 
 
-def _table(view: BenchmarkView, kind: str, title: str, columns: Sequence[Column], rows: Sequence[tuple[Cell, ...]], **more: Any) -> Table:
+def _table(
+    view: BenchmarkView, kind: str, title: str, columns: Sequence[Column], rows: Sequence[tuple[Cell, ...]], **more: Any
+) -> Table:
     heading = view.world.titled(f"{view.name}{title}")
     name = slug(view.world.name, view.name, kind)
     return Table(name, heading, tuple(columns), tuple(rows), view.world.banner, benchmark=view.name, **more)
@@ -183,8 +483,10 @@ def _compared(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, r
     sides = view.facts.domain_tasks.get(task.plain, {})
     if score is None and part in sides:  # IN and OUT are tasks of their own
         score = statistics.of(view.world.name, task.name.replace(task.plain, sides[part]), run)
-    better = score is not None and score.better
-    return replace(view.cells.get((task.name, run, part), Cell()), score=score, letters=LETTER if better else "")
+    cell = view.cells.get((task.name, run, part), Cell())
+    compared = score is not None and score.tied is not None
+    untested = cell.value is not None and not cell.small and not compared and view.several(task.name, part)
+    return replace(cell, score=score, letters=LETTER if score is not None and score.better else "", untested=untested)
 
 
 def _domain_cells(view: BenchmarkView, statistics: Statistics, task: MeasuredTask, run: str) -> tuple[Cell, ...]:
@@ -204,26 +506,34 @@ def _baseline_notes(view: BenchmarkView, statistics: Statistics) -> tuple[str, .
     if not any(score is not None and score.p is not None for score in scores):
         return ()
     return (
-        f"{LETTER}: significantly better than {statistics.baseline} on the same queries ({TEST_NAMES[statistics.test]}, one-sided, "
-        "Holm's correction over the models of a task, p < 0.05). Tasks without per-query scores are not tested.",
+        (
+            f"{LETTER}: significantly better than {statistics.baseline} on the same queries"
+            f" ({TEST_NAMES[statistics.test]}, one-sided, Holm's correction over the models of a task, p < 0.05). Tasks"
+            " without per-query scores are not tested."
+        ),
     )
 
 
 def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
-    """One row a run: the benchmark's overall score, the means of its groups, and the headline task with IN beside OUT."""
+    """One row a run: rank and overall score, the means of the groups, and the headline task with IN and OUT."""
     benchmark, task = view.benchmark, view.domain_headline
     size = len(benchmark.task_classes)
     whole = tuple(summary(benchmark, {}))
     small = frozenset().union(*view.small.values())
     common = [
-        task.plain for task in view.tasks if all(task.plain in scores for scores in view.main_scores.values()) and task.plain not in small
+        task.plain
+        for task in view.tasks
+        if all(task.plain in scores for scores in view.main_scores.values()) and task.plain not in small
     ]
-    shared = 1 < len(common) < size and len(view.runs) > 1
+    pairs = _pairs_of(view, statistics)
+    ranked = rank_runs(benchmark, view.main_scores, view.small, pairs)
+    shared = 1 < len(common) < size and len(ranked.ranks) < len(view.runs)
     rows: list[tuple[Cell, ...]] = []
-    for run, scores in view.main_scores.items():
-        left_out = view.small.get(run, frozenset())
+    for run in _order(ranked, view.main_scores):
+        scores, left_out = view.main_scores[run], view.small.get(run, frozenset())
         overall = summary(benchmark, scores, left_out)
-        row = [Cell(run), *(mean_cell(overall[name], _tasks(benchmark), left_out) for name in whole)]
+        row = [Cell(run), *_rank_cells(ranked, run)]
+        row += [mean_cell(overall[name], _tasks(benchmark), left_out) for name in whole]
         if shared:
             row.append(Cell(sum(scores[name] for name in common) / len(common)))
         row += _means(benchmark, scores, left_out)
@@ -232,6 +542,7 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
         rows.append((*row, Cell(f"{len(scores)} of {size}")))
     columns = (
         Column("model", "Model", numeric=False),
+        *_rank_columns(ranked),
         *(Column(name.lower(), name, marked=name == "Overall", further=_MEAN) for name in whole),
         *((Column("mean_of_common", f"Mean of {len(common)} common"),) if shared else ()),
         *(Column(slug(group), group, further=_MEAN) for group in benchmark.groups),
@@ -246,7 +557,7 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
         Column("tasks", "Tasks", numeric=False),
     )
     over = f"{len(benchmark.groups)} groups, each the mean over its tasks" if benchmark.macro else f"{size} tasks"
-    notes = [f"Overall is the mean over all {over}. {MISSING} is missing: a task of the mean was not measured."]
+    notes = [*_rank_notes(ranked, len(view.runs), bool(pairs)), f"Overall is the mean over all {over}. {_ABSENT_NOTE}"]
     if "Spread" in whole:
         notes.append("Spread is the largest minus the smallest task score.")
     if shared:
@@ -256,14 +567,14 @@ def _by_run(view: BenchmarkView, statistics: Statistics) -> Table:
         if sides := view.facts.domain_tasks.get(task.plain):
             notes.append(f"IN and OUT are {sides['in']} and {sides['out']}, tasks with queries of their own.")
         notes += _baseline_notes(view, statistics)
-    return _table(view, "", "", columns, _best_first(rows), notes=tuple(notes))
+    return _table(view, "", "", columns, rows, notes=tuple(notes))
 
 
 def _by_task(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     """One row a task, one column a run."""
     runs = view.best_first
     marks = {task: mark([view.cells.get((task.name, run, ""), Cell()) for run in runs]) for task in view.tasks}
-    notes = (f"{MISSING} is missing: not measured.", *_baseline_notes(view, statistics))
+    notes = (f"{MISSING}: not run.", *_baseline_notes(view, statistics))
     rows = [
         (
             Cell(task.group),
@@ -288,9 +599,20 @@ def _by_domain(view: BenchmarkView, statistics: Statistics) -> list[Table]:
     rows: list[tuple[Cell, ...]] = []
     blocks: list[str] = []
     for task in view.tasks:
-        measured = {run: scores[task.plain] for run, scores in view.main_scores.items() if task.name in sliced and task.plain in scores}
+        measured = {
+            run: scores[task.plain]
+            for run, scores in view.main_scores.items()
+            if task.name in sliced and task.plain in scores
+        }
         for run in sorted(measured, key=measured.__getitem__, reverse=True):
-            rows.append((Cell(task.plain), Cell(run), _score(view, statistics, task, run), *_domain_cells(view, statistics, task, run)))
+            rows.append(
+                (
+                    Cell(task.plain),
+                    Cell(run),
+                    _score(view, statistics, task, run),
+                    *_domain_cells(view, statistics, task, run),
+                )
+            )
             blocks.append(task.name)
     columns = (
         Column("task", "Task", numeric=False),
@@ -299,20 +621,17 @@ def _by_domain(view: BenchmarkView, statistics: Statistics) -> list[Table]:
         *_DOMAIN_COLUMNS,
     )
     notes = (f"{_GAP_NOTE} Best and second are marked for each task.", *_baseline_notes(view, statistics))
-    return [_table(view, "domains", ", IN and OUT of domain", columns, rows, notes=notes, blocks=tuple(blocks))] if rows else []
+    return (
+        [_table(view, "domains", ", IN and OUT of domain", columns, rows, notes=notes, blocks=tuple(blocks))]
+        if rows
+        else []
+    )
 
 
 def advantage(view: BenchmarkView) -> list[Table]:
-    """What certain texts are worth: the main score of each task minus that of its twin without them (WIPO-AT eq. 4, the DWPI
-    advantage), with an interval from those of both. No score of a task can be this: it takes two results, and a task sees one. No table
-    if the benchmark has no such twins, or none was measured beside its task.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.collect import collect
-        >>> from patent_mteb.report.tables import advantage
-        >>> advantage(collect(Path("results")).worlds["sample"].benchmark("DAPFAM"))  # results of 'patent-mteb run'
-        []
+    """What certain texts are worth: the main score of each task minus that of its twin without them (WIPO-AT eq. 4, the
+    DWPI advantage), with an interval from those of both. No score of a task can be this: it takes two results, and a
+    task sees one. No table if the benchmark has no such twins, or none was measured beside its task.
     """
     ending = view.facts.lacking
     names, full = {task.plain: task.short for task in view.tasks}, {task.plain: task.name for task in view.tasks}
@@ -327,10 +646,15 @@ def advantage(view: BenchmarkView) -> list[Table]:
         *(Column(name, names[name], further=("too_small", "interval_low", "interval_high")) for name in pairs),
     )
     note = (
-        f"Main score of a task minus that of the task whose name ends with {ending}: above 0 the texts that it lacks help. In brackets the "
-        "95% interval from those of both scores, as if they were independent: too wide rather than too narrow."
+        f"Main score of a task minus that of the task whose name ends with {ending}: above 0 the texts that it lacks"
+        " help. In brackets the 95% interval from those of both scores, as if they were independent: too wide rather"
+        " than too narrow."
     )
-    return [_table(view, "advantage", f", advantage over {ending.lstrip('.')}", columns, rows, notes=(note,))] if rows else []
+    return (
+        [_table(view, "advantage", f", advantage over {ending.lstrip('.')}", columns, rows, notes=(note,))]
+        if rows
+        else []
+    )
 
 
 def _difference(view: BenchmarkView, run: str, whole: str, lacking: str) -> Cell:

@@ -1,7 +1,7 @@
 """Tables on a terminal, as wide as it is, with every name and number in full.
 
-Cells break between words only. A table that would still be too wide is stacked: what leads a row stands on a line of its own, with the
-other columns in the lines below, as many as it takes.
+Cells break between words only. A table that would still be too wide is stacked: what leads a row stands on a line of
+its own, with the other columns in the lines below, as many as it takes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-__all__ = ["Sheet", "folded"]
 
 _GAP = 2
 """Blanks between columns, and before what is stacked below the head of a row."""
@@ -29,14 +28,7 @@ _BREAKS = re.compile(r"(?<=[/_.=,@+\-])")
 
 
 def folded(name: str, width: int) -> str:
-    """A name in lines of at most so many characters, broken after a separator where there is one.
-
-    Example:
-        >>> from patent_mteb.report.terminal import folded
-        >>> print(folded("organisation/some-embedding-model", 22))
-        organisation/some-
-        embedding-model
-    """
+    """A name in lines of at most so many characters, broken after a separator where there is one."""
     lines = [""]
     for piece in _BREAKS.split(name):
         if lines[-1] and cell_len(lines[-1] + piece) > width:
@@ -46,27 +38,11 @@ def folded(name: str, width: int) -> str:
 
 
 class Sheet:
-    """A table for a rich console.
+    """A table for a rich console."""
 
-    Args:
-        titles: of the columns.
-        rows: as many cells in each as there are columns.
-        right: positions of the columns that are aligned to the right.
-        leading: columns that stand above the others where the table is too wide.
-
-    Example:
-        >>> from rich.console import Console
-        >>> from rich.text import Text
-        >>> from patent_mteb.report.terminal import Sheet
-        >>> sheet = Sheet(["Model", "IN", "OUT"], [[Text("acme/embedding"), Text("0.2500"), Text("0.1000")]], right=(1, 2))
-        >>> Console(width=18).print(sheet)
-        Model
-              IN     OUT
-        acme/embedding
-          0.2500  0.1000
-    """
-
-    def __init__(self, titles: Sequence[str], rows: Sequence[Sequence[Text]], *, right: Collection[int] = (), leading: int = 1) -> None:
+    def __init__(
+        self, titles: Sequence[str], rows: Sequence[Sequence[Text]], *, right: Collection[int] = (), leading: int = 1
+    ) -> None:
         self.rows, self.right, self.leading = rows, frozenset(right), min(leading, len(titles) - 1)
         self.cells = [[row[place] for row in rows] for place in range(len(titles))]
         self.titles = [self._heading(place, title) for place, title in enumerate(titles)]
@@ -91,7 +67,9 @@ class Sheet:
 
     def _widest(self, place: int) -> int:
         return max(
-            cell_len(line) for cell in (self.titles[place], *(cell.plain for cell in self.cells[place])) for line in cell.split("\n")
+            cell_len(line)
+            for cell in (self.titles[place], *(cell.plain for cell in self.cells[place]))
+            for line in cell.split("\n")
         )
 
     def _widths(self, places: Sequence[int], room: int) -> list[int]:
@@ -116,7 +94,8 @@ class Sheet:
         table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=header)
         for place, width in zip(places, widths, strict=True):
             justify = "right" if place in self.right else "left"
-            table.add_column(Text(self.titles[place]), justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
+            title = Text(self.titles[place])
+            table.add_column(title, justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
         return table
 
     def _chunks(self, room: int) -> list[list[int]]:

@@ -1,4 +1,8 @@
-"""What a pull request to mteb needs of the suite's tasks, benchmarks and models, as files."""
+"""What a pull request to mteb needs of the suite's tasks, benchmarks and models, as files.
+
+mteb's descriptive statistics of tasks; ``python -m patent_mteb.report.upstream`` writes those that the
+package brings along.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patent_mteb.errors import PatentMTEBError
-from patent_mteb.experiments.describing import describe
 from patent_mteb.files import write_text
-from patent_mteb.models.suite import suite_metas
+from patent_mteb.models.listing import suite_metas
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.sizes import shipped, sizes
+from patent_mteb.tasks.base import SHIPPED, PatentTask, shipped, sizes
 
 if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
 
-__all__ = ["Upstream", "prepare", "unknown_fields"]
+
+def describe(tasks: Iterable[type[PatentTask]]) -> dict[str, Any]:
+    """mteb's descriptive statistics of tasks, by name, as their data are now."""
+    found: dict[str, Any] = {}
+    for kind in tasks:
+        task = kind()
+        task.load_data()
+        ((subset, splits),) = (task.dataset or {}).items()
+        found[task.metadata.name] = {split: task.describe_split(split, hf_subset=subset) for split in splits}
+        task.unload_data()
+    return found
+
+
+if __name__ == "__main__":
+    lines = [
+        f"{json.dumps(name)}:{json.dumps(stats, separators=(',', ':'))}"
+        for name, stats in describe(catalogue.sample_tasks()).items()
+    ]
+    write_text(SHIPPED, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 @dataclass(frozen=True)
@@ -35,39 +56,31 @@ class Upstream:
     unknown: dict[str, tuple[str, ...]]
 
 
-_OTHER_DATA = "what is here are not its published data. Remedy: unset PATENT_MTEB_SAMPLE, and PATENT_MTEB_DATA if it holds others"
+_OTHER_DATA = (
+    "what is here are not its published data. Remedy: unset PATENT_MTEB_SAMPLE, and PATENT_MTEB_DATA if it holds others"
+)
 
 
 def unknown_fields(metas: Iterable[ModelMeta]) -> dict[str, tuple[str, ...]]:
-    """By field of a model's metadata the models that lack it: the revision and, for open weights, the parameters of the embeddings, which
-    mteb's tests ask for, and what else a pull request states.
-
-    Example:
-        >>> from patent_mteb.models.suite import suite_metas
-        >>> from patent_mteb.report.upstream import unknown_fields
-        >>> "datalyes/patembed-large" in unknown_fields(suite_metas())["revision"]
-        False
+    """By field of a model's metadata the models that lack it: the revision and, for open weights, the parameters of the
+    embeddings, which mteb's tests ask for, and what else a pull request states.
     """
     metas = tuple(metas)
     return {
         field: tuple(str(meta.name) for meta in metas if getattr(meta, field) is None)
-        for field in ("revision", "release_date", "n_parameters", "n_embedding_parameters", "memory_usage_mb", "license")
+        for field in (
+            "revision",
+            "release_date",
+            "n_parameters",
+            "n_embedding_parameters",
+            "memory_usage_mb",
+            "license",
+        )
     }
 
 
 def prepare(folder: Path, *, count: bool = False) -> Upstream:
-    """Write metadata and descriptive statistics for a pull request (``docs/upstream.md`` says where each belongs).
-
-    Args:
-        count: read the published data and count them too; without it only the statistics that the package brings along, of the sample.
-            ``sizes.json`` has the queries and texts of published data as far as releases and papers state them.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.report.upstream import prepare
-        >>> sorted({path.name for path in prepare(Path("up")).files if path.parent.name == "up"})
-        ['benchmarks.json', 'models.json', 'sizes.json', 'tasks.json']
-    """
+    """Write metadata and descriptive statistics for a pull request (``docs/upstream.md`` says where each belongs)."""
     statistics, missing = dict(shipped()), dict[str, str]()
     kinds = [*catalogue.tasks(), *catalogue.sample_tasks()]
     for kind in catalogue.tasks() if count else ():
@@ -80,10 +93,14 @@ def prepare(folder: Path, *, count: bool = False) -> Upstream:
             missing[kind.metadata.name] = str(error)
     types = {kind.metadata.name: kind.metadata.type for kind in kinds}
     files = [
-        _json(folder / "descriptive_stats" / types[name] / f"{name}.json", found) for name, found in statistics.items() if name in types
+        _json(folder / "descriptive_stats" / types[name] / f"{name}.json", found)
+        for name, found in statistics.items()
+        if name in types
     ]
     published = {kind.metadata.name: asdict(sizes(kind)) for kind in catalogue.tasks()}
-    files.append(_json(folder / "sizes.json", {name: found for name, found in published.items() if any(found.values())}))
+    files.append(
+        _json(folder / "sizes.json", {name: found for name, found in published.items() if any(found.values())})
+    )
     files.append(_json(folder / "tasks.json", [kind.metadata.model_dump(mode="json") for kind in kinds]))
     files.append(_json(folder / "benchmarks.json", list(_benchmarks())))
     metas = suite_metas()

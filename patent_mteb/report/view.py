@@ -1,30 +1,25 @@
-"""What tables, plots and page look at: one world, and one benchmark in one world, each built once for the whole report."""
+"""What tables, plots and page look at: one world, and one benchmark in one world, each built once for the whole
+report.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import polars as pl
 
-from patent_mteb.data.worlds import World
+from patent_mteb.data.data_source import World
 from patent_mteb.report.cells import Cell, short
-from patent_mteb.report.common_queries import common_queries
+from patent_mteb.report.queries import common_queries
 from patent_mteb.tasks import catalogue
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 
-__all__ = ["BenchmarkView", "MeasuredTask", "WorldView", "gap_percent"]
-
 
 def gap_percent(inside: float | None, outside: float | None) -> float | None:
-    """Relative loss from IN to OUT of domain in percent; None where a side is missing or IN is 0.
-
-    Example:
-        >>> from patent_mteb.report.view import gap_percent
-        >>> gap_percent(0.5, 0.25), gap_percent(0.5, None)
-        (50.0, None)
-    """
+    """Relative loss from IN to OUT of domain in percent; None where a side is missing or IN is 0."""
     return None if not inside or outside is None else 100 * (inside - outside) / inside
 
 
@@ -37,17 +32,13 @@ def _main_scores(results: pl.DataFrame) -> dict[str, dict[str, float]]:
 
 
 def _small(results: pl.DataFrame) -> dict[str, frozenset[str]]:
-    """By run the plain tasks whose scores stand on too little (:mod:`patent_mteb.metrics.sizes`)."""
+    """By run the plain tasks whose scores stand on too little (:mod:`patent_mteb.metrics.significance`)."""
     rows = results.filter(pl.col("small") != "").group_by("run").agg("plain")
     return {run: frozenset(plain) for run, plain in rows.iter_rows()}
 
 
 def _intervals(scores: pl.DataFrame, measures: Mapping[str, str]) -> dict[tuple[str, str, str], tuple[float, float]]:
-    """The intervals of main scores that results bring, by task, run and slice.
-
-    Args:
-        measures: main score of each task.
-    """
+    """The intervals of main scores that results bring, by task, run and slice."""
     main = pl.col("task").replace_strict(measures, return_dtype=pl.String)
     ends = []
     for end in ("low", "high"):
@@ -58,7 +49,9 @@ def _intervals(scores: pl.DataFrame, measures: Mapping[str, str]) -> dict[tuple[
 
 @dataclass(frozen=True)
 class MeasuredTask:
-    """A task that has results: ``name`` as in the results, ``plain`` without ``.sample``, ``measure`` the name of its main score."""
+    """A task that has results: ``name`` as in the results, ``plain`` without ``.sample``, ``measure`` the name of its
+    main score.
+    """
 
     name: str
     plain: str
@@ -74,7 +67,8 @@ class BenchmarkView:
     Attributes:
         benchmark: the benchmark, with its facts.
         world: the world.
-        results, scores: as in :class:`patent_mteb.report.collect.Collected`, with the benchmark's own groups, in the order of its tasks.
+        results, scores: as in :class:`patent_mteb.report.collect.Collected`, with the benchmark's own groups, in the
+            order of its tasks.
     """
 
     benchmark: PatentBenchmark
@@ -113,16 +107,20 @@ class BenchmarkView:
         """The tasks that have results."""
         rows = self.results.unique("task", keep="first", maintain_order=True).iter_rows(named=True)
         return tuple(
-            MeasuredTask(row["task"], row["plain"], short(row["task"], self.facts), row["group"], row["main_score"]) for row in rows
+            MeasuredTask(row["task"], row["plain"], short(row["task"], self.facts), row["group"], row["main_score"])
+            for row in rows
         )
 
     @cached_property
     def cells(self) -> dict[tuple[str, str, str], Cell]:
-        """Main score by task, run and slice (empty for all judgements), with mark and interval where it stands on too little; where IN and
-        OUT are tasks of their own, they count as slices of the mixed one."""
+        """Main score by task, run and slice (empty for all judgements), with mark and interval where it stands on too
+        little; where IN and OUT are tasks of their own, they count as slices of the mixed one.
+        """
         rows = self.scores.filter("main").select("task", "run", "slice", "value", "small").iter_rows()
         values = {
-            (task, run, name): Cell(value, small=small, interval=self.intervals.get((task, run, name)) if small else None, ranked=not small)
+            (task, run, name): Cell(
+                value, small=small, interval=self.intervals.get((task, run, name)) if small else None, ranked=not small
+            )
             for task, run, name, value, small in rows
         }
         names = {task.plain: task.name for task in self.tasks}
@@ -140,8 +138,18 @@ class BenchmarkView:
 
     @cached_property
     def common_queries(self) -> pl.DataFrame:
-        """Scores on the queries that all tasks have, where the tasks are representations of the same queries; else no row."""
+        """Scores on the queries that all tasks have, where the tasks are representations of the same queries; else no
+        row.
+        """
         return common_queries(self.results if self.facts.query_types else self.results.clear(), self.scores)
+
+    def several(self, task: str, part: str = "") -> bool:
+        """Whether several runs have a task, or a slice of it."""
+        return self._counts[task, part] > 1
+
+    @cached_property
+    def _counts(self) -> Counter[tuple[str, str]]:
+        return Counter((task, part) for task, _, part in self.cells)
 
     @cached_property
     def slice_scores(self) -> dict[tuple[str, str, str], float]:
@@ -155,8 +163,9 @@ class BenchmarkView:
 
     @cached_property
     def headline(self) -> MeasuredTask | None:
-        """The task that stands for the benchmark's retrieval: its headline task if that was measured, else the retrieval task that
-        most runs have; None without any."""
+        """The task that stands for the benchmark's retrieval: its headline task if that was measured, else the
+        retrieval task that most runs have; None without any.
+        """
         return self._standing(self.results.filter(pl.col("kind") == "Retrieval"))
 
     @cached_property
@@ -173,7 +182,9 @@ class BenchmarkView:
 
 @dataclass(frozen=True)
 class WorldView:
-    """The results of one world; ``results``, ``scores`` and ``own`` as in :class:`patent_mteb.report.collect.Collected`."""
+    """The results of one world; ``results``, ``scores`` and ``own`` as in
+    :class:`patent_mteb.report.collect.Collected`.
+    """
 
     world: World
     results: pl.DataFrame
@@ -192,16 +203,14 @@ class WorldView:
 
     @cached_property
     def benchmarks(self) -> tuple[BenchmarkView, ...]:
-        """The benchmarks that have results: the registered ones in the order of registration, then those of own data sets."""
+        """The benchmarks that have results: the registered ones in the order of registration, then those of own data
+        sets.
+        """
         views = (self._view(benchmark) for benchmark in (*catalogue.benchmarks(), *self.own))
         return tuple(view for view in views if len(view.results))
 
     def benchmark(self, name: str) -> BenchmarkView:
-        """The view of a benchmark that has results.
-
-        Raises:
-            KeyError: it has none.
-        """
+        """The view of a benchmark that has results."""
         return {view.name: view for view in self.benchmarks}[name]
 
     def _view(self, benchmark: PatentBenchmark) -> BenchmarkView:
@@ -210,7 +219,11 @@ class WorldView:
 
         def own(frame: pl.DataFrame) -> pl.DataFrame:
             plain = pl.col("plain")
-            rows = frame.filter(plain.is_in(list(groups))).sort(plain.replace_strict(order, return_dtype=pl.Int64), maintain_order=True)
-            return rows.with_columns(benchmark=pl.lit(benchmark.name), group=plain.replace_strict(groups, return_dtype=pl.String))
+            rows = frame.filter(plain.is_in(list(groups))).sort(
+                plain.replace_strict(order, return_dtype=pl.Int64), maintain_order=True
+            )
+            return rows.with_columns(
+                benchmark=pl.lit(benchmark.name), group=plain.replace_strict(groups, return_dtype=pl.String)
+            )
 
         return BenchmarkView(benchmark, self.world, own(self.results), own(self.scores))

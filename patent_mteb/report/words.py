@@ -1,8 +1,48 @@
-"""The words of the page: how a measure is written, and what the terms of patent retrieval mean where they stand."""
+"""The words of the page: how a measure is written, and what the terms of patent retrieval mean where they stand.
+
+Names from outside (models, revisions, settings, paths) as they may be shown: nothing in them acts on a terminal, a
+spreadsheet or a plot, and nothing in them is invisible.
+"""
 
 from __future__ import annotations
 
-__all__ = ["TERMS", "measure_title"]
+import unicodedata
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode's controls (escape sequences and line breaks among them), formats (bidirectional controls), surrogates,
+separators of lines."""
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""What makes a spreadsheet calculate, in wide letters too."""
+
+
+def visible(text: str, *, lines: bool = False) -> str:
+    r"""A text with its control characters written out, so that it is one line which does nothing to a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(character if (lines and character == "\n") else _visible(character) for character in text)
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) not in _INVISIBLE:
+        return character
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def inert(text: str) -> str:
+    """A text as a cell of a csv file: visible, and with an apostrophe before what a spreadsheet would run as a
+    formula.
+    """
+    return ("'" if text.startswith(_FORMULA) else "") + visible(text)
+
+
+def shortened(text: str, length: int) -> str:
+    """A text that is too long for its place, with its middle left out."""
+    if len(text) <= length:
+        return text
+    head = length // 2
+    return f"{text[:head]}…{text[len(text) - (length - head - 1) :]}"
+
 
 TERMS = {
     "IN": "documents that share a technical domain (IPC-3 code) with the query",
@@ -17,20 +57,25 @@ TERMS = {
     "A": "citations of category A: technological background",
     "InScope": "share of the found documents that have the query's IPC code, at the level that is named",
     "SSD": "section shift distance: how far the vectors of two sections of one patent lie apart (lower is closer)",
-    "IDA": "intra-document alignment: distance of a patent's own sections against that of other patents' (lower is better)",
+    "IDA": (
+        "intra-document alignment: distance of a patent's own sections against that of other patents' (lower is better)"
+    ),
     "nDCG@10": "normalised discounted cumulative gain of the first ten documents",
     "nDCG@100": "normalised discounted cumulative gain of the first hundred documents",
 }
 """Term -> meaning."""
 
+
 _PARTS = {"in": "IN", "out": "OUT", "xy": "XY", "a": "A", "knn": "kNN", "mlp": "MLP", "paper": "paper's"}
 """What a measure may begin with: a slice, a classifier, whose protocol."""
+
 _NAMES = {
     "ndcg": "nDCG",
     "graded_ndcg": "graded nDCG",
     "knn_precision": "kNN precision",
     "mlp_precision": "MLP precision",
     "map": "MAP",
+    "mse": "MSE",
     "mrr": "MRR",
     "pres": "PRES",
     "macro_f1": "macro F1",
@@ -44,15 +89,7 @@ _NAMES = {
 
 
 def measure_title(measure: str) -> str:
-    """A measure as papers write it.
-
-    Example:
-        >>> from patent_mteb.report.words import measure_title
-        >>> measure_title("ndcg_at_10"), measure_title("macro_f1"), measure_title("recall_at_100"), measure_title("")
-        ('nDCG@10', 'macro F1', 'Recall@100', 'score')
-        >>> measure_title("inscope_subclass_at_10"), measure_title("out_ndcg_at_100"), measure_title("p@1")
-        ('InScope@10, subclass', 'OUT nDCG@100', 'P@1')
-    """
+    """A measure as papers write it."""
     name, _, depth = measure.replace("@", "_at_").partition("_at_")
     part, _, rest = measure.partition("_")
     if part in _PARTS and rest and name not in _NAMES:

@@ -1,17 +1,19 @@
 """The built-in patent world: canonical records of invented patents, written by grammar and vocabulary.
 
 About 1,000 families with 1,500 publications of 17 offices, published 2005-2025, in 29 technical fields of all eight IPC
-sections, most of them in assistive technology, with a citation graph. It lets every task run without a licence and without a
-network; its scores say nothing about the published benchmarks. Nothing in it is a real patent, person or company.
+sections, most of them in assistive technology, with a citation graph. It lets every task run without a licence and
+without a network; its scores say nothing about the published benchmarks. Nothing in it is a real patent, person or
+company.
 
-The texts behave like patents where it matters for a benchmark: the sections of a patent say the same thing in different words;
-cited prior art shares problem and principle, not sentences; citations across domains share the principle alone; patents that
-share vocabulary without being related are plentiful.
+The texts behave like patents where it matters for a benchmark: the sections of a patent say the same thing in different
+words; cited prior art shares problem and principle, not sentences; citations across domains share the principle alone;
+patents that share vocabulary without being related are plentiful.
 
-Difficulty, measured on all publications (984 queries, 3,569 judgements, title + abstract + claims on both sides, own family
-removed), as nDCG@10 over all / in-domain / cross-domain judgements: random .004 / .002 / .004, BM25 (bm25s, its defaults,
-English stop words) .254 / .306 / .044, all-MiniLM-L6-v2 at 256 tokens .276 / .349 / .010. Labels overlap (:mod:`.labels`): static word
-vectors (wordllama, 256 dimensions) under WIPO-AT's probe reach macro F1 .82 on the emerging categories and .71 on the conventional ones.
+Difficulty, measured on all publications (984 queries, 3,569 judgements, title + abstract + claims on both sides, own
+family removed), as nDCG@10 over all / in-domain / cross-domain judgements: random .004 / .002 / .004, BM25 (bm25s, its
+defaults, English stop words) .254 / .306 / .044, all-MiniLM-L6-v2 at 256 tokens .276 / .349 / .010. Labels overlap
+(:mod:`.labels`): static word vectors (wordllama, 256 dimensions) under WIPO-AT's probe reach macro F1 .82 on the
+emerging categories and .71 on the conventional ones.
 """
 
 from __future__ import annotations
@@ -22,9 +24,9 @@ from functools import lru_cache
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.sample import vocabulary as words
 from patent_mteb.sample import world
-from patent_mteb.sample.dice import Dice
 from patent_mteb.sample.offices import OFFICES, publication_number, written_code
 from patent_mteb.sample.prose import Prose
+from patent_mteb.sample.random_choice import Dice
 
 __all__ = ["SAMPLE_VERSION", "generate"]
 
@@ -38,8 +40,14 @@ _UPPER_CASE_TITLES = ("JP", "RU", "KR")
 
 
 def _numbers(families: list[world.Family]) -> dict[tuple[int, int], str]:
-    """Publication numbers by (family index, position of the member), rising with the publication date in each office."""
-    dated = sorted((member.publication, family.index, position) for family in families for position, member in enumerate(family.members))
+    """Publication numbers by (family index, position of the member), rising with the publication date in each
+    office.
+    """
+    dated = sorted(
+        (member.publication, family.index, position)
+        for family in families
+        for position, member in enumerate(family.members)
+    )
     serial: dict[tuple[str, bool], int] = defaultdict(int)
     dice = Dice(f"{_SEED}/numbers")
     numbers = {}
@@ -49,7 +57,9 @@ def _numbers(families: list[world.Family]) -> dict[tuple[int, int], str]:
         counter = (member.office, us_grant)
         serial[counter] += dice.number(20, 900)
         start = 7_000_000 if us_grant else 0
-        numbers[index, position] = publication_number(member.office, member.kind, published.year, start + serial[counter])
+        numbers[index, position] = publication_number(
+            member.office, member.kind, published.year, start + serial[counter]
+        )
     return numbers
 
 
@@ -103,12 +113,6 @@ def generate() -> tuple[list[Patent], list[Citation]]:
 
     The same version gives the same records in every process and on every machine. The world is built once a process
     (about two seconds).
-
-    Example:
-        >>> from patent_mteb.sample import generate
-        >>> patents, citations = generate()
-        >>> len(patents), len(citations), patents[0].publication_number
-        (1560, 3569, 'AT500480A1')
     """
     patents, citations = _world()
     return list(patents), list(citations)

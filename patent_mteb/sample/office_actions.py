@@ -1,4 +1,6 @@
-"""The sample's US applications as examined: citations with rejected claims, cited paragraphs, kind and date of the office action."""
+"""The sample's US applications as examined: citations with rejected claims, cited paragraphs, kind and date of the
+office action.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,7 @@ from collections.abc import Sequence
 
 from patent_mteb.patents.records import Citation, Claim, Patent
 from patent_mteb.sample import generate
-from patent_mteb.sample.dice import Dice
-
-__all__ = ["examined"]
+from patent_mteb.sample.random_choice import Dice
 
 _CENTRES = {"A": "3700", "B": "3600", "C": "1700", "D": "1700", "E": "3600", "F": "3700", "G": "2800", "H": "2800"}
 """Technology centre by section of the IPC."""
@@ -19,16 +19,13 @@ _SEED = "sample-1/office actions"
 
 
 def examined() -> tuple[list[Patent], list[Citation]]:
-    """The records of :func:`patent_mteb.sample.generate` with numbered paragraphs, and with more on what US applications have against them.
-
-    Example:
-        >>> from patent_mteb.sample.office_actions import examined
-        >>> patents, citations = examined()
-        >>> next(citation for citation in citations if citation.passages).phase
-        'CTNF'
+    """The records of :func:`patent_mteb.sample.generate` with numbered paragraphs, and with more on what US
+    applications have against them.
     """
     patents, citations = generate()
-    numbered = [dataclasses.replace(one, paragraphs=tuple(range(1, len(one.description.lines()) + 1))) for one in patents]
+    numbered = [
+        dataclasses.replace(one, paragraphs=tuple(range(1, len(one.description.lines()) + 1))) for one in patents
+    ]
     known = {patent.publication_number: patent for patent in numbered}
     return numbered, [_raised(citation, known[citation.citing], known[citation.cited]) for citation in citations]
 

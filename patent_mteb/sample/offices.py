@@ -1,19 +1,20 @@
-"""What differs between patent offices: numbers, kind codes, how they write codes, how their abstracts and claims are drafted."""
+"""What differs between patent offices: numbers, kind codes, how they write codes, how their abstracts and claims are
+drafted.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from patent_mteb.sample.dice import Dice
-
-__all__ = ["OFFICES", "REGIONS", "Office", "Region", "publication_number", "written_code"]
+from patent_mteb.sample.random_choice import Dice
 
 
 @dataclass(frozen=True)
 class Office:
     """``kinds`` are (kind code, share, granted); ``serial`` is a pattern with ``year`` and a running ``n``.
 
-    ``abstracts`` are (style, share); ``claims`` is the drafting style of claims; ``codes`` the way of writing IPC codes.
+    ``abstracts`` are (style, share); ``claims`` is the drafting style of claims; ``codes`` the way of writing IPC
+    codes.
     """
 
     kinds: tuple[tuple[str, float, bool], ...]
@@ -39,19 +40,25 @@ OFFICES: dict[str, Office] = {
     "HK": Office((("A1", 1.0, False),), "1{n:06d}", claims="cn"),
     "JP": Office((("A", 0.75, False), ("B2", 0.25, True)), "{year}{n:06d}", _JAPANESE, "cn", "padded"),
     "KR": Office((("A", 0.7, False), ("B1", 0.3, True)), "10{year}{n:07d}", (("purpose", 0.7), ("plain", 0.3)), "cn"),
-    "DE": Office((("A1", 0.7, False), ("B4", 0.15, True), ("U1", 0.15, False)), "10{year}{n:06d}", _GERMAN, codes="version"),
+    "DE": Office(
+        (("A1", 0.7, False), ("B4", 0.15, True), ("U1", 0.15, False)), "10{year}{n:06d}", _GERMAN, codes="version"
+    ),
     "AT": Office((("A1", 0.6, False), ("B1", 0.4, True)), "5{n:05d}", _GERMAN),
     "CH": Office((("A2", 0.7, False), ("B1", 0.3, True)), "7{n:05d}", _GERMAN),
     "FR": Office((("A1", 0.9, False), ("B1", 0.1, True)), "3{n:06d}"),
     "ES": Office((("A1", 0.7, False), ("B1", 0.15, True), ("U", 0.15, False)), "2{n:06d}"),
-    "RU": Office((("C1", 0.5, False), ("C2", 0.35, True), ("U1", 0.15, False)), "2{n:06d}", (("fse", 1.0),), "ep", "hyphen"),
+    "RU": Office(
+        (("C1", 0.5, False), ("C2", 0.35, True), ("U1", 0.15, False)), "2{n:06d}", (("fse", 1.0),), "ep", "hyphen"
+    ),
 }
 """The offices of the sample. The serial numbers only have the look of real ones."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """Where inventions come from: families, offices of first filing and offices of further members, with their shares."""
+    """Where inventions come from: families, offices of first filing and offices of further members, with their
+    shares.
+    """
 
     families: int
     first: tuple[tuple[str, float], ...]
@@ -60,49 +67,47 @@ class Region:
 
 
 REGIONS: dict[str, Region] = {
-    "CN": Region(430, (("CN", 0.93), ("TW", 0.05), ("HK", 0.02)), (("WO", 2.5), ("US", 2.5), ("CN", 3), ("TW", 1.5), ("HK", 1.5)), 0.27),
+    "CN": Region(
+        430,
+        (("CN", 0.93), ("TW", 0.05), ("HK", 0.02)),
+        (("WO", 2.5), ("US", 2.5), ("CN", 3), ("TW", 1.5), ("HK", 1.5)),
+        0.27,
+    ),
     "EN": Region(
         255,
         (("US", 0.72), ("GB", 0.11), ("EP", 0.08), ("AU", 0.05), ("CA", 0.04)),
         (("US", 2), ("EP", 3), ("WO", 3), ("CN", 2.5), ("CA", 1.5), ("AU", 1), ("JP", 1.5), ("GB", 0.7)),
         0.38,
     ),
-    "JP": Region(160, (("JP", 1.0),), (("US", 2), ("JP", 1), ("EP", 1), ("CN", 2.5), ("WO", 1), ("KR", 0.8), ("TW", 0.7)), 0.34),
+    "JP": Region(
+        160, (("JP", 1.0),), (("US", 2), ("JP", 1), ("EP", 1), ("CN", 2.5), ("WO", 1), ("KR", 0.8), ("TW", 0.7)), 0.34
+    ),
     "DE": Region(
-        72, (("DE", 0.68), ("AT", 0.17), ("CH", 0.15)), (("EP", 2), ("DE", 1), ("US", 1), ("CN", 1), ("AT", 0.7), ("WO", 1)), 0.45
+        72,
+        (("DE", 0.68), ("AT", 0.17), ("CH", 0.15)),
+        (("EP", 2), ("DE", 1), ("US", 1), ("CN", 1), ("AT", 0.7), ("WO", 1)),
+        0.45,
     ),
     "FR": Region(28, (("FR", 1.0),), (("EP", 2), ("WO", 2), ("US", 1), ("CA", 1)), 0.4),
     "ES": Region(20, (("ES", 1.0),), (("EP", 1), ("WO", 2)), 0.3),
     "RU": Region(66, (("RU", 1.0),), (("WO", 2), ("CN", 1)), 0.06),
     "KR": Region(12, (("KR", 1.0),), (("US", 2), ("CN", 1), ("JP", 1)), 0.5),
 }
-"""Shares of the seven filing-jurisdiction groups roughly as in WIPO-AT §3.1.2, with enough Russian abstracts to supply the effect
-and substance fragments of PatenTEB; ``families`` sums to the size of the sample."""
+"""Shares of the seven filing-jurisdiction groups roughly as in WIPO-AT §3.1.2, with enough Russian abstracts to supply
+the effect and substance fragments of PatenTEB; ``families`` sums to the size of the sample."""
 
 
 def publication_number(office: str, kind: str, year: int, serial: int) -> str:
     """Publication number of a running serial number: office, number and kind code without blanks.
 
     Granted US patents are numbered through, applications by the year.
-
-    Example:
-        >>> from patent_mteb.sample.offices import publication_number
-        >>> publication_number("US", "A1", 2019, 12345), publication_number("US", "B2", 2019, 7654321)
-        ('US20190012345A1', 'US07654321B2')
     """
     pattern = "{n:08d}" if office == "US" and kind == "B2" else OFFICES[office].serial
     return f"{office}{pattern.format(year=year, n=serial)}{kind}"
 
 
 def written_code(code: str, style: str, dice: Dice) -> str:
-    """An IPC code such as ``A61G 5/10`` in the way an office writes it.
-
-    Example:
-        >>> from patent_mteb.sample.dice import Dice
-        >>> from patent_mteb.sample.offices import written_code
-        >>> [written_code("A61G 5/10", style, Dice("seed")) for style in ("compact", "hyphen", "version")]
-        ['A61G5/10', 'A61G-005/10', 'A61G 5/10 (2006.01)']
-    """
+    """An IPC code such as ``A61G 5/10`` in the way an office writes it."""
     head, subgroup = code.split("/")
     subclass, group = head.split(" ")
     if style == "padded" and dice.chance(0.3):

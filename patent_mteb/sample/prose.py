@@ -1,20 +1,121 @@
 """The texts of a family: every section tells the same invention in its own words.
 
-Abstract, claims and summary speak in the voice of the family; the description varies it; expert summary, keywords and machine
-summaries use the other voices of the principle and other synonyms of the problem.
+Abstract, claims and summary speak in the voice of the family; the description varies it; expert summary, keywords and
+machine summaries use the other voices of the principle and other synonyms of the problem.
+
+Text patterns: ``[a|b]`` picks one of the alternatives, ``{slot}`` is filled in, ``{Slot}`` likewise with a capital
+letter.
+
+What fills a slot is itself a pattern. Articles are written ``a`` throughout and set right at the end, by sound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
 
 from patent_mteb.patents.records import Claim, Description, ExpertSummary, MachineSummaries
-from patent_mteb.sample.dice import Dice
-from patent_mteb.sample.grammar import Slots, eligible, expand, finish, sentence
+from patent_mteb.sample.random_choice import Dice
 from patent_mteb.sample.vocabulary import Vocabulary
 from patent_mteb.sample.world import Family
 
-__all__ = ["Prose"]
+Slots = Mapping[str, str]
+
+
+class _Choice(NamedTuple):
+    options: tuple[_Pattern, ...]
+
+
+class _Slot(NamedTuple):
+    name: str
+    capital: bool
+
+
+_Pattern = tuple["str | _Choice | _Slot", ...]
+
+
+_TOKEN = re.compile(r"[\[\]|]|\{\w+\}|[^\[\]|{}]+")
+
+_SLOT = re.compile(r"\{(\w+)\}")
+
+_LITERAL = re.compile(r"\[([Pp]roblem|[Ss]olution)\]")
+
+_ARTICLE = re.compile(r"\b([Aa])n?(?= ([A-Za-z]+-?))")
+
+_VOWEL_SOUND = re.compile(r"(?!uni|use|usu|one|eu)[aeiouAEIOU]|hour|honest|[FHLMNRSX]-")
+
+_AFTER_STOP = re.compile(r"(?<=[.!?] )([a-z])")
+
+
+@cache
+def _parse(pattern: str) -> _Pattern:
+    stack: list[list[list[str | _Choice | _Slot]]] = [[[]]]
+    for token in _TOKEN.findall(pattern):
+        if token == "[":
+            stack.append([[]])
+        elif token == "|":
+            stack[-1].append([])
+        elif token == "]":
+            options = stack.pop()
+            stack[-1][-1].append(_Choice(tuple(tuple(option) for option in options)))
+        elif token[0] == "{":
+            name = token[1:-1]
+            stack[-1][-1].append(_Slot(name.lower(), name[0].isupper()))
+        else:
+            stack[-1][-1].append(token)
+    if len(stack) != 1 or len(stack[0]) != 1:
+        raise ValueError(f"unbalanced brackets in the pattern: {pattern}")
+    return tuple(stack[0][0])
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _render(pattern: _Pattern, slots: Slots, dice: Dice) -> str:
+    out: list[str] = []
+    for piece in pattern:
+        if isinstance(piece, str):
+            out.append(piece)
+        elif isinstance(piece, _Choice):
+            out.append(_render(dice.pick(piece.options), slots, dice))
+        else:
+            text = _render(_parse(slots[piece.name]), slots, dice)
+            out.append(_capital(text) if piece.capital else text)
+    return "".join(out)
+
+
+def expand(pattern: str, slots: Slots, dice: Dice) -> str:
+    """Fill a pattern. Field markers such as ``[problem]`` stay as they are."""
+    guarded = _LITERAL.sub(r"<<\1>>", pattern)
+    return _render(_parse(guarded), slots, dice).replace("<<", "[").replace(">>", "]")
+
+
+@cache
+def _slots_of(pattern: str) -> frozenset[str]:
+    return frozenset(name.lower() for name in _SLOT.findall(pattern))
+
+
+def eligible(patterns: Sequence[str], slots: Slots) -> list[str]:
+    """The patterns all of whose slots are given, in their order."""
+    return [pattern for pattern in patterns if _slots_of(pattern) <= slots.keys()]
+
+
+def _article(match: re.Match[str]) -> str:
+    return match.group(1) + ("n" if _VOWEL_SOUND.match(match.group(2)) else "")
+
+
+def finish(text: str) -> str:
+    """Set the articles right and begin every sentence with a capital letter."""
+    return _capital(_AFTER_STOP.sub(lambda match: match.group(1).upper(), _ARTICLE.sub(_article, text)))
+
+
+def sentence(patterns: Sequence[str], slots: Slots, dice: Dice) -> str:
+    """One of the eligible patterns, filled and finished."""
+    return finish(expand(dice.pick(eligible(patterns, slots)), slots, dice))
+
 
 VOICES = 3
 
@@ -24,16 +125,7 @@ def _era(year: int) -> str:
 
 
 class Prose:
-    """Writes the sections of one family. The same arguments always give the same text.
-
-    Example:
-        >>> from patent_mteb.sample.prose import Prose
-        >>> from patent_mteb.sample.vocabulary import load
-        >>> from patent_mteb.sample.world import plan
-        >>> prose = Prose(load(), plan(load(), "seed")[1], "seed")
-        >>> prose.title(), len(prose.claims("us"))
-        ('Improved closure mechanism', 9)
-    """
+    """Writes the sections of one family. The same arguments always give the same text."""
 
     def __init__(self, vocabulary: Vocabulary, family: Family, seed: str) -> None:
         self._phrases = vocabulary.phrases
@@ -113,7 +205,9 @@ class Prose:
         return self._say(self._phrases["title"][kind], self._slots(dice), dice)
 
     def abstract(self, style: str, variant: int = 0, year: int = 0) -> str:
-        """Abstract in one of the drafting styles; Japanese ones end now and then with drawing and copyright notes of the year."""
+        """Abstract in one of the drafting styles; Japanese ones end now and then with drawing and copyright notes of
+        the year.
+        """
         dice = self._dice(f"abstract/{style}/{variant}")
         phrases = self._phrases["abstract"]
         slots = dict(self._slots(dice))
@@ -192,7 +286,9 @@ class Prose:
         slots, phrases = self._slots(dice, turn=2), self._phrases["machine"]
         names = ("abstract", "features", "claims", "advantages", "objectives")
         missing = dice.pick(names) if dice.chance(0.02) else ""
-        return MachineSummaries(**{name: "" if name == missing else sentence(phrases[name], slots, dice) for name in names})
+        return MachineSummaries(
+            **{name: "" if name == missing else sentence(phrases[name], slots, dice) for name in names}
+        )
 
     def keywords(self) -> tuple[str, ...]:
         """Five to eight index terms without repetition."""

@@ -8,8 +8,6 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any
 
-__all__ = ["Field", "Principle", "Problem", "Vocabulary", "Voice", "load"]
-
 _STUFF = "[at least a portion|a component] of the {device} is made of {material}"
 _FIELD_FILES = ("fields_mobility", "fields_environment", "fields_selfcare", "fields_senses", "fields_general")
 
@@ -36,7 +34,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Field:
-    """A technical field. ``conventional`` and ``emerging`` are (coarse label, fine label) or empty; ``stuff`` says what it is made of."""
+    """A technical field. ``conventional`` and ``emerging`` are (coarse label, fine label) or empty; ``stuff`` says what
+    it is made of.
+    """
 
     id: str
     voice: int
@@ -118,13 +118,7 @@ def _principle(row: dict[str, Any]) -> Principle:
 
 @lru_cache(maxsize=1)
 def load() -> Vocabulary:
-    """Read the data files (once).
-
-    Example:
-        >>> from patent_mteb.sample.vocabulary import load
-        >>> [field.id for field in load().fields][:3]
-        ['wheelchair', 'vehicle', 'rollator']
-    """
+    """Read the data files (once)."""
     principles = [_principle(row) for row in _read("principles")["principle"]]
     return Vocabulary(
         fields=tuple(_field(row) for name in _FIELD_FILES for row in _read(name)["field"]),

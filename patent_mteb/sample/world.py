@@ -1,33 +1,126 @@
-"""The latent world behind the texts: families with their field, problem and principle, their members, and who cites whom.
+"""The latent world behind the texts: families with their field, problem and principle, their members, and who cites
+whom.
 
-A family solves a problem of its field by a principle. Families with the same problem form a neighbourhood and cite each other,
-preferably those with the same principle (in-domain citations); families of other fields are cited for the principle alone
-(cross-domain citations). Other problems of the field, and other uses of the principle, are distractors that share vocabulary.
+A family solves a problem of its field by a principle. Families with the same problem form a neighbourhood and cite each
+other, preferably those with the same principle (in-domain citations); families of other fields are cited for the
+principle alone (cross-domain citations). Other problems of the field, and other uses of the principle, are distractors
+that share vocabulary.
+
+The labels of the sample's families: what the thing is, what problem it solves, and for some of them what it does for
+people.
+
+The first two follow from the field and the problem, which every text is about; a classifier finds them nearly always.
+The third is a matter of judgement, as in a real taxonomy: half of the families of which a principle does what the aids
+of another category do are also filed there. Texts speak of the principle either way, so that no classifier of texts can
+be right about all of them.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from patent_mteb.patents.records import Citation, Label
-from patent_mteb.sample.dice import Dice
-from patent_mteb.sample.labels import by_function, by_subject
 from patent_mteb.sample.offices import OFFICES, REGIONS
+from patent_mteb.sample.random_choice import Dice
 from patent_mteb.sample.vocabulary import Field, Principle, Problem, Vocabulary
 
-__all__ = ["Cited", "Family", "Member", "cite", "edges", "plan"]
+SERVES = {
+    "array": "Vision",
+    "echo": "Vision",
+    "differential": "Hearing",
+    "filter": "Hearing",
+    "confirm": "Communication",
+    "intention": "Communication",
+    "counterbalance": "Mobility",
+    "feedback": "Mobility",
+    "selflock": "Mobility",
+    "redundancy": "Environment",
+    "wakeup": "Environment",
+    "ramping": "Environment",
+    "magnet": "Self-Care",
+    "modular": "Self-Care",
+    "wicking": "Self-Care",
+    "personal": "Cognition",
+}
+"""Principle -> the category whose aids work by it."""
+
+FILED_TWICE = 0.5
+"""Chance that a family is filed in the category that one of its two principles serves."""
+
+
+def by_subject(
+    family_field: Field, problem: Problem, also: Problem | None, also_field: Field, dice: Dice
+) -> tuple[Label, ...]:
+    """Labels in both landscapes: the field's and the problem's own, and those of the second problem.
+
+    The labels of the field's own coarse category are always in the majority.
+    """
+    if not family_field.conventional or dice.chance(0.01):
+        return ()
+    modern = bool(family_field.emerging) and dice.chance(0.72 if problem.emerging else 0.5)
+    classic = not modern or dice.chance(0.4)
+    labels: list[Label] = []
+
+    def add(landscape: str, coarse: str, fine: str) -> None:
+        label = Label(landscape, coarse, fine)
+        if fine and label not in labels:
+            labels.append(label)
+
+    if classic:
+        coarse, fine = family_field.conventional
+        add("Conventional", coarse, fine)
+        add("Conventional", coarse, problem.fine)
+    if modern:
+        coarse, fine = family_field.emerging
+        add("Emerging", coarse, fine)
+        add("Emerging", coarse, problem.emerging)
+    if also is not None and (also_field.coarse == family_field.coarse or len(labels) > 1):
+        if classic:
+            add("Conventional", also_field.coarse, also.fine)
+        elif also_field.emerging:
+            add("Emerging", also_field.coarse, also.emerging)
+    return tuple(labels)
+
+
+def by_function(
+    labels: Sequence[Label], principles: Sequence[Principle], fields: Sequence[Field], dice: Dice
+) -> tuple[Label, ...]:
+    """The labels, and with a chance of a half for each principle one more in each landscape: of a field of the category
+    that it serves.
+    """
+    found = list(labels)
+    for principle in principles:
+        category = SERVES.get(principle.id)
+        if not dice.chance(FILED_TWICE) or not category or not labels:
+            continue
+        homes = [field for field in fields if principle.id in field.principles]
+        for landscape in dict.fromkeys(label.landscape for label in labels):
+            kinds = (field.emerging if landscape == "Emerging" else field.conventional for field in homes)
+            fine = next((fine for coarse, fine in filter(None, kinds) if coarse == category), "")
+            counts = Counter(label.coarse for label in found)
+            if fine and category != labels[0].coarse and counts[labels[0].coarse] > counts[category] + 1:
+                found.append(Label(landscape, category, fine))
+    return tuple(dict.fromkeys(found))
+
 
 FIRST_PRIORITY = dt.date(2003, 8, 15)
+
 LAST_PRIORITY = dt.date(2024, 5, 31)
+
 FIRST_PUBLICATION = dt.date(2005, 1, 1)
+
 LAST_PUBLICATION = dt.date(2025, 12, 31)
+
 
 CITING_FAMILIES = 0.86
 """Share of families that cite, among those with citable prior art."""
+
 CROSS_DOMAIN = 0.24
 """Share of citations that leave the domain."""
+
 SHARED_CLASS = 0.1
 """Share of the families of other domains that are citable although they share an IPC class."""
 
@@ -171,7 +264,9 @@ class _Register:
 
 
 def _codes(family_field: Field, problem: Problem, also: Problem | None, dice: Dice) -> tuple[str, ...]:
-    """The usual codes of the problem for half of the families; the others carry one of the field's further codes, or fewer."""
+    """The usual codes of the problem for half of the families; the others carry one of the field's further codes, or
+    fewer.
+    """
     codes = list(problem.ipc)
     if dice.chance(0.3):
         codes.append(dice.pick(family_field.extra))
@@ -182,7 +277,9 @@ def _codes(family_field: Field, problem: Problem, also: Problem | None, dice: Di
     return tuple(codes)
 
 
-def _second_problem(vocabulary: Vocabulary, family_field: Field, problem: Problem, dice: Dice) -> tuple[Problem | None, Field]:
+def _second_problem(
+    vocabulary: Vocabulary, family_field: Field, problem: Problem, dice: Dice
+) -> tuple[Problem | None, Field]:
     if not dice.chance(0.3):
         return None, family_field
     near = [f for f in vocabulary.fields if f.coarse == family_field.coarse] if family_field.coarse else [family_field]
@@ -193,15 +290,7 @@ def _second_problem(vocabulary: Vocabulary, family_field: Field, problem: Proble
 
 
 def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
-    """All families in the order of their priority dates, without texts.
-
-    Example:
-        >>> from patent_mteb.sample.vocabulary import load
-        >>> from patent_mteb.sample.world import plan
-        >>> families = plan(load(), "seed")
-        >>> len(families), families[0].priority <= families[-1].priority
-        (1043, True)
-    """
+    """All families in the order of their priority dates, without texts."""
     dice = Dice(f"{seed}/plan")
     regions = dice.shuffled([name for name, region in REGIONS.items() for _ in range(region.families)])
     span = (LAST_PRIORITY - FIRST_PRIORITY).days
@@ -237,7 +326,10 @@ def plan(vocabulary: Vocabulary, seed: str) -> list[Family]:
                 priority=priority,
                 members=_members(region, priority, own),
                 labels=by_function(
-                    by_subject(family_field, problem, also, also_field, own), (principle, auxiliary), vocabulary.fields, function
+                    by_subject(family_field, problem, also, also_field, own),
+                    (principle, auxiliary),
+                    vocabulary.fields,
+                    function,
                 ),
                 ipc=_codes(family_field, problem, also, own),
                 applicant=firm.name,
@@ -277,15 +369,8 @@ def _likeness(cited: Family, citing: Family) -> float:
 
 
 def cite(families: list[Family], seed: str) -> dict[int, list[Cited]]:
-    """Citations between families, by the index of the citing one; the cited family was published before the citing priority.
-
-    Example:
-        >>> from patent_mteb.sample.vocabulary import load
-        >>> from patent_mteb.sample.world import cite, plan
-        >>> families = plan(load(), "seed")
-        >>> citations = cite(families, "seed")
-        >>> all(cited.family.disclosed < families[index].priority for index, found in citations.items() for cited in found)
-        True
+    """Citations between families, by the index of the citing one; the cited family was published before the citing
+    priority.
     """
     by_field: dict[str, list[Family]] = defaultdict(list)
     by_principle: dict[str, list[Family]] = defaultdict(list)
@@ -329,19 +414,13 @@ def _judged(citing: Family, cited: Family, dice: Dice) -> Cited:
     return Cited(cited, "" if dice.chance(unknown) else category, origin)
 
 
-def edges(families: list[Family], citations: dict[int, list[Cited]], numbers: dict[tuple[int, int], str], seed: str) -> list[Citation]:
-    """Citations between publications: the first member reports nearly all of the family's prior art, the others a part of it.
+def edges(
+    families: list[Family], citations: dict[int, list[Cited]], numbers: dict[tuple[int, int], str], seed: str
+) -> list[Citation]:
+    """Citations between publications: the first member reports nearly all of the family's prior art, the others a part
+    of it.
 
     ``numbers`` gives the publication number of a family's member by (family index, position of the member).
-
-    Example:
-        >>> from patent_mteb.sample.vocabulary import load
-        >>> from patent_mteb.sample.world import cite, edges, plan
-        >>> families = plan(load(), "seed")
-        >>> numbers = {(f.index, place): f"{f.key}-{place}" for f in families for place in range(len(f.members))}
-        >>> first = edges(families, cite(families, "seed"), numbers, "seed")[0]
-        >>> first.citing, first.cited, first.category, first.origin
-        ('52002553-0', '52000185-1', 'A', 'applicant')
     """
     reported: dict[tuple[str, str], Citation] = {}
     for family in families:

@@ -1,11 +1,13 @@
-"""Approximate search with an encoder's vectors, on request only: an inverted file of faiss (the extra ``ann``) instead of all documents.
+"""Approximate search with an encoder's vectors, on request only: an inverted file of faiss (the extra ``ann``) instead
+of all documents.
 
-The documents' vectors are grouped around 4 * sqrt(documents) centres (k-means with a fixed seed); a query is compared with the documents
-of its ``probes`` nearest centres only. What it misses is measured in every search: for up to 100 queries the exact ranking is made too, and
-the share of it that was found, recall@k, is logged. ``ann`` is part of the identity, and no approximate ranking is taken for an exact one.
+The documents' vectors are grouped around 4 * sqrt(documents) centres (k-means with a fixed seed); a query is compared
+with the documents of its ``probes`` nearest centres only. What it misses is measured in every search: for up to 100
+queries the exact ranking is made too, and the share of it that was found, recall@k, is logged. ``ann`` is part of the
+identity, and no approximate ranking is taken for an exact one.
 
-A query's hidden documents are left out here as in exact search. The priority gate lets each query see other documents, which an inverted
-file does not know: a task with a gate is refused.
+A query's hidden documents are left out here as in exact search. The priority gate lets each query see other documents,
+which an inverted file does not know: a task with a gate is refused.
 """
 
 from __future__ import annotations
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
     from torch import Tensor
 
-__all__ = ["Approximate"]
 
 logger = logging.getLogger(__name__)
 
@@ -38,38 +39,22 @@ _TRAINED_ON = 64
 
 
 class Approximate(DenseSearch):
-    """An encoder as an approximate search model; see the module.
-
-    Args:
-        model: any mteb encoder whose similarity is the cosine or the inner product.
-        probes: groups of documents that a query is compared with; more find more and take longer.
-
-    Raises:
-        ModelError: faiss is not installed, or probes are not positive; on a search, a gate or a similarity of the model's own.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.errors import ModelError
-        >>> from patent_mteb.search.approximate import Approximate
-        >>> try:
-        ...     search = Approximate(mteb.get_model("mteb/baseline-random-encoder"), probes=8)
-        ...     said = search.mteb_model_meta.experiment_kwargs["ann"]
-        ... except ModelError:  # the extra is not installed
-        ...     said = "faiss-ivf-8"
-        >>> said
-        'faiss-ivf-8'
-    """
+    """An encoder as an approximate search model; see the module."""
 
     def __init__(self, model: EncoderProtocol, probes: int = 16) -> None:
         super().__init__(model)
         if find_spec("faiss") is None:
-            raise ModelError("approximate search needs faiss. Remedy: pip install 'patent-mteb[ann]', or leave out --ann")
+            raise ModelError(
+                "approximate search needs faiss. Remedy: pip install 'patent-mteb[ann]', or leave out --ann"
+            )
         if probes < 1:
             raise ModelError(f"cannot look into {probes} groups of documents. Remedy: give a positive number")
         self.probes = probes
         self.way = f"faiss-ivf-{probes}"
         meta = model.mteb_model_meta
-        self.mteb_model_meta = meta.model_copy(update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), "ann": self.way}})
+        self.mteb_model_meta = meta.model_copy(
+            update={"experiment_kwargs": {**(meta.experiment_kwargs or {}), "ann": self.way}}
+        )
 
     def rank_held(self, best: TopK, queries: Any, chunks: list[Any], held: Held, kind: str | None) -> None:
         name = self.mteb_model_meta.name
@@ -102,8 +87,12 @@ class Approximate(DenseSearch):
         exact = TopK([best.query_ids[row] for row in rows], best.doc_ids, best.k)
         add_nearest(exact, queries[rows.tolist()], documents, held.numbers, held.hidden.tocsr()[rows])
         found, wanted = best.run().rows(rows).docs, exact.run().docs
-        share = np.mean([np.isin(one[one >= 0], other).mean() for one, other in zip(wanted, found, strict=True) if (one >= 0).any()])
-        told = "recall@%d of the approximate search (%s): %.4f of the exact ranking, on %d of %d queries and %d documents"
+        share = np.mean(
+            [np.isin(one[one >= 0], other).mean() for one, other in zip(wanted, found, strict=True) if (one >= 0).any()]
+        )
+        told = (
+            "recall@%d of the approximate search (%s): %.4f of the exact ranking, on %d of %d queries and %d documents"
+        )
         logger.warning(told, best.k, self.way, share, len(rows), len(queries), len(documents))
 
 

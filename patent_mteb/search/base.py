@@ -1,10 +1,23 @@
-"""What search systems share: the texts that mteb's encoders read, the context of a search, and the search on arrays."""
+"""What search systems share: the texts that mteb's encoders read, the context of a search, and the search on arrays.
+
+The priority gate: a document counts only if it was public before the query's priority date.
+
+What became public on that day or later is no prior art of the query (35 U.S.C. 102, Art. 54 EPC). The gate travels in
+the context of a search beside the hidden documents, and every ranking leaves the later ones out. Per query the
+documents that it may see are a prefix of the order by date, so that a search over documents in that order compares no
+dates pair by pair (:mod:`patent_mteb.search.nearest`).
+
+A document without a date cannot be shown to have been public: only a query without a date sees it, which sees every
+document.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,36 +25,89 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError, ModelError
+from patent_mteb.identity import digest
 from patent_mteb.patents.corpus import let_go
-from patent_mteb.search.gate import Gate
 from patent_mteb.search.run import Results, Run, pairs_matrix, ranked_ids
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.abstasks.task_metadata import TaskMetadata
 
-__all__ = [
-    "ArraySearch",
-    "SearchContext",
-    "document_text",
-    "document_texts",
-    "query_texts",
-    "span_end",
-    "text_bytes",
-]
+__all__ = ["ArraySearch", "SearchContext", "document_text", "document_texts", "query_texts", "span_end", "text_bytes"]
+
+
+_NEVER = np.iinfo(np.int32).max - 1
+
+_WITHOUT_LIMIT = np.iinfo(np.int32).max
+
+
+@dataclass(frozen=True)
+class Gate:
+    """When documents became public, and the day before which they must have been for each query.
+
+    Attributes:
+        documents: first day on which a document was public, by document.
+        queries: priority date, by query.
+    """
+
+    documents: Mapping[str, dt.date]
+    queries: Mapping[str, dt.date]
+
+    @cached_property
+    def identity(self) -> str:
+        """Digest of all dates: rankings under different gates are different rankings."""
+        return digest(
+            [sorted((key, day.isoformat()) for key, day in dates.items()) for dates in (self.documents, self.queries)],
+            32,
+        )
+
+    def days(self, documents: Sequence[str]) -> NDArray[np.int32]:
+        """[documents] the day on which each became public, as a number."""
+        found = (self.documents.get(document) for document in documents)
+        return np.fromiter((_NEVER if day is None else day.toordinal() for day in found), np.int32, len(documents))
+
+    def limits(self, queries: Sequence[str]) -> NDArray[np.int32]:
+        """[queries] the number that the day of a document must be below."""
+        found = (self.queries.get(query) for query in queries)
+        return np.fromiter(
+            (_WITHOUT_LIMIT if day is None else day.toordinal() for day in found), np.int32, len(queries)
+        )
+
+    def admits(self, query: str, document: str) -> bool:
+        """Whether a query may see a document."""
+        limit, day = self.queries.get(query), self.documents.get(document)
+        return limit is None or (day is not None and day < limit)
+
+    def admitted(self, pairs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+        """The documents of each query that it may see."""
+        return {
+            query: [document for document in documents if self.admits(query, document)]
+            for query, documents in pairs.items()
+        }
+
+    def kept_out(self, queries: Sequence[str], documents: Sequence[str]) -> NDArray[np.int64]:
+        """[queries] the number of documents that each may not see."""
+        seen = np.searchsorted(np.sort(self.days(documents)), self.limits(queries), side="left")
+        return (len(documents) - seen).astype(np.int64)
+
+    def kept(self, run: Run) -> Run:
+        """The run without the documents that its queries may not see; those behind them move up."""
+        days = np.append(self.days(run.doc_ids), np.int32(_WITHOUT_LIMIT))  # the last for -1, no document
+        return run.only(days[run.docs] < self.limits(run.query_ids)[:, None])
+
+    def of_parts(self, owners: Mapping[str, str]) -> Gate:
+        """The gate of parts of documents, which were public when their document was."""
+        days = ((part, self.documents.get(document)) for part, document in owners.items())
+        return Gate({part: day for part, day in days if day is not None}, self.queries)
+
 
 _ROWS_AT_ONCE = 1000
+
 _DEEPER = 8
 
 
 def document_text(row: Mapping[str, Any]) -> str:
-    """Text of a corpus row as mteb's encoders read it: title, blank, text; without a title the text alone; stripped.
-
-    Example:
-        >>> from patent_mteb.search.base import document_text
-        >>> document_text({"title": "Pump", "text": "A pump is shown."})
-        'Pump A pump is shown.'
-    """
+    """Text of a corpus row as mteb's encoders read it: title, blank, text; without a title the text alone; stripped."""
     title = row.get("title") or ""
     return str(f"{title} {row['text']}" if title else row["text"]).strip()
 
@@ -55,27 +121,13 @@ def _query_text(text: Any, instruction: str | None) -> str:
 
 
 def query_texts(queries: Dataset) -> list[str]:
-    """Texts of queries as mteb's encoders read them: an instruction follows a text and precedes a conversation.
-
-    Example:
-        >>> from datasets import Dataset
-        >>> from patent_mteb.search.base import query_texts
-        >>> query_texts(Dataset.from_dict({"id": ["q"], "text": ["a pump"], "instruction": ["Find prior art."]}))
-        ['a pump Find prior art.']
-    """
+    """Texts of queries as mteb's encoders read them: an instruction follows a text and precedes a conversation."""
     instructions = queries["instruction"][:] if "instruction" in queries.column_names else [None] * len(queries)
     return [_query_text(text, instruction) for text, instruction in zip(queries["text"][:], instructions, strict=True)]
 
 
 def document_texts(corpus: Dataset) -> Iterator[str]:
-    """The text of every document (:func:`document_text`), one at a time: Python holds no other.
-
-    Example:
-        >>> from datasets import Dataset
-        >>> from patent_mteb.search.base import document_texts
-        >>> list(document_texts(Dataset.from_dict({"id": ["a"], "title": ["Pump"], "text": ["A pump is shown."]})))
-        ['Pump A pump is shown.']
-    """
+    """The text of every document (:func:`document_text`), one at a time: Python holds no other."""
     names = [name for name in ("title", "text") if name in corpus.column_names]
     for block in corpus.select_columns(names).with_format("arrow").iter(_ROWS_AT_ONCE):
         for values in zip(*(block[name] for name in names), strict=True):
@@ -84,14 +136,7 @@ def document_texts(corpus: Dataset) -> Iterator[str]:
 
 
 def text_bytes(corpus: Dataset) -> NDArray[np.int64]:
-    """[documents] bytes of each text, without a copy of the texts; 0 for what is no text (a conversation).
-
-    Example:
-        >>> from datasets import Dataset
-        >>> from patent_mteb.search.base import text_bytes
-        >>> text_bytes(Dataset.from_dict({"text": ["pump", "Wärme"]}))
-        array([4, 6])
-    """
+    """[documents] bytes of each text, without a copy of the texts; 0 for what is no text (a conversation)."""
     import pyarrow.compute as pc
 
     if getattr(corpus.features["text"], "dtype", "") not in ("string", "large_string"):
@@ -102,14 +147,8 @@ def text_bytes(corpus: Dataset) -> NDArray[np.int64]:
 
 
 def span_end(sizes: NDArray[np.int64], start: int, most: int, most_bytes: int) -> int:
-    """Where a span of documents that begins at ``start`` ends: at most so many of them, and of so many bytes, but at least one.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.search.base import span_end
-        >>> sizes = np.array([10, 10, 10, 500])
-        >>> span_end(sizes, 0, 2, 100), span_end(sizes, 0, 9, 100), span_end(sizes, 3, 9, 100)
-        (2, 3, 4)
+    """Where a span of documents that begins at ``start`` ends: at most so many of them, and of so many bytes, but at
+    least one.
     """
     within = int(np.searchsorted(np.cumsum(sizes[start : start + most]), most_bytes, side="right"))
     return start + max(within, 1)
@@ -123,7 +162,8 @@ class SearchContext:
         task_metadata, hf_split, hf_subset, encode_kwargs, num_proc: as in mteb's search.
         top_ranked: the documents that a reranking task lets each query see; a query without entry sees none.
         hidden: the documents that each query must not see (its own family), which also take no place in its ranking.
-        gate: when documents became public, where a query may see those before its priority date only; the others take no place either.
+        gate: when documents became public, where a query may see those before its priority date only; the others take
+            no place either.
     """
 
     task_metadata: TaskMetadata
@@ -137,14 +177,20 @@ class SearchContext:
 
     def as_kwargs(self) -> dict[str, Any]:
         """The arguments of mteb's ``search``, which knows nothing of hidden documents."""
-        return {**self.encoding(), "encode_kwargs": self.encode_kwargs, "top_ranked": self.top_ranked, "num_proc": self.num_proc}
+        return {
+            **self.encoding(),
+            "encode_kwargs": self.encode_kwargs,
+            "top_ranked": self.top_ranked,
+            "num_proc": self.num_proc,
+        }
 
     def encoding(self) -> dict[str, Any]:
         """The arguments of mteb's ``encode``."""
         return {"task_metadata": self.task_metadata, "hf_split": self.hf_split, "hf_subset": self.hf_subset}
 
     def candidates(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
-        """``top_ranked`` as a boolean SciPy matrix [queries, documents] (CSC), without what the gate keeps out; None if there are none.
+        """``top_ranked`` as a boolean SciPy matrix [queries, documents] (CSC), without what the gate keeps out; None if
+        there are none.
 
         Raises:
             DataError: a candidate is not in the corpus.
@@ -158,8 +204,12 @@ class SearchContext:
                     raise DataError(f"candidate document {document!r} of a reranking task is not in the corpus")
         return pairs_matrix(self.gate.admitted(self.top_ranked) if self.gate else self.top_ranked, query_ids, doc_ids)
 
-    def eligible(self, query_ids: Sequence[str], doc_ids: Sequence[str]) -> Callable[[slice, Any], NDArray[np.bool_]] | None:
-        """What the gate lets each query see of the corpus, by a slice of the queries and numbers of documents; None without a gate."""
+    def eligible(
+        self, query_ids: Sequence[str], doc_ids: Sequence[str]
+    ) -> Callable[[slice, Any], NDArray[np.bool_]] | None:
+        """What the gate lets each query see of the corpus, by a slice of the queries and numbers of documents; None
+        without a gate.
+        """
         if self.gate is None:
             return None
         days, limits = self.gate.days(doc_ids), self.gate.limits(query_ids)
@@ -174,10 +224,11 @@ class SearchContext:
 class ArraySearch(ABC):
     """A search model of mteb whose ranking is a :class:`Run`; a subclass says how the run comes about.
 
-    :meth:`rank` is what one system calls on another: it leaves hidden documents out, and those that the gate keeps out. A subclass that
-    hides them itself (because it passes the context on, or never scores them) says so with ``hides``; of any other more documents are
-    asked for, and filtered. One that honours the gate itself says so with ``gates``; any other is asked ever deeper, until every query
-    has as many documents as it may see. One that divides documents itself says so with ``cuts_documents``.
+    :meth:`rank` is what one system calls on another: it leaves hidden documents out, and those that the gate keeps out.
+    A subclass that hides them itself (because it passes the context on, or never scores them) says so with ``hides``;
+    of any other more documents are asked for, and filtered. One that honours the gate itself says so with ``gates``;
+    any other is asked ever deeper, until every query has as many documents as it may see. One that divides documents
+    itself says so with ``cuts_documents``.
     """
 
     mteb_model_meta: ModelMeta
@@ -190,8 +241,12 @@ class ArraySearch(ABC):
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of what is searched, here and in the systems that this one is made of, as far as they say it (``own_bytes``)."""
-        held = [part for value in vars(self).values() for part in (value if isinstance(value, (list, tuple)) else [value])]
+        """Bytes of what is searched, here and in the systems that this one is made of, as far as they say it
+        (``own_bytes``).
+        """
+        held = [
+            part for value in vars(self).values() for part in (value if isinstance(value, (list, tuple)) else [value])
+        ]
         return self.own_bytes + sum(part.index_bytes for part in held if isinstance(part, ArraySearch))
 
     def index(
@@ -216,7 +271,9 @@ class ArraySearch(ABC):
             raise
 
     def ensure_indexed(self, corpus: Dataset, context: SearchContext) -> None:
-        """Index a corpus unless it is the one at hand: a system that several wrappers share may have been given another since."""
+        """Index a corpus unless it is the one at hand: a system that several wrappers share may have been given another
+        since.
+        """
         if self.corpus is not corpus:
             self.index(corpus, **context.encoding(), encode_kwargs=context.encode_kwargs, num_proc=context.num_proc)
 
@@ -234,10 +291,11 @@ class ArraySearch(ABC):
         return self._public(queries, top_k + context.most_hidden, context).without(context.hidden).top(top_k)
 
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
-        """The ranking of the documents that every query may see, as :meth:`rank` gives it, and the one with nothing hidden.
+        """The ranking of the documents that every query may see, as :meth:`rank` gives it, and the one with nothing
+        hidden.
 
-        Both are read off one search. A subclass whose scores of a document depend on other documents (fusion normalises them,
-        reranking chooses candidates by them) replaces this.
+        Both are read off one search. A subclass whose scores of a document depend on other documents (fusion normalises
+        them, reranking chooses candidates by them) replaces this.
         """
         if not context.hidden:
             run = self.rank(queries, top_k, context)
@@ -246,16 +304,21 @@ class ArraySearch(ABC):
         return whole.without(context.hidden).top(top_k), whole.top(top_k)
 
     def encode_ahead(self, queries: Dataset, context: SearchContext) -> None:
-        """Have the model encode all that a search over the indexed corpus would have it encode, in the same calls, and search nothing.
+        """Have the model encode all that a search over the indexed corpus would have it encode, in the same calls, and
+        search nothing.
 
         Raises:
             ModelError: this system does not search by vectors of whole texts.
         """
         name = self.mteb_model_meta.name
-        raise ModelError(f"{name} does not search by one vector a text, so nothing can be encoded ahead. Remedy: run it as it is")
+        raise ModelError(
+            f"{name} does not search by one vector a text, so nothing can be encoded ahead. Remedy: run it as it is"
+        )
 
     def _public(self, queries: Dataset, top_k: int, context: SearchContext) -> Run:
-        """:meth:`search_run` behind the gate: a system that does not honour it is asked ever deeper where documents lack."""
+        """:meth:`search_run` behind the gate: a system that does not honour it is asked ever deeper where documents
+        lack.
+        """
         if (gate := context.gate) is None or self.gates:
             return self.search_run(queries, top_k, context)
         allowed = None if context.top_ranked is None else gate.admitted(context.top_ranked)
@@ -268,7 +331,11 @@ class ArraySearch(ABC):
                 self.ensure_indexed(self.corpus, blind)
             found = self.search_run(queries.select(open_rows.tolist()) if done else queries, depth, blind)
             seen = gate.kept(found).top(top_k)
-            enough = ((seen.docs >= 0).sum(axis=1) >= top_k) | ((found.docs >= 0).sum(axis=1) < depth) | (depth == len(self.doc_ids))
+            enough = (
+                ((seen.docs >= 0).sum(axis=1) >= top_k)
+                | ((found.docs >= 0).sum(axis=1) < depth)
+                | (depth == len(self.doc_ids))
+            )
             done.append((open_rows[enough], seen if enough.all() else seen.rows(np.flatnonzero(enough))))
             open_rows, depth = open_rows[~enough], depth * _DEEPER
         if not done:

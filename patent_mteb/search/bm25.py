@@ -1,26 +1,37 @@
-"""BM25 as the papers run it, as an mteb search model: the scores of the bm25s library, indexed faster, on any text view.
+"""BM25 as the papers run it, as an mteb search model: the scores of the bm25s library, indexed faster, on any text
+view.
 
-``bm25("dapfam")`` has k1 = 1.2 and b = 0.75 (DAPFAM §5.3), ``bm25("bm25s")`` k1 = 1.5 and b = 0.75 (the defaults of bm25s). Both use
-the library's default method "lucene": idf = ln(1 + (N - df + 0.5) / (df + 0.5)) and tf / (tf + k1 (1 - b + b length / mean length)).
-The papers do not say how they tokenise; taken here is what the library's documentation shows and mteb's wrapper does: lower case,
-runs of two or more word characters, the library's 33 English stop words, Snowball's English stemmer. The WIPO-AT paper used the
-rank-bm25 package (§3.10), whose idf differs; its figures are therefore met closely, not exactly.
+``bm25("dapfam")`` has k1 = 1.2 and b = 0.75 (DAPFAM §5.3), ``bm25("bm25s")`` k1 = 1.5 and b = 0.75 (the defaults of
+bm25s). Both use the library's default method "lucene": idf = ln(1 + (N - df + 0.5) / (df + 0.5)) and tf / (tf + k1 (1 -
+b + b length / mean length)). The papers do not say how they tokenise; taken here is what the library's documentation
+shows and mteb's wrapper does: lower case, runs of two or more word characters, the library's 33 English stop words,
+Snowball's English stemmer. The WIPO-AT paper used the rank-bm25 package (§3.10), whose idf differs; its figures are
+therefore met closely, not exactly.
 
 What differs from mteb's own wrapper (``mteb/baseline-bm25s``, k1 = 1.5):
 
-* A document that shares no term with the query (score 0) is not returned. mteb's wrapper fills the ranking up with such documents
-  in the order in which NumPy happens to leave them, which is no ranking: one that is relevant can gain credit by accident.
+* A document that shares no term with the query (score 0) is not returned. mteb's wrapper fills the ranking up with such
+  documents in the order in which NumPy happens to leave them, which is no ranking: one that is relevant can gain credit
+  by accident.
 * Equal scores are ordered by document id, descending, also at the end of the ranking.
-* For a reranking task every candidate is scored; mteb's wrapper keeps only candidates among the top k of the whole corpus.
+* For a reranking task every candidate is scored; mteb's wrapper keeps only candidates among the top k of the whole
+  corpus.
 * The language is a setting (English), not guessed from the task.
 * Every setting, and the versions of bm25s, PyStemmer and Snowball, are in the identity.
 * Title and text are joined by a blank, as for encoders, not by a line break; after tokenisation there is no difference.
 
-One model keeps the indices and rankings of its last searches, as far as they fit into 2 GiB and 512 MiB: tasks on one view of a corpus
-share an index, and a task whose queries were all searched there before reads their rankings.
+One model keeps the indices and rankings of its last searches, as far as they fit into 2 GiB and 512 MiB: tasks on one
+view of a corpus share an index, and a task whose queries were all searched there before reads their rankings.
 
-With the same settings the scores are those of the library; a term that occurs several times in a query is added once, times
-its frequency, so that single-precision sums can differ in the last digit.
+With the same settings the scores are those of the library; a term that occurs several times in a query is added once,
+times its frequency, so that single-precision sums can differ in the last digit.
+
+The weights of a BM25 index, a block of documents after the other.
+
+An index takes 8 bytes for each distinct word of a document, 1.5 GB for a million abstracts with claims. Only the
+frequency of each term and the mean length are of the whole corpus; with them the weights of some documents are worked
+out, and searched, without the others. What is more than a given size lies in a temporary file and is read a block at a
+time. Scores and order do not depend on where the blocks end.
 """
 
 from __future__ import annotations
@@ -40,21 +51,125 @@ from mteb.models.model_meta import ModelMeta
 from numpy.typing import NDArray
 
 from patent_mteb.memory import portion
+from patent_mteb.patents.on_disk import held_up_to
 from patent_mteb.search.base import ArraySearch, SearchContext, document_texts, query_texts
-from patent_mteb.search.bm25_weights import TermWeights, held_matrices
 from patent_mteb.search.cache import content_of
-from patent_mteb.search.phases import phase
-from patent_mteb.search.recent import Recent, RecentRuns
+from patent_mteb.search.lru import Recent, RecentRuns
 from patent_mteb.search.run import Run, TopK
+from patent_mteb.search.timing import phase
 from patent_mteb.store.settings import LiveIdentity
 
 __all__ = ["BM25", "BM25_METAS", "SETTINGS", "BM25Index", "BM25Settings", "bm25"]
 
+
+_AT_ONCE = 1 << 27
+"""Bytes of the weights of a block."""
+
+
+_IN_MEMORY = 1 << 28
+"""Bytes of the weights, and before of the frequencies, that stay in memory."""
+
+
+_ENTRY_BYTES = 8
+
+
+def held_matrices(matrices: Iterable[Any]) -> Sequence[Any]:
+    """SciPy CSR matrices, in memory as long as they are small together."""
+    return held_up_to(portion(1 / 8, _IN_MEMORY), matrices, _size)
+
+
+def _size(matrix: Any) -> int:
+    return int(matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes)
+
+
+class TermWeights:
+    """The weights of a corpus in single precision, as bm25s keeps them: idf = ln(1 + (N - df + 0.5) / (df + 0.5)) times
+    tf / (tf + k1 (1 - b + b length / mean length)).
+
+    Attributes:
+        n_docs: number of all documents.
+        nbytes: bytes of all weights, wherever they lie.
+    """
+
+    def __init__(self, counts: Sequence[Any], n_terms: int, k1: float, b: float) -> None:
+        sums, frequency = [np.zeros(0)], np.zeros(n_terms, np.int64)
+        for block in counts:
+            sums.append(np.asarray(block.sum(axis=1, dtype=np.float64)).ravel())
+            frequency += np.bincount(block.indices, minlength=n_terms)
+        lengths = np.concatenate(sums)
+        self.n_docs, self.nbytes = len(lengths), 0
+        mean_length = (lengths.mean() if len(lengths) else 0.0) or 1.0
+        idf = np.log(1 + (len(lengths) - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
+        saturation = k1 * ((1 - b) + b * lengths / mean_length)
+        self._blocks = held_matrices(self._made(counts, idf, saturation))
+
+    def _made(self, counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArray[np.float64]) -> Iterator[Any]:
+        first = 0
+        for group in _groups(counts):
+            last = first + sum(block.shape[0] for block in group)
+            weights = _weighted(group, idf, saturation[first:last])
+            self.nbytes += _size(weights)
+            yield weights
+            first = last
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        """The number of the first document of a block, and its weights: a SciPy CSR matrix [terms, documents]."""
+        first = 0
+        for place in range(len(self._blocks)):
+            weights = self._blocks[place]
+            yield first, weights
+            first += weights.shape[1]
+
+
+def _groups(counts: Iterable[Any]) -> Iterator[list[Any]]:
+    """Frequencies of neighbouring documents whose weights make a block; at least one group, so that an empty corpus has
+    a block.
+    """
+    group: list[Any] = []
+    entries, most = 0, portion(1 / 16, _AT_ONCE) // _ENTRY_BYTES
+    for block in counts:
+        if group and entries + block.nnz > most:
+            yield group
+            group, entries = [], 0
+        group.append(block)
+        entries += block.nnz
+    yield group
+
+
+def _weighted(counts: Sequence[Any], idf: NDArray[np.float32], saturation: NDArray[np.float64]) -> Any:
+    """Weights [terms, documents] of the term frequencies of some documents after the other."""
+    import scipy.sparse
+
+    held = np.zeros(len(idf), np.int64)
+    for block in counts:
+        held += np.bincount(block.indices, minlength=len(idf))
+    ends = np.concatenate([[0], np.cumsum(held)])
+    numbers = np.int32 if ends[-1] <= np.iinfo(np.int32).max else np.int64
+    weights, documents, filled = np.empty(ends[-1], np.float32), np.empty(ends[-1], numbers), ends[:-1].copy()
+    first = 0
+    for block in counts:
+        by_term = block.tocsc()
+        held = np.diff(by_term.indptr)
+        terms = np.repeat(np.arange(len(held)), held)
+        places = np.arange(len(terms)) + (filled[: len(held)] - by_term.indptr[:-1])[terms]
+        tf = by_term.data.astype(np.float64)
+        weights[places] = idf[terms] * (tf / (saturation[first + by_term.indices] + tf))
+        documents[places] = first + by_term.indices
+        filled[: len(held)] += held
+        first += block.shape[0]
+    return scipy.sparse.csr_matrix((weights, documents, ends.astype(numbers)), shape=(len(idf), first))
+
+
 TOKEN_PATTERN = r"\w\w+"
-"""Finds what the library's own ``(?u)\\b\\w\\w+\\b`` finds, since a match takes all word characters there are, only sooner."""
+"""Finds what the library's own ``(?u)\\b\\w\\w+\\b`` finds, since a match takes all word characters there are, only
+sooner."""
+
 _QUERIES_AT_ONCE = 32
+
 _DOCUMENTS_AT_ONCE = 2048
+
 _CHARACTERS_AT_ONCE = 1 << 24
+
 _INDEX_BYTES, _RUN_BYTES = 1 << 31, 1 << 29
 
 
@@ -84,6 +199,7 @@ class BM25Settings:
 _Corpus = tuple[str, BM25Settings]
 """What an index is of: the content of a corpus, and the settings."""
 
+
 SETTINGS: dict[str, BM25Settings] = {"dapfam": BM25Settings(k1=1.2), "bm25s": BM25Settings()}
 """Named settings: DAPFAM §5.3, and the defaults of bm25s."""
 
@@ -91,7 +207,15 @@ SETTINGS: dict[str, BM25Settings] = {"dapfam": BM25Settings(k1=1.2), "bm25s": BM
 def _stop_words(name: str | None) -> frozenset[str]:
     import bm25s.tokenization as lists
 
-    names = {"en": "EN", "de": "GERMAN", "fr": "FRENCH", "es": "SPANISH", "it": "ITALIAN", "nl": "DUTCH", "pt": "PORTUGUESE"}
+    names = {
+        "en": "EN",
+        "de": "GERMAN",
+        "fr": "FRENCH",
+        "es": "SPANISH",
+        "it": "ITALIAN",
+        "nl": "DUTCH",
+        "pt": "PORTUGUESE",
+    }
     if name is None:
         return frozenset()
     if name not in names:
@@ -110,7 +234,9 @@ def _stem(algorithm: str | None) -> Callable[[str], str]:
 
 
 class _Terms(dict[str, int]):
-    """Word -> number of its term, -1 for a stop word. A word is stemmed when it is first met; words of one stem share a number."""
+    """Word -> number of its term, -1 for a stop word. A word is stemmed when it is first met; words of one stem share a
+    number.
+    """
 
     def __init__(self, settings: BM25Settings) -> None:
         super().__init__()
@@ -138,7 +264,9 @@ class _Terms(dict[str, int]):
 
 
 def _splitter(pattern: str) -> Callable[[str], list[str]]:
-    """The tokens of a lower-cased text: ``re.findall``, and for ASCII texts the same by translation, in half the time."""
+    """The tokens of a lower-cased text: ``re.findall``, and for ASCII texts the same by translation, in half the
+    time.
+    """
     find = re.compile(pattern).findall
     if pattern != TOKEN_PATTERN:
         return find
@@ -153,18 +281,7 @@ def _splitter(pattern: str) -> Callable[[str], list[str]]:
 
 
 class BM25Index:
-    """Term weights of a corpus: scores[document] of a query are the sum of the rows of its terms.
-
-    Args:
-        texts: the documents, read once and not kept.
-        settings: see :class:`BM25Settings`.
-
-    Example:
-        >>> from patent_mteb.search.bm25 import BM25Index, BM25Settings
-        >>> index = BM25Index(["A pump with a valve.", "A lens."], BM25Settings())
-        >>> (index.scores(["valves", "mirrors"]).toarray() > 0).tolist(), index.vocabulary_size
-        ([[True, False], [False, False]], 3)
-    """
+    """Term weights of a corpus: scores[document] of a query are the sum of the rows of its terms."""
 
     def __init__(self, texts: Iterable[str], settings: BM25Settings) -> None:
         self._split = _splitter(settings.token_pattern)
@@ -179,13 +296,17 @@ class BM25Index:
         return numbers[numbers >= 0]
 
     def terms(self, texts: Iterable[str]) -> Any:
-        """Term frequencies, a SciPy CSR matrix [texts, terms met so far]; those of queries times the weights of a block are scores."""
+        """Term frequencies, a SciPy CSR matrix [texts, terms met so far]; those of queries times the weights of a block
+        are scores.
+        """
         import scipy.sparse
 
         rows = [self._numbers(text) for text in texts]
         ends = np.cumsum([0, *map(len, rows)])
         flat = np.concatenate(rows) if rows else np.empty(0, np.int32)
-        matrix = scipy.sparse.csr_matrix((np.ones(len(flat), np.float32), flat, ends), shape=(len(rows), self._terms.size))
+        matrix = scipy.sparse.csr_matrix(
+            (np.ones(len(flat), np.float32), flat, ends), shape=(len(rows), self._terms.size)
+        )
         matrix.sum_duplicates()
         return matrix
 
@@ -304,7 +425,9 @@ class BM25(LiveIdentity, ArraySearch):
 
         with ThreadPoolExecutor(self.threads) as pool:
             for first, weights in self._index.weights:
-                for _ in pool.map(partial(search, first=first, weights=weights), range(0, len(texts), _QUERIES_AT_ONCE)):
+                for _ in pool.map(
+                    partial(search, first=first, weights=weights), range(0, len(texts), _QUERIES_AT_ONCE)
+                ):
                     pass
         return best.run()
 
@@ -333,7 +456,9 @@ def _meta(name: str, settings: BM25Settings) -> ModelMeta:
     )
 
 
-def _load(name: str, revision: str | None = None, device: str | None = None, *, method: str = "lucene", **settings: Any) -> BM25:
+def _load(
+    name: str, revision: str | None = None, device: str | None = None, *, method: str = "lucene", **settings: Any
+) -> BM25:
     settings.pop("digest", None)
     if method != "lucene":
         raise ValueError(f"BM25 is offered with the method 'lucene', not {method!r}")
@@ -341,26 +466,22 @@ def _load(name: str, revision: str | None = None, device: str | None = None, *, 
 
 
 def bm25(setting: str = "bm25s", **overrides: Any) -> BM25:
-    """BM25 with a named setting, of which single parameters may be changed: ``bm25("dapfam")``, ``bm25("dapfam", stemmer=None)``.
-
-    Raises:
-        ValueError: an unknown setting, parameter or parameter value.
-
-    Example:
-        >>> import patent_mteb
-        >>> from patent_mteb.models import bm25
-        >>> bm25("dapfam", stemmer=None).mteb_model_meta.name
-        'patent-mteb/bm25-dapfam-stemmer-None'
-        >>> len(patent_mteb.rank(bm25("dapfam"), "PatentMapAbsToAbsRetrieval.sample").query_ids)
-        25
+    """BM25 with a named setting, of which single parameters may be changed: ``bm25("dapfam")``, ``bm25("dapfam",
+    stemmer=None)``.
     """
     if setting not in SETTINGS:
         raise ValueError(f"unknown BM25 setting {setting!r}: choose one of {', '.join(SETTINGS)}")
     if unknown := overrides.keys() - asdict(SETTINGS[setting]).keys():
-        raise ValueError(f"BM25 has no parameter {', '.join(sorted(unknown))}: it has {', '.join(asdict(SETTINGS[setting]))}")
-    changed = "".join(f"-{key}-{re.sub(r'[^A-Za-z0-9.]+', '', str(value)) or 'custom'}" for key, value in sorted(overrides.items()))
+        raise ValueError(
+            f"BM25 has no parameter {', '.join(sorted(unknown))}: it has {', '.join(asdict(SETTINGS[setting]))}"
+        )
+    changed = "".join(
+        f"-{key}-{re.sub(r'[^A-Za-z0-9.]+', '', str(value)) or 'custom'}" for key, value in sorted(overrides.items())
+    )
     return BM25(replace(SETTINGS[setting], **overrides), f"patent-mteb/bm25-{setting}{changed}")
 
 
-BM25_METAS: tuple[ModelMeta, ...] = tuple(_meta(f"patent-mteb/bm25-{setting}", settings) for setting, settings in SETTINGS.items())
+BM25_METAS: tuple[ModelMeta, ...] = tuple(
+    _meta(f"patent-mteb/bm25-{setting}", settings) for setting, settings in SETTINGS.items()
+)
 """The named settings as mteb model metas, to be registered."""

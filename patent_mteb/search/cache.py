@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["Cached", "RunCache", "content_of", "search_key"]
-
 
 _ROWS_AT_ONCE = 10_000
 _BYTES_AT_ONCE = 1 << 26
@@ -41,14 +39,7 @@ _CONTENTS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def content_of(dataset: Any) -> str:
-    """Hash of the rows of a data set: every column, in order.
-
-    Example:
-        >>> from datasets import Dataset
-        >>> from patent_mteb.search.cache import content_of
-        >>> content_of(Dataset.from_dict({"id": ["d"], "text": ["x"]})) == content_of(Dataset.from_dict({"text": ["x"], "id": ["d"]}))
-        True
-    """
+    """Hash of the rows of a data set: every column, in order."""
     if dataset not in _CONTENTS:
         _CONTENTS[dataset] = _hash_of(dataset)
     return _CONTENTS[dataset]
@@ -69,20 +60,8 @@ def _hash_of(dataset: Any) -> str:
 class RunCache:
     """Runs that were computed, in memory and, with a folder, on disk (one ``.npz`` a run, written whole or not at all).
 
-    A file that is damaged, or that holds no run, is refused with a warning and the run computed again; one that cannot be written is
-    kept in memory.
-
-    Args:
-        folder: where runs are kept between processes; None for memory only.
-        memory_mb: runs in memory above this size are forgotten, oldest first (a run of 46,000 queries to depth 1,000 is 550 MB).
-
-    Example:
-        >>> from patent_mteb.search.cache import RunCache
-        >>> from patent_mteb.search.run import Run
-        >>> cache = RunCache()
-        >>> cache.put("key", 10, Run.from_dict({"q": {"d1": 1.0, "d2": 0.5}}))
-        >>> cache.get("key", 1).to_dict(), cache.get("key", 100)
-        ({'q': {'d1': 1.0}}, None)
+    A file that is damaged, or that holds no run, is refused with a warning and the run computed again; one that cannot
+    be written is kept in memory.
     """
 
     def __init__(self, folder: Path | str | None = None, memory_mb: float = 4096) -> None:
@@ -119,7 +98,9 @@ class RunCache:
         arrays: dict[str, Any] = {"asked": np.int64(asked), **_arrays_of(run)}
         try:
             with replacing(path) as partial, partial.open("wb") as stream:
-                np.savez(stream, checksum=np.uint64(_checksum(key, arrays)), **arrays)  # first: what is lost of a list is its end
+                np.savez(
+                    stream, checksum=np.uint64(_checksum(key, arrays)), **arrays
+                )  # first: what is lost of a list is its end
         except OSError as error:
             logger.warning("the run %s cannot be stored (%s); it is kept in memory", path, error)
 
@@ -128,12 +109,20 @@ class RunCache:
             return None
         try:
             with np.load(path, allow_pickle=False) as stored:
-                if "checksum" not in stored.files and any(entry.comment or entry.extra for entry in stored.zip.infolist()):
-                    raise ValueError("its list of arrays is damaged")  # one of the first version; a comment can only be swallowed entries
+                if "checksum" not in stored.files and any(
+                    entry.comment or entry.extra for entry in stored.zip.infolist()
+                ):
+                    raise ValueError(
+                        "its list of arrays is damaged"
+                    )  # one of the first version; a comment can only be swallowed entries
                 arrays = {name: stored[name] for name in stored.files}
             return _run_of(key, arrays)
-        except Exception as error:  # whatever damaged bytes make zipfile, zlib, NumPy and json raise; MemoryError is among it
-            logger.warning("the stored run %s cannot be used (%s: %s); it is computed again", path, type(error).__name__, error)
+        except (
+            Exception
+        ) as error:  # whatever damaged bytes make zipfile, zlib, NumPy and json raise; MemoryError is among it
+            logger.warning(
+                "the stored run %s cannot be used (%s: %s); it is computed again", path, type(error).__name__, error
+            )
             return None
 
 
@@ -166,12 +155,7 @@ def _checksum(key: str, arrays: Mapping[str, Any]) -> int:
 
 
 def _run_of(key: str, arrays: dict[str, Any]) -> tuple[int, Run]:
-    """The run that arrays from a file hold, and the depth that it was computed to.
-
-    Raises:
-        ValueError: they are not what was written (files of the first version have no checksum), or no run.
-        Exception: whatever damaged ids make json raise.
-    """
+    """The run that arrays from a file hold, and the depth that it was computed to."""
     checksum = arrays.pop("checksum", None)
     if checksum is not None and int(checksum) != _checksum(key, arrays):
         raise ValueError("wrong checksum")
@@ -183,11 +167,7 @@ def _run_of(key: str, arrays: dict[str, Any]) -> tuple[int, Run]:
 
 
 def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
-    """A run from its arrays, with its first stages.
-
-    Raises:
-        ValueError: they are no run.
-    """
+    """A run from its arrays, with its first stages."""
     below = {name.removeprefix(_NEXT): array for name, array in arrays.items() if name.startswith(_NEXT)}
     own = {name: array for name, array in arrays.items() if not name.startswith(_NEXT)}
     if not own.keys() >= {"docs", "scores"} or own.keys() - _PARTS or (known is None and "ids" not in own):
@@ -195,7 +175,11 @@ def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
     if "ids" in own:
         query_ids, doc_ids, task = json.loads(own["ids"].tobytes())
         words = [*query_ids, *doc_ids, task]
-        if not all(isinstance(word, str) for word in words) or len(set(query_ids)) < len(query_ids) or ranked_ids(doc_ids) != doc_ids:
+        if (
+            not all(isinstance(word, str) for word in words)
+            or len(set(query_ids)) < len(query_ids)
+            or ranked_ids(doc_ids) != doc_ids
+        ):
             raise ValueError("its ids are not those of queries and of a ranked corpus")
     elif known is not None:
         query_ids, doc_ids, task = known.query_ids, known.doc_ids, known.task
@@ -208,12 +192,7 @@ def _stage(arrays: Mapping[str, Any], known: Run | None, what: str) -> Run:
 
 
 def _checked(run: Run, what: str) -> Run:
-    """The run, if it is one.
-
-    Raises:
-        ValueError: wrong shapes or types, a document that is not in the corpus or twice in a row, a score that is no finite number,
-            or a row that is not in the order of a run.
-    """
+    """The run, if it is one."""
     docs, scores, parts = run.docs, run.scores, run.parts
     if (
         docs.ndim != 2
@@ -245,44 +224,23 @@ def _listed(pairs: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]] |
 
 
 def search_key(meta: ModelMeta, corpus_content: str, queries: Dataset, context: SearchContext) -> str:
-    """What makes two searches the same: model, task, split, subset, every row of corpus and queries, candidates, hidden documents,
-    the dates of the gate, and the encoding arguments other than batch size and progress bar.
-
-    Example:
-        >>> import mteb
-        >>> from datasets import Dataset
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.base import SearchContext
-        >>> from patent_mteb.search.cache import search_key
-        >>> task, queries = mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), Dataset.from_dict({"id": ["q"], "text": ["a pump"]})
-        >>> contexts = [SearchContext(task.metadata, "test", "default", {"batch_size": size}) for size in (8, 64)]
-        >>> len({search_key(bm25("dapfam").mteb_model_meta, "hash of the corpus", queries, context) for context in contexts})
-        1
+    """What makes two searches the same: model, task, split, subset, every row of corpus and queries, candidates, hidden
+    documents, the dates of the gate, and the encoding arguments other than batch size and progress bar.
     """
     encoding = {name: value for name, value in context.encode_kwargs.items() if name not in _NO_EFFECT}
     pairs = [_listed(context.top_ranked), _listed(context.hidden)]
     task = [context.task_metadata.name, context.hf_split, context.hf_subset]
-    gate = [context.gate.identity] if context.gate else []  # a search without one keeps the key that it had before there were gates
+    gate = (
+        [context.gate.identity] if context.gate else []
+    )  # a search without one keeps the key that it had before there were gates
     return digest([identity_of(meta), task, corpus_content, content_of(queries), pairs, encoding, *gate], 32)
 
 
 class Cached(ArraySearch):
-    """A search model that computes each ranking once: the same task, data and depth (or a smaller one) is answered from a cache.
+    """A search model that computes each ranking once: the same task, data and depth (or a smaller one) is answered from
+    a cache.
 
     The identity is that of the model itself, for the scores are the same.
-
-    Args:
-        model: any mteb model.
-        cache: where the runs are kept; share one among models to bound their memory together.
-
-    Example:
-        >>> import patent_mteb
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.cache import Cached
-        >>> model = Cached(bm25("dapfam"))
-        >>> first, second = (patent_mteb.rank(model, "PatentMapAbsToAbsRetrieval.sample") for _ in range(2))
-        >>> first.docs is second.docs
-        True
     """
 
     hides = True
@@ -310,7 +268,9 @@ class Cached(ArraySearch):
     def rank_both(self, queries: Dataset, top_k: int, context: SearchContext) -> tuple[Run, Run]:
         """Both rankings, each kept under its own context."""
         meta = live_meta(self.model)
-        keys = [search_key(meta, self._corpus_content, queries, each) for each in (context, replace(context, hidden={}))]
+        keys = [
+            search_key(meta, self._corpus_content, queries, each) for each in (context, replace(context, hidden={}))
+        ]
         known = [self.cache.get(key, top_k) for key in keys]
         if known[0] is not None and known[1] is not None:
             return known[0], known[1]

@@ -4,11 +4,11 @@ A folder holds the candidates of one system for any number of tasks; for each ta
 
 * ``<Task>.<hash>.run``: the best k documents of every query that it may see, in TREC form, best first;
 * ``<Task>.<hash>.whole.run``: the best k with nothing hidden (the paper's protocol), where anything is hidden;
-* ``<Task>.json``: the manifest, written last: task and revision of its data, digests of queries, documents, hidden documents and gate,
-  the system with all its settings, k, recall at k, and the hashes of both runs.
+* ``<Task>.json``: the manifest, written last: task and revision of its data, digests of queries, documents, hidden
+  documents and gate, the system with all its settings, k, recall at k, and the hashes of both runs.
 
-A reader refuses candidates of other data, of another gate, of a run that is not the manifest's, and a depth beyond k. Settings of the
-system and k are part of the identity of whatever is computed on them.
+A reader refuses candidates of other data, of another gate, of a run that is not the manifest's, and a depth beyond k.
+Settings of the system and k are part of the identity of whatever is computed on them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ from patent_mteb.search.run import Run
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["Candidates", "data_of", "manifest_of", "system_of", "write_candidates"]
 
 _FORMAT = 1
 _SEEN, _WHOLE = "run", "whole_run"
@@ -46,80 +45,67 @@ _NAMES = {
 
 
 def data_of(queries: Sequence[str], documents: Sequence[str], context: SearchContext) -> dict[str, Any]:
-    """What candidates depend on beside their system: the data of a search, as digests.
-
-    Example:
-        >>> from patent_mteb.experiments.evaluate import retrieval_task
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.candidates import data_of
-        >>> system, queries, context = retrieval_task("PatentMapAbsToAbsRetrieval.sample").searching(bm25("dapfam"))
-        >>> data_of(queries["id"], system.doc_ids, context)["queries"]["n"]
-        25
-    """
+    """What candidates depend on beside their system: the data of a search, as digests."""
     return {
         "revision": context.task_metadata.revision,
         "queries": {"n": len(queries), "digest": digest(sorted(queries), 32)},
         "documents": {"n": len(documents), "digest": digest(sorted(documents), 32)},
-        "hidden": digest([[query, sorted(context.hidden[query])] for query in sorted(context.hidden) if context.hidden[query]], 32),
+        "hidden": digest(
+            [[query, sorted(context.hidden[query])] for query in sorted(context.hidden) if context.hidden[query]], 32
+        ),
         "gate": context.gate.identity if context.gate else None,
     }
 
 
 def system_of(meta: ModelMeta) -> dict[str, Any]:
-    """The identity of a first stage as a manifest holds it.
-
-    Example:
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.candidates import system_of
-        >>> system_of(bm25("dapfam").mteb_model_meta)["name"]
-        'patent-mteb/bm25-dapfam'
-    """
+    """The identity of a first stage as a manifest holds it."""
     return dict(json.loads(json.dumps(identity_of(meta), default=str)))
 
 
 def manifest_of(folder: Path, task: str) -> dict[str, Any] | None:
-    """The manifest of a task's candidates, None if there are none.
-
-    Raises:
-        DataError: a file of that name that is none.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.search.candidates import manifest_of
-        >>> print(manifest_of(Path("empty"), "PatentCitationRetrieval"))
-        None
-    """
+    """The manifest of a task's candidates, None if there are none."""
     path = _manifest(folder, task)
     if not path.exists():
         return None
     found = load_json(path)
-    wanted = {"format": int, "task": str, "data": dict, "system": dict, "k": int, "files": dict}
-    if not isinstance(found, dict) or any(not isinstance(found.get(name), kind) for name, kind in wanted.items()):
-        raise DataError("no manifest of candidates", path=path, remedy="write the candidates again, into an empty folder")
+    if problem := _problem(found):
+        remedy = "write them again, into an empty folder"
+        raise DataError(f"no manifest of candidates: {problem}", path=path, remedy=remedy)
     if found["format"] != _FORMAT:
-        raise DataError(f"candidates of format {found['format']}, not {_FORMAT}", path=path, remedy="write the candidates again")
-    return found
+        raise DataError(
+            f"candidates of format {found['format']}, not {_FORMAT}", path=path, remedy="write the candidates again"
+        )
+    return dict(found)
+
+
+def _problem(found: Any) -> str:
+    """What a manifest lacks, empty if it is one."""
+    if not isinstance(found, dict):
+        return "it is not a JSON object"
+    wanted = {"format": int, "task": str, "data": dict, "system": dict, "k": int, "files": dict}
+    if wrong := [name for name, kind in wanted.items() if not isinstance(found.get(name), kind)]:
+        return f"its '{wrong[0]}' is invalid"
+    for entry in (found["files"].get(_SEEN), *found["files"].values()):
+        if not isinstance(entry, dict) or not all(isinstance(entry.get(of), str) for of in ("name", "sha256")):
+            return "its 'files' is invalid"
+    system = found["system"]
+    named = isinstance(system.get("name"), str) and system["name"] and "revision" in system
+    kinds = {"revision": (str, type(None)), "embed_dim": (int, type(None))}
+    if not named or not all(isinstance(system.get(name), kind) for name, kind in kinds.items()):
+        return "its 'system' is invalid"
+    return "" if isinstance(found.get("recall"), (int, float, type(None))) else "its 'recall' is invalid"
 
 
 def write_candidates(
-    folder: Path, task: str, system: ModelMeta, k: int, data: Mapping[str, Any], runs: tuple[Run, Run], facts: Mapping[str, Any]
+    folder: Path,
+    task: str,
+    system: ModelMeta,
+    k: int,
+    data: Mapping[str, Any],
+    runs: tuple[Run, Run],
+    facts: Mapping[str, Any],
 ) -> Path:
-    """Write the candidates of one task, the manifest last; return its path.
-
-    Args:
-        runs: what queries may see, and everything; the same object where nothing is hidden.
-        facts: what else the manifest says.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.candidates import manifest_of, write_candidates
-        >>> from patent_mteb.search.run import Run
-        >>> run = Run.from_dict({"q": {"a": 0.9, "b": 0.5}})
-        >>> path = write_candidates(Path("found"), "MyTask", bm25("dapfam").mteb_model_meta, 2, {"revision": "1"}, (run, run), {})
-        >>> manifest_of(Path("found"), "MyTask")["k"]
-        2
-    """
+    """Write the candidates of one task, the manifest last; return its path."""
     seen, whole = runs
     before = manifest_of(folder, task)
     files = {_SEEN: _write(folder, task, "", seen)}
@@ -146,32 +132,16 @@ def _hash(path: Path) -> str:
 
 def _write(folder: Path, task: str, what: str, run: Run) -> dict[str, str]:
     """Write a run under a name of its own, so that whoever reads an older manifest finds the run of that one."""
-    content = hashlib.sha256(digest([run.query_ids, run.doc_ids], 64).encode() + run.docs.tobytes() + run.scores.tobytes())
+    content = hashlib.sha256(
+        digest([run.query_ids, run.doc_ids], 64).encode() + run.docs.tobytes() + run.scores.tobytes()
+    )
     place = folder / f"{task}.{content.hexdigest()[:12]}{what}.run"
     run.save(place, tag="candidates")
     return {"name": place.name, "sha256": _hash(place)}
 
 
 class Candidates(ArraySearch):
-    """The candidates of a folder as a first stage (see the module): ``Reranked(Candidates(folder), cross_encoder)``.
-
-    Raises:
-        DataError: there are none, or those of several systems; when it is searched, candidates of other data or of less depth.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import patent_mteb
-        >>> from patent_mteb.experiments.candidates import candidates
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.candidates import Candidates
-        >>> task = "PatentMapAbsToAbsRetrieval.sample"
-        >>> found = candidates(bm25("dapfam"), [task], Path("candidates"), k=1000)
-        >>> model = Candidates(Path("candidates"))
-        >>> model.mteb_model_meta.name
-        'candidates/1000-bm25-dapfam'
-        >>> patent_mteb.rank(model, task).to_dict() == patent_mteb.rank(bm25("dapfam"), task).to_dict()
-        True
-    """
+    """The candidates of a folder as a first stage (see the module): ``Reranked(Candidates(folder), cross_encoder)``."""
 
     hides = True
     gates = True
@@ -179,10 +149,14 @@ class Candidates(ArraySearch):
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
-        found = [manifest for path in sorted(self.folder.glob("*.json")) if (manifest := manifest_of(self.folder, path.stem))]
+        found = [
+            manifest for path in sorted(self.folder.glob("*.json")) if (manifest := manifest_of(self.folder, path.stem))
+        ]
         if not found:
             raise DataError(
-                "no candidates are there", path=self.folder, remedy="write them: patent-mteb candidates -t TASK -m MODEL --out DIR"
+                "no candidates are there",
+                path=self.folder,
+                remedy="write them: patent-mteb candidates -t TASK -m MODEL --out DIR",
             )
         if len({digest([one["system"], one["k"]]) for one in found}) > 1:
             raise DataError(
@@ -193,7 +167,11 @@ class Candidates(ArraySearch):
         self.k = int(found[0]["k"])
         self.tasks = [str(one["task"]) for one in found]
         system = dict(found[0]["system"])
-        about = {"name": system.pop("name"), "revision": system.pop("revision"), "embed_dim": system.pop("embed_dim", None)}
+        about = {
+            "name": system.pop("name"),
+            "revision": system.pop("revision"),
+            "embed_dim": system.pop("embed_dim", None),
+        }
         part = ModelMeta.create_empty(overwrites={**about, "experiment_kwargs": system or None})
         self.mteb_model_meta = compose_meta("candidates", [part], {"k": self.k}, tag=str(self.k))
 
@@ -210,18 +188,28 @@ class Candidates(ArraySearch):
         manifest = manifest_of(self.folder, task)
         path = _manifest(self.folder, task)
         if manifest is None:
-            raise DataError(f"no candidates of {task} are there", path=self.folder, remedy=f"write them: patent-mteb candidates -t {task}")
+            name, limit, n = task.rpartition(".limit")
+            command = f"patent-mteb candidates -t {name} --limit {n}" if limit else f"patent-mteb candidates -t {task}"
+            raise DataError(f"no candidates of {task} are there", path=self.folder, remedy=f"write them: {command}")
         if top_k > self.k and self.k < len(self.doc_ids):
-            raise DataError(f"the candidates are the best {self.k}, and {top_k} are asked for", path=path, remedy="write deeper ones")
+            raise DataError(
+                f"the candidates are the best {self.k}, and {top_k} are asked for",
+                path=path,
+                remedy="write deeper ones",
+            )
         now = data_of(query_ids, self.doc_ids, context)
         if other := [said for name, said in _NAMES.items() if manifest["data"].get(name) != now[name]]:
             raise DataError(
-                f"the candidates of {task} are of {', '.join(other)}", path=path, remedy="write them again, on the data at hand"
+                f"the candidates of {task} are of {', '.join(other)}",
+                path=path,
+                remedy="write them again, on the data at hand",
             )
         entry = manifest["files"].get(which) or manifest["files"][_SEEN]
         run = self.folder / Path(str(entry["name"])).name
         if not run.is_file() or _hash(run) != entry["sha256"]:
             problem = f"{run.name} is not the file that the candidates' manifest names"
-            raise DataError(problem, path=path, remedy="write the candidates again; nothing in their folder may be edited")
+            raise DataError(
+                problem, path=path, remedy="write the candidates again; nothing in their folder may be edited"
+            )
         found = {query: dict[str, float]() for query in query_ids} | trec.read_run(run, first=top_k)
         return replace(Run.from_dict(found, query_ids, self.doc_ids).top(top_k), task=task)

@@ -1,8 +1,9 @@
 """ColBERT checkpoints: what their files say, and the two libraries that turn texts into their token vectors.
 
-PyLate and sentence-transformers >= 6 cannot share an environment. Here they give the same vectors: the marker that tells queries from
-documents stays under every prompt, words to skip that the tokenizer does not know skip nothing, lengths that a checkpoint does
-not state are the same, and a checkpoint that either would complete with untrained weights is refused.
+PyLate and sentence-transformers >= 6 cannot share an environment. Here they give the same vectors: the marker that
+tells queries from documents stays under every prompt, words to skip that the tokenizer does not know skip nothing,
+lengths that a checkpoint does not state are the same, and a checkpoint that either would complete with untrained
+weights is refused.
 """
 
 from __future__ import annotations
@@ -25,18 +26,6 @@ from patent_mteb.identity import content_revision, local_name
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = [
-    "KNOWN_SETTINGS",
-    "Backend",
-    "Checkpoint",
-    "Overrides",
-    "TokenEncoder",
-    "available_backends",
-    "choose_backend",
-    "inspect_checkpoint",
-    "is_late_interaction",
-    "load_encoder",
-]
 
 Backend = Literal["sentence-transformers", "pylate"]
 CheckpointFormat = Literal["pylate", "stanford", "sentence-transformers"]
@@ -50,12 +39,14 @@ class Checkpoint:
         source: directory, or name on the hub.
         name: mteb model name, ``org/name``.
         revision: commit on the hub, or a hash of a directory's content.
-        format: who wrote it. PyLate: a projection module and ``query_prefix``/``document_prefix``. Stanford: architecture
-            ``HF_ColBERT``, projection inside the weights, ``artifact.metadata``. sentence-transformers: ``MultiVectorEncoder``.
-        query_marker, document_marker: text of the token that tells queries from documents (``[Q] ``, ``[unused0] ``), empty
-            where the checkpoint has none.
+        format: who wrote it. PyLate: a projection module and ``query_prefix``/``document_prefix``. Stanford:
+            architecture ``HF_ColBERT``, projection inside the weights, ``artifact.metadata``. sentence-transformers:
+            ``MultiVectorEncoder``.
+        query_marker, document_marker: text of the token that tells queries from documents (``[Q] ``, ``[unused0] ``),
+            empty where the checkpoint has none.
         prompts: stored prompts without their markers.
-        skip_words: tokens whose vectors a document leaves out (PyLate's format only; the others keep them in their modules).
+        skip_words: tokens whose vectors a document leaves out (PyLate's format only; the others keep them in their
+            modules).
         vocabulary: rows of the embedding table, or None if unknown.
     """
 
@@ -74,21 +65,7 @@ _LEADING_MARKER = re.compile(r"(\[[^\[\]\s]+\]|<[^<>\s]+>)\s*")
 
 
 def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkpoint:
-    """Read the configuration files of a checkpoint: a directory, or a name on the hub.
-
-    Raises:
-        ModelError: the files do not describe a late-interaction checkpoint. Such a model must not be loaded as one:
-            both backends would add an untrained projection without a word.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_json
-        >>> from patent_mteb.search.colbert import inspect_checkpoint
-        >>> write_json(Path("my-colbert/config.json"), {"architectures": ["HF_ColBERT"]})
-        >>> checkpoint = inspect_checkpoint("my-colbert")
-        >>> checkpoint.name, checkpoint.format, checkpoint.query_marker
-        ('local/my-colbert', 'stanford', '[unused0] ')
-    """
+    """Read the configuration files of a checkpoint: a directory, or a name on the hub."""
     from sentence_transformers.util import load_file_path
 
     source = str(model)
@@ -109,14 +86,16 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
         backbone = read(f"{modules[0]['path']}/config.json") or {}
     if not found:
         raise ModelError(
-            f"'{source}' has no config.json, so it is no model. "
-            "Remedy: give the directory of a checkpoint, or a name on the hub that is reachable or already in the local cache."
+            f"'{source}' has no config.json, so it is no model. Remedy: give the directory of a checkpoint, or a name"
+            " on the hub that is reachable or already in the local cache."
         )
 
     stored = {role: text for role, text in (settings.get("prompts") or {}).items() if isinstance(text, str) and text}
     if settings.get("model_type") == "MultiVectorEncoder":
         kind: CheckpointFormat = "sentence-transformers"
-        markers = [match[0] if (match := _LEADING_MARKER.match(stored.get(role, ""))) else "" for role in ("query", "document")]
+        markers = [
+            match[0] if (match := _LEADING_MARKER.match(stored.get(role, ""))) else "" for role in ("query", "document")
+        ]
     elif settings.get("model_type") == "ColBERT" or {"query_prefix", "document_prefix"} <= settings.keys():
         kind = "pylate"
         markers = [settings.get("query_prefix", "[Q] ") or "", settings.get("document_prefix", "[D] ") or ""]
@@ -135,14 +114,16 @@ def inspect_checkpoint(model: str | Path, revision: str | None = None) -> Checkp
     else:
         what = settings.get("model_type") or ", ".join(config.get("architectures") or ["model without architecture"])
         raise ModelError(
-            f"'{source}' is no late-interaction checkpoint but a {what}: as one it would be given an untrained projection. "
-            "Remedy: use it as an ordinary encoder, or give a checkpoint that PyLate, Stanford ColBERT or sentence-transformers' "
-            "MultiVectorEncoder saved."
+            f"'{source}' is no late-interaction checkpoint but a {what}: as one it would be given an untrained"
+            " projection. Remedy: use it as an ordinary encoder, or give a checkpoint that PyLate, Stanford ColBERT or"
+            " sentence-transformers' MultiVectorEncoder saved."
         )
 
     if Path(source).is_dir():
         if revision is not None:
-            raise ModelError(f"'{source}' is a directory, which has no revision '{revision}'. Remedy: leave the revision out.")
+            raise ModelError(
+                f"'{source}' is a directory, which has no revision '{revision}'. Remedy: leave the revision out."
+            )
         name, revision = local_name(Path(source)), content_revision(Path(source))
     else:
         name, revision = source, revision or _commit(next(iter(found.values())))
@@ -176,15 +157,6 @@ def is_late_interaction(model: str | Path, revision: str | None = None) -> bool:
     """Whether a directory or hub name holds a late-interaction checkpoint.
 
     Such a checkpoint must not be loaded as a ``SentenceTransformer``, which silently drops its projection.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_json
-        >>> from patent_mteb.search.colbert import is_late_interaction
-        >>> for folder, architecture in (("my-colbert", "HF_ColBERT"), ("my-bert", "BertModel")):
-        ...     write_json(Path(folder) / "config.json", {"architectures": [architecture]})
-        >>> is_late_interaction("my-colbert"), is_late_interaction("my-bert")
-        (True, False)
     """
     try:
         inspect_checkpoint(model, revision)
@@ -196,11 +168,6 @@ def is_late_interaction(model: str | Path, revision: str | None = None) -> bool:
 def available_backends() -> tuple[Backend, ...]:
     """Backends that this environment has, preferred one first. No environment can have both: they need different
     versions of sentence-transformers.
-
-    Example:
-        >>> from patent_mteb.search.colbert import available_backends
-        >>> set(available_backends()) <= {"sentence-transformers", "pylate"}
-        True
     """
     try:
         major = int(version("sentence-transformers").split(".")[0])
@@ -212,21 +179,15 @@ def available_backends() -> tuple[Backend, ...]:
 
 
 def choose_backend(wanted: Backend | None) -> Backend:
-    """The backend that is wanted, or the one that this environment has.
-
-    Example:
-        >>> from patent_mteb.search.colbert import choose_backend
-        >>> choose_backend("faiss")
-        Traceback (most recent call last):
-        patent_mteb.errors.ModelError: unknown backend 'faiss'. Remedy: one of sentence-transformers, pylate.
-    """
+    """The backend that is wanted, or the one that this environment has."""
     available = available_backends()
     if wanted is not None and wanted not in get_args(Backend):
         raise ModelError(f"unknown backend '{wanted}'. Remedy: one of {', '.join(get_args(Backend))}.")
     if not available or (wanted is not None and wanted not in available):
         raise ModelError(
-            f"late interaction needs {wanted or 'a backend'}, which is not installed here. Remedy: pip install "
-            '"sentence-transformers>=6", or, in an environment of its own, "pylate==1.6.0" "sentence-transformers==5.3.0".'
+            f"late interaction needs {wanted or 'a backend'}, which is not installed here. Remedy: pip install"
+            ' "sentence-transformers>=6", or, in an environment of its own, "pylate==1.6.0"'
+            ' "sentence-transformers==5.3.0".'
         )
     return wanted or available[0]
 
@@ -246,7 +207,10 @@ class Overrides:
 # Settings of mteb's own entry; the checkpoint's files do not carry them all.
 KNOWN_SETTINGS = {
     "jinaai/jina-colbert-v2": Overrides(
-        query_marker="[QueryMarker] ", document_marker="[DocumentMarker] ", attend_to_expansion=True, trust_remote_code=True
+        query_marker="[QueryMarker] ",
+        document_marker="[DocumentMarker] ",
+        attend_to_expansion=True,
+        trust_remote_code=True,
     ),
 }
 
@@ -257,16 +221,21 @@ class TokenEncoder(Protocol):
     dimension: int
     document_length: int | None
 
-    def encode(self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]: ...
+    def encode(
+        self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int
+    ) -> list[NDArray[np.float32]]: ...
 
 
-def _check_markers(checkpoint: Checkpoint, markers: Iterable[str], ids: Iterable[int | None], unknown: int | None) -> None:
+def _check_markers(
+    checkpoint: Checkpoint, markers: Iterable[str], ids: Iterable[int | None], unknown: int | None
+) -> None:
     for marker, token in zip(markers, ids, strict=True):
         fresh = checkpoint.vocabulary is not None and token is not None and token >= checkpoint.vocabulary
         if marker and (token is None or token == unknown or fresh):
             raise ModelError(
-                f"the marker '{marker}' of '{checkpoint.source}' is not in the vocabulary of its tokenizer, so it has no trained "
-                "vector. Remedy: name the checkpoint's own markers with query_marker= and document_marker=."
+                f"the marker '{marker}' of '{checkpoint.source}' is not in the vocabulary of its tokenizer, so it has"
+                " no trained vector. Remedy: name the checkpoint's own markers with query_marker= and"
+                " document_marker=."
             )
 
 
@@ -276,8 +245,8 @@ class _PyLateEncoder:
 
         if checkpoint.format == "sentence-transformers":
             raise ModelError(
-                f"'{checkpoint.source}' was saved by sentence-transformers' MultiVectorEncoder, which PyLate cannot load. "
-                "Remedy: use an environment with sentence-transformers >= 6."
+                f"'{checkpoint.source}' was saved by sentence-transformers' MultiVectorEncoder, which PyLate cannot"
+                " load. Remedy: use an environment with sentence-transformers >= 6."
             )
         markers = (
             checkpoint.query_marker if overrides.query_marker is None else overrides.query_marker,
@@ -309,7 +278,12 @@ class _PyLateEncoder:
 
     def encode(self, texts: list[str], *, is_query: bool, prompt: str, batch_size: int) -> list[NDArray[np.float32]]:
         found = self.model.encode(
-            texts, is_query=is_query, prompt=prompt or None, batch_size=batch_size, show_progress_bar=False, convert_to_numpy=True
+            texts,
+            is_query=is_query,
+            prompt=prompt or None,
+            batch_size=batch_size,
+            show_progress_bar=False,
+            convert_to_numpy=True,
         )
         return [np.asarray(vectors, dtype=np.float32) for vectors in found]
 
@@ -319,14 +293,19 @@ class _SentenceTransformersEncoder:
         from sentence_transformers import MultiVectorEncoder
         from sentence_transformers.base.modules import Transformer
 
-        model = MultiVectorEncoder(checkpoint.source, revision=revision, device=device, trust_remote_code=overrides.trust_remote_code)
+        model = MultiVectorEncoder(
+            checkpoint.source, revision=revision, device=device, trust_remote_code=overrides.trust_remote_code
+        )
         self.model, self.moving = model, frozenset[str]()
         self._complete(checkpoint)
         backbone = next(module for module in model if isinstance(module, Transformer))
         expansion = backbone.query_expansion
         if expansion is not None:
             changes = {"length": overrides.query_length, "attend": overrides.attend_to_expansion}
-            backbone.query_expansion = {**expansion, **{key: value for key, value in changes.items() if value is not None}}
+            backbone.query_expansion = {
+                **expansion,
+                **{key: value for key, value in changes.items() if value is not None},
+            }
         elif overrides.query_length is not None:
             backbone.query_length = overrides.query_length
         if overrides.document_length is not None:
@@ -339,7 +318,10 @@ class _SentenceTransformersEncoder:
         )
         if checkpoint.format != "sentence-transformers":
             _check_markers(
-                checkpoint, self._markers, [self._marker_token(marker) for marker in self._markers], model.tokenizer.unk_token_id
+                checkpoint,
+                self._markers,
+                [self._marker_token(marker) for marker in self._markers],
+                model.tokenizer.unk_token_id,
             )
         model.float()
         if (dimension := model.get_embedding_dimension()) is None:
@@ -348,12 +330,15 @@ class _SentenceTransformersEncoder:
         self.document_length = backbone.document_length or model.max_seq_length
 
     def _complete(self, checkpoint: Checkpoint) -> None:
-        """Mask and normalisation for a checkpoint that is both Stanford's and PyLate's: sentence-transformers 6.2 loads its
-        modules as they are listed, without the two that PyLate keeps in code."""
+        """Mask and normalisation for a checkpoint that is both Stanford's and PyLate's: sentence-transformers 6.2 loads
+        its modules as they are listed, without the two that PyLate keeps in code.
+        """
         from sentence_transformers.base.modules import Normalize
         from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 
-        if checkpoint.format == "sentence-transformers" or any(isinstance(module, MultiVectorMask) for module in self.model):
+        if checkpoint.format == "sentence-transformers" or any(
+            isinstance(module, MultiVectorMask) for module in self.model
+        ):
             return
         mask = MultiVectorMask(skiplist_words=list(checkpoint.skip_words))
         mask.resolve_with_tokenizer(self.model.tokenizer)
@@ -361,7 +346,9 @@ class _SentenceTransformersEncoder:
         self.model.append(Normalize(module_input_name="token_embeddings"))
 
     def _marker_token(self, marker: str) -> int | None:
-        """Id of a marker as one token; None if the tokenizer does not know it. Makes the tokenizer keep it in one piece."""
+        """Id of a marker as one token; None if the tokenizer does not know it. Makes the tokenizer keep it in one
+        piece.
+        """
         from transformers import AddedToken
 
         tokenizer = self.model.tokenizer
@@ -369,7 +356,9 @@ class _SentenceTransformersEncoder:
             if text and text in tokenizer.get_vocab():
                 if tokenizer.tokenize(text) != [text]:
                     token = AddedToken(text, normalized=False, special=True)
-                    tokenizer.add_special_tokens({"additional_special_tokens": [token]}, replace_additional_special_tokens=False)
+                    tokenizer.add_special_tokens(
+                        {"additional_special_tokens": [token]}, replace_additional_special_tokens=False
+                    )
                 return int(tokenizer.convert_tokens_to_ids(text))
         return None
 
@@ -381,15 +370,16 @@ class _SentenceTransformersEncoder:
         return [np.asarray(vectors, dtype=np.float32) for vectors in found]
 
 
-_ENCODERS: dict[Backend, Callable[..., TokenEncoder]] = {"pylate": _PyLateEncoder, "sentence-transformers": _SentenceTransformersEncoder}
+_ENCODERS: dict[Backend, Callable[..., TokenEncoder]] = {
+    "pylate": _PyLateEncoder,
+    "sentence-transformers": _SentenceTransformersEncoder,
+}
 
 
-def load_encoder(checkpoint: Checkpoint, overrides: Overrides, backend: Backend, device: str, revision: str | None) -> TokenEncoder:
-    """Load a checkpoint's weights.
-
-    Raises:
-        ModelError: the backend cannot load it, or its markers have no trained vector.
-    """
+def load_encoder(
+    checkpoint: Checkpoint, overrides: Overrides, backend: Backend, device: str, revision: str | None
+) -> TokenEncoder:
+    """Load a checkpoint's weights."""
     from safetensors import SafetensorError
 
     try:

@@ -1,16 +1,17 @@
 """Exact search with an encoder's vectors: mteb's own search of encoders, on arrays.
 
-Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper`` (chunks of 50,000 documents), and so is the
-ranking, up to the last bits of single-precision sums and documents tied by them. What takes the time there is a Python object for
-each query and rank; here a ranking is a :class:`~patent_mteb.search.run.Run` from the start (:mod:`patent_mteb.search.nearest`).
+Texts, batches, vectors and similarity are those of mteb's ``SearchEncoderWrapper`` (chunks of 50,000 documents), and so
+is the ranking, up to the last bits of single-precision sums and documents tied by them. What takes the time there is a
+Python object for each query and rank; here a ranking is a :class:`~patent_mteb.search.run.Run` from the start
+(:mod:`patent_mteb.search.nearest`).
 
-**Similarity.** The model's own counts. Where it is the cosine or the inner product, a matrix product takes its place; that is not
-read from the model's description but checked on its vectors, those of least and greatest length among them. Any other similarity
-(a scaled one, token by token, in half precision) is asked block by block.
+**Similarity.** The model's own counts. Where it is the cosine or the inner product, a matrix product takes its place;
+that is not read from the model's description but checked on its vectors, those of least and greatest length among them.
+Any other similarity (a scaled one, token by token, in half precision) is asked block by block.
 
-**Shared rankings.** A ranking is made once for the same vectors: tasks that put the same queries to the same corpus (ALL, IN and OUT
-of DAPFAM) read it from the last searches, whichever prompts, settings or models the vectors come from (256 MiB; of a corpus whose
-vectors are held at once).
+**Shared rankings.** A ranking is made once for the same vectors: tasks that put the same queries to the same corpus
+(ALL, IN and OUT of DAPFAM) read it from the last searches, whichever prompts, settings or models the vectors come from
+(256 MiB; of a corpus whose vectors are held at once).
 """
 
 from __future__ import annotations
@@ -40,17 +41,16 @@ from patent_mteb.search.base import (
     span_end,
     text_bytes,
 )
+from patent_mteb.search.lru import RecentRuns
 from patent_mteb.search.nearest import add_nearest, add_pairs
-from patent_mteb.search.phases import phase
-from patent_mteb.search.recent import RecentRuns
 from patent_mteb.search.run import Run, TopK, pairs_matrix
+from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain, parts
 
 if TYPE_CHECKING:
     from torch import Tensor
     from torch.utils.data import DataLoader
 
-__all__ = ["DenseSearch", "Held", "is_encoder", "joined", "score_array"]
 
 CHUNK_DOCUMENTS = 50_000
 """Documents encoded at a time, as in mteb: a vector depends in its last bits on the texts of its batch."""
@@ -62,43 +62,17 @@ _AGREEMENT = 1e-5
 _SINGLE = 4
 """Bytes of a number in single precision, in which all vectors are searched."""
 SEARCHED = RecentRuns(1 << 28)
-"""Of the whole process: a ranking is kept by the vectors that it was made of, and so is that of any model that gives these."""
+"""Of the whole process: a ranking is kept by the vectors that it was made of, and so is that of any model that gives
+these."""
 
 
 def is_encoder(model: object) -> TypeGuard[EncoderProtocol]:
-    """Whether mteb would search with the model's vectors: an encoder without a search of its own.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.dense import is_encoder
-        >>> is_encoder(mteb.get_model("mteb/baseline-random-encoder")), is_encoder(bm25("dapfam"))
-        (True, False)
-    """
+    """Whether mteb would search with the model's vectors: an encoder without a search of its own."""
     return isinstance(model, EncoderProtocol) and not isinstance(model, SearchProtocol)
 
 
 class DenseSearch(ArraySearch):
-    """An encoder as a search model; see the module.
-
-    Args:
-        model: any mteb encoder.
-        half: look for candidates in bfloat16; by default where the processor has it. Rankings do not depend on it.
-        held_mb: vectors of documents held at a time, at least those of one chunk; 2,048 by default, or a third of what is allowed.
-        score_mb: scores held at a time where the similarity is the model's own.
-        timer: mteb's ``TimingStack``, which then gets the phases of the search.
-
-    Raises:
-        ModelError: the model is no encoder.
-
-    Example:
-        >>> import mteb
-        >>> import patent_mteb
-        >>> from patent_mteb.search.dense import DenseSearch
-        >>> search = DenseSearch(mteb.get_model("mteb/baseline-random-encoder"))
-        >>> len(patent_mteb.rank(search, "PatentMapAbsToAbsRetrieval.sample").query_ids)
-        25
-    """
+    """An encoder as a search model; see the module."""
 
     hides = True
     gates = True
@@ -114,7 +88,10 @@ class DenseSearch(ArraySearch):
         timer: Any = None,
     ) -> None:
         if not is_encoder(model):
-            raise ModelError(f"{type(model).__name__} is no encoder, or has a search of its own. Remedy: search with the model itself")
+            raise ModelError(
+                f"{type(model).__name__} is no encoder, or has a search of its own. Remedy: search with the model"
+                " itself"
+            )
         self.model = model
         self.half = half
         self.held_mb = portion(1 / 3, _HELD) / 1e6 if held_mb is None else held_mb
@@ -150,9 +127,19 @@ class DenseSearch(ArraySearch):
                 )
                 kind = self._kind(theirs, vectors) if all(map(is_plain, (theirs, *vectors))) else None
                 if kind is not None and allowed is None and len(numbers) == len(self._number):
-                    place = (kind, self.half, self.way, _digest_of_corpus(self.corpus["id"][:], vectors), gate.identity if gate else "")
+                    place = (
+                        kind,
+                        self.half,
+                        self.way,
+                        _digest_of_corpus(self.corpus["id"][:], vectors),
+                        gate.identity if gate else "",
+                    )
                     return SEARCHED.run(
-                        place, query_ids, _digests(theirs, hidden.tocsr()), top_k, partial(self._ranked, best, theirs, vectors, held, kind)
+                        place,
+                        query_ids,
+                        _digests(theirs, hidden.tocsr()),
+                        top_k,
+                        partial(self._ranked, best, theirs, vectors, held, kind),
                     )
                 self.rank_held(best, theirs, vectors, held, kind)
         return best.run()
@@ -176,7 +163,11 @@ class DenseSearch(ArraySearch):
             first = part.stop
 
     def _phase(self, name: str, context: SearchContext) -> Any:
-        return contextlib.nullcontext() if self.timer is None else self.timer(name, split=context.hf_split, subset=context.hf_subset)
+        return (
+            contextlib.nullcontext()
+            if self.timer is None
+            else self.timer(name, split=context.hf_split, subset=context.hf_subset)
+        )
 
     def _held(self, context: SearchContext) -> Iterator[tuple[NDArray[np.int64], list[Any]]]:
         """Numbers and vectors of as many documents as may be held, the vectors in chunks."""
@@ -185,7 +176,9 @@ class DenseSearch(ArraySearch):
             chunks: list[Any] = []
             last = first
             with self._phase("Encoding corpus", context):
-                while last < size and (not chunks or (is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)):
+                while last < size and (
+                    not chunks or (is_plain(chunks[0]) and sum(map(_megabytes, chunks)) < self.held_mb)
+                ):
                     part = next(self._chunks(last))
                     chunks.append(self._encode(_corpus_table(self.corpus.select(part)), PromptType.document, context))
                     last = part.stop
@@ -193,15 +186,13 @@ class DenseSearch(ArraySearch):
             first = last
 
     def _encode(self, table: Dataset, kind: PromptType, context: SearchContext) -> Any:
-        """Vectors as the model gives them.
-
-        Raises:
-            ModelError: they are no vectors of the texts (:func:`~patent_mteb.search.vectors.checked_vectors`).
-        """
+        """Vectors as the model gives them."""
         loader = _loader(table, context)
         with phase("encode"):
             vectors = self.model.encode(loader, prompt_type=kind, **context.encoding(), **context.encode_kwargs)
-        return checked_vectors(vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}")
+        return checked_vectors(
+            vectors, len(table), f"model {self.mteb_model_meta.name} on task {context.task_metadata.name}"
+        )
 
     def rank_held(self, best: TopK, queries: Any, chunks: list[Any], held: Held, kind: str | None) -> None:
         """Offer the documents at hand to ``best``, by the similarity of that kind, or by the model's own."""
@@ -225,7 +216,8 @@ class DenseSearch(ArraySearch):
             start += count
 
     def _kind(self, queries: Any, chunks: list[Any]) -> str | None:
-        """``cosine`` or ``dot`` if the model's similarity is that on chosen vectors, the shortest and longest among them, else None.
+        """``cosine`` or ``dot`` if the model's similarity is that on chosen vectors, the shortest and longest among
+        them, else None.
 
         Of vectors of length 1 it is both; then that counts which comes closer, for it may be the same to the last bit.
         """
@@ -254,7 +246,9 @@ class DenseSearch(ArraySearch):
             scores = score_array(self.model.similarity(queries[rows] if step < size else queries, vectors))
             expected = (rows.stop - rows.start, len(numbers))
             if scores.shape != expected:
-                raise ModelError(f"model {self.mteb_model_meta.name} gave similarities of shape {scores.shape} instead of {expected}")
+                raise ModelError(
+                    f"model {self.mteb_model_meta.name} gave similarities of shape {scores.shape} instead of {expected}"
+                )
             if not np.isfinite(scores).all():
                 raise ModelError(f"model {self.mteb_model_meta.name} gave a similarity that is not a finite number")
             best.add(rows, scores, numbers, held.visible(rows))
@@ -314,16 +308,8 @@ def _megabytes(vectors: Any) -> float:
 
 
 def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None) -> Tensor:
-    """The rows of all chunks as one float32 tensor, of unit length if ``kind`` is ``cosine``; the list is emptied, to save memory.
-
-    Args:
-        places: where each row goes; in their order by default.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.search.dense import joined
-        >>> joined([np.array([[0.0, 2.0]]), np.array([[3.0, 0.0]])], "cosine").tolist()
-        [[0.0, 1.0], [1.0, 0.0]]
+    """The rows of all chunks as one float32 tensor, of unit length if ``kind`` is ``cosine``; the list is emptied, to
+    save memory.
     """
     import torch
 
@@ -341,7 +327,9 @@ def joined(chunks: list[Any], kind: str, places: NDArray[np.int64] | None = None
 
 
 def _chosen(chunks: list[Any]) -> Any:
-    """A few rows: the shortest and the longest of each chunk, and some between, in the form that the model gave them."""
+    """A few rows: the shortest and the longest of each chunk, and some between, in the form that the model gave
+    them.
+    """
     rows = []
     for chunk in chunks:
         lengths = np.concatenate([as_tensor(block).norm(dim=1).numpy() for block in parts(chunk)])
@@ -356,14 +344,7 @@ def _chosen(chunks: list[Any]) -> Any:
 
 
 def score_array(values: Any) -> NDArray[np.float32]:
-    """Scores as a NumPy array, from NumPy or from torch on any device and in any precision.
-
-    Example:
-        >>> import torch
-        >>> from patent_mteb.search.dense import score_array
-        >>> score_array(torch.tensor([[0.5, 0.25]], dtype=torch.bfloat16))
-        array([[0.5 , 0.25]], dtype=float32)
-    """
+    """Scores as a NumPy array, from NumPy or from torch on any device and in any precision."""
     if hasattr(values, "detach"):
         values = values.detach().float().cpu().numpy()
     return np.asarray(values, np.float32)
@@ -377,7 +358,9 @@ def _loader(table: Dataset, context: SearchContext) -> DataLoader[Any]:
 
 
 def _corpus_table(corpus: Dataset) -> Dataset:
-    """The columns that mteb's encoders get of documents; the texts are those of the corpus, not copies, where they are read as they are."""
+    """The columns that mteb's encoders get of documents; the texts are those of the corpus, not copies, where they are
+    read as they are.
+    """
     given = corpus.with_format("arrow")[:]
     body = given["text"]
     titled = "title" in given.column_names
@@ -390,7 +373,11 @@ def _corpus_table(corpus: Dataset) -> Dataset:
 
 def _query_table(queries: Dataset) -> Dataset:
     """The columns that mteb's encoders get of queries."""
-    table = {"id": queries["id"][:], "text": query_texts(queries), "query": query_texts(queries.select_columns(["text"]))}
+    table = {
+        "id": queries["id"][:],
+        "text": query_texts(queries),
+        "query": query_texts(queries.select_columns(["text"])),
+    }
     if "instruction" in queries.column_names and None not in (instructions := queries["instruction"][:]):
         table["instruction"] = instructions
     return text_dataset(table)

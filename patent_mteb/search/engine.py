@@ -1,57 +1,46 @@
-"""From any mteb model to a search on arrays, and back: what a task searches with, whichever of mteb's protocols a model follows."""
+"""From any mteb model to a search on arrays, and back: what a task searches with, whichever of mteb's protocols a model
+follows.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from mteb.models import CrossEncoderProtocol, SearchCrossEncoderWrapper, SearchEncoderWrapper, SearchProtocol
+from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
 
-from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.data.roots import asked
+from patent_mteb.search.base import ArraySearch, Gate, SearchContext
 from patent_mteb.search.dense import DenseSearch, is_encoder
-from patent_mteb.search.gate import Gate
 from patent_mteb.search.run import Results, Run
+from patent_mteb.search.sparse import SparseSearch
 from patent_mteb.search.vectors import Checked
 
 if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import MTEBModels
 
-__all__ = ["FAST_VARIABLE", "AsMteb", "Foreign", "engine", "on_arrays"]
 
 FAST_VARIABLE = "PATENT_MTEB_FAST"
 
 
 def on_arrays() -> bool:
-    """Whether rankings and scores are computed on arrays; ``PATENT_MTEB_FAST=0`` leaves both to mteb's own machinery.
-
-    Example:
-        >>> import os
-        >>> from patent_mteb.search.engine import on_arrays
-        >>> os.environ["PATENT_MTEB_FAST"] = "0"
-        >>> on_arrays()
-        False
+    """Whether rankings and scores are computed on arrays; ``PATENT_MTEB_FAST=0`` leaves both to mteb's own
+    machinery.
     """
-    return os.environ.get(FAST_VARIABLE, "1") != "0"
+    return asked(FAST_VARIABLE, default=True)
 
 
 def engine(model: MTEBModels) -> ArraySearch:
-    """Any mteb model as a search on arrays: encoders by their vectors, cross-encoders and search models by their own search.
-
-    Raises:
-        TypeError: the model follows none of mteb's protocols.
-
-    Example:
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.engine import engine
-        >>> model = bm25("dapfam")
-        >>> engine(model) is model  # searches on arrays already
-        True
+    """Any mteb model as a search on arrays: encoders by their vectors, cross-encoders and search models by their own
+    search.
     """
     if isinstance(model, ArraySearch):
         return model
+    if isinstance(model, SparseEncoderWrapper) and on_arrays():
+        return SparseSearch(model)
     if is_encoder(model):
         return DenseSearch(model) if on_arrays() else Foreign(SearchEncoderWrapper(cast("Any", Checked(model))))
     if isinstance(model, CrossEncoderProtocol):
@@ -62,19 +51,7 @@ def engine(model: MTEBModels) -> ArraySearch:
 
 
 class Foreign(ArraySearch):
-    """A search model of mteb whose rankings are taken over into arrays.
-
-    Args:
-        model: follows mteb's ``SearchProtocol``.
-
-    Example:
-        >>> import mteb
-        >>> import patent_mteb
-        >>> from patent_mteb.search.engine import Foreign
-        >>> lexical = Foreign(mteb.get_model("mteb/baseline-bm25s"))  # mteb's own search
-        >>> len(patent_mteb.rank(lexical, "PatentMapAbsToAbsRetrieval.sample").query_ids)
-        25
-    """
+    """A search model of mteb whose rankings are taken over into arrays."""
 
     def __init__(self, model: SearchProtocol) -> None:
         self.model = model
@@ -99,15 +76,6 @@ class AsMteb:
     Attributes:
         run: the last ranking, None before the first search.
         whole: the same with nothing hidden.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.engine import AsMteb
-        >>> model, task = AsMteb(bm25("dapfam"), hidden={}), mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
-        >>> result = mteb.evaluate(model, task, cache=None, co2_tracker=False, show_progress_bar=False)
-        >>> model.run.task
-        'PatentMapAbsToAbsRetrieval.sample'
     """
 
     def __init__(self, system: ArraySearch, hidden: Mapping[str, Set[str]], gate: Gate | None = None) -> None:

@@ -1,42 +1,56 @@
 """Fusion of two rankings: linear interpolation of min-max normalised scores, and reciprocal rank fusion (RRF).
 
-* :class:`Linear` (WIPO-AT §3.3.2, equation 1): ``alpha * second + (1 - alpha) * first``. ``first`` is the lexical system, ``second``
-  the dense one, so alpha is the weight of the dense system. Each system's scores are normalised query by query over the documents
-  that it returned: its best document gets 1, its worst 0.
-* :class:`RRF` (WIPO-AT equation 2; DAPFAM §5.5): the sum of ``1 / (k + rank)`` over both systems, ranks from 1. DAPFAM takes
-  k = 60 for documents and k = 30 for passages, out of 10, 30, 60 and 100.
+* :class:`Linear` (WIPO-AT §3.3.2, equation 1): ``alpha * second + (1 - alpha) * first``. ``first`` is the lexical
+  system, ``second`` the dense one, so alpha is the weight of the dense system. Each system's scores are normalised
+  query by query over the documents that it returned: its best document gets 1, its worst 0.
+* :class:`RRF` (WIPO-AT equation 2; DAPFAM §5.5): the sum of ``1 / (k + rank)`` over both systems, ranks from 1. DAPFAM
+  takes k = 60 for documents and k = 30 for passages, out of 10, 30, 60 and 100.
 
-**A document that only one system returned** gets nothing from the other: no summand in RRF, 0 in the interpolation, which is what
-the worst returned document gets too. If all documents that a system returned have one score (a single one, for example), each gets
-1: they are its best, and being found must not count as little as not being found. (ranx gives them 0, mteb's HybridSearch 0.5.)
-Ranks among equal scores go by document id, descending, as in mteb.
+**A document that only one system returned** gets nothing from the other: no summand in RRF, 0 in the interpolation,
+which is what the worst returned document gets too. If all documents that a system returned have one score (a single
+one, for example), each gets 1: they are its best, and being found must not count as little as not being found. (ranx
+gives them 0, mteb's HybridSearch 0.5.) Ranks among equal scores go by document id, descending, as in mteb.
 
-**Depth.** Each system ranks ``depth`` documents (1,000 by default), however many the task asks for, so that a score does not depend
-on the task's largest cut-off; the minimum of the normalisation is thus the score at that depth. The papers state none. A task that
-asks for more than ``depth`` documents gets those that either system returned.
+**Depth.** Each system ranks ``depth`` documents (1,000 by default), however many the task asks for, so that a score
+does not depend on the task's largest cut-off; the minimum of the normalisation is thus the score at that depth. The
+papers state none. A task that asks for more than ``depth`` documents gets those that either system returned.
 
-**A query's own family**, where it must not be ranked, has to be left out before normalisation (it would be the best document of
-both systems and compress all others): both systems get the search's context, which hides it.
+**A query's own family**, where it must not be ranked, has to be left out before normalisation (it would be the best
+document of both systems and compress all others): both systems get the search's context, which hides it.
 
-Fused scores are summed in double and kept in single precision, as those of every run, so that sums which differ only by rounding
-count as equal.
+Fused scores are summed in double and kept in single precision, as those of every run, so that sums which differ only by
+rounding count as equal.
+
+Two rankings matched document by document, and what each document gets under a fusion; the formulas are in
+:mod:`.fusion`.
+
+What a sweep over fusion settings is read for: where the relevant documents stand under each, without ranking all the
+others.
+
+A measure depends on nothing but the ranks of the judged documents, and such a rank is a count: of the documents whose
+fused score is higher, and of those with an equal score and a higher id. So one setting takes a few passes over the
+fused scores, not a sorting of them; the ranks are those of :func:`~patent_mteb.search.fusion.sweep`, exactly. nAUC
+needs the scores of whole rankings, and a run that is kept or shown needs the rankings: for these there is the sweep.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta
+from patent_mteb.metrics.measures import JudgedRanks, Judgements, QueryScores, ranks_of
 from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.cache import Cached, RunCache
 from patent_mteb.search.engine import engine
-from patent_mteb.search.matched import RRF, Fusion, Linear, Matched, min_max
 from patent_mteb.search.run import Run
 
 if TYPE_CHECKING:
@@ -45,12 +59,179 @@ if TYPE_CHECKING:
 
 __all__ = ["RRF", "Fusion", "Hybrid", "Linear", "fuse", "min_max", "sweep"]
 
+
+@dataclass(frozen=True)
+class Linear:
+    """Interpolation; ``alpha`` from 0 (only the first system counts) to 1 (only the second)."""
+
+    alpha: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha is a weight from 0 to 1, not {self.alpha}")
+
+    @property
+    def tag(self) -> str:
+        return f"linear-{self.alpha:g}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"method": "linear", "alpha": float(self.alpha)}
+
+
+@dataclass(frozen=True)
+class RRF:
+    """Reciprocal rank fusion; the larger ``k``, the less the first ranks stand out."""
+
+    k: float = 60
+
+    def __post_init__(self) -> None:
+        if self.k < 0:
+            raise ValueError(f"k of reciprocal rank fusion is not negative, as {self.k} is")
+
+    @property
+    def tag(self) -> str:
+        return f"rrf-{self.k:g}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"method": "rrf", "k": float(self.k)}
+
+
+Fusion = Linear | RRF
+
+
+def min_max(run: Run) -> NDArray[np.float64]:
+    """Scores [Q, depth] of each query on a scale from 0 (its worst returned document) to 1 (its best); 0 behind the
+    last one.
+
+    Where all scores of a query are equal, each is 1.
+    """
+    present, scores = run.docs >= 0, run.scores.astype(np.float64)
+    worst = np.where(present, scores, np.inf).min(axis=1, initial=np.inf, keepdims=True)
+    best = np.where(present, scores, -np.inf).max(axis=1, initial=-np.inf, keepdims=True)
+    span = np.where(best > worst, best - worst, 1.0)
+    scaled = np.where(best > worst, (scores - worst) / span, 1.0)
+    return np.where(present, scaled, 0.0)
+
+
+def check_same(first: Run, second: Run) -> None:
+    """Whether two runs can be fused."""
+    same_corpus = first.doc_ids is second.doc_ids or first.doc_ids == second.doc_ids
+    if first.query_ids != second.query_ids or not same_corpus:
+        raise ModelError("two rankings can only be fused if they are of the same queries over the same corpus")
+
+
+Scores = Callable[[slice], NDArray[np.float64]]
+"""Rows -> the fused scores of the documents of :attr:`Matched.docs`, which are not negative; -1 where there is none."""
+
+
+_Parts = Callable[[slice, NDArray[np.float64], NDArray[np.float64]], None]
+"""Fills in the scores of the first run's documents and of those that only the second holds."""
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Two runs with their documents matched, once for all settings.
+
+    Attributes:
+        first: the lexical run, whose weight is ``1 - alpha``.
+        second: the dense run, whose weight is ``alpha``.
+        at: [Q, depth of first] the position of a document of the first run in the second, whose depth if it is not
+            there.
+        lone: [Q, most of a query] positions of the documents that only the second run holds, its depth behind the last.
+    """
+
+    first: Run
+    second: Run
+    at: NDArray[np.intp]
+    lone: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, first: Run, second: Run) -> Matched:
+        """Match two runs."""
+        check_same(first, second)
+        absent, ours, theirs = second.depth, first.docs.astype(np.intp), second.docs.astype(np.intp)
+        at = np.full(ours.shape, absent, np.intp)
+        # One slot more than there are documents: -1, behind the end of a ranking, is looked up there and found absent.
+        position = np.full(len(first.doc_ids) + 1, absent, np.intp)
+        ranks = np.arange(absent)
+        for row, found in enumerate(theirs):
+            position[found] = ranks
+            position[-1] = absent
+            position.take(ours[row], out=at[row], mode="wrap")
+            position[found] = absent
+        alone = np.pad(theirs >= 0, ((0, 0), (0, 1)))
+        np.put_along_axis(alone, at, False, axis=1)
+        counts = alone.sum(axis=1)
+        lone = np.full((len(theirs), int(counts.max(initial=0))), absent, np.intp)
+        lone[np.arange(lone.shape[1]) < counts[:, None]] = np.nonzero(alone)[1]
+        return cls(first, second, at, lone)
+
+    @cached_property
+    def docs(self) -> NDArray[np.int32]:
+        """[Q, depth of first + most of lone] the documents of both runs, each once, -1 where there is none."""
+        return np.concatenate([self.first.docs, _looked_up(self.second.docs, self.lone, -1)], axis=1)
+
+    @cached_property
+    def _empty(self) -> NDArray[np.bool_]:
+        return self.docs < 0
+
+    def scores(self, setting: Fusion) -> Scores:
+        """The fused scores under a setting, in double precision."""
+        depth, parts = (
+            self.first.depth,
+            (self._by_rank(setting.k) if isinstance(setting, RRF) else self._weighted(setting.alpha)),
+        )
+
+        def fused(rows: slice) -> NDArray[np.float64]:
+            values = np.empty(self.docs[rows].shape)
+            parts(rows, values[:, :depth], values[:, depth:])
+            np.copyto(values, -1.0, where=self._empty[rows])
+            return values
+
+        return fused
+
+    @cached_property
+    def _scaled(self) -> tuple[NDArray[np.float64], ...]:
+        first, second = min_max(self.first), min_max(self.second)
+        return first, _looked_up(second, self.at, 0.0), _looked_up(second, self.lone, 0.0)
+
+    def _weighted(self, alpha: float) -> _Parts:
+        first, matched, lone = self._scaled
+
+        def fill(rows: slice, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> None:
+            np.multiply(first[rows], 1 - alpha, out=ours)
+            ours += matched[rows] * alpha
+            np.multiply(lone[rows], alpha, out=theirs)
+
+        return fill
+
+    def _by_rank(self, k: float) -> _Parts:
+        first, second = (1 / (k + 1 + np.arange(run.depth)) for run in (self.first, self.second))
+        found = np.append(second, 0.0)
+
+        def fill(rows: slice, ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> None:
+            np.add(found[self.at[rows]], first, out=ours)
+            theirs[:] = found[self.lone[rows]]
+
+        return fill
+
+
+def _looked_up(values: NDArray[Any], places: NDArray[np.intp], absent: Any) -> Any:
+    """[Q, places] the values of each query at places, ``absent`` behind its last one."""
+    return np.take_along_axis(np.pad(values, ((0, 0), (0, 1)), constant_values=absent), places, axis=1)
+
+
 _ROWS_AT_ONCE = 64
+
+
 _LAST = np.int32(0x7FFFFFFF)
 
 
 def _ranked(pair: Matched, setting: Fusion, top_k: int, threads: int) -> Run:
-    """Rank by one integer for each document: the bits of its score, which sort like the score itself, then its number, reversed.
+    """Rank by one integer for each document: the bits of its score, which sort like the score itself, then its number,
+    reversed.
 
     Above are the bits of the score (of -1 for what does not count, which is below all others), below the number.
     """
@@ -90,30 +271,13 @@ def _scores(keys: NDArray[np.int64]) -> NDArray[np.float32]:
     return keys.view("<f4")[:, 1::2]
 
 
-def sweep(first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000, threads: int | None = None) -> Iterator[Run]:
+def sweep(
+    first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000, threads: int | None = None
+) -> Iterator[Run]:
     """Fuse two runs under many settings; what the settings have in common is computed once.
 
-    Where only measures are asked for, :func:`patent_mteb.search.swept_ranks.sweep_scores` gives them without the rankings.
-
-    Args:
-        first: the lexical run, whose weight is ``1 - alpha``.
-        second: the dense run, whose weight is ``alpha``.
-        settings: :class:`Linear` and :class:`RRF` in any order.
-        top_k: documents to keep for each query.
-        threads: all cores by default.
-
-    Yields:
-        One run a setting, in the order of the settings.
-
-    Raises:
-        ModelError: the runs are of different queries or corpora.
-
-    Example:
-        >>> from patent_mteb.search.fusion import Linear, sweep
-        >>> from patent_mteb.search.run import Run
-        >>> lexical, dense = Run.from_dict({"q": {"a": 9.0, "b": 1.0}}), Run.from_dict({"q": {"a": 0.1, "b": 0.9}})
-        >>> [run.ranking("q")[0] for run in sweep(lexical, dense, [Linear(0.25), Linear(0.75)])]
-        [('a', 0.75), ('b', 0.75)]
+    Where only measures are asked for, :func:`patent_mteb.search.fusion.sweep_scores` gives them without the
+    rankings.
     """
     pair = Matched.of(first, second)
     for setting in settings:
@@ -121,15 +285,7 @@ def sweep(first: Run, second: Run, settings: Sequence[Fusion], top_k: int = 1000
 
 
 def fuse(first: Run, second: Run, setting: Fusion, top_k: int = 1000) -> Run:
-    """Fuse two runs under one setting; see :func:`sweep`.
-
-    Example:
-        >>> from patent_mteb.search.fusion import Linear, fuse
-        >>> from patent_mteb.search.run import Run
-        >>> lexical, dense = Run.from_dict({"q": {"a": 9.0, "b": 1.0}}), Run.from_dict({"q": {"a": 0.1, "b": 0.9}})
-        >>> fuse(lexical, dense, Linear(0.75)).ranking("q")
-        [('b', 0.75), ('a', 0.25)]
-    """
+    """Fuse two runs under one setting; see :func:`sweep`."""
     return next(sweep(first, second, [setting], top_k))
 
 
@@ -185,13 +341,22 @@ class Hybrid(ArraySearch):
         self.depth = depth
         self._systems = (engine(first), engine(second))
         parts = [first.mteb_model_meta, second.mteb_model_meta]
-        self.mteb_model_meta = compose_meta("hybrid", parts, {**self.fusion.settings, "depth": depth}, tag=self.fusion.tag)
+        self.mteb_model_meta = compose_meta(
+            "hybrid", parts, {**self.fusion.settings, "depth": depth}, tag=self.fusion.tag
+        )
 
     @classmethod
     def sweep(
-        cls, first: MTEBModels, second: MTEBModels, settings: Sequence[Fusion], *, depth: int = 1000, cache: RunCache | None = None
+        cls,
+        first: MTEBModels,
+        second: MTEBModels,
+        settings: Sequence[Fusion],
+        *,
+        depth: int = 1000,
+        cache: RunCache | None = None,
     ) -> list[Hybrid]:
-        """One model a setting, each with its own identity, that share the rankings of the two systems: each system runs once a task.
+        """One model a setting, each with its own identity, that share the rankings of the two systems: each system runs
+        once a task.
 
         Args:
             first: see the class.
@@ -217,3 +382,71 @@ class Hybrid(ArraySearch):
         first, second = (system.rank_both(queries, self.depth, context) for system in self._systems)
         seen = fuse(first[0], second[0], self.fusion, top_k)
         return seen, fuse(first[1], second[1], self.fusion, top_k) if context.hidden else seen
+
+
+def sweep_scores(
+    first: Run,
+    second: Run,
+    settings: Sequence[Fusion],
+    qrels: Mapping[str, Mapping[str, int]],
+    measures: Sequence[str],
+    top_k: int = 1000,
+) -> list[QueryScores]:
+    """Per-query scores of two runs fused under many settings, as of the rankings that
+    :func:`~patent_mteb.search.fusion.sweep` gives.
+    """
+    number = {document: place for place, document in enumerate(first.doc_ids)}
+    judged = Judgements.of(qrels, first.query_ids, number)
+    scored = np.unique(judged.query[judged.gain > 0])
+    queries = tuple(first.query_ids[row] for row in scored)
+    ranked = [JudgedRanks.of(judged, ranks) for ranks in sweep_ranks(first, second, settings, judged, top_k)]
+    return [QueryScores(queries, {measure: ranks.score(measure)[scored] for measure in measures}) for ranks in ranked]
+
+
+def sweep_ranks(
+    first: Run, second: Run, settings: Sequence[Fusion], judged: Judgements, top_k: int = 1000
+) -> NDArray[np.int64]:
+    """[settings, judged pairs] the rank of each judged document under each setting, from 1; 0 if it is not among the
+    first ``top_k``.
+    """
+    check_same(first, second)
+    second = replace(second, doc_ids=first.doc_ids)  # the same list is not compared again
+    ranks = np.zeros((len(settings), len(judged.query)), np.int64)
+    order = np.argsort(judged.query, kind="stable")
+    for start in range(0, len(first.query_ids), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        ends = np.searchsorted(judged.query[order], [start, start + _ROWS_AT_ONCE])
+        pairs = order[slice(*ends)]
+        part = Judgements(_ROWS_AT_ONCE, judged.query[pairs] - start, judged.document[pairs], judged.gain[pairs])
+        ranks[:, pairs] = _counted(Matched.of(_some(first, rows), _some(second, rows)), settings, part, top_k)
+    return ranks
+
+
+def _some(run: Run, rows: slice) -> Run:
+    return replace(
+        run, query_ids=run.query_ids[rows], docs=run.docs[rows], scores=run.scores[rows], parts=None, first_stage=None
+    )
+
+
+def _counted(pair: Matched, settings: Sequence[Fusion], judged: Judgements, top_k: int) -> NDArray[np.int64]:
+    """[settings, pairs] as :func:`sweep_ranks`, of a few queries."""
+    place = ranks_of(pair.docs, judged) - 1
+    found = np.flatnonzero(place >= 0)
+    query, document, place = judged.query[found], judged.document[found], place[found]
+    ranks = np.zeros((len(settings), len(judged.query)), np.int64)
+    for number, setting in enumerate(settings):
+        fused = pair.scores(setting)(slice(None)).astype(np.float32)
+        own = fused[query, place]
+        ordered = _by_row(np.sort(fused, axis=1), np.arange(len(fused))[:, None]).ravel()
+        lower, not_higher = (np.searchsorted(ordered, _by_row(own, query), side) for side in ("left", "right"))
+        above = (query + 1) * fused.shape[1] - not_higher
+        tied = np.flatnonzero(not_higher - lower > 1)
+        level = fused[query[tied]] == own[tied, None]
+        above[tied] += (level & (pair.docs[query[tied]] < document[tied, None])).sum(axis=1)
+        ranks[number, found] = np.where(above < top_k, above + 1, 0)
+    return ranks
+
+
+def _by_row(scores: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers that sort by row, then by score: the bits of a score that is not negative sort like the score."""
+    return scores.view(np.int32) + (rows << 32)

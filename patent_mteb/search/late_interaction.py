@@ -1,15 +1,22 @@
 """Late interaction (ColBERT) as an mteb model: exact MaxSim search, and mean-pooled vectors for everything else.
 
-Every query is scored against every document (WIPO-AT section 3.3.4); nothing is approximated or pruned. Checkpoints in PyLate's,
-Stanford's or sentence-transformers' format are encoded by PyLate or by sentence-transformers >= 6, whichever is installed.
+Every query is scored against every document (WIPO-AT section 3.3.4); nothing is approximated or pruned. Checkpoints in
+PyLate's, Stanford's or sentence-transformers' format are encoded by PyLate or by sentence-transformers >= 6, whichever
+is installed.
+
+Token vectors of late interaction, kept in the embedding store: no text is encoded twice, for search and means
+together.
+
+MaxSim over a corpus whose token vectors pass by in chunks: every pair, or only the candidates of a first stage.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -17,6 +24,7 @@ import numpy as np
 from mteb.models.abs_encoder import AbsEncoder, get_prompt
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import PromptType
+from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
@@ -32,23 +40,107 @@ from patent_mteb.search.colbert import (
     is_late_interaction,
     load_encoder,
 )
-from patent_mteb.search.maxsim import MEMORY_BUDGET, ScoreDtype, Scorer, check_tokens
-from patent_mteb.search.phases import phase
+from patent_mteb.search.maxsim import MEMORY_BUDGET, Queries, ScoreDtype, Scorer, check_tokens
 from patent_mteb.search.run import Run, TopK
-from patent_mteb.search.token_search import add_all, add_pairs
-from patent_mteb.search.token_store import TokenStore
-from patent_mteb.store.codecs import Scaled
+from patent_mteb.search.timing import phase
+from patent_mteb.store.codecs import Codec, Scaled
+from patent_mteb.store.keys import hash_texts
 from patent_mteb.store.settings import LiveIdentity, note
 
 if TYPE_CHECKING:
     from mteb.abstasks.task_metadata import TaskMetadata
     from mteb.types import Array, BatchedInput
-    from numpy.typing import NDArray
     from torch.utils.data import DataLoader
 
     from patent_mteb.store import EmbeddingStore
 
 __all__ = ["METAS", "LateInteraction", "TokenPrecision", "is_late_interaction", "late_interaction"]
+
+
+_AT_ONCE = 512
+
+
+@dataclass(frozen=True)
+class TokenStore:
+    """Where the token vectors of one model are kept.
+
+    Attributes:
+        store: the store that they lie in.
+        identity: whose they are.
+        dtype: how they are kept.
+        codec: makes them bytes, which then are what is kept, in a place of their own.
+    """
+
+    store: EmbeddingStore
+    identity: Mapping[str, Any]
+    dtype: str
+    codec: Codec | None = None
+
+    def tokens(
+        self,
+        texts: list[str],
+        prompt: str,
+        role: str,
+        changed: str,
+        step: int,
+        encode: Callable[[list[str]], list[NDArray[np.float32]]],
+    ) -> list[NDArray[np.float32]]:
+        """Token vectors of each text, those that are new made by ``encode``."""
+        codec = self.codec
+        apart = ({"changed": changed} if changed else {}) | (dict(codec.settings) if codec else {})
+        space = self.store.space({**self.identity, **apart}, "int8" if codec else self.dtype, ragged=True)
+        keys = hash_texts(texts, prompt, role)
+        step = min(step, _AT_ONCE)
+
+        def fill(missing: NDArray[np.int64]) -> None:
+            for start in range(0, len(missing), step):
+                chosen = missing[start : start + step]
+                found = encode([texts[i] for i in chosen])
+                vectors = np.concatenate(found)
+                lengths = np.array([len(vectors) for vectors in found])
+                space.append_ragged(keys[chosen], codec.code(vectors) if codec else vectors, lengths)
+
+        kept, offsets = space.filled(keys, fill)
+        values = codec.value(kept) if codec else np.asarray(kept, dtype=np.float32)
+        return [values[start:stop] for start, stop in pairwise(offsets)]
+
+
+Tokens = Sequence[NDArray[np.float32]]
+
+
+def add_all(
+    best: TopK,
+    scorer: Scorer,
+    queries: Sequence[Queries],
+    documents: Tokens,
+    numbers: NDArray[np.int64],
+    eligible: Callable[[slice, Any], NDArray[np.bool_]] | None = None,
+) -> None:
+    """Offer every document of a chunk to every query."""
+    bags = scorer.bags(documents)
+    for part in queries:
+        best.add(part.rows, scorer(part, bags, len(documents)), numbers, eligible and eligible(part.rows, numbers))
+
+
+def add_pairs(
+    best: TopK, scorer: Scorer, queries: Queries, documents: Tokens, numbers: NDArray[np.int64], pairs: Any
+) -> None:
+    """Offer given pairs. A document is multiplied by the queries that want it: their tokens are fewer than its own to
+    bring together.
+    """
+    import scipy.sparse
+
+    pairs = pairs.tocsc()
+    pairs.sort_indices()
+    scores = np.empty(pairs.nnz, np.float32)
+    for document, vectors in enumerate(documents):
+        own = slice(pairs.indptr[document], pairs.indptr[document + 1])
+        scores[own] = scorer.of_document(vectors, queries, pairs.indices[own].astype(np.int64))
+    by_query = scipy.sparse.csc_matrix((scores, pairs.indices, pairs.indptr), shape=pairs.shape).tocsr()
+    for query in np.flatnonzero(np.diff(by_query.indptr)):
+        own = slice(by_query.indptr[query], by_query.indptr[query + 1])
+        best.add(slice(query, query + 1), by_query.data[None, own], numbers[by_query.indices[own]])
+
 
 TokenPrecision = Literal["float32", "int8"]
 
@@ -62,31 +154,33 @@ def _default_device() -> str:
 class LateInteraction(LiveIdentity, ArraySearch):
     """A ColBERT checkpoint as an mteb model.
 
-    Retrieval and reranking tasks use exact MaxSim (``index``, ``search``). Everything else (classification, clustering, ...)
-    uses ``encode``: the mean of a text's token vectors, d = 1/n sum d_j over the vectors that MaxSim would use, encoded as a
-    document, so without the query's [MASK] expansion (WIPO-AT section 3.3.4). The paper does not say whether the mean is
-    normalised again; its formula has no such step and neither has this. ``similarity`` compares such means by cosine.
+    Retrieval and reranking tasks use exact MaxSim (``index``, ``search``). Everything else (classification, clustering,
+    ...) uses ``encode``: the mean of a text's token vectors, d = 1/n sum d_j over the vectors that MaxSim would use,
+    encoded as a document, so without the query's [MASK] expansion (WIPO-AT section 3.3.4). The paper does not say
+    whether the mean is normalised again; its formula has no such step and neither has this. ``similarity`` compares
+    such means by cosine.
 
-    Prompts are resolved as for every mteb model (``{task}-{query|document}``, ``{task}``, ``{type}-...``, ``{type}``, ``query``
-    or ``document``) and stand behind the query or document marker, never in its place. Without any the checkpoint's stored
-    prompts apply; ``encode`` falls back to the document prompt, because it encodes documents.
+    Prompts are resolved as for every mteb model (``{task}-{query|document}``, ``{task}``, ``{type}-...``, ``{type}``,
+    ``query`` or ``document``) and stand behind the query or document marker, never in its place. Without any the
+    checkpoint's stored prompts apply; ``encode`` falls back to the document prompt, because it encodes documents.
 
     Args:
         model_name: directory of a checkpoint, or its name on the hub.
         revision: commit on the hub.
         device: torch device; CUDA if there is one.
-        backend: "sentence-transformers" (>= 6) or "pylate"; None takes what is installed. Token vectors are the same, so the
-            backend is recorded in ``loader_kwargs`` but is no part of the model's identity.
+        backend: "sentence-transformers" (>= 6) or "pylate"; None takes what is installed. Token vectors are the same,
+            so the backend is recorded in ``loader_kwargs`` but is no part of the model's identity.
         dtype: type of the dot products of MaxSim, "float32" or "bfloat16". Encoding is always float32.
         vectors: "float32", or "int8": token vectors of queries and documents count as what their bytes stand for
             (:class:`~patent_mteb.store.codecs.Scaled`), and a store keeps these bytes, a quarter of the disk.
-        memory_budget: bytes of working memory of a search (document tokens in flight, similarities, scores). The model, all
-            query tokens and the top k come on top. Does not change a score.
+        memory_budget: bytes of working memory of a search (document tokens in flight, similarities, scores). The model,
+            all query tokens and the top k come on top. Does not change a score.
         model_prompts: prompts that replace the checkpoint's own.
-        query_marker, document_marker, query_length, document_length, attend_to_expansion: replace the checkpoint's settings.
+        query_marker, document_marker, query_length, document_length, attend_to_expansion: replace the checkpoint's
+            settings.
         trust_remote_code: let the checkpoint run its own code.
-        maxsim: "exact", the only kind; part of the identity, so that results are never mixed with mteb's own entry of the same
-            checkpoint, which searches an approximate index.
+        maxsim: "exact", the only kind; part of the identity, so that results are never mixed with mteb's own entry of
+            the same checkpoint, which searches an approximate index.
 
     Raises:
         ModelError: no late-interaction checkpoint, no backend, unknown markers, or prompts that mteb cannot resolve.
@@ -116,11 +210,15 @@ class LateInteraction(LiveIdentity, ArraySearch):
         if dtype not in get_args(ScoreDtype):
             raise ModelError(f"unknown dtype '{dtype}'. Remedy: one of {', '.join(get_args(ScoreDtype))}.")
         if vectors not in get_args(TokenPrecision):
-            raise ModelError(f"unknown token vectors '{vectors}'. Remedy: one of {', '.join(get_args(TokenPrecision))}.")
+            raise ModelError(
+                f"unknown token vectors '{vectors}'. Remedy: one of {', '.join(get_args(TokenPrecision))}."
+            )
         if maxsim != "exact":
             raise ModelError(f"unknown maxsim '{maxsim}'. Remedy: 'exact' is the only kind.")
         if memory_budget < 1 << 20:
-            raise ModelError(f"a memory budget of {memory_budget} bytes is too small. Remedy: at least {1 << 20} (1 MiB).")
+            raise ModelError(
+                f"a memory budget of {memory_budget} bytes is too small. Remedy: at least {1 << 20} (1 MiB)."
+            )
         self.backend: Backend = choose_backend(backend)
         self.checkpoint = inspect_checkpoint(model_name, revision)
         self.device = device or _default_device()
@@ -134,7 +232,9 @@ class LateInteraction(LiveIdentity, ArraySearch):
             "attend_to_expansion": attend_to_expansion,
         }
         given = {key: value for key, value in given.items() if value is not None}
-        overrides = replace(KNOWN_SETTINGS.get(str(model_name), Overrides(trust_remote_code=trust_remote_code)), **given)
+        overrides = replace(
+            KNOWN_SETTINGS.get(str(model_name), Overrides(trust_remote_code=trust_remote_code)), **given
+        )
         self.model_prompts = _check_prompts(self.checkpoint, model_prompts)
         self._encoder = load_encoder(self.checkpoint, overrides, self.backend, self.device, revision)
         self._codec = Scaled() if vectors == "int8" else None
@@ -153,7 +253,9 @@ class LateInteraction(LiveIdentity, ArraySearch):
         )
         note(self)
 
-    def encode_tokens(self, texts: Sequence[str], *, is_query: bool, prompt: str = "", batch_size: int = 32) -> list[NDArray[np.float32]]:
+    def encode_tokens(
+        self, texts: Sequence[str], *, is_query: bool, prompt: str = "", batch_size: int = 32
+    ) -> list[NDArray[np.float32]]:
         """Token vectors of each text, (tokens, dim) float32, in order: the one place where texts meet the model.
 
         Args:
@@ -166,7 +268,9 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
         def encode(some: list[str]) -> list[NDArray[np.float32]]:
             with phase("encode"):
-                return self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size) if some else []
+                return (
+                    self._encoder.encode(some, is_query=is_query, prompt=prompt, batch_size=batch_size) if some else []
+                )
 
         if self._kept is None:
             found = encode(list(texts))
@@ -180,8 +284,9 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
         Args:
             store: an open store or its directory; the default one if None.
-            dtype: "float16" halves the disk and rounds, which makes scores differ in about the fourth digit and is part of the
-                identity (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` keeps its bytes.
+            dtype: "float16" halves the disk and rounds, which makes scores differ in about the fourth digit and is part
+                of the identity (``store_dtype``); "float32" changes nothing. A model with ``vectors="int8"`` keeps its
+                bytes.
         """
         from patent_mteb.store import EmbeddingStore
 
@@ -203,7 +308,10 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def store_settings(self) -> dict[str, Any]:
         """What decides token vectors besides the weights, as it stands now."""
         network, moving = self._encoder.model, self._encoder.moving
-        lengths = {name: getattr(network, name, None) for name in {"max_seq_length", "query_length", "document_length"} - moving}
+        lengths = {
+            name: getattr(network, name, None)
+            for name in {"max_seq_length", "query_length", "document_length"} - moving
+        }
         parts = [module.get_config_dict().items() for module in network if hasattr(module, "get_config_dict")]
         return {**lengths, "modules": [{name: value for name, value in part if name not in moving} for part in parts]}
 
@@ -226,7 +334,9 @@ class LateInteraction(LiveIdentity, ArraySearch):
         step = self._documents_per_chunk()
         means = np.empty((len(texts), self._encoder.dimension), dtype=np.float32)
         for start in tqdm(range(0, len(texts), step), desc="Encoding", disable=not progress):
-            tokens = self.encode_tokens(texts[start : start + step], is_query=False, prompt=prompt, batch_size=batch_size)
+            tokens = self.encode_tokens(
+                texts[start : start + step], is_query=False, prompt=prompt, batch_size=batch_size
+            )
             check_tokens(tokens, "text", start)
             means[start : start + len(tokens)] = [vectors.mean(axis=0) for vectors in tokens]
         return means
@@ -246,12 +356,14 @@ class LateInteraction(LiveIdentity, ArraySearch):
     def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
         """The ``top_k`` documents of every query by exact MaxSim.
 
-        With candidates (reranking tasks, a first stage) only a query's own ones are scored, and only their documents encoded.
-        Documents are encoded, or read from the store, in chunks.
+        With candidates (reranking tasks, a first stage) only a query's own ones are scored, and only their documents
+        encoded. Documents are encoded, or read from the store, in chunks.
         """
         batch_size, progress = _encode_settings(context.encode_kwargs)
         prompts = {kind: get_prompt(self.model_prompts, context.task_metadata, kind) or "" for kind in PromptType}
-        tokens = self.encode_tokens(query_texts(queries), is_query=True, prompt=prompts[PromptType.query], batch_size=batch_size)
+        tokens = self.encode_tokens(
+            query_texts(queries), is_query=True, prompt=prompts[PromptType.query], batch_size=batch_size
+        )
         check_tokens(tokens, "query")
         corpus_ids = self.corpus["id"][:]
         number = {name: position for position, name in enumerate(self.doc_ids)}
@@ -280,7 +392,8 @@ class LateInteraction(LiveIdentity, ArraySearch):
 
     def _documents_per_chunk(self, n_queries: int = 1) -> int:
         """Documents encoded at a time: half of the budget holds their token vectors twice (as encoded and as padded), a
-        quarter the scores of the largest query bag and their ranking (48 bytes a pair)."""
+        quarter the scores of the largest query bag and their ranking (48 bytes a pair).
+        """
         vectors = 2 * 4 * (self._encoder.document_length or 512) * self._encoder.dimension
         return max(1, min(self.memory_budget // 2 // vectors, self.memory_budget // 4 // (48 * n_queries)))
 
@@ -289,8 +402,8 @@ def _encode_settings(kwargs: dict[str, Any]) -> tuple[int, bool]:
     """Batch size and progress bar of mteb's encode_kwargs."""
     if kwargs.get("precision") not in (None, "float32"):
         raise ModelError(
-            f"late interaction has no precision={kwargs['precision']!r}. Remedy: leave it out; dtype='bfloat16' of the model "
-            "makes the search faster."
+            f"late interaction has no precision={kwargs['precision']!r}. Remedy: leave it out; dtype='bfloat16' of the"
+            " model makes the search faster."
         )
     return int(kwargs.get("batch_size", 32)), bool(kwargs.get("show_progress_bar", True))
 
@@ -302,7 +415,9 @@ def _check_prompts(checkpoint: Checkpoint, given: Mapping[str, str] | None) -> d
         names = (("query", ("query",)), ("document", ("document", "passage", "corpus")))
         return {role: next((own[alias] for alias in aliases if alias in own), "") for role, aliases in names}
     if wrong := [key for key, text in given.items() if not isinstance(text, str)]:
-        raise ModelError(f"the prompt '{wrong[0]}' is no text. Remedy: give one text a key, such as 'PatentCitationRetrieval-query'.")
+        raise ModelError(
+            f"the prompt '{wrong[0]}' is no text. Remedy: give one text a key, such as 'PatentCitationRetrieval-query'."
+        )
     try:
         AbsEncoder.validate_task_to_prompt_name(dict(given))
     except KeyError as error:
@@ -314,7 +429,9 @@ def _load_local(path: Path, name: str, revision: str | None = None, **kwargs: An
     return LateInteraction(path, **kwargs)
 
 
-def _model_meta(checkpoint: Checkpoint, experiment: dict[str, Any], loading: dict[str, Any], encoder: TokenEncoder) -> ModelMeta:
+def _model_meta(
+    checkpoint: Checkpoint, experiment: dict[str, Any], loading: dict[str, Any], encoder: TokenEncoder
+) -> ModelMeta:
     """Identity of the search: mteb's entry of the checkpoint if it has one, with our loader and settings."""
     import mteb
 
@@ -348,8 +465,9 @@ def late_interaction(
 ) -> LateInteraction:
     """Exact late-interaction search with a checkpoint from the hub or from a directory.
 
-    The three models of the WIPO-AT paper (jinaai/jina-colbert-v2, colbert-ir/colbertv2.0, answerdotai/answerai-colbert-small-v1)
-    get the revision that mteb or this package has pinned and the settings they need.
+    The three models of the WIPO-AT paper (jinaai/jina-colbert-v2, colbert-ir/colbertv2.0,
+    answerdotai/answerai-colbert-small-v1) get the revision that mteb or this package has pinned and the settings they
+    need.
 
     Args:
         model_name_or_dir: name on the hub or directory.
@@ -396,5 +514,5 @@ METAS: tuple[ModelMeta, ...] = (
         experiment_kwargs={"dtype": "float32", "maxsim": "exact"},
     ),
 )
-"""Models of the paper that mteb does not know. jina-colbert-v2 and colbertv2.0 are in mteb under their own names, with an
-approximate index; :func:`late_interaction` builds the exact search for them."""
+"""Models of the paper that mteb does not know. jina-colbert-v2 and colbertv2.0 are in mteb under their own names, with
+an approximate index; :func:`late_interaction` builds the exact search for them."""

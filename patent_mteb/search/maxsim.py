@@ -1,18 +1,19 @@
 """The MaxSim kernel: blocked matrix products over token vectors of uneven length, exact, on CPU or CUDA.
 
 Score(q, d) is the sum over the query tokens of the largest dot product with a document token (Khattab and Zaharia 2020;
-WIPO-AT section 3.3.4, equation 3). Documents of nearly one length are padded to it and scored together: one matrix product of their
-token vectors with those of many queries, the maximum over each document's tokens while the products are still in the cache, the sum
-over each query's tokens. ``benchmarks/maxsim.py`` measures what this takes beside the matrix product alone.
+WIPO-AT section 3.3.4, equation 3). Documents of nearly one length are padded to it and scored together: one matrix
+product of their token vectors with those of many queries, the maximum over each document's tokens while the products
+are still in the cache, the sum over each query's tokens. ``benchmarks/maxsim.py`` measures what this takes beside the
+matrix product alone.
 
-**What accumulates where.** In float32 everything is. In bfloat16 the token vectors are rounded to 8 significant bits, a dot product is
-summed in float32 inside the matrix product and rounded to bfloat16 when it leaves it, the maximum of such numbers rounds nothing, and
-the sum over the query tokens is float32.
+**What accumulates where.** In float32 everything is. In bfloat16 the token vectors are rounded to 8 significant bits, a
+dot product is summed in float32 inside the matrix product and rounded to bfloat16 when it leaves it, the maximum of
+such numbers rounds nothing, and the sum over the query tokens is float32.
 
-**The maximum.** Of floating-point numbers of one sign the bits, read as integers, order like the numbers (the negative ones backwards),
-and processors find the largest integer much faster (bfloat16: by ten times, for torch widens it first). So the largest integer counts,
-and where it is negative all numbers were, and the smallest integer is that of the largest number. Numbers that are not finite would
-break this; token vectors that could lead to one are refused.
+**The maximum.** Of floating-point numbers of one sign the bits, read as integers, order like the numbers (the negative
+ones backwards), and processors find the largest integer much faster (bfloat16: by ten times, for torch widens it
+first). So the largest integer counts, and where it is negative all numbers were, and the smallest integer is that of
+the largest number. Numbers that are not finite would break this; token vectors that could lead to one are refused.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from patent_mteb.errors import ModelError
-from patent_mteb.store.table import slices, spread
+from patent_mteb.store.space import slices, spread
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-__all__ = ["MEMORY_BUDGET", "Bag", "Queries", "ScoreDtype", "Scorer", "check_tokens", "maxsim"]
 
 ScoreDtype = Literal["float32", "bfloat16"]
 
 MEMORY_BUDGET = 1 << 30
 """Default working memory of a search in bytes: document tokens in flight, similarities and scores."""
 
-# Similarities of one matrix product. On a CPU they should stay in the cache between the product and the maximum; a GPU wants
+# Similarities of one matrix product. On a CPU they should stay in the cache between the product and the maximum; a GPU
+# wants
 # them large. Measured in benchmarks/maxsim.py.
 _BLOCK_ELEMENTS = {"cpu": 614_400, "cuda": 1 << 27}
 _BAG_VECTORS = {"cpu": 1_200, "cuda": 1 << 16}
@@ -50,7 +51,9 @@ _LARGEST = 1e17
 
 @dataclass(frozen=True)
 class Bag:
-    """Documents of nearly one length, padded to it: vectors (documents, length, dim), and the documents' positions in the input."""
+    """Documents of nearly one length, padded to it: vectors (documents, length, dim), and the documents' positions in
+    the input.
+    """
 
     positions: torch.Tensor
     vectors: torch.Tensor
@@ -58,7 +61,9 @@ class Bag:
 
 @dataclass(frozen=True)
 class Queries:
-    """Consecutive queries as one matrix: their rows in the input, the tokens of each, and all vectors one after the other (tokens, dim)."""
+    """Consecutive queries as one matrix: their rows in the input, the tokens of each, and all vectors one after the
+    other (tokens, dim).
+    """
 
     rows: slice
     lengths: NDArray[np.int64]
@@ -66,7 +71,9 @@ class Queries:
 
 
 def _spans(lengths: Sequence[int], limit: int, padding: float) -> Iterator[slice]:
-    """Cut ascending lengths into spans of at most ``limit`` when padded to their longest, at most ``padding`` times the shortest."""
+    """Cut ascending lengths into spans of at most ``limit`` when padded to their longest, at most ``padding`` times the
+    shortest.
+    """
     start = 0
     while start < len(lengths):
         stop = start + 1
@@ -87,16 +94,7 @@ def _padded(tokens: Sequence[NDArray[np.float32]], length: int) -> NDArray[np.fl
 
 
 class Scorer:
-    """MaxSim of many queries and documents, with one reused buffer for the similarities.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.search.maxsim import Scorer
-        >>> scorer, tokens = Scorer("float32", "cpu", 1 << 20), [np.array([[1.0, 0.0], [0.0, 2.0]], np.float32)]
-        >>> (queries,) = scorer.queries(tokens)
-        >>> scorer(queries, scorer.bags(tokens), 1)  # 1 * 1 + 2 * 2
-        array([[5.]], dtype=float32)
-    """
+    """MaxSim of many queries and documents, with one reused buffer for the similarities."""
 
     def __init__(self, dtype: ScoreDtype, device: str, memory_budget: int) -> None:
         import torch
@@ -144,7 +142,9 @@ class Scorer:
             scores[:, bag.positions] = self._sums(best, np.tile(queries.lengths, len(best))).view(len(best), -1).T
         return _finite(scores)
 
-    def of_document(self, document: NDArray[np.float32], queries: Queries, which: NDArray[np.int64]) -> NDArray[np.float32]:
+    def of_document(
+        self, document: NDArray[np.float32], queries: Queries, which: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
         """Scores of one document for some of the queries, by their places in the matrix: (which,) float32."""
         import torch
 
@@ -160,7 +160,9 @@ class Scorer:
         return width - width % _LANES if width > _LANES else width
 
     def _best(self, documents: torch.Tensor, queries: torch.Tensor, chosen: torch.Tensor | None = None) -> torch.Tensor:
-        """The largest dot product of every query token, or of chosen ones, with the tokens of every document: (documents, tokens)."""
+        """The largest dot product of every query token, or of chosen ones, with the tokens of every document:
+        (documents, tokens).
+        """
         import torch
 
         count, length, dimension = documents.shape
@@ -192,7 +194,8 @@ class Scorer:
 
         if not -_LARGEST <= vectors.min() <= vectors.max() <= _LARGEST:
             raise ModelError(
-                f"a MaxSim score is not a finite number: the model returned token vectors with NaN or values beyond {_LARGEST:g}."
+                "a MaxSim score is not a finite number: the model returned token vectors with NaN or values beyond"
+                f" {_LARGEST:g}."
             )
         return torch.from_numpy(vectors).to(device=self.device, dtype=self._dtype)
 
@@ -200,7 +203,9 @@ class Scorer:
         """Sums in float32 of so many consecutive numbers each."""
         import torch
 
-        sums: torch.Tensor = torch.segment_reduce(best.view(-1).float(), "sum", lengths=torch.from_numpy(lengths).to(self.device))
+        sums: torch.Tensor = torch.segment_reduce(
+            best.view(-1).float(), "sum", lengths=torch.from_numpy(lengths).to(self.device)
+        )
         return sums
 
     def _view(self, rows: int, columns: int) -> torch.Tensor:
@@ -212,24 +217,20 @@ class Scorer:
 def _finite(scores: torch.Tensor) -> NDArray[np.float32]:
     found: NDArray[np.float32] = scores.cpu().numpy()
     if not np.isfinite(found).all():
-        raise ModelError("a MaxSim score is not a finite number: the model returned token vectors with NaN or infinity.")
+        raise ModelError(
+            "a MaxSim score is not a finite number: the model returned token vectors with NaN or infinity."
+        )
     return found
 
 
 def check_tokens(tokens: Sequence[NDArray[np.float32]], what: str, first: int = 0) -> None:
-    """Refuse texts without token vectors.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.search.maxsim import check_tokens
-        >>> check_tokens([np.ones((3, 2), np.float32)], "query")
-        >>> check_tokens([np.empty((0, 2), np.float32)], "query")
-        Traceback (most recent call last):
-        patent_mteb.errors.ModelError: query number 1 has no token vectors (shape (0, 2)), so it has no score.
-    """
+    """Refuse texts without token vectors."""
     for position, vectors in enumerate(tokens):
         if vectors.ndim != 2 or not len(vectors):
-            raise ModelError(f"{what} number {first + position + 1} has no token vectors (shape {vectors.shape}), so it has no score.")
+            raise ModelError(
+                f"{what} number {first + position + 1} has no token vectors (shape {vectors.shape}), so it has no"
+                " score."
+            )
 
 
 def maxsim(
@@ -240,29 +241,7 @@ def maxsim(
     device: str = "cpu",
     memory_budget: int = MEMORY_BUDGET,
 ) -> NDArray[np.float32]:
-    """Exact MaxSim of every query with every document (WIPO-AT equation 3).
-
-    Args:
-        queries: token vectors of each query, (tokens, dim); lengths may differ.
-        documents: token vectors of each document.
-        dtype: type of the dot products. "bfloat16" is about twice as fast on processors that have it, with scores good to
-            about three digits; the sum over query tokens is always float32.
-        device: torch device.
-        memory_budget: bytes that similarities may take (a quarter of it at most is used for one block).
-
-    Returns:
-        Scores (queries, documents), float32.
-
-    Raises:
-        ModelError: a text without token vectors, or a score that is not finite.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.search.maxsim import maxsim
-        >>> query, document = np.array([[1, 0], [0, 1]], np.float32), np.array([[1, 0], [0.5, 0.5]], np.float32)
-        >>> maxsim([query], [document])  # 1 + 0.5
-        array([[1.5]], dtype=float32)
-    """
+    """Exact MaxSim of every query with every document (WIPO-AT equation 3)."""
     check_tokens(queries, "query")
     check_tokens(documents, "document")
     scores = np.empty((len(queries), len(documents)), dtype=np.float32)

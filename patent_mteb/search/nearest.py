@@ -1,53 +1,235 @@
-"""The nearest documents of many queries by inner product: exact, in blocks, with the matrix product in half precision where that pays.
+"""The nearest documents of many queries by inner product: exact, in blocks, with the matrix product in half precision
+where that pays.
 
-**How.** A block of queries is compared with a sample of the documents. From the sample each query gets a floor that more than k
-documents of the corpus will reach. The corpus passes by in blocks; what reaches the floor is kept, about twice k documents a
-query, and these few are ranked. Nothing of size queries x documents is ever held, and no block is sorted.
+**How.** A block of queries is compared with a sample of the documents. From the sample each query gets a floor that
+more than k documents of the corpus will reach. The corpus passes by in blocks; what reaches the floor is kept, about
+twice k documents a query, and these few are ranked. Nothing of size queries x documents is ever held, and no block is
+sorted.
 
-**Why it is exact.** If k documents or more reach the floor, the k best are among them, whatever the sample was. A query where
-fewer do, or so many that the floor says nothing (equal scores by the thousand, a query without direction), is ranked over the
-whole corpus instead.
+**Why it is exact.** If k documents or more reach the floor, the k best are among them, whatever the sample was. A query
+where fewer do, or so many that the floor says nothing (equal scores by the thousand, a query without direction), is
+ranked over the whole corpus instead.
 
-**Half precision.** bfloat16 products are twice as fast on processors that have them, but order close documents wrongly. They are
-used to find candidates only. Let ``t`` be the true product of a unit query and a document from which the mean of the documents was
-taken (both leave a query's ranking as it is), ``a`` the computed one. Then ``|a - t| <= e + |a| / 256``, where ``e`` bounds what
-rounding the two vectors costs (measured as the length of the difference, Cauchy-Schwarz) and what summing in single precision
-costs, here and in the final scores. With ``a_k`` the k-th largest computed product, at least k documents have ``t >= a_k - e - |a_k| /
-256``; so a document whose ``a`` lies below that by more than its own error is not among the best k. All others are scored in single
-precision. Where the errors are too large to leave few candidates (vectors that differ little from their mean), the block is done
-in single precision.
+**Half precision.** bfloat16 products are twice as fast on processors that have them, but order close documents wrongly.
+They are used to find candidates only. Let ``t`` be the true product of a unit query and a document from which the mean
+of the documents was taken (both leave a query's ranking as it is), ``a`` the computed one. Then ``|a - t| <= e + |a| /
+256``, where ``e`` bounds what rounding the two vectors costs (measured as the length of the difference, Cauchy-Schwarz)
+and what summing in single precision costs, here and in the final scores. With ``a_k`` the k-th largest computed
+product, at least k documents have ``t >= a_k - e - |a_k| / 256``; so a document whose ``a`` lies below that by more
+than its own error is not among the best k. All others are scored in single precision. Where the errors are too large to
+leave few candidates (vectors that differ little from their mean), the block is done in single precision.
+
+Scores of queries over documents at two precisions, for :mod:`patent_mteb.search.nearest`, whose docstring says why
+they suffice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
-from patent_mteb.search.scorers import DOCUMENTS_AT_ONCE, Found, Half, Keys, Scorer, Single, dots
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from patent_mteb.search.run import TopK
 
-__all__ = ["add_nearest", "add_pairs", "has_fast_bfloat16"]
+
+DOCUMENTS_AT_ONCE = 4096
+
+_HALF_STEP = 2.0**-8
+
+_SINGLE_STEP = 2.0**-24
+
+_SHORTEST = 1e-15
+
+
+Keys = NDArray[Any]
+"""Scores in a form that orders like them: float32, or the bits of bfloat16 as int16 where only positive ones count."""
+
+
+class Scorer(Protocol):
+    """Scores of queries over documents at one precision, and what they leave as candidates."""
+
+    lowest: Any
+    highest: Any
+    final: bool
+    """Whether the keys are the scores that rankings are made of."""
+
+    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
+        """[documents, queries of rows], valid until the next call."""
+        ...
+
+    def floor(self, rows: slice, reached: Keys) -> Keys:
+        """[queries] the keys that candidates must reach if at least k documents reach ``reached`` [queries];
+        ``highest`` if none can.
+        """
+        ...
+
+    def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
+        """[pairs] in single precision; ``found`` counts its queries from the first of ``rows``."""
+        ...
+
+
+class _Product:
+    """Inner products of the rows of two matrices, always written to the same memory: fresh pages cost a tenth of the
+    time.
+    """
+
+    def __init__(self) -> None:
+        self._memory: Tensor | None = None
+
+    def __call__(self, first: Tensor, second: Tensor) -> Tensor:
+        import torch
+
+        size = len(first) * len(second)
+        if self._memory is None or len(self._memory) < size:
+            self._memory = torch.empty(size, dtype=first.dtype)
+        return torch.mm(first, second.T, out=self._memory[:size].view(len(first), len(second)))
+
+
+class Single:
+    """Single precision: the scores are the final ones."""
+
+    lowest, highest, final = np.float32(-np.inf), np.float32(np.inf), True
+
+    def __init__(self, queries: Tensor, documents: Tensor) -> None:
+        self.queries, self.documents = queries, documents
+        self._product = _Product()
+
+    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
+        keys: Keys = self._product(self.documents[documents], self.queries[rows]).numpy()
+        return keys
+
+    def floor(self, rows: slice, reached: Keys) -> Keys:
+        return reached
+
+    def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
+        return found.key
+
+
+class Half:
+    """bfloat16, of unit queries and of documents less their mean, scaled so that the longest has length 1."""
+
+    lowest, highest, final = np.int16(-32768), np.int16(32767), False
+
+    def __init__(self, queries: Tensor, documents: Tensor) -> None:
+        import torch
+
+        self._exact = queries, documents
+        self._product = _Product()
+        width = queries.shape[1]
+        self._mean = documents.mean(dim=0)
+        span = max(float((block - self._mean).norm(dim=1).max()) for _, block in _blocks(documents)) or 1.0
+        self.documents = torch.empty(documents.shape, dtype=torch.bfloat16)
+        lost = [
+            _round(self.documents, part, (block - self._mean) / span).max().item() for part, block in _blocks(documents)
+        ]
+        self.queries = torch.empty(queries.shape, dtype=torch.bfloat16)
+        units = ((part, torch.nn.functional.normalize(block, dim=1)) for part, block in _blocks(queries))
+        lost_of_queries = (
+            torch.cat([_round(self.queries, part, unit) for part, unit in units]).numpy().astype(np.float64)
+        )
+        longest = span + float(self._mean.norm())
+        summing = 2 * (width + 8) * _SINGLE_STEP * (1 + longest / span) if span > _SHORTEST else np.inf
+        self._error = lost_of_queries * (1 + max(lost)) + max(lost) + summing
+
+    def keys(self, rows: slice, documents: slice | NDArray[np.int64]) -> Keys:
+        import torch
+
+        keys: Keys = self._product(self.documents[documents], self.queries[rows]).view(torch.int16).numpy()
+        return keys
+
+    def floor(self, rows: slice, reached: Keys) -> Keys:
+        error = self._error[rows]
+        sure = _value(reached) * (1 - _HALF_STEP) - error
+        needed = (sure - error) / (1 + _HALF_STEP)
+        keys = (needed.astype(np.float32).view(np.int32) >> 16).astype(np.int16)
+        return np.where((reached > 0) & (needed > 0), keys, self.highest)
+
+    def scores(self, rows: slice, found: Found) -> NDArray[np.float32]:
+        queries, documents = self._exact
+        starts = np.searchsorted(found.document, np.arange(len(documents) + 1))
+        return dots(documents, queries[rows], starts, found.query)
+
+
+def _value(keys: Keys) -> NDArray[np.float64]:
+    """The numbers behind the bits of bfloat16."""
+    return (keys.astype(np.int32) << 16).view(np.float32).astype(np.float64)
+
+
+def _blocks(vectors: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    for start in range(0, len(vectors), DOCUMENTS_AT_ONCE):
+        part = slice(start, min(start + DOCUMENTS_AT_ONCE, len(vectors)))
+        yield part, vectors[part]
+
+
+def _round(into: Tensor, part: slice, exact: Tensor) -> Tensor:
+    """Write rounded vectors, and return the length of what each lost."""
+    import torch
+
+    rounded = exact.to(torch.bfloat16)
+    into[part] = rounded
+    lost: Tensor = (exact - rounded.float()).norm(dim=1)
+    return lost
+
+
+@dataclass(frozen=True)
+class Found:
+    """Pairs of a document and a query of the block, in the order of the documents, with their keys."""
+
+    document: NDArray[np.int32]
+    query: NDArray[np.int16]
+    key: Keys
+
+    def at(self, chosen: NDArray[np.int64]) -> Found:
+        return Found(self.document[chosen], self.query[chosen], self.key[chosen])
+
+
+def dots(first: Tensor, second: Tensor, starts: NDArray[Any], columns: NDArray[Any]) -> NDArray[np.float32]:
+    """Inner products of chosen pairs: row i of ``first`` with the rows ``columns[starts[i]:starts[i + 1]]`` of
+    ``second``.
+    """
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+        index = torch.as_tensor(starts.astype(np.int64)), torch.as_tensor(columns.astype(np.int64))
+        chosen = torch.sparse_csr_tensor(
+            *index, torch.zeros(len(columns)), size=(len(first), len(second)), check_invariants=False
+        )
+        products: NDArray[np.float32] = torch.sparse.sampled_addmm(chosen, first, second.T, beta=0.0).values().numpy()
+    return products
+
 
 _QUERIES_AT_ONCE = 2048
+
 _FULL_ROWS_MB = 64
+
 _FEW_DOCUMENTS = 8192
+
 _SAMPLED = 32
+
 _LEAST_SAMPLE = 2048
+
 _TOO_MANY = 4
+
 _MOST_WITHOUT_FLOOR = 1 / 8
+
 _RANKED_AT_ONCE = 256
+
 _LEAST_SPAN = 256
+
 _KEYS_AT_ONCE = 1 << 20
+
 _LARGEST = 1e38
 
 
@@ -59,8 +241,12 @@ def has_fast_bfloat16() -> bool:
     return any("bf16" in name and bool(there) for name, there in capabilities.items())
 
 
-def _table(query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
-    """Pairs as rows, one a query: which places are filled [queries, most pairs of a query], and each column so, 0 where nothing is."""
+def _table(
+    query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]
+) -> tuple[NDArray[np.bool_], list[NDArray[Any]]]:
+    """Pairs as rows, one a query: which places are filled [queries, most pairs of a query], and each column so, 0 where
+    nothing is.
+    """
     order = np.argsort(query, kind="stable")
     counts = np.bincount(query, minlength=n_queries)
     filled = np.arange(counts.max(initial=0)) < counts[:, None]
@@ -73,7 +259,9 @@ def _table(query: NDArray[np.int16], n_queries: int, *columns: NDArray[Any]) -> 
 
 
 def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
-    """Give pairs that must not be found the lowest key; ``start`` is the number of the first document, ``hidden`` a CSC matrix."""
+    """Give pairs that must not be found the lowest key; ``start`` is the number of the first document, ``hidden`` a CSC
+    matrix.
+    """
     if hidden is not None:
         ends = hidden.indptr[start : start + len(keys) + 1]
         documents = np.repeat(np.arange(len(keys)), np.diff(ends))
@@ -81,7 +269,9 @@ def _hide(keys: Keys, hidden: Any, start: int, lowest: Any) -> None:
 
 
 def _hide_later(keys: Keys, seen: NDArray[np.int64], lowest: Any) -> None:
-    """Give pairs behind the first ``seen`` [queries] documents the lowest key, where a query sees some of them and not all."""
+    """Give pairs behind the first ``seen`` [queries] documents the lowest key, where a query sees some of them and not
+    all.
+    """
     for query in np.flatnonzero((seen > 0) & (seen < len(keys))):
         keys[seen[query] :, query] = lowest
 
@@ -98,7 +288,14 @@ class _Search:
     """The queries and documents of one call, prepared."""
 
     def __init__(
-        self, best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], hidden: Any, half: bool, seen: NDArray[np.int64]
+        self,
+        best: TopK,
+        queries: Tensor,
+        documents: Tensor,
+        numbers: NDArray[np.int64],
+        hidden: Any,
+        half: bool,
+        seen: NDArray[np.int64],
     ) -> None:
         import torch
 
@@ -130,7 +327,9 @@ class _Search:
         self._rank_all(pool, rows.start + np.flatnonzero(~done))
 
     def _floor(self, scorer: Scorer, rows: slice, hidden: Any) -> Keys | None:
-        """What candidates of each query must reach, ``highest`` for queries where that cannot be said; None if these are too many."""
+        """What candidates of each query must reach, ``highest`` for queries where that cannot be said; None if these
+        are too many.
+        """
         assert self.sample is not None
         keys = scorer.keys(rows, self.sample)
         _hide(keys, hidden if hidden is None else hidden[:, self.sample], 0, scorer.lowest)
@@ -142,7 +341,9 @@ class _Search:
         floor[useless] = scorer.highest
         return None if (floor == scorer.highest).mean() > _MOST_WITHOUT_FLOOR else floor
 
-    def _rank_few(self, pool: ThreadPoolExecutor, scorer: Scorer, rows: slice, floor: Keys, hidden: Any) -> NDArray[np.bool_]:
+    def _rank_few(
+        self, pool: ThreadPoolExecutor, scorer: Scorer, rows: slice, floor: Keys, hidden: Any
+    ) -> NDArray[np.bool_]:
         """Rank what reaches the floor; returns for which queries that is enough."""
         spans = [slice(first, first + self.span) for first in range(rows.start, rows.stop, self.span)]
         spans[-1] = slice(spans[-1].start, rows.stop)
@@ -155,16 +356,26 @@ class _Search:
             left = self.seen[rows] - start
             _hide_later(keys, left, scorer.lowest)
             here = np.where(left > 0, floor, scorer.highest)
-            parts.append(tuple(pool.map(_reaching, [keys[:, span] for span in local], [here[span] for span in local], repeat(start))))
+            parts.append(
+                tuple(
+                    pool.map(
+                        _reaching, [keys[:, span] for span in local], [here[span] for span in local], repeat(start)
+                    )
+                )
+            )
         settled = list(pool.map(self._settled, repeat(scorer), spans, floors, zip(*parts, strict=True)))
         scores = [scorer.scores(span, found) for span, (_, found) in zip(spans, settled, strict=True)]
         for _ in pool.map(self._rank, spans, [found for _, found in settled], scores):
             pass
         return np.concatenate([done for done, _ in settled])
 
-    def _settled(self, scorer: Scorer, rows: slice, floor: Keys, parts: Sequence[Found]) -> tuple[NDArray[np.bool_], Found]:
+    def _settled(
+        self, scorer: Scorer, rows: slice, floor: Keys, parts: Sequence[Found]
+    ) -> tuple[NDArray[np.bool_], Found]:
         """Which queries have their k best among what reached the floor, and what can be one of these."""
-        found = Found(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key")))
+        found = Found(
+            *(np.concatenate([getattr(part, name) for part in parts]) for name in ("document", "query", "key"))
+        )
         k, size = self.best.k, rows.stop - rows.start
         if scorer.final:
             done = np.bincount(found.query, minlength=size) >= k
@@ -216,7 +427,9 @@ def _check(queries: Tensor, documents: Tensor) -> None:
     """Refuse vectors whose products, or parts of these, could be too large for single precision."""
     first, second = (max(float(vectors.max()), -float(vectors.min())) for vectors in (queries, documents))
     if not first * second * queries.shape[1] < _LARGEST:
-        raise ModelError(f"vectors with values up to {first:g} and {second:g} have inner products beyond single precision")
+        raise ModelError(
+            f"vectors with values up to {first:g} and {second:g} have inner products beyond single precision"
+        )
 
 
 def add_nearest(
@@ -231,18 +444,6 @@ def add_nearest(
     """Offer the documents of largest inner product with each query to ``best``, which may hold others already.
 
     Memory: a few hundred MB beside the arguments; with ``half`` another half of these.
-
-    Args:
-        best: of as many queries as there are rows in ``queries``.
-        queries: [queries, width] float32, finite.
-        documents: [documents, width] float32, finite.
-        numbers: [documents] their numbers in ``best``.
-        hidden: pairs that must not be found, a SciPy sparse matrix [queries, documents].
-        half: look for candidates in bfloat16; by default where the processor has it. The documents found are the same.
-        seen: [queries] how many of the documents each query may see: the first so many; by default all.
-
-    Raises:
-        ModelError: the vectors are so long that products overflow.
     """
     if not len(queries) or not len(documents):
         return
@@ -255,15 +456,7 @@ def add_nearest(
 
 
 def add_pairs(best: TopK, queries: Tensor, documents: Tensor, numbers: NDArray[np.int64], pairs: Any) -> None:
-    """Offer given pairs to ``best``, with their inner products.
-
-    Args:
-        best, queries, documents, numbers: as in :func:`add_nearest`.
-        pairs: a SciPy sparse matrix [queries, documents].
-
-    Raises:
-        ModelError: the vectors are so long that products overflow.
-    """
+    """Offer given pairs to ``best``, with their inner products."""
     if not pairs.nnz:
         return
     _check(queries, documents)

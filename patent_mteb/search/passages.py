@@ -1,30 +1,40 @@
 """Passage-level retrieval: documents are split, passages are scored, and their scores are aggregated to documents.
 
-``Passages(model, 256, "maxP")`` is a search model over windows of 256 tokens (DAPFAM §5.4); ``model`` is any mteb encoder, or BM25.
-``Passages(model, splitter=Sections("sections"))`` takes the sections that the corpus brings along as they are, the best one
-counting (PatentMap's Claims -> All: title with abstract, claims, and description of a document are three vectors).
+``Passages(model, 256, "maxP")`` is a search model over windows of 256 tokens (DAPFAM §5.4); ``model`` is any mteb
+encoder, or BM25. ``Passages(model, splitter=Sections("sections"))`` takes the sections that the corpus brings along as
+they are, the best one counting (PatentMap's Claims -> All: title with abstract, claims, and description of a document
+are three vectors).
 
-**Windows.** A window holds ``tokens`` tokens of the model's own tokenizer, without its special tokens; for BM25 a token is a run of
-word characters, stop words included. Windows start every ``stride`` tokens. DAPFAM gives no stride; taken is ``stride = tokens``, no
-overlap. The last window ends with the text: it may be shorter, is kept however short it is, and is left out only if the window
-before it has reached the end already. The passage is the original text between the boundaries (no character is lost or changed,
-outer blanks aside), so a boundary may fall inside a word, and a passage cut there can have a few tokens more or fewer when it is
-tokenised by itself. A text without tokens is one passage. Prompts apply to each passage.
+**Windows.** A window holds ``tokens`` tokens of the model's own tokenizer, without its special tokens; for BM25 a token
+is a run of word characters, stop words included. Windows start every ``stride`` tokens. DAPFAM gives no stride; taken
+is ``stride = tokens``, no overlap. The last window ends with the text: it may be shorter, is kept however short it is,
+and is left out only if the window before it has reached the end already. The passage is the original text between the
+boundaries (no character is lost or changed, outer blanks aside), so a boundary may fall inside a word, and a passage
+cut there can have a few tokens more or fewer when it is tokenised by itself. A text without tokens is one passage.
+Prompts apply to each passage.
 
-**Exactness and memory.** All passages of a document count, for every aggregation. A corpus passes by in chunks of whole documents
-with about ``chunk_passages`` passages; an encoder encodes a chunk once for all aggregations and forgets it. Held at a time: texts and
-vectors of one chunk, ``score_mb`` MB of scores (a few times that while they are aggregated), and the best ``top_k`` documents of each
-query (8 bytes an entry). A single document with more passages is a chunk of its own. BM25 holds its index of all passages.
+**Exactness and memory.** All passages of a document count, for every aggregation. A corpus passes by in chunks of whole
+documents with about ``chunk_passages`` passages; an encoder encodes a chunk once for all aggregations and forgets it.
+Held at a time: texts and vectors of one chunk, ``score_mb`` MB of scores (a few times that while they are aggregated),
+and the best ``top_k`` documents of each query (8 bytes an entry). A single document with more passages is a chunk of
+its own. BM25 holds its index of all passages.
 
-**BM25.** idf and mean length are those of the passages. A document of which no passage shares a term with the query is not
-returned. DAPFAM's Table 18 has nDCG@100 of about 0.02 for avg_top3 over BM25, a tenth of avgP and maxP (over dense vectors, Table 20,
-avg_top3 is close to maxP). Equation 4 does not explain that; it is implemented as it stands.
+**BM25.** idf and mean length are those of the passages. A document of which no passage shares a term with the query is
+not returned. DAPFAM's Table 18 has nDCG@100 of about 0.02 for avg_top3 over BM25, a tenth of avgP and maxP (over dense
+vectors, Table 20, avg_top3 is close to maxP). Equation 4 does not explain that; it is implemented as it stands.
+
+From the scores of passages to the score of a document (DAPFAM §5.4, equations 3 to 6; first-P of Dai and Callan
+2019).
+
+Every function takes ``scores`` [..., P] of all passages, document after document, and ``starts`` [D], the position of
+each document's first passage (ascending, the first is 0, every document has at least one passage), and returns [..., D]
+in the type of the scores; sums are formed in double precision.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,25 +45,98 @@ from numpy.typing import NDArray
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import compose_meta, digest
-from patent_mteb.search.aggregation import AGGREGATES, aggregate
 from patent_mteb.search.base import ArraySearch, SearchContext, query_texts, span_end, text_bytes
 from patent_mteb.search.bm25 import BM25, BM25Index
 from patent_mteb.search.cache import RunCache, content_of, search_key
 from patent_mteb.search.dense import is_encoder, score_array
-from patent_mteb.search.phases import phase
 from patent_mteb.search.run import Run, TopK
+from patent_mteb.search.splitting import Splitter, TokenWindows, inner_models, tokenizer_of
+from patent_mteb.search.timing import phase
+from patent_mteb.search.vectors import checked_vectors
 
 if TYPE_CHECKING:
     from mteb.models import EncoderProtocol
     from torch.utils.data import DataLoader
-from patent_mteb.search.splitting import Splitter, TokenWindows, inner_models, tokenizer_of
-from patent_mteb.search.vectors import checked_vectors
 
 __all__ = ["Passages"]
 
 logger = logging.getLogger(__name__)
 
+
+Scores = NDArray[np.floating[Any]]
+
+Starts = NDArray[np.integer[Any]]
+
+
+def _lengths(scores: Scores, starts: Starts) -> NDArray[np.int64]:
+    return np.diff(starts, append=scores.shape[-1]).astype(np.int64)
+
+
+def _max(scores: Scores, starts: Starts) -> Scores:
+    """Equation 3: the best passage."""
+    return np.maximum.reduceat(scores, starts, axis=-1)
+
+
+def _sum(scores: Scores, starts: Starts) -> Scores:
+    """Equation 6: all passages added up."""
+    return np.add.reduceat(scores, starts, axis=-1, dtype=np.float64)
+
+
+def _mean(scores: Scores, starts: Starts) -> Scores:
+    """Equation 5: the mean of all passages."""
+    return _sum(scores, starts) / _lengths(scores, starts)
+
+
+def _mean_of_top3(scores: Scores, starts: Starts) -> Scores:
+    """Equation 4: the mean of the three best passages; of two or one, where a document has no more.
+
+    Equation 4 divides by three always, which would rank a document of one passage below one with three mediocre ones;
+    averaging what there is follows the description beside it ("averages the three highest-scoring passages").
+    """
+    lengths = _lengths(scores, starts)
+    best = np.full((3, *scores.shape[:-1], len(starts)), -np.inf, scores.dtype)
+    for position in range(int(lengths.max(initial=0))):
+        live = np.flatnonzero(lengths > position)
+        rest = scores[..., starts[live] + position]
+        for place in range(3):
+            held = best[place][..., live]
+            best[place][..., live] = np.maximum(held, rest)
+            rest = np.minimum(held, rest)
+    best[1][..., lengths < 2] = 0
+    best[2][..., lengths < 3] = 0
+    return best.sum(axis=0, dtype=np.float64) / np.minimum(lengths, 3)  # type: ignore[no-any-return]
+
+
+def _first(scores: Scores, starts: Starts) -> Scores:
+    """The first passage."""
+    return scores[..., starts]
+
+
+AGGREGATES: dict[str, Callable[[Scores, Starts], Scores]] = {
+    "maxP": _max,
+    "avg_top3": _mean_of_top3,
+    "avgP": _mean,
+    "sumP": _sum,
+    "firstP": _first,
+}
+"""The aggregations by name."""
+
+
+def aggregate(name: str, scores: Scores, starts: Starts) -> Scores:
+    """Scores [..., D] of documents from the scores [..., P] of their passages."""
+    if name not in AGGREGATES:
+        raise ValueError(f"unknown aggregation {name!r}: choose one of {', '.join(AGGREGATES)}")
+    if len(starts) and (starts[0] != 0 or (_lengths(scores, starts) < 1).any()):
+        raise ValueError(
+            "every document needs at least one passage, and the passages must start with those of the first document"
+        )
+    if not len(starts):
+        return np.empty((*scores.shape[:-1], 0), scores.dtype)
+    return AGGREGATES[name](scores, starts).astype(scores.dtype, copy=False)
+
+
 _DOCUMENTS_AT_ONCE = 64
+
 _BYTES_AT_ONCE = 1 << 24
 
 
@@ -63,7 +146,12 @@ def _warn_of_truncation(model: Any, tokens: int) -> None:
             special = getattr(getattr(inner, "tokenizer", None), "num_special_tokens_to_add", lambda: 0)()
             if tokens > limit - special:
                 name = model.mteb_model_meta.name
-                logger.warning("%s reads %d tokens of a text: the rest of each window of %d is ignored", name, limit - special, tokens)
+                logger.warning(
+                    "%s reads %d tokens of a text: the rest of each window of %d is ignored",
+                    name,
+                    limit - special,
+                    tokens,
+                )
             return
 
 
@@ -141,7 +229,9 @@ class _Lexical:
 
 @dataclass(frozen=True)
 class _Chunk:
-    """Passages of some documents: ``starts`` is the position of each document's first passage, ``docs`` its number in the corpus."""
+    """Passages of some documents: ``starts`` is the position of each document's first passage, ``docs`` its number in
+    the corpus.
+    """
 
     passages: list[str]
     starts: NDArray[np.int64]
@@ -151,7 +241,9 @@ class _Chunk:
 class _Task:
     """Queries of one search and the best documents so far under each aggregation."""
 
-    def __init__(self, queries: Any, doc_ids: list[str], top_k: int, names: Sequence[str], context: SearchContext) -> None:
+    def __init__(
+        self, queries: Any, doc_ids: list[str], top_k: int, names: Sequence[str], context: SearchContext
+    ) -> None:
         self.texts, query_ids = query_texts(queries), queries["id"][:]
         self._best = {name: TopK(query_ids, doc_ids, top_k) for name in names}
         self._allowed = context.candidates(query_ids, doc_ids)
@@ -183,7 +275,7 @@ class Passages(ArraySearch):
     Args:
         model: an mteb encoder, or :class:`~patent_mteb.search.bm25.BM25`.
         tokens: size of a window; 256 if neither this nor a splitter is given.
-        aggregate: "maxP", "avg_top3", "avgP", "sumP" or "firstP" (:data:`~patent_mteb.search.aggregation.AGGREGATES`).
+        aggregate: "maxP", "avg_top3", "avgP", "sumP" or "firstP" (:data:`~patent_mteb.search.passages.AGGREGATES`).
         stride: tokens between the starts of two windows; without overlap if None.
         splitter: what cuts documents, instead of windows of the model's own tokens.
         chunk_passages: passages that are encoded at a time. Scores do not depend on it.
@@ -255,7 +347,8 @@ class Passages(ArraySearch):
         cache: RunCache | None = None,
         **settings: Any,
     ) -> list[Passages]:
-        """One model an aggregation, each with its own identity, that share one pass: every passage is encoded and scored once a task.
+        """One model an aggregation, each with its own identity, that share one pass: every passage is encoded and
+        scored once a task.
 
         Args:
             model: see the class.
@@ -277,7 +370,9 @@ class Passages(ArraySearch):
         self._corpus_content = "" if self._cache is None else content_of(self.corpus)
 
     def _chunks(self, wanted: NDArray[np.int64] | None) -> Iterator[_Chunk]:
-        """Split the documents, a few at a time, into chunks of at least ``chunk_passages`` passages (the last one excepted)."""
+        """Split the documents, a few at a time, into chunks of at least ``chunk_passages`` passages (the last one
+        excepted).
+        """
         visible = np.arange(len(self._rank)) if wanted is None else np.flatnonzero(np.isin(self._rank, wanted))
         passages: list[str] = []
         starts: list[int] = []

@@ -1,10 +1,10 @@
 """Two-stage search: any search model finds candidates, a cross-encoder orders them (WIPO-AT section 3.3.5).
 
-The paper takes the first stage's top K = 100 and truncates each pair of query and document at 512 tokens. What the first stage
-does not find is lost, so its Recall@K bounds the result; it is kept beside it.
+The paper takes the first stage's top K = 100 and truncates each pair of query and document at 512 tokens. What the
+first stage does not find is lost, so its Recall@K bounds the result; it is kept beside it.
 
-A late-interaction model may take the cross-encoder's place: it scores the first stage's documents by exact MaxSim, and each document
-is encoded once, however many queries want it.
+A late-interaction model may take the cross-encoder's place: it scores the first stage's documents by exact MaxSim, and
+each document is encoded once, however many queries want it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from patent_mteb.search.base import ArraySearch, SearchContext
 from patent_mteb.search.engine import Foreign, engine
 from patent_mteb.search.late_interaction import LateInteraction
 from patent_mteb.search.run import FirstStage, Results, Run
-from patent_mteb.store.pairs import KeptPairs, one_score
+from patent_mteb.store.pair_scores import KeptPairs, one_score
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -38,26 +38,15 @@ _LENGTH_NAMES = ("max_seq_length", "max_length")
 
 
 def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Path | str) -> CrossEncoderProtocol:
-    """The model as an mteb cross-encoder with an identity of its own.
-
-    Args:
-        model: an mteb cross-encoder, the ModelMeta of one, a ``sentence_transformers.CrossEncoder``, or the directory of one.
-
-    Raises:
-        ModelError: it is something else.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.search.rerank import as_cross_encoder
-        >>> as_cross_encoder(mteb.get_model_meta("mteb/baseline-random-cross-encoder")).mteb_model_meta.name
-        'mteb/baseline-random-cross-encoder'
-    """
+    """The model as an mteb cross-encoder with an identity of its own."""
     from sentence_transformers import CrossEncoder
 
     cross_encoder: Any = model.load_model() if isinstance(model, ModelMeta) else model
     if isinstance(cross_encoder, (str, Path)):
         if not Path(cross_encoder).is_dir():
-            raise ModelError(f"there is no directory {cross_encoder}. Remedy: load a model of the hub with patent_mteb.models.load")
+            raise ModelError(
+                f"there is no directory {cross_encoder}. Remedy: load a model of the hub with patent_mteb.models.load"
+            )
         cross_encoder = CrossEncoder(str(cross_encoder))
     if isinstance(cross_encoder, CrossEncoder):
         wrapped = CrossEncoderWrapper(cross_encoder)
@@ -75,16 +64,8 @@ def as_cross_encoder(model: CrossEncoderProtocol | ModelMeta | CrossEncoder | Pa
 
 
 def second_stage(model: Any) -> Any:
-    """What can order candidates: a late-interaction model as it is, anything else as :func:`as_cross_encoder` takes it.
-
-    Raises:
-        ModelError: it is something else.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.search.rerank import second_stage
-        >>> second_stage(mteb.get_model_meta("mteb/baseline-random-cross-encoder")).mteb_model_meta.name
-        'mteb/baseline-random-cross-encoder'
+    """What can order candidates: a late-interaction model as it is, anything else as :func:`as_cross_encoder` takes
+    it.
     """
     return model if isinstance(model, LateInteraction) else as_cross_encoder(model)
 
@@ -99,8 +80,8 @@ def _limit_pairs(model: CrossEncoderProtocol, max_length: int) -> None:
             setattr(inner, name, min(own, max_length))
             return
     raise ModelError(
-        f"{model.mteb_model_meta.name} shows no token limit (neither {' nor '.join(_LENGTH_NAMES)}), so its pairs cannot be cut at "
-        f"{max_length} tokens. Remedy: max_length=None leaves its own limit in force"
+        f"{model.mteb_model_meta.name} shows no token limit (neither {' nor '.join(_LENGTH_NAMES)}), so its pairs"
+        f" cannot be cut at {max_length} tokens. Remedy: max_length=None leaves its own limit in force"
     )
 
 
@@ -118,21 +99,23 @@ class _OneScore:
 class Reranked(ArraySearch):
     """A first-stage search whose top k documents a cross-encoder orders: ``Reranked(bm25("dapfam"), cross_encoder)``.
 
-    Only these k documents are returned, with the cross-encoder's scores; what ranks below them is dropped. In a reranking task the
-    first stage chooses among the given candidates.
+    Only these k documents are returned, with the cross-encoder's scores; what ranks below them is dropped. In a
+    reranking task the first stage chooses among the given candidates.
 
     The identity is composed of both parts and the settings (:mod:`patent_mteb.identity`):
     ``reranked/100-bm25-dapfam+bge-reranker-v2-m3``, revision a hash of both names, revisions and all settings.
 
     Args:
         first_stage: any mteb model that can search; encoders are wrapped as mteb does.
-        cross_encoder: what :func:`as_cross_encoder` accepts, or a late-interaction model, whose texts are cut as it cuts them.
+        cross_encoder: what :func:`as_cross_encoder` accepts, or a late-interaction model, whose texts are cut as it
+            cuts them.
         k: documents that are scored anew for each query; 100 in the paper.
-        max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder, which keeps
-            it. None leaves its own limit in force; a language model (:mod:`patent_mteb.models.judge`) cuts pairs itself.
+        max_length: tokens of a pair, special tokens included; 512 in the paper. It is set on the given cross-encoder,
+            which keeps it. None leaves its own limit in force; a language model (:mod:`patent_mteb.models.judge`) cuts
+            pairs itself.
 
-    The run of a search holds what the first stage found (:attr:`~patent_mteb.search.run.Run.first_stage`), so that a task can report
-    its Recall@k beside the scores.
+    The run of a search holds what the first stage found (:attr:`~patent_mteb.search.run.Run.first_stage`), so that a
+    task can report its Recall@k beside the scores.
 
     Raises:
         ModelError: no cross-encoder, or one whose token limit cannot be set.
@@ -200,11 +183,12 @@ class Reranked(ArraySearch):
         started = time.monotonic()
         run = second.rank(queries, k, replace(context, top_ranked=pairs, hidden={}, gate=None))
         effort = {"pairs": sum(map(len, pairs.values())), "seconds": time.monotonic() - started, **self._told()}
-        return replace(run, first_stage=FirstStage(first, self.k), effort={name: round(value, 6) for name, value in effort.items()})
+        effort = {name: round(value, 6) if isinstance(value, float) else value for name, value in effort.items()}
+        return replace(run, first_stage=FirstStage(first, self.k), effort=effort)
 
-    def _told(self) -> dict[str, float]:
+    def _told(self) -> dict[str, Any]:
         """What a reranker that is paid by the call counted itself."""
-        effort: dict[str, float] = getattr(self._cross_encoder, "effort", dict)()
+        effort: dict[str, Any] = getattr(self._cross_encoder, "effort", dict)()
         return effort
 
     def _settled(self, run: Run, first: Run) -> Run:
@@ -213,14 +197,8 @@ class Reranked(ArraySearch):
 
 
 def in_first_order(run: Run, first: Run) -> Run:
-    """A run whose scores are whole numbers, those of one number in the order of another run: each gains less than 1 by its place there.
-
-    Example:
-        >>> from patent_mteb.search.rerank import in_first_order
-        >>> from patent_mteb.search.run import Run
-        >>> graded, first = Run.from_dict({"q": {"a": 3, "b": 1, "c": 3}}), Run.from_dict({"q": {"a": 0.9, "b": 0.5, "c": 0.2}})
-        >>> [document for document, _ in in_first_order(graded, first).ranking("q")]
-        ['a', 'c', 'b']
+    """A run whose scores are whole numbers, those of one number in the order of another run: each gains less than 1 by
+    its place there.
     """
     scores = run.scores.astype(np.float64)
     for row, found in enumerate(run.docs):

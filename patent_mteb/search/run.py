@@ -1,7 +1,10 @@
-"""A ranking as arrays: :class:`Run`, the one form of it from search to report, and the exact best k of a corpus that passes by.
+"""A ranking as arrays: :class:`Run`, the one form of it from search to report, and the exact best k of a corpus that
+passes by.
 
-**One order.** Scores are single precision, as trec_eval compares them, and documents of one score go by id, descending, as in mteb
-and trec_eval. Every run is in this order, whatever made it, so that a run file, a measure and an explanation never disagree.
+**One order.** Scores are single precision, as trec_eval compares them, and documents of one score go by id, descending,
+as in mteb and trec_eval. Every run is in this order, whatever made it, so that a run file, a measure and an explanation
+never disagree. Files of other systems are ordered in double precision when they are read
+(:func:`patent_mteb.search.trec.read_run`).
 """
 
 from __future__ import annotations
@@ -29,7 +32,8 @@ _NOTHING = np.iinfo(np.int64).min
 
 
 def ranked_ids(ids: Iterable[str]) -> list[str]:
-    """Document ids in descending order, so that of two documents with one score the one with the smaller number comes first.
+    """Document ids in descending order, so that of two documents with one score the one with the smaller number comes
+    first.
 
     Raises:
         DataError: an id occurs twice.
@@ -42,7 +46,9 @@ def ranked_ids(ids: Iterable[str]) -> list[str]:
     ordered = sorted(ids, reverse=True)
     for first, second in pairwise(ordered):
         if first == second:
-            raise DataError(f"document id {first!r} occurs twice in the corpus", remedy="remove one of the two documents")
+            raise DataError(
+                f"document id {first!r} occurs twice in the corpus", remedy="remove one of the two documents"
+            )
     return ordered
 
 
@@ -66,7 +72,7 @@ class Run:
         parts: [Q, depth] int32, the part (section) of each document that it was found by, where the search knows it.
         first_stage: what a reranker was given, where there was one.
         task: name of the task whose queries and corpus these are, where it is known.
-        effort: what the ranking took where somebody pays for it: pairs, calls, tokens, seconds, cost.
+        effort: what the ranking took where it is paid for (pairs, calls, tokens, seconds, cost), and who answered.
 
     Example:
         >>> from patent_mteb.search.run import Run
@@ -82,7 +88,7 @@ class Run:
     parts: NDArray[np.int32] | None = None
     first_stage: FirstStage | None = None
     task: str = ""
-    effort: Mapping[str, float] = field(default_factory=dict)
+    effort: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def depth(self) -> int:
@@ -96,7 +102,10 @@ class Run:
 
     @classmethod
     def from_dict(
-        cls, results: Mapping[str, Mapping[str, float]], query_ids: Sequence[str] | None = None, doc_ids: list[str] | None = None
+        cls,
+        results: Mapping[str, Mapping[str, float]],
+        query_ids: Sequence[str] | None = None,
+        doc_ids: list[str] | None = None,
     ) -> Run:
         """Rankings of mteb's form.
 
@@ -111,7 +120,10 @@ class Run:
         query_ids = list(results if query_ids is None else query_ids)
         doc_ids = ranked_ids(set(chain.from_iterable(results.values()))) if doc_ids is None else doc_ids
         if missing := [query for query in query_ids if query not in results]:
-            raise ModelError(f"the model returned no ranking for {len(missing)} of {len(query_ids)} queries, the first is {missing[0]!r}")
+            raise ModelError(
+                f"the model returned no ranking for {len(missing)} of {len(query_ids)} queries, the first is"
+                f" {missing[0]!r}"
+            )
         number = {document: position for position, document in enumerate(doc_ids)}
         rows = [results[query] for query in query_ids]
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
@@ -120,7 +132,8 @@ class Run:
             flat = np.fromiter((number[document] for row in rows for document in row), np.int32, total)
         except KeyError as error:
             raise ModelError(f"the model returned document {error.args[0]!r}, which is not in the corpus") from None
-        values = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float32, total)
+        with np.errstate(over="ignore"):
+            values = np.fromiter(chain.from_iterable(row.values() for row in rows), np.float32, total)
         if not np.isfinite(values).all():
             raise ModelError("the model returned a score that is not a finite number")
         filled = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
@@ -130,16 +143,18 @@ class Run:
         return cls(query_ids, doc_ids, docs, scores).ordered()
 
     @classmethod
-    def load(cls, path: Path | str) -> Run:
-        """Read a run in TREC form (:func:`patent_mteb.search.trec.read_run`)."""
-        return cls.from_dict(trec.read_run(Path(path)))
+    def load(cls, path: Path | str, *, order: trec.Order | None = None) -> Run:
+        """Read a run in TREC form; ``order`` says what orders it (:func:`patent_mteb.search.trec.read_run`)."""
+        return cls.from_dict(trec.read_run(Path(path), order=order))
 
     def save(self, path: Path | str, tag: str = "run") -> None:
         """Write the run in TREC form, ``query Q0 document rank score tag``, ranks from 1."""
         trec.write_run(Path(path), self.to_dict(), tag)
 
     def ordered(self) -> Run:
-        """The same documents in the one order of a run (see the module); what is in order already is returned as it is."""
+        """The same documents in the one order of a run (see the module); what is in order already is returned as it
+        is.
+        """
         docs, scores = self.docs, self.scores
         if not docs.shape[1]:
             return self
@@ -193,14 +208,18 @@ class Run:
 
     @classmethod
     def stacked(cls, runs: Sequence[Run]) -> Run:
-        """The rankings of several runs over one corpus as one run; what was found on the way stays if there is one run only."""
+        """The rankings of several runs over one corpus as one run; what was found on the way stays if there is one run
+        only.
+        """
         if len(runs) == 1:
             return runs[0]
         depth = max(run.depth for run in runs)
 
         def column(name: str, empty: int) -> Any:
             blocks = (getattr(run, name) for run in runs)
-            return np.concatenate([np.pad(block, ((0, 0), (0, depth - block.shape[1])), constant_values=empty) for block in blocks])
+            return np.concatenate(
+                [np.pad(block, ((0, 0), (0, depth - block.shape[1])), constant_values=empty) for block in blocks]
+            )
 
         query_ids = [query for run in runs for query in run.query_ids]
         parts = column("parts", -1) if all(run.parts is not None for run in runs) else None
@@ -209,14 +228,22 @@ class Run:
     def rows(self, rows: NDArray[np.integer[Any]]) -> Run:
         """Some of the rankings, in the order given."""
         parts = None if self.parts is None else self.parts[rows]
-        return replace(self, query_ids=[self.query_ids[row] for row in rows], docs=self.docs[rows], scores=self.scores[rows], parts=parts)
+        return replace(
+            self,
+            query_ids=[self.query_ids[row] for row in rows],
+            docs=self.docs[rows],
+            scores=self.scores[rows],
+            parts=parts,
+        )
 
     def to_dict(self) -> Results:
         """mteb's form, best document first; a query without documents has an empty entry."""
         results: Results = {}
         for query, docs, scores in zip(self.query_ids, self.docs, self.scores, strict=True):
             length = int((docs >= 0).sum())
-            results[query] = dict(zip(map(self.doc_ids.__getitem__, docs[:length].tolist()), scores[:length].tolist(), strict=True))
+            results[query] = dict(
+                zip(map(self.doc_ids.__getitem__, docs[:length].tolist()), scores[:length].tolist(), strict=True)
+            )
         return results
 
     def ranking(self, query: str) -> list[tuple[str, float]]:
@@ -226,14 +253,17 @@ class Run:
             DataError: the run has no such query.
         """
         if query not in self.query_ids:
-            raise DataError(f"the run has no query '{query}'", remedy=f"choose one of its {len(self.query_ids)} queries (query_ids)")
+            raise DataError(
+                f"the run has no query '{query}'", remedy=f"choose one of its {len(self.query_ids)} queries (query_ids)"
+            )
         row = slice(index := self.query_ids.index(query), index + 1)
         return list(Run([query], self.doc_ids, self.docs[row], self.scores[row]).to_dict()[query].items())
 
 
 def _keys(scores: NDArray[np.float32], docs: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """One integer for each pair that orders by score, then by document id: the bits of a float sort like integers once
-    those of the negative ones are flipped; adding zero turns -0.0 into 0.0."""
+    those of the negative ones are flipped; adding zero turns -0.0 into 0.0.
+    """
     bits = (scores + np.float32(0)).view(np.int32)
     ordered = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits).astype(np.int64)
     return (ordered << _TIE_BITS) | (np.int64(0x7FFFFFFF) - docs.astype(np.int64))
@@ -270,14 +300,19 @@ class TopK:
         self._kept = np.full((len(self.query_ids), self.k), _NOTHING, np.int64)
 
     def add(
-        self, rows: slice, scores: NDArray[np.float32], docs: NDArray[np.integer[Any]], allowed: NDArray[np.bool_] | None = None
+        self,
+        rows: slice,
+        scores: NDArray[np.float32],
+        docs: NDArray[np.integer[Any]],
+        allowed: NDArray[np.bool_] | None = None,
     ) -> None:
         """Offer a block.
 
         Args:
             rows: the queries of the block.
             scores: [queries of the block, documents of the block].
-            docs: numbers into ``doc_ids``, [documents of the block], or as scores where each query has documents of its own.
+            docs: numbers into ``doc_ids``, [documents of the block], or as scores where each query has documents of its
+                own.
             allowed: as scores; what is False is left out.
 
         Raises:
@@ -302,11 +337,14 @@ class TopK:
         empty = keys == _NOTHING
         docs[empty], scores[empty] = -1, 0.0
         depth = int((~empty).sum(axis=1).max(initial=0))
-        return Run(self.query_ids, self.doc_ids, np.ascontiguousarray(docs[:, :depth]), np.ascontiguousarray(scores[:, :depth]))
+        return Run(
+            self.query_ids, self.doc_ids, np.ascontiguousarray(docs[:, :depth]), np.ascontiguousarray(scores[:, :depth])
+        )
 
 
 def pairs_matrix(pairs: Mapping[str, Iterable[str]], query_ids: Sequence[str], doc_ids: Sequence[str]) -> Any:
-    """(query, document) pairs as a boolean SciPy matrix [queries, documents] (CSC); documents outside the corpus are left out.
+    """(query, document) pairs as a boolean SciPy matrix [queries, documents] (CSC); documents outside the corpus are
+    left out.
 
     Example:
         >>> from patent_mteb.search.run import pairs_matrix
@@ -329,7 +367,8 @@ def columns_by_row(matrix: Any) -> Iterator[tuple[int, NDArray[np.int64]]]:
     Example:
         >>> import scipy.sparse
         >>> from patent_mteb.search.run import columns_by_row
-        >>> [(row, columns.tolist()) for row, columns in columns_by_row(scipy.sparse.csc_matrix([[False, False], [True, True]]))]
+        >>> matrix = scipy.sparse.csc_matrix([[False, False], [True, True]])
+        >>> [(row, columns.tolist()) for row, columns in columns_by_row(matrix)]
         [(1, [0, 1])]
     """
     rows = matrix.tocsr()

@@ -1,9 +1,10 @@
-"""Search in documents that are several vectors: each section is a row of its own, a document scores as its best section.
+"""Search in documents that are several vectors: each section is a row of its own, a document scores as its best
+section.
 
-This is PatentMap's "Claims -> All" for every model that mteb can search with (encoders, BM25, late interaction), with the model's
-own search. :class:`~patent_mteb.search.passages.Passages` with ``Sections`` gives encoders and BM25 the same scores under an identity
-of its own; here the model keeps its identity, for how documents are read is the task's matter, and the run says which section
-each document was found by.
+This is PatentMap's "Claims -> All" for every model that mteb can search with (encoders, BM25, late interaction), with
+the model's own search. :class:`~patent_mteb.search.passages.Passages` with ``Sections`` gives encoders and BM25 the
+same scores under an identity of its own; here the model keeps its identity, for how documents are read is the task's
+matter, and the run says which section each document was found by.
 """
 
 from __future__ import annotations
@@ -23,29 +24,14 @@ if TYPE_CHECKING:
     from datasets import Dataset
     from mteb.models import MTEBModels
 
-__all__ = ["BestSection"]
-
 
 class BestSection(ArraySearch):
     """A search model over the sections of documents.
 
-    The corpus carries a column ``sections``, a list of texts a document, empty ones for what it lacks; a document without any
-    section is never found. Of ``n`` sections a document the inner model is asked for ``n`` times as many rows, so the best
-    ``top_k`` documents are exact. The ``parts`` of the run are the numbers of the winning sections, the first of equals.
-
-    Args:
-        model: any mteb model.
-        missing: a section without a text is searched too, as an empty text (PatentMap's own evaluation embeds those).
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.models import bm25
-        >>> task = mteb.get_task("PatentMapClmToAllRetrieval.sample")
-        >>> type(task.system(bm25("dapfam")))  # what the task makes of a model
-        <class 'patent_mteb.search.sections.BestSection'>
-        >>> best = task.rank(bm25("dapfam")).parts[:, 0]
-        >>> task.document_sections, sorted(set(best.tolist()))
-        (('abstract', 'claim', 'invention'), [0, 1])
+    The corpus carries a column ``sections``, a list of texts a document, empty ones for what it lacks; a document
+    without any section is never found. Of ``n`` sections a document the inner model is asked for ``n`` times as many
+    rows, so the best ``top_k`` documents are exact. The ``parts`` of the run are the numbers of the winning sections,
+    the first of equals.
     """
 
     hides = True
@@ -101,7 +87,9 @@ class BestSection(ArraySearch):
         allowed = context.top_ranked
         return replace(
             context,
-            top_ranked=None if allowed is None else {query: self._rows_of(documents) for query, documents in allowed.items()},
+            top_ranked=(
+                None if allowed is None else {query: self._rows_of(documents) for query, documents in allowed.items()}
+            ),
             hidden={query: frozenset(self._rows_of(documents)) for query, documents in context.hidden.items()},
             gate=context.gate.of_parts(self._owners) if context.gate else None,
         )

@@ -44,13 +44,7 @@ class Tokenizer(Protocol):
 
 
 class WordTokenizer:
-    """Tokens are runs of word characters (letters, digits, underscore).
-
-    Example:
-        >>> from patent_mteb.search.splitting import WordTokenizer
-        >>> WordTokenizer().starts(["a small pump"])
-        [array([0, 2, 8])]
-    """
+    """Tokens are runs of word characters (letters, digits, underscore)."""
 
     name = "words"
     _word = re.compile(r"\w+")
@@ -60,22 +54,7 @@ class WordTokenizer:
 
 
 class ModelTokenizer:
-    """Tokens of a model's own tokenizer, without special tokens.
-
-    Args:
-        tokenizer: a fast tokenizer of transformers, or one of the tokenizers library.
-
-    Raises:
-        ModelError: the tokenizer cannot say where in the text its tokens are.
-
-    Example:
-        >>> from tokenizers import Tokenizer, models, pre_tokenizers
-        >>> from patent_mteb.search.splitting import ModelTokenizer
-        >>> tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
-        >>> tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-        >>> ModelTokenizer(tokenizer).starts(["a small pump"])
-        [array([0, 2, 8])]
-    """
+    """Tokens of a model's own tokenizer, without special tokens."""
 
     name = "model"
 
@@ -90,10 +69,17 @@ class ModelTokenizer:
     def starts(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
         if getattr(self._tokenizer, "is_fast", False):
             encoded = self._tokenizer(
-                list(texts), add_special_tokens=False, truncation=False, padding=False, return_offsets_mapping=True, verbose=False
+                list(texts),
+                add_special_tokens=False,
+                truncation=False,
+                padding=False,
+                return_offsets_mapping=True,
+                verbose=False,
             )["offset_mapping"]
         else:
-            encoded = [encoding.offsets for encoding in self._untruncated().encode_batch(list(texts), add_special_tokens=False)]
+            encoded = [
+                encoding.offsets for encoding in self._untruncated().encode_batch(list(texts), add_special_tokens=False)
+            ]
         return [np.maximum.accumulate(np.array([start for start, _ in offsets], np.int64)) for offsets in encoded]
 
     def _untruncated(self) -> Any:
@@ -105,16 +91,7 @@ class ModelTokenizer:
 
 
 class RememberedTokens:
-    """A tokenizer that is asked once a text: where its tokens start is kept, four bytes each, in a temporary file.
-
-    Args:
-        tokenizer: what counts as a token.
-
-    Example:
-        >>> from patent_mteb.search.splitting import RememberedTokens, WordTokenizer
-        >>> RememberedTokens(WordTokenizer()).starts(["a small pump", "", "a small pump"])
-        [array([0, 2, 8]), array([], dtype=int64), array([0, 2, 8])]
-    """
+    """A tokenizer that is asked once a text: where its tokens start is kept, four bytes each, in a temporary file."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self.name = tokenizer.name
@@ -137,14 +114,10 @@ class RememberedTokens:
 
 
 def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:
-    """Half-open token ranges of the windows over a text: they start every ``stride`` tokens and stop when one reaches the end.
+    """Half-open token ranges of the windows over a text: they start every ``stride`` tokens and stop when one reaches
+    the end.
 
     A text without tokens has the one empty window (0, 0).
-
-    Example:
-        >>> from patent_mteb.search.splitting import windows
-        >>> windows(10, size=4, stride=4), windows(10, size=4, stride=3)
-        ([(0, 4), (4, 8), (8, 10)], [(0, 4), (3, 7), (6, 10)])
     """
     last = max(n_tokens - size, 0)
     n_windows = -(-last // stride) + 1
@@ -152,7 +125,9 @@ def windows(n_tokens: int, size: int, stride: int) -> list[tuple[int, int]]:
 
 
 class Splitter(Protocol):
-    """Splits corpus rows into passages; ``settings`` and ``tag`` enter the model's identity, in full and in its name."""
+    """Splits corpus rows into passages; ``settings`` and ``tag`` enter the model's identity, in full and in its
+    name.
+    """
 
     @property
     def settings(self) -> dict[str, Any]: ...
@@ -184,7 +159,8 @@ class TokenWindows:
             raise ValueError(f"a window holds at least one token, not {self.tokens}")
         if self.stride is not None and not 1 <= self.stride <= self.tokens:
             raise ValueError(
-                f"the stride of windows of {self.tokens} tokens is 1 to {self.tokens}, not {self.stride}: text would be skipped"
+                f"the stride of windows of {self.tokens} tokens is 1 to {self.tokens}, not {self.stride}: text would be"
+                " skipped"
             )
 
     @property
@@ -250,16 +226,7 @@ class Sections:
 
 
 def inner_models(model: Any) -> Iterator[Any]:
-    """A model and what it wraps, from the outside in.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.models import Truncated
-        >>> from patent_mteb.search.splitting import inner_models
-        >>> model = Truncated(mteb.get_model("mteb/baseline-random-encoder"), 8)
-        >>> [type(inner).__name__ for inner in inner_models(model)]
-        ['Truncated', 'RandomEncoderBaseline']
-    """
+    """A model and what it wraps, from the outside in."""
     seen: set[int] = set()
     while model is not None and id(model) not in seen:
         seen.add(id(model))
@@ -268,19 +235,13 @@ def inner_models(model: Any) -> Iterator[Any]:
 
 
 def tokenizer_of(model: Any) -> Tokenizer:
-    """What counts as a token for a model: words for BM25, else the tokens of its own tokenizer.
-
-    Example:
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.search.splitting import tokenizer_of
-        >>> tokenizer_of(bm25("dapfam")).name
-        'words'
-    """
+    """What counts as a token for a model: words for BM25, else the tokens of its own tokenizer."""
     if isinstance(model, BM25):
         return WordTokenizer()
     for inner in inner_models(model):
         if (tokenizer := getattr(inner, "tokenizer", None)) is not None:
             return ModelTokenizer(tokenizer)
     raise ModelError(
-        f"{type(model).__name__} shows no tokenizer to measure windows with. Remedy: pass splitter=TokenWindows(tokens, tokenizer=...)"
+        f"{type(model).__name__} shows no tokenizer to measure windows with. Remedy: pass splitter=TokenWindows(tokens,"
+        " tokenizer=...)"
     )

@@ -1,9 +1,9 @@
 """Rankings that were written down, as search systems: a TREC file by itself, and several fused.
 
-Runs of different query views, corpus views and lengths can be fused, as in DAPFAM's Tables 12 to 16: all that they must share are the
-ids of queries and documents. A query's own family is left out of each run before scores are normalised and ranks counted, as in
-:mod:`patent_mteb.search.fusion`, whose formulas these are; over more than two runs reciprocal rank fusion sums over all of them
-(DAPFAM eq. 7), and interpolation has a weight for each (:class:`Weighted`).
+Runs of different query views, corpus views and lengths can be fused, as in DAPFAM's Tables 12 to 16: all that they must
+share are the ids of queries and documents. A query's own family is left out of each run before scores are normalised
+and ranks counted, as in :mod:`patent_mteb.search.fusion`, whose formulas these are; over more than two runs reciprocal
+rank fusion sums over all of them (DAPFAM eq. 7), and interpolation has a weight for each (:class:`Weighted`).
 """
 
 from __future__ import annotations
@@ -62,28 +62,20 @@ AnyFusion = fusion.Fusion | Weighted
 
 
 def fuse_all(runs: Sequence[Run], setting: AnyFusion, top_k: int = 1000) -> Run:
-    """Fuse runs of the same queries over the same corpus.
-
-    Raises:
-        DataError: one run, or a setting that is for another number of runs.
-
-    Example:
-        >>> from patent_mteb.search.fusion import RRF
-        >>> from patent_mteb.search.run import Run
-        >>> from patent_mteb.search.stored import fuse_all
-        >>> runs = [Run.from_dict({"q": {"a": score, "b": 0.5}}) for score in (0.9, 0.1, 0.8)]
-        >>> [document for document, _ in fuse_all(runs, RRF(60)).ranking("q")]
-        ['a', 'b']
-    """
+    """Fuse runs of the same queries over the same corpus."""
     if len(runs) < 2:
         raise DataError("a fusion takes two runs or more", remedy="name another run")
     if isinstance(setting, Weighted):
         if len(setting.weights) != len(runs):
-            raise DataError(f"there are {len(setting.weights)} weights for {len(runs)} runs", remedy="give one weight a run")
+            raise DataError(
+                f"there are {len(setting.weights)} weights for {len(runs)} runs", remedy="give one weight a run"
+            )
     elif len(runs) == 2:
         return fusion.fuse(runs[0], runs[1], setting, top_k)
     elif isinstance(setting, fusion.Linear):
-        raise DataError(f"alpha weighs two runs, and there are {len(runs)}", remedy="give one weight a run with --weights")
+        raise DataError(
+            f"alpha weighs two runs, and there are {len(runs)}", remedy="give one weight a run with --weights"
+        )
     parts = [_contributions(run, setting, number) for number, run in enumerate(runs)]
     docs, values = np.concatenate([run.docs for run in runs], axis=1), np.concatenate(parts, axis=1)
     best = TopK(runs[0].query_ids, runs[0].doc_ids, top_k)
@@ -103,18 +95,23 @@ def _contributions(run: Run, setting: AnyFusion, number: int) -> NDArray[np.floa
 
 
 class StoredRun(ArraySearch):
-    """The ranking of a TREC file as a search system (:func:`patent_mteb.search.trec.read_run`); its identity is its content.
+    """The ranking of a TREC file as a search system (:func:`patent_mteb.search.trec.read_run`); its identity is its
+    content.
 
     Args:
         path: the file.
         name: what the system is called; the name of the file if empty.
-        allow_missing: queries that the file does not have found nothing; by default they are refused, for half a file looks the same.
-        drop_unknown: documents that are not in the corpus of the task are left out and counted; by default they are refused, for a run
-            over another corpus looks the same.
-        effort: what the system took for all queries, as far as its owner says: ``seconds``, ``cost``; filed with the result.
+        allow_missing: queries that the file does not have found nothing; by default they are refused, for half a file
+            looks the same.
+        drop_unknown: documents that are not in the corpus of the task are left out and counted; by default they are
+            refused, for a run over another corpus looks the same.
+        effort: what the system took for all queries, as far as its owner says: ``seconds``, ``cost``; filed with the
+            result.
+        order: what orders the documents of a query (:func:`~patent_mteb.search.trec.read_run`); part of the identity.
 
     Raises:
-        DataError: the file cannot be read, or no query stands in it; when it is searched, if it is of other queries or another corpus.
+        DataError: the file cannot be read, or no query stands in it; when it is searched, if it is of other queries or
+            another corpus.
 
     Example:
         >>> from pathlib import Path
@@ -140,24 +137,28 @@ class StoredRun(ArraySearch):
         allow_missing: bool = False,
         drop_unknown: bool = False,
         effort: Mapping[str, float] | None = None,
+        order: trec.Order | None = None,
     ) -> None:
         self.path = path
         self.effort = dict(effort or {})
         self.allow_missing = allow_missing
         self.drop_unknown = drop_unknown
-        self._results = trec.read_run(path)
+        self._results = trec.read_run(path, order=order)
         if not self._results:
-            raise DataError("no ranking stands in it", path=path, remedy="name a run in TREC form: query Q0 document rank score tag")
+            raise DataError(
+                "no ranking stands in it", path=path, remedy="name a run in TREC form: query Q0 document rank score tag"
+            )
         self._found: tuple[Any, Run] | None = None
         self._read: tuple[Any, Run] | None = None
         called = re.sub(r"[^A-Za-z0-9._-]+", "-", name or path.stem).strip("-.") or "run"
-        lenient = {"missing": "nothing found"} if allow_missing else {}
-        lenient |= {"unknown": "left out"} if drop_unknown else {}
+        settings = {"missing": "nothing found"} if allow_missing else {}
+        settings |= {"unknown": "left out"} if drop_unknown else {}
+        settings |= {"order": order} if order else {}
         self.mteb_model_meta = ModelMeta.create_empty(
             overwrites={
                 "name": f"run/{called}",
                 "revision": hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest(),
-                "experiment_kwargs": lenient or None,
+                "experiment_kwargs": settings or None,
                 "model_type": ["sparse"],
             }
         )
@@ -169,7 +170,9 @@ class StoredRun(ArraySearch):
             found = self._whole(query_ids)
             seen = found.without(context.hidden)
             if hidden := int((found.docs >= 0).sum() - (seen.docs >= 0).sum()):
-                logger.warning("%s: %d documents that their query must not see (its own family) are taken out", self.path, hidden)
+                logger.warning(
+                    "%s: %d documents that their query must not see (its own family) are taken out", self.path, hidden
+                )
             if context.gate is not None:
                 seen, known = context.gate.kept(seen), seen
                 if later := int((known.docs >= 0).sum() - (seen.docs >= 0).sum()):
@@ -183,7 +186,9 @@ class StoredRun(ArraySearch):
         return self.rank(queries, top_k, context), self.rank(queries, top_k, replace(context, hidden={}))
 
     def _whole(self, query_ids: list[str]) -> Run:
-        """The rankings of the queries, with what they must not see; made once, for a task asks for them with and without that."""
+        """The rankings of the queries, with what they must not see; made once, for a task asks for them with and
+        without that.
+        """
         if self._read is None or self._read[0] != (query_ids, self.doc_ids):
             self._check(query_ids)
             self._read = (query_ids, self.doc_ids), Run.from_dict(self._known(query_ids), query_ids, self.doc_ids)
@@ -202,23 +207,35 @@ class StoredRun(ArraySearch):
             )
         seen = set(query_ids)
         if further := [query for query in self._results if query not in seen]:
-            logger.warning("%s: %d queries are not the task's and do not count, the first is %s", self.path, len(further), further[0])
+            logger.warning(
+                "%s: %d queries are not the task's and do not count, the first is %s",
+                self.path,
+                len(further),
+                further[0],
+            )
 
     def _known(self, query_ids: Sequence[str]) -> dict[str, dict[str, float]]:
         """The rankings of the queries, of documents of the corpus."""
         known = set(self.doc_ids)
         rankings = {query: self._results.get(query, {}) for query in query_ids}
-        strange = [(query, document) for query, found in rankings.items() for document in found if document not in known]
+        strange = [
+            (query, document) for query, found in rankings.items() for document in found if document not in known
+        ]
         if strange and not self.drop_unknown:
             query, document = strange[0]
             raise DataError(
-                f"query '{query}' found document '{document}', which is not in the corpus of the task ({len(strange)} such places)",
+                f"query '{query}' found document '{document}', which is not in the corpus of the task ({len(strange)}"
+                " such places)",
                 path=self.path,
                 remedy="name a task over the corpus that was searched, or leave such documents out with --drop-unknown",
             )
         if strange:
-            logger.warning("%s: %d places with documents that are not in the corpus are left out", self.path, len(strange))
-            rankings = {query: {key: score for key, score in found.items() if key in known} for query, found in rankings.items()}
+            logger.warning(
+                "%s: %d places with documents that are not in the corpus are left out", self.path, len(strange)
+            )
+            rankings = {
+                query: {key: score for key, score in found.items() if key in known} for query, found in rankings.items()
+            }
         return rankings
 
 

@@ -4,43 +4,48 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Mapping
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import replacing, text_lines
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["read_run", "write_qrels", "write_run"]
+
+Order = Literal["score", "rank", "-score"]
+Results = Mapping[str, Mapping[str, float]]
+
+_CONTRADICTING = 0.01
+_DIGITS = 19
+_SMALLEST, _GREATEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max) / 2
 
 
 def _check(*names: str) -> None:
     for name in names:
         if not name or any(character.isspace() or character in "\0\ufeff" for character in name):
-            raise DataError(f"the id {name!r} cannot stand in a TREC file", remedy="use ids without white space and zero bytes")
+            raise DataError(
+                f"the id {name!r} cannot stand in a TREC file", remedy="use ids without white space and zero bytes"
+            )
 
 
 def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str) -> None:
     """Write rankings, ``{query id: {document id: score}}``, documents in the order given, which is best first.
 
     A query without a document has no line in a TREC file: how many are lost to whoever reads it is said in a warning.
-
-    Raises:
-        DataError: an id or a tag with white space.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.search.trec import write_run
-        >>> write_run(Path("bm25.run"), {"q": {"d2": 2.5, "d1": 1.0}}, tag="bm25")
-        >>> print(Path("bm25.run").read_text(), end="")
-        q Q0 d2 1 2.5 bm25
-        q Q0 d1 2 1.0 bm25
     """
     _check(tag)
     if empty := [query for query, scores in rankings.items() if not scores]:
         logger.warning(
-            "%s: %d of %d queries have no document, the first is %r, and no line in the file; trec_eval counts them as 0 with -c only",
+            "%s: %d of %d queries have no document, the first is %r, and no line in the file; trec_eval counts them as"
+            " 0 with -c only",
             path,
             len(empty),
             len(rankings),
@@ -53,68 +58,140 @@ def write_run(path: Path, rankings: Mapping[str, Mapping[str, float]], tag: str)
                 out.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
 
 
-def read_run(path: Path, first: int | None = None) -> dict[str, dict[str, float]]:
-    """Read a run; the ranks of the file do not matter, its scores do.
+def read_run(path: Path, first: int | None = None, *, order: Order | None = None) -> dict[str, dict[str, float]]:
+    """Read a run.
 
-    Args:
-        first: keep so many lines of each query only, for files whose documents stand best first.
-
-    Raises:
-        DataError: a line of another form, a score that is no finite number, a document that a query has twice, or a second ranking
-            of a query (its ranks begin again further down), as in files that were joined.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.search.trec import read_run, write_run
-        >>> write_run(Path("bm25.run"), {"q": {"d2": 2.5, "d1": 1.0}}, tag="bm25")
-        >>> read_run(Path("bm25.run"))
-        {'q': {'d2': 2.5, 'd1': 1.0}}
+    Scores are compared in double precision. A :class:`~patent_mteb.search.run.Run`, mteb and trec_eval compare them in
+    single precision. Where that would lose their order (they are too large, too small or too close), the scores are
+    multiplied by a power of two, and those that are still too close are moved apart by its smallest steps. All other
+    scores are those of the file.
     """
     results: dict[str, dict[str, float]] = {}
-    ranks: dict[str, int] = {}
+    places: dict[str, array[int]] = {}  # rank and row of each line of a query
     last = ""
     for number, line in text_lines(path):
         if not line.strip():
             continue
         fields = line.split()
         if len(fields) != 6:
-            raise DataError(f"{len(fields)} columns instead of 6", path=path, row=number, remedy="write: query Q0 document rank score tag")
-        query, _, document, rank, text, _ = fields
+            problem, remedy = f"{len(fields)} columns instead of 6", "write: query Q0 document rank score tag"
+            raise DataError(problem, path=path, row=number, remedy=remedy)
+        query, _, document, written, text, _ = fields
         try:
             score = float(text)
         except ValueError:
             score = math.nan
         if not math.isfinite(score):
-            raise DataError(f"the score {text!r} is no finite number", path=path, row=number, remedy="correct the score")
-        if query != last and query in results and ranks[query] >= _rank(rank):
-            raise DataError(f"query '{query}' has a second ranking", path=path, row=number, remedy="keep one of the two")
-        last, ranks[query] = query, _rank(rank)
+            raise DataError(
+                f"the score {text!r} is no finite number", path=path, row=number, remedy="correct the score"
+            )
+        rank = _rank(written)
+        if order == "rank" and rank < 0:
+            problem, remedy = f"the rank {written!r} is not a whole number", "correct it, or use the scores"
+            raise DataError(problem, path=path, row=number, remedy=remedy)
+        if query != last and query in results and places[query][-2] >= rank:
+            problem, remedy = f"query '{query}' has a second ranking", "keep one of the two, or sort the lines by query"
+            raise DataError(problem, path=path, row=number, remedy=remedy)
+        last = query
         if document in results.setdefault(query, {}):
-            raise DataError(f"query '{query}' has document '{document}' twice", path=path, row=number, remedy="keep one of the two lines")
+            problem, remedy = f"query '{query}' has document '{document}' twice", "keep one of the two lines"
+            raise DataError(problem, path=path, row=number, remedy=remedy)
         if first is None or len(results[query]) < first:
             results[query][document] = score
-    return results
+            places.setdefault(query, array("q")).extend((rank, number))
+    if order is None:
+        _refuse_two_orders(path, results, places)
+    elif order == "rank":
+        results = {query: _by_rank(path, query, found, places[query]) for query, found in results.items()}
+    elif order == "-score":
+        results = {query: {document: -score for document, score in found.items()} for query, found in results.items()}
+    return _in_single_precision(results)
 
 
 def _rank(text: str) -> int:
-    """A rank, 0 if it is none."""
-    return int(text) if text.isdecimal() else 0
+    """A rank, -1 if it is not a whole number that 64 bits hold."""
+    return int(text) if text.isdecimal() and len(text) < _DIGITS else -1
+
+
+def _by_rank(path: Path, query: str, found: Mapping[str, float], places: Sequence[int]) -> dict[str, float]:
+    ranks = dict[int, int]()
+    for rank, row in zip(places[::2], places[1::2], strict=True):
+        if ranks.setdefault(rank, row) != row:
+            problem = f"query '{query}' has two documents of rank {rank}, the first in row {ranks[rank]}"
+            raise DataError(problem, path=path, row=row, remedy="correct the ranks, or use the scores")
+    return {document: -float(rank) for document, rank in zip(found, places[::2], strict=True)}
+
+
+def _refuse_two_orders(path: Path, results: Results, places: Mapping[str, Sequence[int]]) -> None:
+    """Refuse a file whose ranks contradict its scores; a few places are a warning.
+
+    Neighbours by rank are compared. Equal ranks say nothing, but where a query has neither ranks nor different scores,
+    the order of its lines is taken for ranks.
+    """
+    pairs = opposite = tied = 0
+    place = ("", sys.maxsize)
+    for query, found in results.items():
+        ranks, rows = np.array(places[query], np.int64).reshape(-1, 2).T
+        by_rank = np.argsort(ranks, kind="stable")
+        documents, scores = list(found), np.fromiter(found.values(), np.float64, len(found))[by_rank]
+        ranked = (np.diff(ranks[by_rank]) > 0) & (ranks[by_rank[:-1]] >= 0)
+        if not ranked.any() and (scores == scores[0]).all():
+            ranked[:] = True
+        turned = ranked & (scores[:-1] < scores[1:])
+        equal = ranked & (scores[:-1] == scores[1:])
+        for one in np.flatnonzero(equal):
+            equal[one] = documents[by_rank[one]] < documents[by_rank[one + 1]]
+        pairs += len(ranked)
+        opposite += int(turned.sum())
+        tied += int(equal.sum())
+        if (turned | equal).any():
+            place = min(place, (query, int(rows[by_rank[1:]][turned | equal].min())), key=itemgetter(1))
+    if not opposite + tied:
+        return
+    told = (
+        f"ranks and scores disagree on {opposite + tied} of {pairs} pairs of neighbours ({opposite} have scores in the "
+        f"opposite order, {tied} equal scores), first of query '{place[0]}'"
+    )
+    if opposite + tied > _CONTRADICTING * pairs:
+        remedy = "say what decides: --order rank, --order score, or --order -score if small is best (in Python order=)"
+        raise DataError(told, path=path, row=place[1], remedy=remedy)
+    logger.warning("%s, row %d: %s; the scores decide, unless --order says otherwise", path, place[1], told)
+
+
+def _in_single_precision(results: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """The scores as they are where single precision keeps their order, else nearby ones of which it does."""
+    doubles = {query: np.fromiter(found.values(), np.float64, len(found)) for query, found in results.items()}
+    if not (lost := [query for query, scores in doubles.items() if not _keeps_order(scores)]):
+        return results
+    greatest, exponent = max(float(np.abs(scores).max()) for scores in doubles.values()), 0
+    if not _SMALLEST < greatest < _GREATEST:
+        lost, exponent = list(results), -math.frexp(greatest)[1]
+    apart = ((query, _apart(doubles[query], exponent)) for query in lost)
+    return results | {query: dict(zip(results[query], scores.tolist(), strict=True)) for query, scores in apart}
+
+
+def _keeps_order(scores: NDArray[np.float64]) -> bool:
+    ordered = np.sort(scores)
+    with np.errstate(over="ignore"):
+        single = ordered.astype(np.float32)
+    return bool(np.isfinite(single).all() and ((single[1:] > single[:-1]) == (ordered[1:] > ordered[:-1])).all())
+
+
+def _apart(scores: NDArray[np.float64], exponent: int) -> NDArray[np.float32]:
+    """Scores times two to the exponent in single precision, greater ones at least one step above smaller ones."""
+    order = np.argsort(-scores, kind="stable")
+    ordered = scores[order]
+    bits = (np.ldexp(ordered, exponent).astype(np.float32) + np.float32(0)).view(np.int32).astype(np.int64)
+    steps = np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)  # numbers the floats in their order
+    below = np.cumsum(np.append(False, ordered[1:] < ordered[:-1]))
+    steps = np.minimum.accumulate(steps + below) - below
+    single = np.empty(len(scores), np.float32)
+    single[order] = np.where(steps < 0, -steps | 0x80000000, steps).astype(np.uint32).view(np.float32)
+    return single
 
 
 def write_qrels(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    """Write judgements.
-
-    Raises:
-        DataError: an id with white space.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.search.trec import write_qrels
-        >>> write_qrels(Path("my.qrels"), {"q": {"d1": 1, "d2": 0}})
-        >>> print(Path("my.qrels").read_text(), end="")
-        q 0 d1 1
-        q 0 d2 0
-    """
+    """Write judgements."""
     with replacing(path) as partial, partial.open("w", encoding="utf-8") as out:
         for query, judged in qrels.items():
             _check(query, *judged)

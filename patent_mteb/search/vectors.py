@@ -1,7 +1,8 @@
-"""What an encoder gives, looked at before anything is computed from it: one message for whatever is no embedding, whoever asked.
+"""What an encoder gives, looked at before anything is computed from it: one message for whatever is no embedding,
+whoever asked.
 
-Every search and task of the suite takes vectors through :func:`checked_vectors`; where mteb asks the model itself, it is given a
-:class:`Checked` one.
+Every search and task of the suite takes vectors through :func:`checked_vectors`; where mteb asks the model itself, it
+is given a :class:`Checked` one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from mteb.models.model_meta import ModelMeta
     from torch import Tensor
 
-__all__ = ["Checked", "as_tensor", "checked_vectors", "is_plain", "parts"]
 
 logger = logging.getLogger(__name__)
 
@@ -26,14 +26,7 @@ _ROWS_AT_ONCE = 4096
 
 
 def is_plain(vectors: Any) -> bool:
-    """Whether vectors are one matrix of numbers.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.search.vectors import is_plain
-        >>> is_plain(np.eye(2)), is_plain([np.eye(2)])  # the second are token vectors of one text
-        (True, False)
-    """
+    """Whether vectors are one matrix of numbers."""
     if isinstance(vectors, np.ndarray):
         return vectors.ndim == 2 and vectors.dtype.kind in "fiu"
     import torch
@@ -42,27 +35,13 @@ def is_plain(vectors: Any) -> bool:
 
 
 def parts(vectors: Any) -> Iterator[Any]:
-    """A few thousand rows at a time.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.search.vectors import parts
-        >>> [len(part) for part in parts(np.zeros((5000, 2)))]
-        [4096, 904]
-    """
+    """A few thousand rows at a time."""
     for start in range(0, len(vectors), _ROWS_AT_ONCE):
         yield vectors[start : start + _ROWS_AT_ONCE]
 
 
 def as_tensor(vectors: Any) -> Tensor:
-    """A matrix as a float32 tensor on the processor; shares memory where it can.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.search.vectors import as_tensor
-        >>> as_tensor(np.eye(2, dtype=np.float16)).dtype
-        torch.float32
-    """
+    """A matrix as a float32 tensor on the processor; shares memory where it can."""
     import torch
 
     if isinstance(vectors, np.ndarray):
@@ -70,23 +49,11 @@ def as_tensor(vectors: Any) -> Tensor:
     return vectors.detach().cpu().float().contiguous()  # type: ignore[no-any-return]
 
 
-def checked_vectors(vectors: Any, count: int, blame: str) -> Any:
+def checked_vectors(vectors: Any, count: int, blame: str, *, refuse_equal: bool = False) -> Any:
     """The vectors of so many texts in the form that the model gave them, without their gradient.
 
-    Of a form that is no matrix (token vectors, sparse ones) only the number is known. Equal vectors of several texts are said.
-
-    Args:
-        blame: model and task, for the message.
-
-    Raises:
-        ModelError: not one vector a text, vectors without a dimension, or one whose length is NaN or infinite in single precision.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.search.vectors import checked_vectors
-        >>> checked_vectors(np.array([[1.0, np.nan]]), 1, "model m on task T")
-        Traceback (most recent call last):
-        patent_mteb.errors.ModelError: model m on task T gave NaN or infinite vectors for 1 of 1 texts
+    Of a form that is no matrix (token vectors, sparse ones) only the number is known. Equal vectors of several texts
+    are said.
     """
     if not hasattr(vectors, "shape") and not hasattr(vectors, "__len__"):
         raise ModelError(f"{blame} gave a {type(vectors).__name__} instead of vectors")
@@ -101,11 +68,16 @@ def checked_vectors(vectors: Any, count: int, blame: str) -> Any:
     if hasattr(vectors, "detach"):
         vectors = vectors.detach()
     with np.errstate(over="ignore"):
-        broken = sum(int((~as_tensor(part).norm(dim=1).isfinite()).sum()) for part in parts(vectors))
-    if broken:
-        raise ModelError(f"{blame} gave NaN or infinite vectors for {broken} of {count} texts")
+        finite = [as_tensor(part).norm(dim=1).isfinite().numpy() for part in parts(vectors)]
+    broken = np.flatnonzero(~np.concatenate([np.ones(0, bool), *finite]))
+    if len(broken):
+        which = f"{len(broken)} of {count} texts, the first is text {broken[0] + 1}"
+        raise ModelError(f"{blame} gave NaN or infinite vectors for {which}")
     if count > 1 and _all_equal(vectors):
-        logger.warning("%s gave the same vector for all %d texts: its score says nothing", blame, count)
+        problem = f"{blame} gave the same vector for all {count} texts"
+        if refuse_equal:
+            raise ModelError(problem)
+        logger.warning("%s: its score says nothing", problem)
     return vectors
 
 
@@ -115,19 +87,7 @@ def _all_equal(vectors: Any) -> bool:
 
 
 class Checked:
-    """An encoder whose vectors are checked; everything but ``encode`` is the wrapped model's.
-
-    Args:
-        model: an mteb encoder.
-        single: give bfloat16 in single precision: mteb's evaluation of pairs makes arrays of tensors, and arrays have no such type.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.search.vectors import Checked
-        >>> model = mteb.get_model("mteb/baseline-random-encoder")
-        >>> Checked(model).mteb_model_meta is model.mteb_model_meta
-        True
-    """
+    """An encoder whose vectors are checked; everything but ``encode`` is the wrapped model's."""
 
     def __init__(self, model: Any, *, single: bool = False) -> None:
         self.model = model
@@ -144,5 +104,7 @@ class Checked:
     def encode(self, inputs: Any, *, task_metadata: Any, **kwargs: Any) -> Any:
         """The vectors of the texts; arguments as in mteb's ``EncoderProtocol``."""
         found = self.model.encode(inputs, task_metadata=task_metadata, **kwargs)
-        found = checked_vectors(found, len(inputs.dataset), f"model {self.mteb_model_meta.name} on task {task_metadata.name}")
+        found = checked_vectors(
+            found, len(inputs.dataset), f"model {self.mteb_model_meta.name} on task {task_metadata.name}"
+        )
         return found.float() if self.single and str(found.dtype) == "torch.bfloat16" else found

@@ -1,4 +1,5 @@
-"""Embedding store: every distinct (model, revision, settings, prompt, text) is encoded once, for all tasks, processes and runs.
+"""Embedding store: every distinct (model, revision, settings, prompt, text) is encoded once, for all tasks, processes
+and runs.
 
 * :func:`stored` wraps any mteb encoder; the result is an mteb encoder like any other.
 * :class:`EmbeddingStore` is the store itself, for everything else that has vectors to keep (token-level vectors too).
@@ -8,10 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import mteb  # noqa: F401  (first: the registration that follows its import must not meet half-imported modules of this room)
+# mteb comes first: the registration that follows its import must not meet half-imported modules of this package.
+import mteb  # noqa: F401
 
+from patent_mteb.store.encoder import Stats
 from patent_mteb.store.keys import hash_texts
-from patent_mteb.store.progress import Stats
 from patent_mteb.store.shards import Damage
 from patent_mteb.store.space import Space
 from patent_mteb.store.store import EmbeddingStore, default_path

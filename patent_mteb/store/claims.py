@@ -1,11 +1,12 @@
 """Who encodes what: several processes on one space share its texts out while they work, and none is encoded twice.
 
-A process claims a group of batches before it encodes them: a file in the space's folder ``claims`` that lists their keys and carries an
-exclusive lock (``flock``) until they are written. Who comes to a group that holds a claimed text takes another one first, and the claimed
-one last, if its texts are not there by then: the lock of a process that was killed is gone with it, and its group is free again.
+A process claims a group of batches before it encodes them: a file in the space's folder ``claims`` that lists their
+keys and carries an exclusive lock (``flock``) until they are written. Who comes to a group that holds a claimed text
+takes another one first, and the claimed one last, if its texts are not there by then: the lock of a process that was
+killed is gone with it, and its group is free again.
 
-Claims are made and looked at one process at a time (a lock on the folder). Where the system has no locks, or the folder cannot be written,
-nothing is claimed, and processes encode what they miss as if they were alone.
+Claims are made and looked at one process at a time (a lock on the folder). Where the system has no locks, or the folder
+cannot be written, nothing is claimed, and processes encode what they miss as if they were alone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["Group", "groups_of", "shared_out"]
 
 logger = logging.getLogger(__name__)
 
@@ -42,14 +42,7 @@ _LOOK_AGAIN_SECONDS = 0.2
 
 
 def groups_of(batches: Sequence[NDArray[np.int64]], size: int) -> list[Group]:
-    """Batches in groups of at least so many texts.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.store.claims import groups_of
-        >>> [len(group) for group in groups_of([np.arange(4)] * 5, 8)]
-        [2, 2, 1]
-    """
+    """Batches in groups of at least so many texts."""
     groups: list[Group] = []
     room = 0
     for batch in batches:
@@ -70,24 +63,8 @@ def shared_out(
     *,
     whole: bool = False,
 ) -> Generator[Group]:
-    """The groups that this process is to encode, each claimed until the next is asked for; what others encode meanwhile is left out.
-
-    Args:
-        folder: of the space.
-        keys: of all texts, by position.
-        there: mask of the keys whose vectors the space has now.
-        waiting: seconds until it looks again where all that is left is claimed by others.
-        whole: a batch of which some texts are missing comes with those that are there.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import numpy as np
-        >>> from patent_mteb.store import hash_texts
-        >>> from patent_mteb.store.claims import shared_out
-        >>> keys, groups, none = hash_texts(["a", "b"]), [[np.array([0])], [np.array([1])]], lambda keys: np.zeros(len(keys), bool)
-        >>> mine, theirs = (shared_out(Path("space"), keys, groups, none) for _ in range(2))
-        >>> next(mine), next(theirs)
-        ([array([0])], [array([1])])
+    """The groups that this process is to encode, each claimed until the next is asked for; what others encode meanwhile
+    is left out.
     """
     left, told = list(groups), False
     while left:

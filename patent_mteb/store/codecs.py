@@ -1,15 +1,16 @@
 """Vectors in one byte a number: what they are kept as, and what they count as.
 
-=========  ==============================================================================================================
-``int8``   each dimension's range cut into 255 equal steps; a value counts as the middle of its step, one outside as the end
+=========  =============================================================================================================
+``int8``   each dimension's range cut into 255 equal steps; a value counts as the middle of its step, one outside as the
+           end
 ``uint8``  the same steps counted from 0 instead of from -128, so that scores are those of ``int8``
 ``binary`` the sign of each value, as -1 or 1: cosine and inner product then order like the number of equal bits
-=========  ==============================================================================================================
+=========  =============================================================================================================
 
 Token vectors are not calibrated: each has a scale of its own (:class:`Scaled`).
 
-Codes are those of sentence-transformers' ``quantize_embeddings`` with the same ranges; similarities are computed on the values that
-codes stand for, so that a dimension with a wide range counts for as much as before.
+Codes are those of sentence-transformers' ``quantize_embeddings`` with the same ranges; similarities are computed on the
+values that codes stand for, so that a dimension with a wide range counts for as much as before.
 """
 
 from __future__ import annotations
@@ -20,8 +21,6 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["Codec", "Levels", "Scaled", "Signs"]
 
 _STEPS = 255
 _LOWEST = -128
@@ -45,16 +44,7 @@ class Codec(Protocol):
 
 @dataclass(frozen=True)
 class Levels:
-    """Equal steps between ``lowest`` and ``highest`` [width] of each dimension.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.store.codecs import Levels
-        >>> levels = Levels(np.array([-127.5]), np.array([127.5]), {})
-        >>> codes = levels.code(np.array([[-300.0], [0.25], [126.75]]))
-        >>> codes.ravel().tolist(), levels.value(codes).ravel().tolist()
-        ([-128, -1, 126], [-127.0, 0.0, 127.0])
-    """
+    """Equal steps between ``lowest`` and ``highest`` [width] of each dimension."""
 
     lowest: NDArray[Any]
     highest: NDArray[Any]
@@ -78,14 +68,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class Signs:
-    """The sign of each value; 0 counts as negative.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.store.codecs import Signs
-        >>> Signs({}).code(np.array([[0.3, 0.0, -2.0]])).tolist()
-        [[1, -1, -1]]
-    """
+    """The sign of each value; 0 counts as negative."""
 
     settings: Mapping[str, Any]
 
@@ -98,16 +81,10 @@ class Signs:
 
 @dataclass(frozen=True)
 class Scaled:
-    """Each vector in steps of its own: 1/127 of its largest value, which is kept in front of the codes in 4 bytes (single precision).
+    """Each vector in steps of its own: 1/127 of its largest value, which is kept in front of the codes in 4 bytes
+    (single precision).
 
     A value loses at most half a step, so a vector v of d dimensions at most max|v| * sqrt(d) / 254 of its length.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.store.codecs import Scaled
-        >>> codes = Scaled().code(np.array([[254.0, -2.0, 0.4]]))
-        >>> codes.shape, Scaled().value(codes).tolist()
-        ((1, 7), [[254.0, -2.0, 0.0]])
     """
 
     @property

@@ -1,17 +1,24 @@
 """An mteb encoder that encodes nothing twice.
 
-What is the same with and without the store: the vectors are handed on bit for bit as the model gave them (in fp32), so every
-score computed from them is too. A transformer's vector depends in its last bits on the texts that it was padded with; therefore
-texts new to the store go to a sentence-transformers model in the very batches that stock mteb would form (longest first,
-``batch_size`` at a time), unless ``batch_tokens`` among the arguments asks for batches of so many tokens (:mod:`.batches`). Where
-a call repeats a text, or finds a part of its texts in the store, the batches cannot be the same: vectors then differ from those of
-another run by about 1e-7, as they do in stock mteb between two tasks or two batch sizes, and never within one store.
+What is the same with and without the store: the vectors are handed on bit for bit as the model gave them (in fp32), so
+every score computed from them is too. A transformer's vector depends in its last bits on the texts that it was padded
+with; therefore texts new to the store go to a sentence-transformers model in the very batches that stock mteb would
+form (longest first, ``batch_size`` at a time), unless ``batch_tokens`` among the arguments asks for batches of so many
+tokens (:mod:`.batches`). Where a call repeats a text, or finds a part of its texts in the store, the batches cannot be
+the same: vectors then differ from those of another run by about 1e-7, as they do in stock mteb between two tasks or two
+batch sizes, and never within one store.
+
+What an encoder has done so far, and its bar at work: often on a terminal, seldom in a log.
+
+Which models may stand in front of a store: those that embed, and that can be told from others by name and
+revision.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -21,21 +28,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.models import CompressionWrapper, EncoderProtocol, SentenceTransformerEncoderWrapper
 from mteb.models.model_meta import ModelMeta
 from mteb.types import PromptType
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from patent_mteb.errors import ModelError
 from patent_mteb.files import read_json
 from patent_mteb.identity import json_digest
-from patent_mteb.store.admission import as_encoder, checked_meta
 from patent_mteb.store.batches import loader_of, rows_of, texts_of, token_lengths, within_budget
 from patent_mteb.store.claims import Group, groups_of, shared_out
 from patent_mteb.store.codecs import Codec
 from patent_mteb.store.keys import Keys, distinct, hash_texts
-from patent_mteb.store.progress import Stats, progress_bar
 from patent_mteb.store.resolve import Facts, Prompt, facts_of, placed, plain, resolve, weightless
-from patent_mteb.store.settings import NEUTRAL, LiveIdentity, model_facts, note, weights_changed
+from patent_mteb.store.settings import DIGESTS, LiveIdentity, effective_kwargs, model_facts, note, unseen_changes
 from patent_mteb.store.space import DTYPES, Space
 from patent_mteb.store.store import EmbeddingStore
 
@@ -46,20 +53,93 @@ __all__ = ["UNWRITTEN_SECONDS", "StoredEncoder", "stored"]
 
 logger = logging.getLogger(__name__)
 
+
+LOG_SECONDS = 60.0
+"""Where nobody looks at a terminal: seconds until the first line, and between two."""
+
+
+@dataclass
+class Stats:
+    """What an encoder has done so far.
+
+    Attributes:
+        texts: texts that tasks asked for.
+        encoded: texts that reached the model.
+        characters: their characters, without prompts.
+        passed_through: calls that the store had no part in (images, sound, precisions that only the model can make).
+    """
+
+    texts: int = 0
+    encoded: int = 0
+    characters: int = 0
+    passed_through: int = 0
+
+    @property
+    def reused(self) -> int:
+        """Texts that tasks asked for and that did not reach the model."""
+        return self.texts - self.encoded
+
+
+def progress_bar(name: str, total: int | None, reused: int, shown: bool) -> Any:
+    """A bar over ``total`` texts (None: nobody knows), ``reused`` of which are there already."""
+    watched = sys.stderr is not None and sys.stderr.isatty()
+    pace = {} if watched else {"delay": LOG_SECONDS, "mininterval": LOG_SECONDS, "maxinterval": LOG_SECONDS}
+    return tqdm(total=total, initial=reused, desc=name, unit="text", disable=not shown, **pace)
+
+
+_UNNAMED = frozenset({None, "", "no_model_name/available", "no_revision_available"})
+
+
+def as_encoder(model: Any) -> Any:
+    """The model as an mteb encoder."""
+    if not hasattr(model, "mteb_model_meta"):
+        from sentence_transformers import SentenceTransformer
+
+        if isinstance(model, SentenceTransformer):
+            model = SentenceTransformerEncoderWrapper(model)
+    if isinstance(model, CompressionWrapper):
+        raise ModelError(
+            "its quantised vectors depend on all texts of a call and cannot be stored one by one."
+            " Remedy: stored(patent_mteb.models.Quantised(model, 'int8')), which is calibrated once."
+        )
+    if not isinstance(model, EncoderProtocol):
+        raise ModelError(
+            f"{type(model).__name__} is no encoder (it lacks encode, similarity, similarity_pairwise or"
+            " mteb_model_meta). Remedy: pass an mteb encoder, a SentenceTransformer or a ModelMeta; search models and"
+            " cross-encoders need no store."
+        )
+    return model
+
+
+def checked_meta(meta: ModelMeta | None, kind: str) -> ModelMeta:
+    """The metadata of a model that can be told from others and has vectors to store."""
+    unnamed = meta is None or meta.name in _UNNAMED
+    if meta is None or unnamed or meta.revision in _UNNAMED:
+        raise ModelError(
+            f"{kind} has no {'name' if unnamed else 'revision'}, so its vectors could be taken for those of another"
+            " model. Remedy: load it through a ModelMeta with a name and a revision (for a local checkpoint a hash of"
+            " its content), or set model.mteb_model_meta = model.mteb_model_meta.model_copy(update={'name':"
+            " 'organisation/model', 'revision': '...'}) on its mteb encoder."
+        )
+    if meta.is_cross_encoder:
+        raise ModelError(f"{meta.name} is a cross-encoder, it has no vectors. Remedy: use it without the store.")
+    if "sparse" in meta.model_type:
+        raise ModelError(f"{meta.name} gives sparse vectors, which are not stored. Remedy: use it without the store.")
+    return meta
+
+
 _BUDGET = "batch_tokens"
+
+_FACTS_FORMAT = 2
+"""Of what a store notes of a model; digests of before are not compared with those of now."""
+
 UNWRITTEN_SECONDS = 15.0
 """What was encoded waits no longer for the rest of its group."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Where the vectors of one call belong: first positions of its distinct texts, and which of these the store has.
-
-    Example:
-        >>> from patent_mteb.store.encoder import Plan
-        >>> [field for field in Plan.__dataclass_fields__ if field != "facts"]
-        ['prompt', 'space', 'keys', 'first', 'stored']
-    """
+    """Where the vectors of one call belong: first positions of its distinct texts, and which of these the store has."""
 
     facts: Facts
     prompt: Prompt
@@ -69,18 +149,22 @@ class Plan:
     stored: NDArray[np.bool_]
 
 
-def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32", *, chunk_texts: int = 512) -> Any:
+def stored(
+    model: Any, path: Path | str | EmbeddingStore | None = None, dtype: str = "float32", *, chunk_texts: int = 512
+) -> Any:
     """Wrap an encoder so that every distinct text is encoded once, across tasks, processes and runs.
 
-    A model that keeps its own kind of vectors (``with_store``: late interaction keeps those of the tokens) does so in the same store.
+    A model that keeps its own kind of vectors (``with_store``: late interaction keeps those of the tokens) does so in
+    the same store.
 
     Args:
-        model: an mteb encoder, a ``SentenceTransformer``, or a ``ModelMeta``, which is loaded only when a text has to be encoded:
-            with every text in the store the weights are never read.
+        model: an mteb encoder, a ``SentenceTransformer``, or a ``ModelMeta``, which is loaded only when a text has to
+            be encoded: with every text in the store the weights are never read.
         path: directory of the store, or an open one. Default: ``PATENT_MTEB_STORE`` or the user cache.
-        dtype: ``float32`` keeps what the model gives; ``float16`` halves the disk, rounds, and is part of the model's identity in
-            the results (``experiment_kwargs={"store_dtype": "float16"}``).
-        chunk_texts: texts between two writes; a kill loses at most so many, and of a slow model 15 seconds and the call that runs.
+        dtype: ``float32`` keeps what the model gives; ``float16`` halves the disk, rounds, and is part of the model's
+            identity in the results (``experiment_kwargs={"store_dtype": "float16"}``).
+        chunk_texts: texts between two writes; a kill loses at most so many, and of a slow model 15 seconds and the call
+            that runs.
 
     Raises:
         ModelError: the model is no encoder, or has no name and revision to tell its vectors from another's.
@@ -97,26 +181,38 @@ def stored(model: Any, path: Path | str | EmbeddingStore | None = None, dtype: s
         model = model.load_model()
     if hasattr(model, "with_store"):
         return model.with_store(path, dtype)
-    return StoredEncoder(model, path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), dtype, chunk_texts=chunk_texts)
+    return StoredEncoder(
+        model, path if isinstance(path, EmbeddingStore) else EmbeddingStore(path), dtype, chunk_texts=chunk_texts
+    )
 
 
 class StoredEncoder(LiveIdentity):
-    """An mteb encoder in front of an :class:`EmbeddingStore`; made by :func:`stored`, which says what the arguments are.
+    """An mteb encoder in front of an :class:`EmbeddingStore`; made by :func:`stored`, which says what the arguments
+    are.
 
-    An encoder of your own may define ``store_prompt(task_metadata, prompt_type) -> str`` (the prompt that it puts before a text;
-    that and the text must be all that its vector depends on) so that its vectors are shared by tasks, and ``store_settings``
-    (a mapping of settings that change its vectors). Which of mteb's encoders need neither is said in ``resolve``.
+    An encoder of your own may define ``store_prompt(task_metadata, prompt_type) -> str`` (the prompt that it puts
+    before a text; that and the text must be all that its vector depends on) so that its vectors are shared by tasks,
+    and ``store_settings`` (a mapping of settings that change its vectors). Which of mteb's encoders need neither is
+    said in ``resolve``.
     """
 
     def __init__(
-        self, model: Any, store: EmbeddingStore, dtype: str = "float32", *, chunk_texts: int = 512, codec: Codec | None = None
+        self,
+        model: Any,
+        store: EmbeddingStore,
+        dtype: str = "float32",
+        *,
+        chunk_texts: int = 512,
+        codec: Codec | None = None,
     ) -> None:
         if chunk_texts < 1:
             raise ValueError(f"chunk_texts must be positive, got {chunk_texts}")
         if dtype not in DTYPES:
             raise ValueError(f"dtype {dtype!r} is not one of {', '.join(DTYPES)}")
         if (dtype == "int8") != (codec is not None):
-            raise ModelError("bytes are kept of quantised vectors only. Remedy: stored(patent_mteb.models.Quantised(model, 'int8'))")
+            raise ModelError(
+                "bytes are kept of quantised vectors only. Remedy: stored(patent_mteb.models.Quantised(model, 'int8'))"
+            )
         if isinstance(model, StoredEncoder):
             raise ModelError(f"{model.mteb_model_meta.name} has a store already. Remedy: pass the model itself.")
         self.store = store
@@ -149,12 +245,17 @@ class StoredEncoder(LiveIdentity):
             model = note(as_encoder(self._meta.load_model()))
             if (found := model.mteb_model_meta.revision) != self._meta.revision:
                 raise ModelError(
-                    f"{self._meta.name}: its files were changed before they were loaded, they are {found} and not {self._meta.revision}, "
-                    "under which its vectors would be kept. Remedy: start anew and leave them alone meanwhile"
+                    f"{self._meta.name}: its files were changed before they were loaded, they are {found} and not"
+                    f" {self._meta.revision}, under which its vectors would be kept. Remedy: start anew and leave them"
+                    " alone meanwhile"
                 )
             self._model = model
-            facts, weights = facts_of(self._model, self._model.mteb_model_meta), model_facts(self._model)["weights"]
-            known = {"model": self._meta.name, "revision": self._meta.revision, "weights": weights}
+            facts, told = facts_of(self._model, self._model.mteb_model_meta), model_facts(self._model)
+            known = {
+                "model": self._meta.name,
+                "revision": self._meta.revision,
+                **{name: told[name] for name in DIGESTS},
+            }
             self.store.keep(self._facts_path(), {**known, **asdict(facts)})
         return self._model
 
@@ -176,13 +277,19 @@ class StoredEncoder(LiveIdentity):
         """Vectors of the texts, [n, width], in their order; arguments as in mteb's ``EncoderProtocol``.
 
         Returns:
-            An fp32 array (whatever the store's type) in memory, or a memory map if it is above the store's ``memory_limit``;
-            a tensor with ``convert_to_tensor``.
+            An fp32 array (whatever the store's type) in memory, or a memory map if it is above the store's
+            ``memory_limit``; a tensor with ``convert_to_tensor``.
 
         Raises:
-            ModelError: the model gave something else than one finite vector of one width a text; nothing of it is stored.
+            ModelError: the model gave something else than one finite vector of one width a text; nothing of it is
+                stored.
         """
-        where = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset, "prompt_type": prompt_type}
+        where = {
+            "task_metadata": task_metadata,
+            "hf_split": hf_split,
+            "hf_subset": hf_subset,
+            "prompt_type": prompt_type,
+        }
         precision = kwargs.get("precision")
         texts = texts_of(inputs)
         if texts is None or (precision not in (None, "float32") and self.facts().core is None):
@@ -212,7 +319,9 @@ class StoredEncoder(LiveIdentity):
         return vectors
 
     def lookup(self, inputs: DataLoader[Any], **arguments: Any) -> tuple[Keys, NDArray[np.bool_]]:
-        """Key of each of several different texts, and whether the store has it, for the arguments of :meth:`encode`; nothing is encoded."""
+        """Key of each of several different texts, and whether the store has it, for the arguments of :meth:`encode`;
+        nothing is encoded.
+        """
         names = ("task_metadata", "hf_split", "hf_subset", "prompt_type")
         where = {name: arguments.pop(name) for name in names}
         plan = self._plan(inputs, texts_of(inputs) or [], where, arguments)
@@ -243,17 +352,36 @@ class StoredEncoder(LiveIdentity):
         written = read_json(self._facts_path())
         return Facts.read(written) or facts_of(self.model, self.model.mteb_model_meta)
 
-    def weights(self) -> str:
-        """Fingerprint of the weights, as they were when a model of these facts was last loaded; empty if nobody knows."""
-        return str((read_json(self._facts_path()) or {}).get("weights") or "")
+    def digests(self) -> dict[str, str]:
+        """Digests of the model as it was when one of these facts was last loaded; empty where unknown."""
+        return {name: str(self.noted(name) or "") for name in DIGESTS}
+
+    def note(self, name: str, value: Any) -> None:
+        """Add to what the store noted of the model when it was last loaded, if it did."""
+        written = read_json(self._facts_path())
+        if isinstance(written, dict) and written.get(name) != value:
+            self.store.keep(self._facts_path(), {**written, name: value})
+
+    def noted(self, name: str) -> Any:
+        """What the store noted of the model when it was last loaded, None if nothing."""
+        written = read_json(self._facts_path())
+        return written.get(name) if isinstance(written, dict) else None
 
     def _facts_path(self) -> Path:
         meta = self._meta
-        declared = [meta.name, meta.revision, plain(meta.loader), plain(meta.loader_kwargs), plain(meta.experiment_kwargs)]
-        return self.store.path / "models" / f"{json_digest([declared, _versions()])}.json"
+        declared = [
+            meta.name,
+            meta.revision,
+            plain(meta.loader),
+            plain(meta.loader_kwargs),
+            plain(meta.experiment_kwargs),
+        ]
+        return self.store.path / "models" / f"{json_digest([declared, _versions(), _FACTS_FORMAT])}.json"
 
     def plan(self, inputs: Any, texts: list[str], where: Mapping[str, Any], kwargs: Mapping[str, Any]) -> Plan:
-        """Where the vectors of a call belong. The model is loaded if one of them is not there: only then its settings are sure."""
+        """Where the vectors of a call belong. The model is loaded if one of them is not there: only then its settings
+        are sure.
+        """
         plan = self._plan(inputs, texts, where, kwargs)
         if plan.stored.all() or self.loaded:
             return plan
@@ -265,16 +393,20 @@ class StoredEncoder(LiveIdentity):
         resolver = self._model if self.loaded else self._double(facts)
         if resolver is None and facts.kind != "unknown":
             resolver = self.model
-        prompt = resolve(resolver, facts, where["task_metadata"], where["prompt_type"], where["hf_split"], where["hf_subset"])
-        self.prompts_used |= {} if facts.kind == "unknown" else {(where["task_metadata"].name, where["prompt_type"]): prompt.text}
+        prompt = resolve(
+            resolver, facts, where["task_metadata"], where["prompt_type"], where["hf_split"], where["hf_subset"]
+        )
+        self.prompts_used |= (
+            {} if facts.kind == "unknown" else {(where["task_metadata"].name, where["prompt_type"]): prompt.text}
+        )
         identity = {
             "model": self._meta.name,
             "revision": self._meta.revision,
             "settings": facts.settings,
-            "encode_kwargs": {name: plain(value) for name, value in kwargs.items() if name not in NEUTRAL and value is not None},
+            "encode_kwargs": effective_kwargs(kwargs),
         }
-        if self.loaded and (weights := weights_changed(self._model)):
-            identity["weights"] = weights
+        if self.loaded:
+            identity |= unseen_changes(self._model)
         if self._codec is not None:
             identity["codec"] = dict(self._codec.settings)
         space = self.store.space(identity, self.dtype)
@@ -282,8 +414,12 @@ class StoredEncoder(LiveIdentity):
         first = distinct(keys)
         return Plan(facts, prompt, space, keys, first, space.contains(keys[first]))
 
-    def calls(self, inputs: Any, texts: list[str], chosen: NDArray[np.int64], plan: Plan, kwargs: Mapping[str, Any]) -> list[Any]:
-        """The positions ``chosen``, call by call, as the model is given their texts: a vector depends in its last bits on its batch."""
+    def calls(
+        self, inputs: Any, texts: list[str], chosen: NDArray[np.int64], plan: Plan, kwargs: Mapping[str, Any]
+    ) -> list[Any]:
+        """The positions ``chosen``, call by call, as the model is given their texts: a vector depends in its last bits
+        on its batch.
+        """
         if (budget := kwargs.get(_BUDGET)) is not None:
             lengths = token_lengths(self.model, [plan.prompt.text + texts[i] for i in chosen])
             return [chosen[batch] for batch in within_budget(lengths, int(budget))]
@@ -310,14 +446,17 @@ class StoredEncoder(LiveIdentity):
         kwargs: Mapping[str, Any],
         kept: NDArray[np.int64] | None = None,
     ) -> None:
-        """Encode texts call by call, and write them group by group or as they have waited for :data:`UNWRITTEN_SECONDS`.
+        """Encode texts call by call, and write them group by group or as they have waited for
+        :data:`UNWRITTEN_SECONDS`.
 
         Args:
             size: texts of all groups; fewer come if other processes encode some of them.
             kept: positions whose vectors are not written, since they are there.
         """
         task = where["task_metadata"].name
-        passed = {name: value for name, value in kwargs.items() if name not in ("precision", _BUDGET)} | {"show_progress_bar": False}
+        passed = {name: value for name, value in kwargs.items() if name not in ("precision", _BUDGET)} | {
+            "show_progress_bar": False
+        }
         pending: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
         done, reused = 0, len(plan.first) - size
         shown = kwargs.get("show_progress_bar", True)
@@ -326,7 +465,9 @@ class StoredEncoder(LiveIdentity):
                 written = time.monotonic()
                 try:
                     for chosen in group:
-                        passed["batch_size"] = _batch_size(inputs, kwargs) if kwargs.get(_BUDGET) is None else len(chosen)
+                        passed["batch_size"] = (
+                            _batch_size(inputs, kwargs) if kwargs.get(_BUDGET) is None else len(chosen)
+                        )
                         loader = loader_of(inputs, texts, chosen, passed["batch_size"], plan.prompt.whole_row)
                         width = pending[0][1].shape[1] if pending else plan.space.width
                         vectors = self.model.encode(loader, **where, **passed)
@@ -341,7 +482,9 @@ class StoredEncoder(LiveIdentity):
                     if pending:
                         self._write(plan, texts, pending, kept)
 
-    def _write(self, plan: Plan, texts: list[str], pending: list[tuple[Any, Any]], kept: NDArray[np.int64] | None) -> None:
+    def _write(
+        self, plan: Plan, texts: list[str], pending: list[tuple[Any, Any]], kept: NDArray[np.int64] | None
+    ) -> None:
         chosen, vectors = (np.concatenate(parts) for parts in zip(*pending, strict=True))
         pending.clear()
         if kept is not None:
@@ -352,11 +495,7 @@ class StoredEncoder(LiveIdentity):
         self.stats.characters += sum(len(texts[i]) for i in chosen)
 
     def _checked(self, vectors: Any, count: int, space: Space, width: int, task: str) -> NDArray[Any]:
-        """What the model gave for ``count`` texts as an array of the store's type.
-
-        Raises:
-            ModelError: it is not one finite vector a text, of the width of those before.
-        """
+        """What the model gave for ``count`` texts as an array of the store's type."""
         blame = f"{self._meta.name} on {task}"
         if hasattr(vectors, "detach"):
             if vectors.is_sparse:
@@ -365,7 +504,9 @@ class StoredEncoder(LiveIdentity):
             vectors = vectors.float().numpy() if vectors.is_floating_point() else vectors.numpy()
         vectors = np.asarray(vectors)
         if not np.issubdtype(vectors.dtype, np.floating):
-            raise ModelError(f"{blame}: vectors of {vectors.dtype} are not stored. Remedy: run the model without the store.")
+            raise ModelError(
+                f"{blame}: vectors of {vectors.dtype} are not stored. Remedy: run the model without the store."
+            )
         if vectors.ndim != 2 or len(vectors) != count or vectors.shape[1] == 0 or (width and vectors.shape[1] != width):
             raise ModelError(
                 f"{blame}: the model gave an array of shape {vectors.shape} for {count} texts"

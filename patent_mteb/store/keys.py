@@ -46,16 +46,7 @@ def hash_texts(texts: Iterable[str], prompt: str = "", context: str = "") -> Key
 
 
 def halves(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The two 64-bit halves of each key.
-
-    Raises:
-        ValueError: the array is not [n, 16] uint8.
-
-    Example:
-        >>> from patent_mteb.store.keys import halves, hash_texts
-        >>> [half.shape for half in halves(hash_texts(["a pump", "a valve", "a pump"]))]
-        [(3,), (3,)]
-    """
+    """The two 64-bit halves of each key."""
     if keys.dtype != np.uint8 or keys.ndim != 2 or keys.shape[1] != KEY_BYTES:
         raise ValueError(f"keys must be an [n, {KEY_BYTES}] array of uint8, got {keys.dtype} {keys.shape}")
     pairs = np.ascontiguousarray(keys).view("<u8").reshape(-1, 2)
@@ -63,13 +54,7 @@ def halves(keys: Keys) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
 
 def distinct(keys: Keys) -> NDArray[np.int64]:
-    """Positions of the first occurrence of every distinct key, ascending.
-
-    Example:
-        >>> from patent_mteb.store.keys import distinct, hash_texts
-        >>> distinct(hash_texts(["a pump", "a valve", "a pump"])).tolist()
-        [0, 1]
-    """
+    """Positions of the first occurrence of every distinct key, ascending."""
     high, low = halves(keys)
     order = np.lexsort((low, high))
     new = np.ones(len(order), bool)

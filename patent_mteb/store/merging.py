@@ -1,53 +1,57 @@
 """Putting stores together: what one store lacks is copied from another, shard by shard.
 
-Nothing is changed in the stores that are read, and the one that is written to is whole after each shard: a merge that was interrupted is
-begun again and copies what is still missing. A damaged store is refused before anything of it is copied.
+Nothing is changed in the stores that are read, and the one that is written to is whole after each shard: a merge that
+was interrupted is started again and copies what is still missing. A store that is damaged, or that another model
+filled, is refused before anything of it is copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_json, write_json
-from patent_mteb.store.keys import distinct
+from patent_mteb.store.canaries import drift_between, tolerance_of
+from patent_mteb.store.keys import Keys, distinct
 from patent_mteb.store.shards import BlockKeys, Shard
-from patent_mteb.store.space import Space
+from patent_mteb.store.space import Space, spread
 from patent_mteb.store.store import EmbeddingStore
-from patent_mteb.store.table import spread
 from patent_mteb.store.upkeep import directories, document_of, examine
 
-__all__ = ["Merged", "merge"]
+_SAMPLE = 2048
+"""Vectors of texts that two stores both have, of each shard, that are compared."""
 
 
 @dataclass
 class Merged:
-    """What a merge did: spaces that were read, texts that were copied, and texts that were there already."""
+    """What a merge did.
+
+    Attributes:
+        spaces: spaces that were read; of these ``uncompared`` have no text that the store had, so that nothing could be
+            compared.
+        copied, known: texts that were copied, and texts that were there already.
+        notes: what is incomplete in the other stores; the rest of them was copied.
+    """
 
     spaces: int = 0
     copied: int = 0
     known: int = 0
+    uncompared: int = 0
+    notes: list[str] = field(default_factory=list)
 
 
 def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
     """Copy to a store what it lacks of others.
 
-    Raises:
-        DataError: another is the store itself, no store or damaged; the store cannot be written.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import numpy as np
-        >>> from patent_mteb.store import EmbeddingStore, hash_texts
-        >>> from patent_mteb.store.merging import merge
-        >>> other = EmbeddingStore("other")
-        >>> other.space({"model": "my-encoder", "revision": "1"}).append(hash_texts(["a pump"]), np.ones((1, 2), np.float32))
-        >>> merge(EmbeddingStore("store"), [Path("other")]), merge(EmbeddingStore("store"), [Path("other")])
-        (Merged(spaces=1, copied=1, known=0), Merged(spaces=1, copied=0, known=1))
+    Texts that both have must have the same vectors, up to rounding: the fixed texts of
+    :mod:`patent_mteb.store.canaries` are in every store that a run has filled. Nothing of another store is copied
+    before all of it was compared.
     """
     opened = [EmbeddingStore(other, create=False) for other in others]
     for other in opened:
@@ -56,12 +60,32 @@ def merge(store: EmbeddingStore, others: Sequence[Path]) -> Merged:
         _refuse_damage(other)
     done = Merged()
     for other in opened:
-        for directory in directories(other.path):
-            _copy_space(store, directory, done)
+        spaces = [(store.space(*described), directory, document) for directory, document, described in _spaces(other)]
+        for space, directory, document in spaces:
+            compared = sum(
+                _compare(space, shard, whole, document) for shard, whole, _ in examine(directory, document) if whole
+            )
+            done.uncompared += not compared
+        for space, directory, document in spaces:
+            done.spaces += 1
+            for shard, whole, damages in examine(directory, document):
+                done.notes += [str(damage) for damage in damages]
+                if whole:
+                    _copy_shard(space, shard, whole, done)
+            space.close()
         for facts in sorted((other.path / "models").glob("*.json")):
-            if not (target := store.path / "models" / facts.name).exists():
-                write_json(target, read_json(facts))
+            target, known = store.path / "models" / facts.name, read_json(facts)
+            if isinstance(known, dict) and not target.exists():
+                write_json(target, known)
     return done
+
+
+def _spaces(other: EmbeddingStore) -> Iterator[tuple[Path, Mapping[str, Any], tuple[Any, str, bool]]]:
+    for directory in directories(other.path):
+        document = document_of(directory)
+        if document is None:
+            raise DataError("the description of this space has gone meanwhile", path=directory, remedy="merge again")
+        yield directory, document, (document["identity"], document["dtype"], document["ragged"])
 
 
 def _refuse_damage(other: EmbeddingStore) -> None:
@@ -72,33 +96,93 @@ def _refuse_damage(other: EmbeddingStore) -> None:
         raise DataError(f"a damaged store is not merged: {fatal[0].problem}{more}", path=fatal[0].path, remedy=remedy)
 
 
-def _copy_space(store: EmbeddingStore, directory: Path, done: Merged) -> None:
-    document = document_of(directory)
-    if document is None:
-        raise DataError("the description of this space has gone meanwhile", path=directory, remedy="merge again")
-    space = store.space(document["identity"], document["dtype"], document["ragged"])
-    done.spaces += 1
-    for shard, whole, _ in examine(directory, document):
-        if whole:
-            _copy_shard(space, shard, whole, done)
-    space.close()
+@dataclass(frozen=True)
+class _Entries:
+    """The distinct texts of a shard: keys, and where their rows are."""
+
+    keys: Keys
+    first_rows: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, blocks: Sequence[BlockKeys]) -> _Entries:
+        keys = np.concatenate([keyed.keys for keyed in blocks])
+        rows = np.concatenate([keyed.first_rows for keyed in blocks]).astype(np.int64)
+        lengths = np.concatenate([keyed.lengths for keyed in blocks]).astype(np.int64)
+        return cls(keys, rows, lengths).at(distinct(keys))
+
+    def at(self, chosen: NDArray[Any]) -> _Entries:
+        return _Entries(self.keys[chosen], self.first_rows[chosen], self.lengths[chosen])
+
+    def rows(self, shard: Shard) -> NDArray[Any]:
+        found: NDArray[Any] = shard.map()[spread(self.first_rows, self.lengths)]
+        return found
+
+
+def _compare(space: Space, shard: Shard, blocks: Sequence[BlockKeys], document: Mapping[str, Any]) -> int:
+    """Compare the vectors of texts that both stores have, and return their number."""
+    if space.width and space.width != shard.width:
+        raise _refusal(shard, document, f"vectors of {shard.width} dimensions, where the store has {space.width}")
+    theirs = _Entries.of(blocks)
+    both = np.flatnonzero(space.contains(theirs.keys))
+    if not len(both):
+        return 0
+    theirs = theirs.at(both[:: -(-len(both) // _SAMPLE)])
+    if space.ragged:
+        ours, offsets = space.gather_ragged(theirs.keys)
+        if (np.diff(offsets) != theirs.lengths).any():
+            raise _refusal(shard, document, "another number of vectors for the same texts")
+    else:
+        ours = space.gather(theirs.keys)
+    known, found = np.asarray(ours, np.float64), theirs.rows(shard).astype(np.float64)
+    if shard.width == 1:  # scores of pairs, compared with the largest of them
+        largest = max(float(np.abs(known).max()), float(np.abs(found).max()), np.finfo(np.float64).tiny)
+        distance = float(np.abs(known - found).max()) / largest
+    else:
+        distance = drift_between(known, found).distance
+    if distance > (tolerance := _tolerance(document)):
+        told = (
+            f"other vectors for the same texts (relative distance up to {distance:.2g}; up to {tolerance:g} is"
+            " rounding)"
+        )
+        raise _refusal(shard, document, told)
+    return len(theirs.keys)
+
+
+def _refusal(shard: Shard, document: Mapping[str, Any], problem: str) -> DataError:
+    identity = document["identity"]
+    model = f"{identity.get('model')} at revision {identity.get('revision')}"
+    remedy = (
+        "keep the stores apart, or encode the texts of one of them again; a model with other weights needs a revision"
+        " of its own"
+    )
+    return DataError(
+        f"{model}: {problem}; nothing of this store was copied", path=shard.rows_path.parent, remedy=remedy
+    )
+
+
+def _tolerance(document: Mapping[str, Any]) -> float:
+    """Of the types of number that the vectors were computed and stored in."""
+    settings = document["identity"].get("settings")
+    settings = settings if isinstance(settings, dict) else {}
+    inner = settings.get("sentence_transformer")
+    types = (document["dtype"], settings.get("weights"), inner.get("weights") if isinstance(inner, dict) else None)
+    return tolerance_of(str(one) for one in types)
 
 
 def _copy_shard(space: Space, shard: Shard, blocks: Sequence[BlockKeys], done: Merged) -> None:
     """Copy what is not there, each key once."""
-    keys = np.concatenate([keyed.keys for keyed in blocks])
-    lengths = np.concatenate([keyed.lengths for keyed in blocks])
-    first_rows = np.concatenate([keyed.first_rows for keyed in blocks])
-    first = distinct(keys)
-    new = first[~space.contains(keys[first])]
-    done.copied += len(new)
-    done.known += len(first) - len(new)
-    if not len(new):
+    entries = _Entries.of(blocks)
+    new = entries.at(~space.contains(entries.keys))
+    done.copied += len(new.keys)
+    done.known += len(entries.keys) - len(new.keys)
+    if not len(new.keys):
         return
-    rows = shard.map()[spread(first_rows[new].astype(np.int64), lengths[new].astype(np.int64))]
     if space.ragged:
-        space.append_ragged(keys[new], rows, lengths[new])
+        space.append_ragged(new.keys, new.rows(shard), new.lengths)
     else:
-        space.append(keys[new], rows)
+        space.append(new.keys, new.rows(shard))
     if space.unwritten_bytes:
-        raise DataError("the store cannot be written", path=space.directory, remedy="make room on the disk, then merge again")
+        raise DataError(
+            "the store cannot be written", path=space.directory, remedy="make room on the disk, then merge again"
+        )

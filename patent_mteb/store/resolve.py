@@ -1,17 +1,18 @@
 """What decides the vector of a text besides the text: settings of the model, and the prompt as the model resolves it.
 
-mteb's encoders choose the prompt themselves, each wrapper in its way. :func:`kind_of` says which way is known to be whose:
+mteb's encoders choose the prompt themselves, each wrapper in its way. :func:`kind_of` says which way is known to be
+whose:
 
-======================  ==============================================================================================
-``sentence-transformer``  ``SentenceTransformerEncoderWrapper``: ``model_prompts`` by task and role, else the model's own
-``instruction``           ``InstructSentenceTransformerModel``: ``get_task_instruction``
-``no prompt``             ``RandomEncoderBaseline``
-``own``                   an encoder with a method ``store_prompt(task_metadata, prompt_type) -> str``
-``unknown``               any other: nothing is known about what it makes of a task
-======================  ==============================================================================================
+======================  ================================================================================================
+``sentence-transformer````SentenceTransformerEncoderWrapper``: ``model_prompts`` by task and role, else the model's own
+``instruction``         ``InstructSentenceTransformerModel``: ``get_task_instruction``
+``no prompt``           ``RandomEncoderBaseline``
+``own``                 an encoder with a method ``store_prompt(task_metadata, prompt_type) -> str``
+``unknown``             any other: nothing is known about what it makes of a task
+======================  ================================================================================================
 
-For an unknown encoder the task (name, type, prompt), the role, the split, the subset and all columns of a row go into the key, so
-that nothing wrong can be shared; its texts are then encoded once a task instead of once.
+For an unknown encoder the task (name, type, prompt), the role, the split, the subset and all columns of a row go into
+the key, so that nothing wrong can be shared; its texts are then encoded once a task instead of once.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from mteb.models.model_implementations.random_baseline import RandomEncoderBasel
 from mteb.models.model_meta import ModelMeta
 from mteb.types import PromptType
 
-__all__ = ["Facts", "Prompt", "facts_of", "kind_of", "placed", "plain", "resolve", "weightless"]
-
-_PROMPT_KWARGS = frozenset({"model_prompts", "prompts_dict", "instruction_template", "prompt_priority", "apply_instruction_to_passages"})
+_PROMPT_KWARGS = frozenset(
+    {"model_prompts", "prompts_dict", "instruction_template", "prompt_priority", "apply_instruction_to_passages"}
+)
 _NEUTRAL_KWARGS = frozenset({"device"})
 
 _BY_TASK_TYPE = {
@@ -43,7 +44,8 @@ _BY_TASK_TYPE = {
     "mteb.models.model_implementations.jina_models.JinaV5TextWrapper": "sentence-transformer",
     "mteb.models.model_implementations.kalm_models.KALMWrapper": "instruction",
 }
-"""Subclasses with an ``encode`` of their own that, read, looks at nothing but the prompt, the task's type and the role."""
+"""Subclasses with an ``encode`` of their own that, read, looks at nothing but the prompt, the task's type and the
+role."""
 
 
 @dataclass(frozen=True)
@@ -91,27 +93,14 @@ class Facts:
 
 
 def placed(meta: ModelMeta) -> ModelMeta:
-    """Metadata of a model that is not loaded yet, with the revision of what would be loaded now, where it can say it (``placed()``).
-
-    Example:
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.store.resolve import placed
-        >>> meta = bm25("dapfam").mteb_model_meta
-        >>> placed(meta) is meta
-        True
+    """Metadata of a model that is not loaded yet, with the revision of what would be loaded now, where it can say it
+    (``placed()``).
     """
     return meta.placed() if hasattr(meta, "placed") else meta
 
 
 def kind_of(encoder: type | Any) -> str:
-    """How an encoder, or a class of encoders, resolves prompts.
-
-    Example:
-        >>> from mteb.models import SentenceTransformerEncoderWrapper
-        >>> from patent_mteb.store.resolve import kind_of
-        >>> kind_of(SentenceTransformerEncoderWrapper), kind_of(object)
-        ('sentence-transformer', 'unknown')
-    """
+    """How an encoder, or a class of encoders, resolves prompts."""
     cls = encoder if isinstance(encoder, type) else type(encoder)
     if hasattr(cls, "store_prompt"):
         return "own"
@@ -125,16 +114,10 @@ def kind_of(encoder: type | Any) -> str:
     return _BY_TASK_TYPE.get(_qualified(cls), "unknown")
 
 
-def resolve(encoder: Any, facts: Facts, task: TaskMetadata, prompt_type: PromptType | None, hf_split: str, hf_subset: str) -> Prompt:
-    """The prompt that an encoder (or its weightless double) puts before the texts of a task.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.store.resolve import facts_of, resolve
-        >>> model, task = mteb.get_model("mteb/baseline-random-encoder"), mteb.get_task("PatentMapAbsToAbsRetrieval.sample")
-        >>> resolve(model, facts_of(model, model.mteb_model_meta), task.metadata, None, "test", "default")
-        Prompt(text='', context='', whole_row=False)
-    """
+def resolve(
+    encoder: Any, facts: Facts, task: TaskMetadata, prompt_type: PromptType | None, hf_split: str, hf_subset: str
+) -> Prompt:
+    """The prompt that an encoder (or its weightless double) puts before the texts of a task."""
     role = prompt_type.value if prompt_type else None
     if facts.kind == "own":
         return Prompt(encoder.store_prompt(task, prompt_type))
@@ -173,15 +156,7 @@ def _fallback(core: Mapping[str, Any], prompt: Any, role: str | None) -> str:
 
 
 def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
-    """Everything about a loaded encoder that :func:`resolve` and the store's identity need.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.store.resolve import facts_of
-        >>> model = mteb.get_model("mteb/baseline-random-encoder")
-        >>> facts_of(model, model.mteb_model_meta).kind
-        'no prompt'
-    """
+    """Everything about a loaded encoder that :func:`resolve` and the store's identity need."""
     kind = kind_of(encoder)
     loader_kwargs = {name: value for name, value in meta.loader_kwargs.items() if name not in _NEUTRAL_KWARGS}
     if kind in ("sentence-transformer", "instruction"):
@@ -214,23 +189,19 @@ def facts_of(encoder: Any, meta: ModelMeta) -> Facts:
 
 
 def weightless(meta: ModelMeta, facts: Facts) -> Any | None:
-    """An instance of the model's wrapper class without the model: it resolves prompts and compares vectors, by mteb's own code.
-
-    Returns:
-        None if the wrapper is not one of those whose constructor is known to set no more than what is set here.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.store.resolve import facts_of, weightless
-        >>> model = mteb.get_model("mteb/baseline-random-encoder")
-        >>> type(weightless(model.mteb_model_meta, facts_of(model, model.mteb_model_meta))) is type(model)
-        True
+    """An instance of the model's wrapper class without the model: it resolves prompts and compares vectors, by mteb's
+    own code.
     """
     cls: Any = meta.loader
     if not isinstance(cls, type) and facts.settings.get("encoder") == _qualified(SentenceTransformerEncoderWrapper):
         cls = SentenceTransformerEncoderWrapper  # a function made it, but it is all there is to it
     known = facts.kind in ("sentence-transformer", "instruction", "no prompt")
-    if not known or not isinstance(cls, type) or kind_of(cls) != facts.kind or (facts.kind != "no prompt" and not facts.core):
+    if (
+        not known
+        or not isinstance(cls, type)
+        or kind_of(cls) != facts.kind
+        or (facts.kind != "no prompt" and not facts.core)
+    ):
         return None
     double: Any = object.__new__(cls)
     double.mteb_model_meta = meta
@@ -264,26 +235,28 @@ def _is_sentence_transformer(model: Any) -> bool:
 
 
 def _core_settings(model: Any) -> dict[str, Any]:
-    """What decides the vectors of a sentence-transformers model, as it stands now (a user may have changed it after loading)."""
+    """What decides the vectors of a sentence-transformers model, as it stands now (a user may have changed it after
+    loading).
+    """
     tokenizer = getattr(model, "tokenizer", None)
     return {
         "max_seq_length": plain(model.max_seq_length),
         "truncate_dim": model.truncate_dim,
         "weights": next((str(weight.dtype) for weight in model.parameters()), None),
         "modules": [
-            [type(module).__name__, plain(module.get_config_dict()) if hasattr(module, "get_config_dict") else None] for module in model
+            [type(module).__name__, plain(module.get_config_dict()) if hasattr(module, "get_config_dict") else None]
+            for module in model
         ],
-        "tokenizer": {name: plain(getattr(tokenizer, name, None)) for name in ("padding_side", "truncation_side", "model_max_length")},
+        "tokenizer": {
+            name: plain(getattr(tokenizer, name, None))
+            for name in ("padding_side", "truncation_side", "model_max_length")
+        },
     }
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can hold it, the same in every process: functions and types by their names, arrays by their content.
-
-    Example:
-        >>> from patent_mteb.store.resolve import plain
-        >>> plain({"layers": (1, 2), "names": {"b", "a"}, "limit": float("inf")})
-        {'layers': [1, 2], 'names': ['a', 'b'], 'limit': 'inf'}
+    """A value as JSON can hold it, the same in every process: functions and types by their names, arrays by their
+    content.
     """
     if isinstance(value, float) and not np.isfinite(value):
         return str(value)

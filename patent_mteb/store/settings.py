@@ -1,90 +1,205 @@
 """Settings that were changed on a loaded model: what its name and revision do not say, and its scores depend on.
 
-A model is noted when it is loaded by the suite (or when the suite first sees it): maximal length, type, truncation, modules, prompts,
-similarity, and a fingerprint of its weights. As long as nothing differs from the note its identity is that of its metadata; whatever was
-changed since (``model.model.max_seq_length = 128``, ``.bfloat16()``, a step of training) goes into it as a digest,
-``experiment_kwargs["settings"]``, and so do arguments of ``encode`` that change vectors.
+A model is noted when it is loaded by the suite (or when the suite first sees it): maximal length, type, truncation,
+modules, prompts, similarity, and a fingerprint of its weights. As long as nothing differs from the note its identity is
+that of its metadata; whatever was changed since (``model.model.max_seq_length = 128``, ``.bfloat16()``, a step of
+training) goes into it as a digest, ``experiment_kwargs["settings"]``, and so do arguments of ``encode`` that change
+vectors.
 
-Models of this suite say so themselves (:class:`LiveIdentity`), also to the plain ``mteb`` command, and so do mteb's own from their first
-task of the suite on. For any other, mteb looks a result up before it calls a task: :func:`settled` gives the model its identity where the
-suite is asked first, and :func:`check_identity`, which every task calls, refuses a score that would be filed under other settings' name.
+Models of this suite say so themselves (:class:`LiveIdentity`), also to the plain ``mteb`` command, and so do mteb's own
+from their first task of the suite on. For any other, mteb looks a result up before it calls a task: :func:`settled`
+gives the model its identity where the suite is asked first, and :func:`check_identity`, which every task calls, refuses
+a score that would be filed under other settings' name.
+
+Digests of what decides a model's vectors: weights, modules and tokenizer, as they are at the moment of asking.
+
+No list of settings is complete, so nothing is listed: every plain attribute of every module, every buffer, the whole
+tokenizer and a sample of every weight count. Digests are the same in every process and on every device. Those of
+modules and tokenizer differ between versions of transformers and tokenizers, which write a configuration in another
+form.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 from mteb.models.model_meta import ModelMeta
 
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import digest, told_apart
 from patent_mteb.store.resolve import facts_of, kind_of, placed, plain
 
-__all__ = [
-    "NEUTRAL",
-    "LiveIdentity",
-    "check_identity",
-    "fingerprint",
-    "live_meta",
-    "model_facts",
-    "note",
-    "parts_of",
-    "settled",
-    "weights_changed",
-]
-
-NEUTRAL = frozenset({"batch_size", "batch_tokens", "show_progress_bar", "precision", "device", "pool", "chunk_size"}) | {
-    "convert_to_numpy",
-    "convert_to_tensor",
-}
-"""Arguments of ``encode`` that need no digest: they change how vectors are made or handed over, and mteb itself files precision apart."""
-
-_NOTE = "_patent_mteb_at_load"
-_SETTINGS = "settings"
-_WEIGHTS = "tensors"
 _SAMPLE = 4096
-_COMPRESSED = "output_dtypes"
-_PER_CALL = frozenset({"int8", "uint8", "binary", "ubinary"})
-_Model = TypeVar("_Model")
-_UNDECLARED: Any = SimpleNamespace(loader_kwargs={}, experiment_kwargs={}, max_tokens=None)
+
+_WHOLE = 1 << 16
+"""Tensors of at most this many elements are read whole."""
+
+_STRIDE = 2_654_435_761
+"""Prime, so that the sampled positions of a tensor cover all residues."""
+
+_UNRELATED = frozenset({"training", "name_or_path", "gradient_checkpointing", "loss_type", "is_hpu_graph_enabled"})
+"""Attributes that change no vector."""
+
+_UNRELATED_CONFIG = frozenset({"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"})
+
+_GROWING = ("cache", "cached", "seen")
+"""Names of what some modules change while they are used."""
+
+_DYNAMIC_ROPE = ("dynamic", "longrope")
+"""Kinds of rotary embeddings that compute their frequencies again for a longer text."""
 
 
-def fingerprint(network: Any) -> str:
-    """Hash of the names, types and shapes of a model's weights, and of the bits of small ones and of a sample of large ones.
+def weights_digest(network: Any) -> str:
+    """Digest of names, types, shapes and values of a torch module's weights; of large ones, of a sample of values.
 
-    The same on every device. A change that touches a few values of a large tensor only may be missed; training is not.
-
-    Example:
-        >>> import torch
-        >>> from patent_mteb.store.settings import fingerprint
-        >>> layer = torch.nn.Linear(2, 2)
-        >>> before = fingerprint(layer)
-        >>> _ = layer.weight.data.mul_(2)
-        >>> fingerprint(layer) == before
-        False
+    A sampled value counts by its position: permuted or transposed weights differ. Changes of a few values of a large
+    tensor may be missed; training is not.
     """
+    return digest(_values(network.named_parameters()))
+
+
+def _values(tensors: Iterable[tuple[str, Any]]) -> list[Any]:
+    """Names, types and shapes of tensors, and a number for the values of each, with one transfer from each device."""
     import torch
 
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     names: list[Any] = []
     sums: dict[Any, list[Any]] = {}
-    for name, weight in network.named_parameters():
-        names.append([name, str(weight.dtype), list(weight.shape)])
-        kind = kinds.get(weight.element_size())
-        if weight.is_meta or kind is None or not weight.numel():
+    for name, tensor in tensors:
+        names.append([name, str(tensor.dtype), list(tensor.shape)])
+        kind = kinds.get(tensor.element_size())
+        if tensor.is_meta or kind is None or not tensor.numel():
             continue
         try:
-            flat = weight.detach().reshape(-1)
-            bits = flat[:: -(-len(flat) // _SAMPLE)].contiguous().view(kind)
-            sums.setdefault(weight.device, []).append(bits.sum(dtype=torch.int64))
+            flat = tensor.detach().reshape(-1)
+            positions, factors = _sampled(len(flat), tensor.device)
+            bits = (flat if positions is None else flat[positions]).view(kind).to(torch.int64)
+            sums.setdefault(tensor.device, []).append((bits * factors).sum())
         except (RuntimeError, NotImplementedError):
             continue  # a quantised or distributed tensor: its name, type and shape stand for it
-    return digest([names, [value for group in sums.values() for value in torch.stack(group).tolist()]])
+    return [names, [value for group in sums.values() for value in torch.stack(group).tolist()]]
+
+
+@lru_cache(maxsize=256)
+def _sampled(size: int, device: Any) -> tuple[Any, Any]:
+    """Positions to read (None for all) and an odd factor for each; products wrap around, as hashes do."""
+    import torch
+
+    n = size if size <= _WHOLE else _SAMPLE
+    positions = None if n == size else np.sort(np.arange(n, dtype=np.int64) * _STRIDE % size)
+    factors = np.random.default_rng(n).integers(-(2**62), 2**62, n) * 2 + 1
+    return None if positions is None else torch.from_numpy(positions).to(device), torch.from_numpy(factors).to(device)
+
+
+def modules_digest(network: Any) -> str:
+    """Digest of every module inside a torch module: class, plain attributes, configuration, buffers."""
+    configs: dict[int, Any] = {}
+    found: list[Any] = []
+    for name, module in network.named_modules():
+        held = {key: value for key, value in vars(module).items() if _counts(key) and _is_plain(value)}
+        found.append([name, f"{type(module).__module__}.{type(module).__qualname__}", plain(held)])
+        config = getattr(module, "config", None)
+        if hasattr(config, "to_dict"):
+            configs.setdefault(id(config), config)
+    for config in configs.values():
+        settings = config.to_dict()
+        found.append(plain({key: value for key, value in settings.items() if key not in _UNRELATED_CONFIG}))
+    return digest([found, _values(_buffers(network))])
+
+
+def _counts(name: str) -> bool:
+    return not name.startswith("_") and name not in _UNRELATED and not any(word in name for word in _GROWING)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an attribute is a setting: a number, a word, a type, a function, or a tuple or list of such."""
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_plain, value))
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return True
+    return type(value).__name__ == "dtype" or (callable(value) and hasattr(value, "__code__"))
+
+
+def _buffers(network: Any) -> Iterator[tuple[str, Any]]:
+    """Buffers that stay as they are; computed floats in few bits, for their last ones differ between processors."""
+    for name, module in network.named_modules():
+        if getattr(module, "rope_type", None) in _DYNAMIC_ROPE:
+            continue
+        for key, buffer in module.named_buffers(recurse=False):
+            if not any(word in key for word in _GROWING):
+                yield f"{name}.{key}", buffer.half() if buffer.is_floating_point() else buffer
+
+
+def tokenizer_digest(tokenizer: Any) -> str:
+    """Digest of a whole tokenizer but for padding and truncation, which change from call to call; "" for none.
+
+    ``tokenizer`` is one of transformers, fast or slow, or one of the library tokenizers.
+    """
+    if tokenizer is None:
+        return ""
+    backend = getattr(tokenizer, "backend_tokenizer", None) or tokenizer
+    if not hasattr(backend, "to_str"):
+        known = getattr(tokenizer, "init_kwargs", {})
+        return digest(
+            [type(tokenizer).__qualname__, plain(known), len(tokenizer) if hasattr(tokenizer, "__len__") else 0]
+        )
+    held: dict[str, tuple[Any, str]] = getattr(tokenizer, "__dict__", {})
+    state = _state(backend)
+    if held.get(_MEMO, ("", ""))[0] == state:
+        return held[_MEMO][1]
+    text = backend.to_str()
+    found = digest(text[text.index('"added_tokens"') :])  # version, truncation and padding stand before
+    held[_MEMO] = (state, found)
+    return found
+
+
+_MEMO = "_patent_mteb_digest"
+
+_PROBE = "Ünïcode No. 1,234: the pump (10) comprises [SEP] 一种泵 насос\n"
+
+
+def _state(backend: Any) -> Any:
+    """What shows cheaply that a tokenizer was changed: writing a large one takes tens of milliseconds."""
+    parts = (backend.normalizer, backend.pre_tokenizer, backend.post_processor)
+    pieces = tuple(None if part is None else part.__getstate__() for part in parts)
+    added = tuple(sorted((key, repr(token)) for key, token in backend.get_added_tokens_decoder().items()))
+    return pieces, added, backend.get_vocab_size(), tuple(backend.encode(_PROBE).ids)
+
+
+NEUTRAL = frozenset(
+    {"batch_size", "batch_tokens", "show_progress_bar", "precision", "device", "pool", "chunk_size"}
+) | {
+    "convert_to_numpy",
+    "convert_to_tensor",
+}
+"""Arguments of ``encode`` that need no digest: they change how vectors are made or handed over, and mteb itself files
+precision apart."""
+
+
+_DEFAULTS = {"output_value": "sentence_embedding", "normalize_embeddings": False}
+
+
+_NOTE = "_patent_mteb_at_load"
+
+_SETTINGS = "settings"
+
+DIGESTS = ("weights", "modules", "tokenizer")
+"""What :mod:`patent_mteb.store.settings` tells of a model."""
+
+_COMPRESSED = "output_dtypes"
+
+_PER_CALL = frozenset({"int8", "uint8", "binary", "ubinary"})
+
+_Model = TypeVar("_Model")
+
+_UNDECLARED: Any = SimpleNamespace(loader_kwargs={}, experiment_kwargs={}, max_tokens=None)
 
 
 def _network(model: Any) -> Any:
@@ -98,34 +213,57 @@ def _network(model: Any) -> Any:
 
 
 def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
-    """The settings of a model that is made of no other, as they stand: those of the wrapper, and those of what it wraps."""
+    """The settings of a model that is made of no other, as they stand: those of the wrapper, and those of what it
+    wraps.
+    """
     facts = facts_of(model, _UNDECLARED)
-    own = {name: value for name, value in facts.settings.items() if name not in ("encoder", "loader_kwargs", "experiment_kwargs")}
+    own = {
+        name: value
+        for name, value in facts.settings.items()
+        if name not in ("encoder", "loader_kwargs", "experiment_kwargs")
+    }
     inner: dict[str, Any] = dict(own.pop("sentence_transformer", {}))
     if hasattr(model, "own_prompts"):
         own["prompts"] = plain(model.own_prompts)
     else:
-        own |= {name: plain(getattr(model, name)) for name in ("model_prompts", "prompts_dict") if getattr(model, name, None)}
+        own |= {
+            name: plain(getattr(model, name))
+            for name in ("model_prompts", "prompts_dict")
+            if getattr(model, name, None)
+        }
     if facts.core is not None:
-        inner |= {name: facts.core[name] for name in ("prompts", "default_prompt_name", "similarity")}
+        inner |= {"prompts": _reachable_prompts(facts.core, own), "similarity": facts.core["similarity"]}
     network = _network(model)
     if network is None:
         return [(model, own)]
-    inner[_WEIGHTS] = fingerprint(network)
+    inner |= {f"{name}_digest": value for name, value in _digests(model, network).items()}
     return [(model, own), (network, inner)] if network is not model else [(model, own | inner)]
 
 
-def note(model: _Model) -> _Model:
-    """Note the settings of a model that was just loaded as those that its name stands for, and return it.
+def _digests(model: Any, network: Any) -> dict[str, str]:
+    """Digests of weights, modules and tokenizer, whatever their settings are called."""
+    tokenizer = next(filter(None, (getattr(one, "tokenizer", None) for one in (network, model))), None)
+    found = (weights_digest(network), modules_digest(network), tokenizer_digest(tokenizer))
+    return dict(zip(DIGESTS, found, strict=True))
 
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.store.settings import live_meta, note
-        >>> model = note(mteb.get_model("mteb/baseline-random-encoder"))
-        >>> live_meta(model) is model.mteb_model_meta
-        True
-    """
-    for leaf in _leaves(model):
+
+def _reachable_prompts(core: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """The prompts of a sentence-transformers model that its wrapper, which is asked first, does not hide."""
+    prompts = core["prompts"]
+    hidden = own.get("model_prompts") or {}
+    roles = {role: prompts[role] for role in ("query", "document", "passage", "corpus") if role in prompts}
+    reachable = {role: text for role, text in roles.items() if role not in hidden}
+    return {**reachable, "default": prompts.get(core["default_prompt_name"])}
+
+
+def live_settings(model: Any) -> list[dict[str, Any]]:
+    """All that is known of the present state of a model without parts: settings and digests."""
+    return [settings for _, settings in _live(model)]
+
+
+def note(model: _Model) -> _Model:
+    """Note the settings of a model that was just loaded as those that its name stands for, and return it."""
+    for leaf in leaves(model):
         for owner, settings in _live(leaf):
             _write(owner, settings)
     return model
@@ -137,45 +275,48 @@ def _write(owner: Any, settings: dict[str, Any]) -> None:
 
 
 def _changes(model: Any) -> dict[str, Any]:
-    """What differs from the note of a model that is made of no other, which is noted now if it was not yet."""
-    changed: dict[str, Any] = {}
+    """What differs from the note of a model without parts, which is noted now if it was not yet."""
+    changed: dict[str, Any] = _of_process(model)
     for owner, settings in _live(model):
         known = getattr(owner, "__dict__", {}).get(_NOTE)
         if known is None:
             _write(owner, settings)
             continue
-        changed |= {name: settings.get(name) for name in known.keys() | settings.keys() if known.get(name) != settings.get(name)}
+        changed |= {
+            name: settings.get(name) for name in known.keys() | settings.keys() if known.get(name) != settings.get(name)
+        }
     return changed
 
 
-def weights_changed(model: Any) -> str:
-    """Fingerprint of a model's weights if they are not those that were loaded, else empty.
+def _of_process(model: Any) -> dict[str, Any]:
+    """Settings of torch that change the vectors of every network of this process, where they are not the usual ones."""
+    if (network := _network(model)) is None or next(network.parameters(), None) is None:
+        return {}
+    import torch
 
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.store.settings import weights_changed
-        >>> weights_changed(mteb.get_model("mteb/baseline-random-encoder"))
-        ''
-    """
-    return str(_changes(model).get(_WEIGHTS) or "")
+    precision = torch.get_float32_matmul_precision()
+    return {} if precision == "highest" else {"float32_matmul_precision": precision}
+
+
+def unseen_changes(model: Any) -> dict[str, Any]:
+    """Changes since a model was loaded that its settings do not show, by name: they tell its vectors apart too."""
+    names = {f"{name}_digest": name for name in DIGESTS}
+    found = {names[name]: value for name, value in _changes(model).items() if name in names}
+    return {**found, **_of_process(model)}
 
 
 def parts_of(model: Any) -> list[Any]:
-    """The models that a model is directly made of, also in lists that begin with one.
-
-    Example:
-        >>> from patent_mteb.models import Hybrid, bm25
-        >>> from patent_mteb.store.settings import parts_of
-        >>> one, other = bm25("dapfam"), bm25("bm25s")
-        >>> parts_of(Hybrid(one, other)) == [one, other]
-        True
-    """
-    lists = (value if isinstance(value, (list, tuple)) else [value] for value in getattr(model, "__dict__", {}).values())
+    """The models that a model is directly made of, also in lists that begin with one."""
+    lists = (
+        value if isinstance(value, (list, tuple)) else [value] for value in getattr(model, "__dict__", {}).values()
+    )
     return [part for parts in lists if parts and _is_model(parts[0]) for part in parts if _is_model(part)]
 
 
-def _leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
-    """The models that a model is made of, and that are made of none; also those whose weights were not read yet if asked for."""
+def leaves(model: Any, unloaded: bool = False) -> Iterator[Any]:
+    """The models that a model is made of, and that are made of none; also those whose weights were not read yet if
+    asked for.
+    """
     seen: set[int] = set()
 
     def below(one: Any) -> Iterator[Any]:
@@ -210,18 +351,12 @@ def _added(meta: ModelMeta, digests: list[str]) -> ModelMeta:
 
 
 def _with_changes(meta: ModelMeta, model: Any) -> ModelMeta:
-    return _added(meta, [digest(changed) for leaf in _leaves(model) if (changed := _changes(leaf))])
+    return _added(meta, [digest(changed) for leaf in leaves(model) if (changed := _changes(leaf))])
 
 
 def live_meta(model: Any) -> ModelMeta:
-    """Identity of a model with the settings that it, or a model inside it, has now; its own metadata if nothing was changed.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.store.settings import live_meta
-        >>> model = mteb.get_model("mteb/baseline-random-encoder")
-        >>> live_meta(model) is model.mteb_model_meta
-        True
+    """Identity of a model with the settings that it, or a model inside it, has now; its own metadata if nothing was
+    changed.
     """
     return _with_changes(model.mteb_model_meta, model)
 
@@ -250,8 +385,8 @@ class LiveIdentity:
     def mteb_model_meta(self, meta: ModelMeta) -> None:
         if _COMPRESSED in (meta.experiment_kwargs or {}):
             raise ModelError(
-                f"mteb's CompressionWrapper would file the plain scores of {meta.name} as those of its quantised vectors. "
-                "Remedy: patent_mteb.models.Quantised(model, 'int8'), which has an identity of its own"
+                f"mteb's CompressionWrapper would file the plain scores of {meta.name} as those of its quantised"
+                " vectors. Remedy: patent_mteb.models.Quantised(model, 'int8'), which has an identity of its own"
             )
         apart = told_apart(meta.experiment_kwargs or {}, self.usual_settings)
         changed: dict[str, Any] = {} if apart == (meta.experiment_kwargs or {}) else {"experiment_kwargs": apart}
@@ -263,8 +398,9 @@ class LiveIdentity:
 def _followed(model: Any) -> None:
     """Let the identity of one of mteb's own models follow its settings from now on, as that of the suite's models does.
 
-    mteb looks for a result before it asks a task, so a refusal there comes too late for what is changed on a model after its first score.
-    The object becomes one of a subclass of its class, which adds what :class:`LiveIdentity` has and nothing else.
+    mteb looks for a result before it asks a task, so a refusal there comes too late for what is changed on a model
+    after its first score. The object becomes one of a subclass of its class, which adds what :class:`LiveIdentity` has
+    and nothing else.
     """
     kind = type(model)
     if kind_of(model) == "unknown" or "mteb_model_meta" not in getattr(model, "__dict__", {}):
@@ -275,27 +411,23 @@ def _followed(model: Any) -> None:
     model.__class__ = type(kind.__name__, (kind,), {**same, **added})
 
 
+def effective_kwargs(encode_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The arguments of ``encode`` that change vectors: neither neutral ones nor defaults of sentence-transformers."""
+    return {
+        name: plain(value)
+        for name, value in (encode_kwargs or {}).items()
+        if name not in NEUTRAL and value is not None and value != _DEFAULTS.get(name)
+    }
+
+
 def _effective(encode_kwargs: Mapping[str, Any] | None) -> str:
     """Digest of the arguments of ``encode`` that change vectors, empty without such."""
-    chosen = {name: plain(value) for name, value in (encode_kwargs or {}).items() if name not in NEUTRAL and value is not None}
+    chosen = effective_kwargs(encode_kwargs)
     return digest({"encode_kwargs": chosen}) if chosen else ""
 
 
 def settled(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> Any:
-    """The model under an identity that holds the settings it has now, and the arguments that it is to encode with.
-
-    Args:
-        model: an mteb model, or a ModelMeta, which is loaded if the arguments need an identity of their own.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.store.settings import settled
-        >>> model = mteb.get_model("mteb/baseline-random-encoder")
-        >>> settled(model, {"batch_size": 8}) is model
-        True
-        >>> list(settled(model, {"truncate_dim": 8}).mteb_model_meta.experiment_kwargs)
-        ['settings']
-    """
+    """The model under an identity that holds the settings it has now, and the arguments that it is to encode with."""
     effective = _effective(encode_kwargs)
     if isinstance(model, ModelMeta):
         model = placed(model)
@@ -314,80 +446,63 @@ def settled(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> Any:
 
 
 def check_identity(model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
-    """Refuse a model whose score would be filed under the name of another, or of other settings.
-
-    Raises:
-        ModelError: it has no name, or was changed since it was loaded or wrapped, or is asked to encode with other settings,
-            and its identity does not say so.
-
-    Example:
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.store.settings import check_identity
-        >>> check_identity(bm25("dapfam"), {"truncate_dim": 4})
-        Traceback (most recent call last):
-        patent_mteb.errors.ModelError: patent-mteb/bm25-dapfam: its result would be filed ...
-    """
+    """Refuse a model whose score would be filed under the name of another, or of other settings."""
     meta = getattr(model, "mteb_model_meta", None)
     if meta is None or not meta.name or meta.name.startswith("no_model_name"):
         raise ModelError(
             f"{type(model).__name__} has no name, so its score would be mixed up with those of other nameless models. "
             "Remedy: load it with patent_mteb.models.load, or give its mteb_model_meta a name and a revision"
         )
-    for leaf in _leaves(model):
+    for leaf in leaves(model):
         _followed(leaf)
     if (precision := (encode_kwargs or {}).get("precision")) in _PER_CALL:
         raise ModelError(
-            f"{meta.name}: with precision={precision!r} among encode_kwargs the vectors of each call get ranges of their own, and those of "
-            "two calls cannot be compared. Remedy: --precision int8, or patent_mteb.models.Quantised(model, 'int8')"
+            f"{meta.name}: with precision={precision!r} among encode_kwargs the vectors of each call get ranges of"
+            " their own, and those of two calls cannot be compared. Remedy: --precision int8, or"
+            " patent_mteb.models.Quantised(model, 'int8')"
         )
     effective = _effective(encode_kwargs)
     if _added(_with_changes(meta, model), [effective] if effective else []) is not meta:
-        changed = sorted({name for leaf in _leaves(model) for name in _changes(leaf)})
+        changed = sorted({name for leaf in leaves(model) for name in _changes(leaf)})
         why = (
-            f"encode_kwargs {dict(encode_kwargs or {})}" if not changed else f"settings changed since it was loaded ({', '.join(changed)})"
+            f"encode_kwargs {dict(encode_kwargs or {})}"
+            if not changed
+            else f"settings changed since it was loaded ({', '.join(changed)})"
         )
         raise ModelError(
-            f"{meta.name}: its result would be filed among those of other settings, for mteb does not know of {why}. Remedy: evaluate "
-            "patent_mteb.store.settings.settled(model, encode_kwargs), which has an identity of its own, or use patent_mteb.evaluate"
+            f"{meta.name}: its result would be filed among those of other settings, for mteb does not know of {why}."
+            " Remedy: evaluate patent_mteb.store.settings.settled(model, encode_kwargs), which has an identity of its"
+            " own, or use patent_mteb.evaluate"
         )
 
 
 def model_facts(model: Any) -> dict[str, Any]:
-    """Who a model is, with what its scores depend on, and what it computes on.
-
-    Returns:
-        ``name`` and ``revision``; ``settings``, a digest of all settings of the model and of those that it is made of; ``weights``, a
-        fingerprint of their weights, ``device`` and ``dtype`` of these, ``max_tokens`` that it reads. What does not apply to a model is
-        empty, and so are device and type where all vectors came from the store.
-
-    Example:
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.store.settings import model_facts
-        >>> facts = model_facts(bm25("dapfam"))
-        >>> facts["name"], len(facts["settings"]), facts["weights"]
-        ('patent-mteb/bm25-dapfam', 32, '')
-    """
+    """Who a model is, with what its scores depend on, and what it computes on."""
     meta: ModelMeta = model.mteb_model_meta
-    found = [_leaf_facts(leaf) for leaf in _leaves(model, unloaded=True)]
-    weights = [one["weights"] for one in found if one["weights"] is not None]
+    found = [_leaf_facts(leaf) for leaf in leaves(model, unloaded=True)]
     return {
         "name": meta.name,
         "revision": meta.revision,
         "settings": digest([plain(dict(meta.experiment_kwargs or {})), [one["settings"] for one in found]], 32),
-        "weights": weights[0] if len(weights) == 1 else digest(weights, 32) if weights and all(weights) else "",
+        **{name: _of_all([one[name] for one in found if one[name] is not None]) for name in DIGESTS},
         **{what: ", ".join(dict.fromkeys(filter(None, (one[what] for one in found)))) for what in _COMPUTED},
     }
 
 
+def _of_all(digests: Sequence[str]) -> str:
+    """One digest of those of all parts, empty where one is not known."""
+    return digests[0] if len(digests) == 1 else digest(digests, 32) if digests and all(digests) else ""
+
+
 def _leaf_facts(leaf: Any) -> dict[str, Any]:
-    """Settings, weights (None without any, empty if nobody knows), device and type of a model that is made of no other."""
+    """Settings, digests (None of what there is not, empty if unknown), device and type of a model without parts."""
     unloaded = getattr(leaf, "loaded", True) is False
     facts, network = (leaf.facts(), None) if unloaded else (facts_of(leaf, leaf.mteb_model_meta), _network(leaf))
     known = {"settings": asdict(facts), "device": "", "dtype": "", "max_tokens": facts.max_tokens}
     weight = None if network is None else next(network.parameters(), None)
     if network is None or weight is None:
-        return {**known, "weights": leaf.weights() if unloaded else None}
-    return {**known, "weights": fingerprint(network), "device": _device(weight), "dtype": str(weight.dtype)}
+        return {**known, **(leaf.digests() if unloaded else dict.fromkeys(DIGESTS))}
+    return {**known, **_digests(leaf, network), "device": _device(weight), "dtype": str(weight.dtype)}
 
 
 _COMPUTED = ("device", "dtype", "max_tokens")
@@ -397,4 +512,8 @@ def _device(weight: Any) -> str:
     """Where a tensor lies, with the name of the card."""
     import torch
 
-    return f"{weight.device} ({torch.cuda.get_device_name(weight.device)})" if weight.device.type == "cuda" else str(weight.device)
+    return (
+        f"{weight.device} ({torch.cuda.get_device_name(weight.device)})"
+        if weight.device.type == "cuda"
+        else str(weight.device)
+    )

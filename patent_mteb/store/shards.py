@@ -3,13 +3,13 @@
 A shard is a pair of files that one writer appends to and nobody changes:
 
 * ``NAME.rows``: the vectors, row after row, little endian, nothing else.
-* ``NAME.index``: a header of 256 bytes (magic, a JSON description padded with spaces, checksum), then one record a block of rows: a fixed
-  head (magic, number of keys, first row, number of rows, checksum of the rows, checksum of the head), the keys, for ragged
-  spaces the number of rows of each key, and the checksum of all of it.
+* ``NAME.index``: a header of 256 bytes (magic, a JSON description padded with spaces, checksum), then one record a
+  block of rows: a fixed head (magic, number of keys, first row, number of rows, checksum of the rows, checksum of the
+  head), the keys, for ragged spaces the number of rows of each key, and the checksum of all of it.
 
-Rows are written first and their record after them, so a record vouches for rows that are on their way to the disk; should they
-not arrive (power failure, a file cut off, flipped bytes), the checksum in the record tells. Rows without a record do not exist.
-Checksums are 64-bit XXH3.
+Rows are written first and their record after them, so a record vouches for rows that are on their way to the disk;
+should they not arrive (power failure, a file cut off, flipped bytes), the checksum in the record tells. Rows without a
+record do not exist. Checksums are 64-bit XXH3.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ from numpy.typing import NDArray
 
 from patent_mteb.store.keys import KEY_BYTES, Keys
 
-__all__ = ["INDEX_SUFFIX", "ROWS_SUFFIX", "Block", "BlockKeys", "Damage", "Shard", "ShardWriter", "Unwritten", "checksum"]
-
 INDEX_SUFFIX = ".index"
 ROWS_SUFFIX = ".rows"
 """Ends of the names of a shard's two files."""
@@ -45,13 +43,7 @@ _CHECK = struct.Struct("<Q")
 
 
 def checksum(data: Any) -> int:
-    """64-bit XXH3 of a bytes-like object or a contiguous array.
-
-    Example:
-        >>> from patent_mteb.store.shards import checksum
-        >>> checksum(b"a pump") == checksum(b"a pump"), checksum(b"a pump") == checksum(b"a pumq")
-        (True, False)
-    """
+    """64-bit XXH3 of a bytes-like object or a contiguous array."""
     return xxhash.xxh3_64_intdigest(data)
 
 
@@ -97,26 +89,7 @@ class BlockKeys:
 
 
 class Shard:
-    """Reader of one shard, which may still be growing.
-
-    Args:
-        index_path: the ``.index`` file; the rows lie beside it.
-        space: digest of the space that the shard must belong to.
-        dtype: type of the vectors' elements.
-        ragged: whether a key has any number of rows instead of one.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import numpy as np
-        >>> from patent_mteb.store.keys import hash_texts
-        >>> from patent_mteb.store.shards import Shard, ShardWriter
-        >>> writer = ShardWriter(Path(), "space", np.dtype("<f4"), width=2, ragged=False)
-        >>> writer.append(hash_texts(["a pump"]), np.ones((1, 2), "<f4"), None)
-        >>> writer.close()
-        >>> blocks, damages = Shard(next(Path().glob("*.index")), "space", np.dtype("<f4"), ragged=False).read_new()
-        >>> len(blocks), damages
-        (1, [])
-    """
+    """Reader of one shard, which may still be growing."""
 
     def __init__(self, index_path: Path, space: str, dtype: np.dtype[Any], ragged: bool) -> None:
         self.index_path = index_path
@@ -160,7 +133,9 @@ class Shard:
             block = parsed.block
             self.blocks.append(block)
             if (block.first_row + block.rows) * self.row_bytes > stored_rows:
-                damages.append(Damage(self.rows_path, f"cut off before row {block.first_row + block.rows}", block.texts))
+                damages.append(
+                    Damage(self.rows_path, f"cut off before row {block.first_row + block.rows}", block.texts)
+                )
             else:
                 blocks.append(parsed)
                 self._needed_bytes = (block.first_row + block.rows) * self.row_bytes
@@ -203,7 +178,9 @@ class Shard:
         if _CHECK.unpack_from(data, end)[0] != checksum(data[position:end]):
             return damaged
         keys = np.frombuffer(data, np.uint8, texts * KEY_BYTES, keys_at).reshape(-1, KEY_BYTES)
-        lengths = np.frombuffer(data, "<u4", texts, lengths_at).astype(np.int64) if self._ragged else np.ones(texts, np.int64)
+        lengths = (
+            np.frombuffer(data, "<u4", texts, lengths_at).astype(np.int64) if self._ragged else np.ones(texts, np.int64)
+        )
         first_rows = first_row + np.cumsum(lengths) - lengths
         block = Block(first_row, rows, rows_checksum, texts)
         return BlockKeys(block, keys, first_rows, lengths), end + _CHECK.size
@@ -218,11 +195,7 @@ class Shard:
             return False
 
     def map(self) -> NDArray[Any]:
-        """The rows as a read-only memory map, [rows, width]; unmapped when the last view of it goes.
-
-        Raises:
-            FileNotFoundError: the shard was pruned or cut off meanwhile.
-        """
+        """The rows as a read-only memory map, [rows, width]; unmapped when the last view of it goes."""
         rows = self.rows_path.stat().st_size // self.row_bytes
         if rows == 0:
             return np.empty((0, self.width), self._dtype)
@@ -240,7 +213,9 @@ class Shard:
 
     def wrong_checksum(self, block: Block) -> Damage:
         """What a block that failed :meth:`verify` is reported as."""
-        return Damage(self.rows_path, f"wrong checksum of rows {block.first_row} to {block.first_row + block.rows}", block.texts)
+        return Damage(
+            self.rows_path, f"wrong checksum of rows {block.first_row} to {block.first_row + block.rows}", block.texts
+        )
 
     def uncommitted_bytes(self) -> int:
         """Bytes of rows at the end of the file that no record vouches for."""
@@ -252,17 +227,7 @@ class Shard:
 
 
 class Unwritten:
-    """Rows that could not be written to a shard: they lie in memory, and whoever reads finds them there.
-
-    Args:
-        rows: [rows, width].
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.store.shards import Unwritten
-        >>> Unwritten(np.ones((1, 2))).width
-        2
-    """
+    """Rows that could not be written to a shard: they lie in memory, and whoever reads finds them there."""
 
     def __init__(self, rows: NDArray[Any]) -> None:
         self.rows = rows
@@ -274,26 +239,7 @@ class Unwritten:
 
 
 class ShardWriter:
-    """Appends blocks to a shard of its own, which no other writer touches.
-
-    Args:
-        directory: the space's directory.
-        space: its digest.
-        dtype: type of the vectors' elements.
-        width: their dimensions.
-        ragged: whether a key has any number of rows instead of one.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import numpy as np
-        >>> from patent_mteb.store.keys import hash_texts
-        >>> from patent_mteb.store.shards import ShardWriter
-        >>> writer = ShardWriter(Path(), "space", np.dtype("<f4"), width=2, ragged=False)
-        >>> writer.append(hash_texts(["a pump"]), np.ones((1, 2), "<f4"), None)
-        >>> writer.close()
-        >>> sorted(path.suffix for path in Path().iterdir()), writer.nbytes
-        (['.index', '.rows'], 8)
-    """
+    """Appends blocks to a shard of its own, which no other writer touches."""
 
     def __init__(self, directory: Path, space: str, dtype: np.dtype[Any], width: int, ragged: bool) -> None:
         self.pid = os.getpid()
@@ -347,7 +293,9 @@ class ShardWriter:
         os.fsync(self._index_file)
 
     def in_place(self) -> bool:
-        """Whether both files are still where they were made, and as long: another process may have removed them, or cut them off."""
+        """Whether both files are still where they were made, and as long: another process may have removed them, or cut
+        them off.
+        """
         try:
             for file, path, size in (
                 (self._rows_file, self._rows_path, self.nbytes),
@@ -361,7 +309,9 @@ class ShardWriter:
         return True
 
     def abandon(self) -> None:
-        """Close a shard that could not be written to: what is unfinished at its end goes, or all of it if nothing is finished."""
+        """Close a shard that could not be written to: what is unfinished at its end goes, or all of it if nothing is
+        finished.
+        """
         with contextlib.suppress(OSError):
             if self.rows:
                 os.ftruncate(self._index_file, self._index_bytes)

@@ -1,43 +1,191 @@
 """A space: the vectors of one model under one set of settings, found by the keys of their texts.
 
-A space is a directory of shards (see :mod:`patent_mteb.store.shards`). Several processes may read and write it at once: each appends
-to shards of its own, and takes in what the others wrote when it next looks for a key; shards that another process has removed are
-forgotten. Many threads may share one :class:`Space`. A block whose checksum is wrong is reported and not used; blocks are checked when
-they are first used and not again, so bytes that change on the disk afterwards are noticed by the next process only. Nothing is
-unpickled. Vectors that cannot be written stay in memory.
+A space is a directory of shards (see :mod:`patent_mteb.store.shards`). Several processes may read and write it at once:
+each appends to shards of its own, and takes in what the others wrote when it next looks for a key; shards that another
+process has removed are forgotten. Many threads may share one :class:`Space`. A block whose checksum is wrong is
+reported and not used; blocks are checked when they are first used and not again, so bytes that change on the disk
+afterwards are noticed by the next process only. Nothing is unpickled. Vectors that cannot be written stay in memory.
+
+What a space needs of the store that it belongs to.
+
+Copying the vectors of keys out of shards, as they lay at one moment.
+
+The table of a space: where the vectors of each key lie, as sorted arrays, and the arithmetic of copying them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from patent_mteb.store.copying import Found, copy_rows
-from patent_mteb.store.holding import Hold
-from patent_mteb.store.home import Home
 from patent_mteb.store.keys import Keys, distinct, halves
+from patent_mteb.store.locks import Hold
 from patent_mteb.store.shards import INDEX_SUFFIX, Block, BlockKeys, Damage, Shard, ShardWriter, Unwritten
-from patent_mteb.store.table import Table, pieces
-
-__all__ = ["DTYPES", "Space"]
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Table:
+    """One entry a stored key, sorted by the high half of the key.
+
+    Attributes:
+        high, low: the halves of the key.
+        block: number of the block that holds its vectors.
+        row: first of its rows in the shard.
+        length: how many there are.
+    """
+
+    high: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    low: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    block: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    row: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+    length: NDArray[np.uint32] = field(default_factory=lambda: np.empty(0, np.uint32))
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    def take(self, which: NDArray[Any]) -> Table:
+        return Table(self.high[which], self.low[which], self.block[which], self.row[which], self.length[which])
+
+    @staticmethod
+    def joined(tables: Sequence[Table]) -> Table:
+        """Entries of equal keys stay in the order of the tables."""
+        names = ("high", "low", "block", "row", "length")
+        whole = Table(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
+        return whole.take(np.argsort(whole.high, kind="stable"))
+
+    def search(self, keys: Keys) -> NDArray[np.int64]:
+        """Position of the first entry of each key, -1 where there is none."""
+        high, low = halves(keys)
+        positions = np.full(len(keys), -1, np.int64)
+        if not len(self):
+            return positions
+        pending = np.argsort(high)
+        at = np.searchsorted(self.high, high[pending])
+        while len(pending):
+            inside = at < len(self)
+            pending, at = pending[inside], at[inside]
+            same = self.high[at] == high[pending]
+            pending, at = pending[same], at[same]
+            match = self.low[at] == low[pending]
+            positions[pending[match]] = at[match]
+            pending, at = pending[~match], at[~match] + 1
+        return positions
+
+
+def runs(values: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Bounds of the runs of equal values in a sorted array that is not empty."""
+    bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    return itertools.pairwise(bounds)
+
+
+def slices(ends: NDArray[np.int64], first: int, last: int, rows: int) -> Iterator[tuple[int, int]]:
+    """Cut entries [first, last), whose rows add up to ``ends``, into pieces of at most ``rows`` rows, or of one
+    entry.
+    """
+    while first < last:
+        before = int(ends[first - 1]) if first else 0
+        stop = min(last, max(first + 1, int(np.searchsorted(ends, before + rows, "right"))))
+        yield first, stop
+        first = stop
+
+
+def spread(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All integers of the ranges [start, start + length), one range after the other."""
+    return np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
+
+
+def pieces(texts: int, lengths: NDArray[np.int64] | None, rows: int) -> Iterator[tuple[slice, slice]]:
+    """Cut texts into pieces of at most ``rows`` rows, or of one text: the texts of each, and their rows."""
+    ends = np.arange(1, texts + 1) if lengths is None else np.cumsum(lengths)
+    for first, last in slices(ends, 0, texts, rows):
+        yield slice(first, last), slice(int(ends[first - 1]) if first else 0, int(ends[last - 1]))
+
+
+class Home(Protocol):
+    """The store that a space belongs to."""
+
+    shard_bytes: int
+    memory_limit: int
+
+    def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """An array of a shape and a type to be filled."""
+
+    def prepare(self, directory: Path, document: Mapping[str, Any]) -> Hold | None:
+        """Make the space's directory and its description if they are not there, and mark it as used."""
+
+    def unwritable(self, error: OSError) -> None:
+        """Say that something cannot be written."""
+
+
+_SLICE_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where the vectors of some keys lay at one moment: what other threads take in or drop later changes nothing in it.
+
+    Attributes:
+        entries: one a key, in their order.
+        sources: what holds their rows.
+        source: number of the source of each entry.
+    """
+
+    entries: Table
+    sources: list[Shard | Unwritten]
+    source: NDArray[np.int64]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """How many rows each entry has."""
+        return self.entries.length.astype(np.int64)
+
+
+def copy_rows(found: Found, targets: NDArray[np.int64], lengths: NDArray[np.int64] | None, out: NDArray[Any]) -> None:
+    """Copy the rows of entries to ``out`` from row ``targets[i]`` on, shard by shard in the order of the files."""
+    if not len(targets):
+        return
+    rows = found.entries.row.astype(np.int64)
+    order = np.argsort((found.source << 32) | rows)
+    row_bytes = max(1, out.shape[1] * out.itemsize)
+    ends = np.cumsum(np.ones(len(order), np.int64) if lengths is None else lengths[order])
+    last_rows = rows + found.lengths
+    for first, last in runs(found.source[order]):
+        source = found.sources[int(found.source[order[first]])]
+        view = source.map()
+        if len(view) < last_rows[order[first:last]].max():
+            raise FileNotFoundError(f"rows of {source} have been cut off")
+        for begin, end in slices(ends, first, last, max(1, _SLICE_BYTES // row_bytes)):
+            chosen = order[begin:end]
+            if lengths is None:
+                out[targets[chosen]] = view[rows[chosen]]
+            else:
+                out[spread(targets[chosen], lengths[chosen])] = view[spread(rows[chosen], lengths[chosen])]
+        del view
+
 
 DTYPES = ("float32", "float16", "int8")
 """Element types that vectors can be kept in; ``int8`` for those of a codec (:mod:`patent_mteb.store.codecs`)."""
 
+
 _Result = TypeVar("_Result")
 
+
 _BLOCK_BYTES = 4 << 20
+
+
 _ATTEMPTS = 3
 """How often a read or a write is begun again because another process has removed what it needs."""
 
@@ -49,22 +197,9 @@ _NOWHERE = Unwritten(np.empty((0, 1), np.float32))
 class Space:
     """Vectors of one model under one set of settings; made by :meth:`patent_mteb.store.EmbeddingStore.space`.
 
-    Memory: 28 bytes a stored key, about twice that while they are sorted or looked up, one mapped shard at a time, 16 MiB for
-    copying, the result itself, and what could not be written (up to the store's ``memory_limit`` from call to call).
-
-    Args:
-        directory: the space's own; its name is the digest that its shards carry.
-        document: the description that the digest is of, with ``dtype`` (one of :data:`DTYPES`) and ``ragged`` (whether a text has any
-            number of vectors instead of one).
-        home: the store.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.store import EmbeddingStore, hash_texts
-        >>> space = EmbeddingStore("store").space({"model": "my-encoder", "revision": "1"})
-        >>> space.append(hash_texts(["a pump"]), np.array([[0.5, 1.0]], np.float32))
-        >>> space.gather(hash_texts(["a pump"])), space.contains(hash_texts(["a valve"]))
-        (array([[0.5, 1. ]], dtype=float32), array([False]))
+    Memory: 28 bytes a stored key, about twice that while they are sorted or looked up, one mapped shard at a time, 16
+    MiB for copying, the result itself, and what could not be written (up to the store's ``memory_limit`` from call to
+    call).
     """
 
     def __init__(self, directory: Path, document: Mapping[str, Any], home: Home) -> None:
@@ -88,7 +223,9 @@ class Space:
         self._pid = os.getpid()
 
     def _alone(self) -> AbstractContextManager[bool]:
-        """The lock over all that changes. A forked child begins anew: another thread of its parent may have been changing something."""
+        """The lock over all that changes. A forked child begins anew: another thread of its parent may have been
+        changing something.
+        """
         if self._pid != os.getpid():
             self._begin()
         return self._lock
@@ -113,7 +250,9 @@ class Space:
         )
 
     def use(self) -> None:
-        """Make directory and description if they are not there, and mark the space as used; the store says so if it cannot."""
+        """Make directory and description if they are not there, and mark the space as used; the store says so if it
+        cannot.
+        """
         with self._alone():
             try:
                 self._hold = self._home.prepare(self.directory, self._document)
@@ -126,7 +265,9 @@ class Space:
             if gone := [name for name, shard in self._shards.items() if not shard.intact()]:
                 dropped = [self._shards.pop(name) for name in gone]
                 if any(shard.blocks for shard in dropped):
-                    logger.warning("Embeddings were removed from %s; those that are needed are encoded again", self.directory)
+                    logger.warning(
+                        "Embeddings were removed from %s; those that are needed are encoded again", self.directory
+                    )
                 self._drop(dropped)
             for path in self._index_paths():
                 shard = self._shards.get(path.name)
@@ -157,7 +298,8 @@ class Space:
         for number in numbers:
             self._blocks[number] = (_NOWHERE, self._blocks[number][1])
         self._table, *self._unsorted = (
-            table.take(~np.isin(table.block, numbers)) if len(table) else table for table in (self._table, *self._unsorted)
+            table.take(~np.isin(table.block, numbers)) if len(table) else table
+            for table in (self._table, *self._unsorted)
         )
 
     def _report(self, damage: Damage) -> None:
@@ -168,7 +310,9 @@ class Space:
             logger.debug("%s", damage)
 
     def contains(self, keys: Keys) -> NDArray[np.bool_]:
-        """[n] mask of the keys whose vectors are there and whole; the blocks that hold them are checked at their first use."""
+        """[n] mask of the keys whose vectors are there and whole; the blocks that hold them are checked at their first
+        use.
+        """
         with self._alone():
             if self.unwritten_bytes > self._home.memory_limit:
                 self._drop([source for source, _ in self._blocks if isinstance(source, Unwritten)])
@@ -176,16 +320,8 @@ class Space:
             return self._locate(keys) >= 0
 
     def filled(self, keys: Keys, encode: Callable[[NDArray[np.int64]], None], dtype: str | None = None) -> Any:
-        """The vectors of the keys as :meth:`gather` or :meth:`gather_ragged` gives them, those that are not there having been made first.
-
-        Args:
-            keys: [n, 16], repetitions allowed.
-            encode: appends the vectors of the keys at the positions that it is given, each key once. It is called again if another
-                process removes what is needed meanwhile.
-            dtype: as for :meth:`gather`.
-
-        Raises:
-            KeyError: what is needed is removed again and again.
+        """The vectors of the keys as :meth:`gather` or :meth:`gather_ragged` gives them, those that are not there
+        having been made first.
         """
         first = distinct(keys)
         for attempt in range(_ATTEMPTS):
@@ -197,19 +333,7 @@ class Space:
         raise AssertionError
 
     def gather(self, keys: Keys, dtype: str | None = None) -> NDArray[Any]:
-        """The vectors of the keys, [n, width], in their order.
-
-        Args:
-            keys: [n, 16], repetitions allowed.
-            dtype: element type of the result, by default the space's.
-
-        Returns:
-            An array of the store's making: in memory, or a map of a temporary file if it is above the ``memory_limit``.
-
-        Raises:
-            KeyError: a key is not there.
-            ValueError: the space is ragged.
-        """
+        """The vectors of the keys, [n, width], in their order."""
         if self.ragged:
             raise ValueError("a ragged space is read with gather_ragged")
 
@@ -221,11 +345,8 @@ class Space:
         return self._read(keys, read)
 
     def gather_ragged(self, keys: Keys) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """The vectors of the keys one after the other, [total rows, width], and [n + 1] offsets: key i has rows [o[i], o[i + 1]).
-
-        Raises:
-            KeyError: a key is not there.
-            ValueError: the space is not ragged.
+        """The vectors of the keys one after the other, [total rows, width], and [n + 1] offsets: key i has rows [o[i],
+        o[i + 1]).
         """
         if not self.ragged:
             raise ValueError("a space with one vector a text is read with gather")
@@ -246,7 +367,9 @@ class Space:
                 found = None if missing else self._found(positions)
             if found is None:
                 raise KeyError(f"{missing} of {len(keys)} keys are not in {self.directory}")
-            with contextlib.suppress(FileNotFoundError):  # another process has removed a shard since; the next look sees it
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # another process has removed a shard since; the next look sees it
                 return read(found, width)
         raise KeyError(f"shards of {self.directory} vanish while they are read")
 
@@ -254,9 +377,6 @@ class Space:
         """Write vectors [n, width] of the keys [n, 16]; on return they survive the end of the process.
 
         What cannot be written (a full disk, a read-only store) stays in memory, and the store says so once.
-
-        Raises:
-            ValueError: a shape does not fit, the width is not the space's, or a value is not finite (in the space's type).
         """
         if self.ragged:
             raise ValueError("a ragged space is written with append_ragged")
@@ -266,16 +386,14 @@ class Space:
         self._append(keys, vectors, None)
 
     def append_ragged(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64]) -> None:
-        """Write ``lengths[i]`` vectors a key, one after the other in ``values`` [total, width].
-
-        Raises:
-            ValueError: as :meth:`append`.
-        """
+        """Write ``lengths[i]`` vectors a key, one after the other in ``values`` [total, width]."""
         if not self.ragged:
             raise ValueError("a space with one vector a text is written with append")
         lengths = np.asarray(lengths, np.int64)
         if len(lengths) != len(keys) or (lengths < 0).any() or lengths.sum() != len(values):
-            raise ValueError(f"{len(lengths)} lengths adding up to {lengths.sum()} for {len(keys)} keys and {len(values)} vectors")
+            raise ValueError(
+                f"{len(lengths)} lengths adding up to {lengths.sum()} for {len(keys)} keys and {len(values)} vectors"
+            )
         self._append(keys, np.asarray(values), lengths)
 
     def _append(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
@@ -323,7 +441,9 @@ class Space:
     def _keep(self, keys: Keys, values: NDArray[Any], lengths: NDArray[np.int64] | None) -> None:
         counts = np.ones(len(keys), np.int64) if lengths is None else lengths
         block = Block(0, len(values), 0, len(keys), verified=True)
-        self._unsorted.append(self._entries(Unwritten(values.copy()), BlockKeys(block, keys, np.cumsum(counts) - counts, counts)))
+        self._unsorted.append(
+            self._entries(Unwritten(values.copy()), BlockKeys(block, keys, np.cumsum(counts) - counts, counts))
+        )
         self.unwritten_bytes += values.nbytes
 
     def _ready_writer(self, width: int, nbytes: int) -> ShardWriter:

@@ -2,11 +2,11 @@
 
 Layout of a store::
 
-    store.json                      format of the store
-    spaces/<digest>/space.json      identity of a space: model, revision, settings, element type; the digest is its hash
-    spaces/<digest>/*.index *.rows  shards (see :mod:`patent_mteb.store.shards`)
-    models/<digest>.json            what a model said about itself when it was last loaded (see :mod:`patent_mteb.store.resolve`)
-    tmp/                            results too big for memory, deleted as soon as they are mapped
+    store.json                      format of the store spaces/<digest>/space.json      identity of a space: model,
+    revision, settings, element type; the digest is its hash spaces/<digest>/*.index *.rows  shards (see
+    :mod:`patent_mteb.store.shards`) models/<digest>.json            what a model said about itself when it was last
+    loaded (see :mod:`patent_mteb.store.resolve`) tmp/                            results too big for memory, deleted as
+    soon as they are mapped
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import cache_root, read_json, write_json
 from patent_mteb.identity import json_digest
 from patent_mteb.store import upkeep
-from patent_mteb.store.holding import Hold, hold
+from patent_mteb.store.locks import Hold, hold
 from patent_mteb.store.space import DTYPES, Space
 from patent_mteb.store.upkeep import PruneReport, SpaceInfo, VerifyReport
 
@@ -62,31 +62,37 @@ def default_path() -> Path:
 class EmbeddingStore:
     """A directory of embeddings, each text encoded once for every model, revision, setting and prompt.
 
-    A store that cannot be written any more (read-only, a full disk) goes on with what it has, and says so once: new vectors stay in
-    memory.
+    A store that cannot be written any more (read-only, a full disk) goes on with what it has, and says so once: new
+    vectors stay in memory.
 
     Args:
         path: the directory. Default: :func:`default_path`.
         create: make the store if it is not there.
         shard_bytes: size above which a new shard is begun.
-        memory_limit: size above which a result is a mapped temporary file (in the store's file system) instead of an array in
-            memory.
+        memory_limit: size above which a result is a mapped temporary file (in the store's file system) instead of an
+            array in memory.
 
     Raises:
-        DataError: the directory cannot be made, is not there (without ``create``), or holds something else, or a store of a later
-            format.
+        DataError: the directory cannot be made, is not there (without ``create``), or holds something else, or a store
+            of a later format.
 
     Example:
         >>> import numpy as np
         >>> from patent_mteb.store import EmbeddingStore, hash_texts
         >>> store = EmbeddingStore("store")
-        >>> store.space({"model": "my-encoder", "revision": "1"}).append(hash_texts(["a pump"]), np.ones((1, 2), np.float32))
+        >>> space = store.space({"model": "my-encoder", "revision": "1"})
+        >>> space.append(hash_texts(["a pump"]), np.ones((1, 2), np.float32))
         >>> [(info.model, info.texts, info.width) for info in store.info()], store.verify().ok
         ([('my-encoder', 1, 2)], True)
     """
 
     def __init__(
-        self, path: Path | str | None = None, *, create: bool = True, shard_bytes: int = 256 << 20, memory_limit: int = 4 << 30
+        self,
+        path: Path | str | None = None,
+        *,
+        create: bool = True,
+        shard_bytes: int = 256 << 20,
+        memory_limit: int = 4 << 30,
     ) -> None:
         self.path = (default_path() if path is None else Path(path).expanduser()).absolute()
         self.shard_bytes = shard_bytes
@@ -98,7 +104,9 @@ class EmbeddingStore:
             self._check(create)
         except OSError as error:
             raise DataError(
-                f"the embedding store cannot be opened or made here ({error.strerror or error})", path=self.path, remedy=_ELSEWHERE
+                f"the embedding store cannot be opened or made here ({error.strerror or error})",
+                path=self.path,
+                remedy=_ELSEWHERE,
             ) from error
 
     def _check(self, create: bool) -> None:
@@ -107,11 +115,17 @@ class EmbeddingStore:
             raise DataError("a file, and no embedding store", path=self.path, remedy=_ELSEWHERE)
         marker = self.path / _MARKER
         if not marker.exists():
-            strange = [entry.name for entry in self.path.iterdir() if not _belongs(entry.name)] if self.path.is_dir() else []
+            strange = (
+                [entry.name for entry in self.path.iterdir() if not _belongs(entry.name)] if self.path.is_dir() else []
+            )
             if strange and not marker.exists():
-                raise DataError("directory is not empty and no embedding store", path=self.path, remedy="give another directory")
+                raise DataError(
+                    "directory is not empty and no embedding store", path=self.path, remedy="give another directory"
+                )
             if not create and not (self.path / "spaces").is_dir():
-                raise DataError("there is no embedding store", path=self.path, remedy="give the directory of one with --store")
+                raise DataError(
+                    "there is no embedding store", path=self.path, remedy="give the directory of one with --store"
+                )
             self.path.mkdir(parents=True, exist_ok=True)
             try:
                 write_json(marker, {"format": _FORMAT})
@@ -128,10 +142,14 @@ class EmbeddingStore:
             raise DataError(
                 f"embedding store of format {later}, this version writes {_FORMAT}",
                 path=self.path,
-                remedy=f"use the version of patent-mteb that wrote it, or another directory; if no later version did, delete {marker},"
-                " which says the format and nothing else: the embeddings are kept",
+                remedy=(
+                    "use the version of patent-mteb that wrote it, or another directory; if no later version did,"
+                    f" delete {marker}, which says the format and nothing else: the embeddings are kept"
+                ),
             )
-        logger.warning("%s is damaged and is written anew; it says the format and nothing else, so nothing is lost", marker)
+        logger.warning(
+            "%s is damaged and is written anew; it says the format and nothing else, so nothing is lost", marker
+        )
         self.keep(marker, {"format": _FORMAT})
 
     def space(self, identity: Mapping[str, Any], dtype: str = "float32", ragged: bool = False) -> Space:
@@ -154,7 +172,8 @@ class EmbeddingStore:
         return space
 
     def prepare(self, directory: Path, document: Mapping[str, Any]) -> Hold | None:
-        """Make the directory of a space and its description if they are not there, mark it as used, and hold it against removal.
+        """Make the directory of a space and its description if they are not there, mark it as used, and hold it against
+        removal.
 
         Raises:
             OSError: they cannot be written.
@@ -183,7 +202,8 @@ class EmbeddingStore:
         if not self._said:
             self._said = True
             logger.warning(
-                "The embedding store %s cannot be written (%s): what is not there is encoded and not kept. This is said once.",
+                "The embedding store %s cannot be written (%s): what is not there is encoded and not kept. This is said"
+                " once.",
                 self.path,
                 error.strerror or error,
             )
@@ -191,8 +211,8 @@ class EmbeddingStore:
     def allocate(self, shape: tuple[int, int], dtype: np.dtype[Any]) -> NDArray[Any]:
         """An array to fill: in memory, or above ``memory_limit`` a map of a temporary file that goes with it.
 
-        The file lies in the store, else (no room, read-only) with the system's temporary files; its room is reserved first, for a
-        map of a file that the disk has no room for ends the process when it is written to.
+        The file lies in the store, else (no room, read-only) with the system's temporary files; its room is reserved
+        first, for a map of a file that the disk has no room for ends the process when it is written to.
         """
         nbytes = shape[0] * shape[1] * dtype.itemsize
         if nbytes <= self.memory_limit:
@@ -227,15 +247,17 @@ class EmbeddingStore:
         dry_run: bool = False,
         force: bool = False,
     ) -> PruneReport:
-        """Remove spaces, or with ``damaged`` only damaged shards after their whole blocks were saved to a new one; and leftovers.
+        """Remove spaces, or with ``damaged`` only damaged shards after their whole blocks were saved to a new one; and
+        leftovers.
 
         A space that another process has open is left, and named in the report.
 
         Args:
             model: only spaces of this model.
-            older_than_days: only spaces that nobody has opened for so many days, by the clock of this machine: if that has jumped,
-                so have their ages.
-            damaged: remove damaged shards in these spaces (all spaces if none of the above is given) instead of the spaces.
+            older_than_days: only spaces that nobody has opened for so many days, by the clock of this machine: if that
+                has jumped, so have their ages.
+            damaged: remove damaged shards in these spaces (all spaces if none of the above is given) instead of the
+                spaces.
             dry_run: say what would be removed, and leave it.
             force: remove what another process uses too; it notices, and encodes again what it needs.
 
@@ -245,7 +267,9 @@ class EmbeddingStore:
         """
         if model is None and older_than_days is None and not damaged:
             raise ValueError("say what to prune: a model, an age, or damaged shards")
-        return upkeep.prune(self.path, self, model=model, older_than_days=older_than_days, damaged=damaged, dry_run=dry_run, force=force)
+        return upkeep.prune(
+            self.path, self, model=model, older_than_days=older_than_days, damaged=damaged, dry_run=dry_run, force=force
+        )
 
 
 def _belongs(name: str) -> bool:

@@ -1,12 +1,18 @@
-"""Looking after a store from outside: what its spaces hold, whether everything is whole, and removing what is not needed.
+"""Looking after a store from outside: what its spaces hold, whether everything is whole, and removing what is not
+needed.
 
-Ages are differences of clocks: on a machine whose clock jumps, ``older_than_days`` is as wrong as the jump. Whether a space is in use is
-asked of its lock (:mod:`patent_mteb.store.holding`), which knows no clock.
+Ages are differences of clocks: on a machine whose clock jumps, ``older_than_days`` is as wrong as the jump. Whether a
+space is in use is asked of its lock (:mod:`patent_mteb.store.locks`), which knows no clock.
+
+What killed processes leave behind of :func:`patent_mteb.files.replacing` and
+:func:`patent_mteb.files.replacing_folders`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import secrets
 import shutil
 import time
@@ -18,30 +24,47 @@ from typing import Any
 import numpy as np
 
 from patent_mteb.errors import DataError
-from patent_mteb.files import read_json
+from patent_mteb.files import QUIET_SECONDS, process_runs, read_json
 from patent_mteb.identity import json_digest
-from patent_mteb.store.abandoned import abandoned
-from patent_mteb.store.holding import alone
-from patent_mteb.store.home import Home
 from patent_mteb.store.keys import Keys, distinct
+from patent_mteb.store.locks import alone
 from patent_mteb.store.shards import INDEX_SUFFIX, ROWS_SUFFIX, BlockKeys, Damage, Shard
-from patent_mteb.store.space import Space
+from patent_mteb.store.space import Home, Space
 
-__all__ = [
-    "PruneReport",
-    "SpaceInfo",
-    "VerifyReport",
-    "directories",
-    "document_of",
-    "examine",
-    "infos",
-    "leftovers",
-    "prune",
-    "read",
-    "size_of",
-]
+_PARTIAL = re.compile(r"\..+?\.(\d+)(\.[0-9a-f]{8})?\.partial")
+
+_BUILDING = re.compile(r"\.building-(\d+)-.+")
+
+
+def abandoned(root: Path) -> list[Path]:
+    """Files and folders below ``root`` that a process was writing which has ended."""
+    return sorted(_abandoned(root))
+
+
+def _abandoned(root: Path) -> Iterator[Path]:
+    for place, folders, files in os.walk(root):
+        for names, pattern in ((files, _PARTIAL), (folders, _BUILDING)):
+            for name in list(names):
+                if match := pattern.fullmatch(name):
+                    names.remove(name)
+                    path = Path(place) / name
+                    if not process_runs(int(match[1])) and quiet(path):
+                        yield path
+
+
+def quiet(path: Path) -> bool:
+    """Whether nothing was written to a file, or into a folder, within the last minute: what is young may belong to a
+    process of another container, whose number says nothing here.
+    """
+    try:
+        newest = max(entry.lstat().st_mtime for entry in (path, *path.rglob("*")))
+    except OSError:
+        return False
+    return abs(time.time() - newest) > QUIET_SECONDS
+
 
 _PRUNED = ".pruned"
+
 _DIGEST_LENGTH = 32
 
 
@@ -100,7 +123,9 @@ class VerifyReport:
 
 @dataclass(frozen=True)
 class PruneReport:
-    """What was removed, one line each, and the bytes that it freed; ``kept`` is what was left because a process uses it."""
+    """What was removed, one line each, and the bytes that it freed; ``kept`` is what was left because a process uses
+    it.
+    """
 
     freed_bytes: int
     removed: tuple[str, ...]
@@ -108,44 +133,18 @@ class PruneReport:
 
 
 def directories(store: Path) -> list[Path]:
-    """The directories of a store's spaces.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.store import EmbeddingStore
-        >>> from patent_mteb.store.upkeep import directories
-        >>> space = EmbeddingStore("store").space({"model": "my-encoder", "revision": "1"})
-        >>> directories(Path("store").absolute()) == [space.directory]
-        True
-    """
+    """The directories of a store's spaces."""
     spaces = store / "spaces"
     return sorted(entry for entry in spaces.iterdir() if len(entry.name) == _DIGEST_LENGTH) if spaces.is_dir() else []
 
 
 def leftovers(store: Path) -> list[Path]:
-    """What killed processes left: spaces that were about to be removed, files that were being written.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.store.upkeep import leftovers
-        >>> Path("store/spaces/0123.abcd.pruned").mkdir(parents=True)
-        >>> [path.name for path in leftovers(Path("store"))]
-        ['0123.abcd.pruned']
-    """
+    """What killed processes left: spaces that were about to be removed, files that were being written."""
     return sorted([*store.glob(f"spaces/*{_PRUNED}"), *abandoned(store)])
 
 
 def infos(store: Path) -> list[SpaceInfo]:
-    """Every space of a store, the biggest first.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.store import EmbeddingStore
-        >>> from patent_mteb.store.upkeep import infos
-        >>> space = EmbeddingStore("store").space({"model": "my-encoder", "revision": "1"})
-        >>> [(info.model, info.texts) for info in infos(Path("store"))]
-        [('my-encoder', 0)]
-    """
+    """Every space of a store, the biggest first."""
     return sorted((_info(directory) for directory in directories(store)), key=lambda info: -info.nbytes)
 
 
@@ -163,27 +162,33 @@ def _info(directory: Path) -> SpaceInfo:
     if keys:
         texts = len(distinct(np.concatenate(keys)))
     used = described.stat().st_mtime if described.exists() else directory.stat().st_mtime
-    return SpaceInfo(directory, document["identity"], document["dtype"], document["ragged"], width, texts, rows, size_of(directory), used)
+    return SpaceInfo(
+        directory,
+        document["identity"],
+        document["dtype"],
+        document["ragged"],
+        width,
+        texts,
+        rows,
+        size_of(directory),
+        used,
+    )
 
 
 def read(store: Path) -> VerifyReport:
-    """Read everything in a store and compare it with its checksums.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.store import EmbeddingStore
-        >>> from patent_mteb.store.upkeep import read
-        >>> read(EmbeddingStore("store").path).ok
-        True
-    """
-    damages = [Damage(path, "left by a process that was stopped; prune removes it", fatal=False) for path in leftovers(store)]
+    """Read everything in a store and compare it with its checksums."""
+    damages = [
+        Damage(path, "left by a process that was stopped; prune removes it", fatal=False) for path in leftovers(store)
+    ]
     texts = nbytes = 0
     spaces = directories(store)
     for directory in spaces:
         nbytes += size_of(directory)
         document = document_of(directory)
         if document is None:
-            damages.append(Damage(directory / "space.json", "missing or damaged; the space is unknown until it is used again"))
+            damages.append(
+                Damage(directory / "space.json", "missing or damaged; the space is unknown until it is used again")
+            )
             continue
         for _, whole, wrong in examine(directory, document):
             texts += sum(keyed.block.texts for keyed in whole)
@@ -201,15 +206,8 @@ def prune(
     dry_run: bool = False,
     force: bool = False,
 ) -> PruneReport:
-    """Remove spaces or damaged shards, and leftovers; arguments and errors as :meth:`patent_mteb.store.EmbeddingStore.prune`.
-
-    Example:
-        >>> from patent_mteb.store import EmbeddingStore
-        >>> from patent_mteb.store.upkeep import prune
-        >>> store = EmbeddingStore("store")
-        >>> space = store.space({"model": "my-encoder", "revision": "1"})
-        >>> len(prune(store.path, store, model="my-encoder").removed)
-        1
+    """Remove spaces or damaged shards, and leftovers; arguments and errors as
+    :meth:`patent_mteb.store.EmbeddingStore.prune`.
     """
     removed: list[str] = []
     kept: list[str] = []
@@ -274,7 +272,11 @@ def _prune_shards(directory: Path, home: Home, dry_run: bool) -> tuple[list[str]
             else:
                 space.append(keyed.keys, rows)
         if space.unwritten_bytes:
-            raise DataError("what is whole cannot be saved, so nothing was removed", path=shard.rows_path, remedy="make room on the disk")
+            raise DataError(
+                "what is whole cannot be saved, so nothing was removed",
+                path=shard.rows_path,
+                remedy="make room on the disk",
+            )
         shard.index_path.unlink(missing_ok=True)
         shard.rows_path.unlink(missing_ok=True)
     space.close()
@@ -282,14 +284,7 @@ def _prune_shards(directory: Path, home: Home, dry_run: bool) -> tuple[list[str]
 
 
 def document_of(directory: Path) -> Any:
-    """The description of a space; None if it is not the one that the directory is named after.
-
-    Example:
-        >>> from patent_mteb.store import EmbeddingStore
-        >>> from patent_mteb.store.upkeep import document_of
-        >>> document_of(EmbeddingStore("store").space({"model": "my-encoder", "revision": "1"}).directory)["identity"]["model"]
-        'my-encoder'
-    """
+    """The description of a space; None if it is not the one that the directory is named after."""
     document = read_json(directory / "space.json")
     try:
         return document if isinstance(document, dict) and json_digest(document) == directory.name else None
@@ -298,17 +293,15 @@ def document_of(directory: Path) -> Any:
 
 
 def examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shard, list[BlockKeys], list[Damage]]]:
-    """Every shard of a space with its whole blocks, read through, and what is wrong with it.
-
-    Example:
-        >>> from patent_mteb.store import EmbeddingStore
-        >>> from patent_mteb.store.upkeep import document_of, examine
-        >>> directory = EmbeddingStore("store").space({"model": "my-encoder", "revision": "1"}).directory
-        >>> list(examine(directory, document_of(directory)))
-        []
-    """
+    """Every shard of a space with its whole blocks, read through, and what is wrong with it."""
     dtype = np.dtype(document["dtype"]).newbyteorder("<")
-    for path in sorted({entry.with_suffix(INDEX_SUFFIX) for entry in directory.iterdir() if entry.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)}):
+    for path in sorted(
+        {
+            entry.with_suffix(INDEX_SUFFIX)
+            for entry in directory.iterdir()
+            if entry.suffix in (INDEX_SUFFIX, ROWS_SUFFIX)
+        }
+    ):
         shard = Shard(path, directory.name, dtype, document["ragged"])
         if not path.exists():
             yield shard, [], [Damage(shard.rows_path, "rows without an index", fatal=False)]
@@ -325,15 +318,7 @@ def examine(directory: Path, document: Mapping[str, Any]) -> Iterator[tuple[Shar
 
 
 def size_of(path: Path) -> int:
-    """Bytes of a file, or of the files of a folder.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.store.upkeep import size_of
-        >>> _ = Path("file").write_bytes(b"abc")
-        >>> size_of(Path("file"))
-        3
-    """
+    """Bytes of a file, or of the files of a folder."""
     total = 0
     for entry in path.iterdir() if path.is_dir() else [path]:
         with contextlib.suppress(FileNotFoundError):

@@ -1,4 +1,12 @@
-"""What all tasks of the suite share: metadata from facts, resolution of the data, sample twins."""
+"""What all tasks of the suite share: metadata from facts, resolution of the data, sample twins.
+
+How large a task is: counted where its data can be counted, from its paper where only that says it.
+
+``descriptive_stats.json`` beside this module holds mteb's descriptive statistics of every task on the built-in sample,
+the data that is here; ``python -m patent_mteb.report.upstream`` computes them anew.
+
+mteb's metadata of a task, from the facts of its benchmark.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +14,8 @@ import contextlib
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -16,23 +25,127 @@ from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.types import PromptType
 
 from patent_mteb._mteb import TaskHooks
-from patent_mteb.data import sources, worlds
-from patent_mteb.data.roots import Own
+from patent_mteb.data import data_source, loading
+from patent_mteb.data.hub import rows_of
+from patent_mteb.data.roots import DATA_VARIABLE, Own
 from patent_mteb.errors import DataError, ModelError, PatentMTEBError
+from patent_mteb.files import cache_root, read_json
 from patent_mteb.models.prompt_record import prompts_put
+from patent_mteb.published import stated
 from patent_mteb.store.settings import check_identity
 from patent_mteb.tasks.benchmark import Facts
 from patent_mteb.tasks.cost import measured
 from patent_mteb.tasks.evidence import KEY, data_digest, sealed, texts_record
-from patent_mteb.tasks.metadata import SAMPLED, PatentTaskMetadata, task_metadata
-from patent_mteb.tasks.owned import owned
+from patent_mteb.tasks.own_names import owned
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
+__all__ = ["PatentTask", "PatentTaskMetadata", "class_name", "make_task", "sample_twin", "task_metadata"]
+
 logger = logging.getLogger(__name__)
 
-__all__ = ["PatentTask", "PatentTaskMetadata", "asked", "class_name", "make_task", "sample_twin", "task_metadata"]
+
+SHIPPED = Path(__file__).with_name("descriptive_stats.json")
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Queries of a retrieval task, and its texts in all: documents, or the texts of every part of a task of another
+    type. None where nobody says it.
+    """
+
+    queries: int | None = None
+    texts: int | None = None
+
+
+@cache
+def shipped() -> Mapping[str, Any]:
+    """Descriptive statistics by the name of the task."""
+    found = read_json(SHIPPED)
+    return found if isinstance(found, dict) else {}
+
+
+def sizes(task: type[PatentTask], *, sample: bool = False) -> Sizes:
+    """The size of a task: of its sample, or as far as it is known of the published data."""
+    if sample or task.force_sample:
+        name = task.metadata.name if task.force_sample else f"{task.metadata.name}.sample"
+        return _counted(shipped().get(name, {}))
+    if task.own is not None:
+        return Sizes()
+    files = ("queries.parquet", "corpus.parquet")
+    queries, documents = (rows_of(task.data.key, file) for file in files)
+    rows = [rows for part in ("test", "train") if (rows := rows_of(task.data.key, f"{part}/data.parquet"))]
+    paper = stated(task.metadata.name)
+    return Sizes(queries or paper.queries, documents or sum(rows) or paper.texts)
+
+
+def _counted(stats: Mapping[str, Any]) -> Sizes:
+    parts: Mapping[str, Any] = next(iter(stats.values()), {})
+    documents = parts.get("num_documents")
+    return Sizes(parts.get("num_queries"), parts.get("num_samples") if documents is None else documents)
+
+
+_INSTRUCTIONS = {
+    "Classification": "Given a patent, find its class",
+    "MultilabelClassification": "Given a patent, find all categories that it belongs to",
+    "Clustering": "Identify the technology that the given patent belongs to",
+}
+"""What an instruction model is told by a task that says nothing of its own, where mteb would tell it nothing."""
+
+
+SAMPLED = {"sample_creation": "created", "annotations_creators": "derived", "license": "apache-2.0"}
+"""What is true of the built-in sample, whose patents are invented with their labels."""
+
+
+class PatentTaskMetadata(TaskMetadata):
+    """mteb's metadata, with descriptive statistics kept in the user cache (mteb would write them into its own
+    installation).
+
+    Attributes:
+        text_parts: the sections of the texts of a role (``query``, ``document`` or ``text``), in order, where they can
+            be told apart: a text of one section, or of several with ``[SEP]`` between them. Section tags and input
+            variants read them.
+    """
+
+    text_parts: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  (pydantic gives each its own)
+
+    @property
+    def descriptive_stat_path(self) -> Path:
+        return cache_root() / "descriptive_stats" / f"{self.name}.json"
+
+    @property
+    def descriptive_stats(self) -> Any:
+        """Those that were computed here, else those that the package brings along (:mod:`patent_mteb.tasks.base`)."""
+        return super().descriptive_stats or shipped().get(self.name)
+
+
+def task_metadata(
+    facts: Facts, data: loading.DataSet, name: str, kind: str, description: str, main_score: str, **more: Any
+) -> PatentTaskMetadata:
+    """Complete mteb metadata of one task."""
+    fields: dict[str, Any] = {
+        "name": name,
+        "description": description,
+        "reference": facts.reference,
+        "dataset": {"path": data.key, "revision": data.revision or "unreleased"},
+        "type": kind,
+        "prompt": _INSTRUCTIONS.get(kind),
+        "category": "t2t" if kind in ("Retrieval", "STS") else "t2c",
+        "modalities": ["text"],
+        "eval_splits": [facts.split],
+        "eval_langs": ["eng-Latn"],
+        "main_score": main_score,
+        "date": facts.date,
+        "domains": ["Engineering", "Legal", "Written"],
+        "task_subtypes": ["Patent retrieval"] if kind == "Retrieval" else [],
+        "license": facts.license,
+        "annotations_creators": facts.annotations,
+        "dialect": [],
+        "sample_creation": facts.sample_creation,
+        "bibtex_citation": facts.bibtex,
+    }
+    return PatentTaskMetadata(**(fields | more))
 
 
 @lru_cache(maxsize=64)
@@ -41,47 +154,55 @@ def _log_once(task_key: str, place: str) -> None:
 
 
 class PatentTask(TaskHooks, AbsTask):
-    """Resolves the task's data when it is created, without asking the hub; the data itself is read when it is first needed.
+    """Resolves the task's data when it is created, without asking the hub; the data itself is read when it is first
+    needed.
 
-    A task that was resolved to the sample is named ``<Task>.sample``, one on local data ``<Task>.local-<content>``; its data set
-    revision and subset say which data it was (see :mod:`patent_mteb.data.sources`). On a data set with a ``dataset.json`` the task is of
-    the class that :func:`patent_mteb.tasks.owned.owned` makes, whichever was asked for: ``own`` says whose the data are, ``root``
-    where they lie, ``published_as`` whose rules the task follows.
+    A task that was resolved to the sample is named ``<Task>.sample``, one on local data ``<Task>.local-<content>``; its
+    data set revision and subset say which data it was (see :mod:`patent_mteb.data.loading`). On a data set with a
+    ``dataset.json`` the task is of the class that :func:`patent_mteb.tasks.own_names.owned` makes, whichever was asked
+    for: ``own`` says whose the data are, ``root`` where they lie, ``published_as`` whose rules the task follows.
 
     Args:
         source: the data; without it they are looked for.
         published: the published data or none: neither the sample, nor own data, nor a changed copy.
     """
 
-    data: ClassVar[sources.DataSet]
+    data: ClassVar[loading.DataSet]
     facts: ClassVar[Facts]
     force_sample: ClassVar[bool] = False
     own: ClassVar[Own | None] = None
     root: ClassVar[Path | None] = None
     published_as: ClassVar[type[PatentTask] | None] = None
+    scoring: ClassVar[str] = ""
+    """Name of the way in which scores are computed from the model's output; changed when, and only when, a number would
+    differ."""
     limit: int = 0
     _data_digest: str | None = None
     _texts_seen: dict[str, Any] | None = None
 
-    def __new__(cls, seed: int = 42, source: sources.Source | None = None, *, published: bool = False, **kwargs: Any) -> Self:
+    def __new__(
+        cls, seed: int = 42, source: loading.Source | None = None, *, published: bool = False, **kwargs: Any
+    ) -> Self:
         found = source
         if found is None and cls.own is None and not cls.force_sample and not published:
             with contextlib.suppress(PatentMTEBError, OSError, ValueError):  # __init__ meets it again and keeps it
-                found = sources.resolve(cls.data)
+                found = loading.resolve(cls.data)
         if cls.own is not None or found is None or found.own is None or found.folder is None:
             return super().__new__(cls)
         levels = len(Path(found.data.key).parts)
         return super().__new__(owned(cls, found.own, found.folder.parents[levels - 1]))
 
-    def __init__(self, seed: int = 42, source: sources.Source | None = None, *, published: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, seed: int = 42, source: loading.Source | None = None, *, published: bool = False, **kwargs: Any
+    ) -> None:
         self._unresolved: PatentMTEBError | None = None
         self._stand_on(source or self._resolved(published))
         super().__init__(seed, **kwargs)
 
-    def _stand_on(self, source: sources.Source) -> None:
+    def _stand_on(self, source: loading.Source) -> None:
         """Take the data of a source; name, revision and subset say which."""
         known = type(self).metadata
-        base = sources.plain_name(known.name)
+        base = loading.plain_name(known.name)
         languages: Any = known.eval_langs if source.subset == "default" else {source.subset: known.eval_langs}
         self.source = source
         self.metadata = known.model_copy(
@@ -93,26 +214,31 @@ class PatentTask(TaskHooks, AbsTask):
             }
         )
 
-    def _resolved(self, published: bool) -> sources.Source:
-        """Where the data are. What keeps them from being found is kept for :meth:`load_data`: other tasks, which mteb creates
-        beside this one, have nothing to do with it."""
+    def _resolved(self, published: bool) -> loading.Source:
+        """Where the data are. What keeps them from being found is kept for :meth:`load_data`: other tasks, which mteb
+        creates beside this one, have nothing to do with it.
+        """
         kind = type(self)
         try:
             if published:
-                return worlds.published(kind.data)
-            source = sources.resolve(kind.data, True if kind.force_sample else None, kind.root)
+                return data_source.published(kind.data)
+            source = loading.resolve(kind.data, True if kind.force_sample else None, kind.root)
             if kind.own is None or (source.own and source.own.name == kind.own.name):
                 return source
             now = source.own.name if source.own else "another"
-            raise DataError(f"the data set {kind.own.name} is {now} now", path=kind.root, remedy="start anew: its tasks have other names")
+            raise DataError(
+                f"the data set {kind.own.name} is {now} now",
+                path=kind.root,
+                remedy="start anew: its tasks have other names",
+            )
         except PatentMTEBError as error:
             self._unresolved = error
         except (OSError, ValueError) as error:
-            place = os.environ.get(sources.DATA_VARIABLE)
+            place = os.environ.get(DATA_VARIABLE)
             self._unresolved = DataError(
                 f"the data of {kind.data.key} cannot be looked for ({error})", path=place, remedy="mend the folder"
             )
-        return sources.Source(kind.data, "local", "unresolved")
+        return loading.Source(kind.data, "local", "unresolved")
 
     def settle(self) -> None:
         """Let the task stand on the commit that its data set has today, if the hub must be asked for it.
@@ -122,7 +248,7 @@ class PatentTask(TaskHooks, AbsTask):
         """
         if self._unresolved is not None:
             raise self._unresolved
-        if self.data_loaded or (source := sources.settled(self.source)) == self.source:
+        if self.data_loaded or (source := loading.settled(self.source)) == self.source:
             return
         self._stand_on(source)
         self.hf_subsets = [source.subset]
@@ -154,8 +280,9 @@ class PatentTask(TaskHooks, AbsTask):
         self.data_loaded = True
 
     def unload_data(self) -> None:
-        """Let the data go. What the task was resolved to stays: mteb would fall back to the class's metadata here, and file the next
-        score on the sample under the name of the real task."""
+        """Let the data go. What the task was resolved to stays: mteb would fall back to the class's metadata here, and
+        file the next score on the sample under the name of the real task.
+        """
         resolved = self.metadata
         super().unload_data()
         self._data_digest = self._texts_seen = None
@@ -166,7 +293,9 @@ class PatentTask(TaskHooks, AbsTask):
         raise NotImplementedError
 
     def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
-        """The data of the split with the texts that this model reads; the same for all models unless a task says otherwise."""
+        """The data of the split with the texts that this model reads; the same for all models unless a task says
+        otherwise.
+        """
         return data_split
 
     def admit(self, model: MTEBModels, **arguments: Any) -> None:
@@ -176,7 +305,7 @@ class PatentTask(TaskHooks, AbsTask):
         """Have an encoder encode all that a score of it would need, in the same calls, and score nothing.
 
         Args:
-            model: an encoder that keeps what it encodes (:class:`patent_mteb.store.ahead.Ahead`).
+            model: an encoder that keeps what it encodes (:class:`patent_mteb.store.precompute.Ahead`).
 
         Raises:
             DataError: the data cannot be had or cannot be used.
@@ -202,8 +331,15 @@ class PatentTask(TaskHooks, AbsTask):
 
     def told(self, scores: Any, model: MTEBModels, data_split: Any, **arguments: Any) -> Any:
         given = arguments["encode_kwargs"]
-        batch = {"batch_size": given.get("batch_size")} | ({"batch_tokens": given["batch_tokens"]} if "batch_tokens" in given else {})
-        return {**scores, **self.whose(), "prompts": self.prompts(model, data_split, **arguments), KEY: {**scores.get(KEY, {}), **batch}}
+        batch = {"batch_size": given.get("batch_size")} | (
+            {"batch_tokens": given["batch_tokens"]} if "batch_tokens" in given else {}
+        )
+        return {
+            **scores,
+            **self.whose(),
+            "prompts": self.prompts(model, data_split, **arguments),
+            KEY: {**scores.get(KEY, {}), **batch},
+        }
 
     def whose(self) -> dict[str, Any]:
         """What a result says of own data, for reports in places where the data are not; empty for any other."""
@@ -222,7 +358,9 @@ class PatentTask(TaskHooks, AbsTask):
         return {}
 
     def texts_to_read(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
-        """All texts that a run gives to a model, by role; the data are loaded. More than one set where a protocol reads others."""
+        """All texts that a run gives to a model, by role; the data are loaded. More than one set where a protocol reads
+        others.
+        """
         return [self.texts_by_role(self.texts_for(model, PatentTask.read(self)))]
 
     def texts_seen(self, data_split: Any) -> dict[str, Any]:
@@ -242,13 +380,13 @@ class PatentTask(TaskHooks, AbsTask):
         name = self.metadata.main_score
         if name in scores and not np.isfinite(scores[name]):
             raise ModelError(
-                f"{name} of task {self.metadata.name} is {scores[name]}, not a number. Remedy: look at the model's vectors (all equal?) "
-                "and at the data (labels that do not vary?)"
+                f"{name} of task {self.metadata.name} is {scores[name]}, not a number. Remedy: look at the model's"
+                " vectors (all equal?) and at the data (labels that do not vary?)"
             )
         if self._data_digest is None:
             self._data_digest = data_digest(self.read())
         data = {"task": self.metadata.name, "revision": self.metadata.revision, "digest": self._data_digest}
-        return sealed(scores, model, data)
+        return sealed(scores, model, data, self.scoring)
 
     def lacks(self, scores: Mapping[str, Any]) -> bool:
         """Whether scores that were filed before lack some that the environment asks for now."""
@@ -258,48 +396,16 @@ class PatentTask(TaskHooks, AbsTask):
         raise DataError("the suite does not upload data sets", remedy="publish data under their own licence, by hand")
 
 
-def asked(variable: str) -> bool:
-    """Whether an environment variable asks for something: it is set, and not to 0, false, no or off.
-
-    Example:
-        >>> import os
-        >>> from patent_mteb.tasks.base import asked
-        >>> os.environ["PATENT_MTEB_INSCOPE"] = "true"
-        >>> asked("PATENT_MTEB_INSCOPE"), asked("PATENT_MTEB_SILHOUETTE")
-        (True, False)
-    """
-    return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
-
-
 _Task = TypeVar("_Task", bound=PatentTask)
 
 
 def class_name(task_name: str) -> str:
-    """Python class name of a task name.
-
-    Example:
-        >>> from patent_mteb.tasks.base import class_name
-        >>> class_name("PatentMapAbsToAbsRetrieval.sample")
-        'PatentMapAbsToAbsRetrieval_sample'
-    """
+    """Python class name of a task name."""
     return task_name.replace(".", "_")
 
 
 def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attributes: Any) -> type[_Task]:
-    """Create the class of one task of a benchmark's table.
-
-    Args:
-        base: the benchmark's task class for this kind of task.
-        module: the benchmark's module, where the class must be found again when it is unpickled.
-
-    Example:
-        >>> from patent_mteb.tasks.base import make_task
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> base = find("DAPFAM").task_classes[0]
-        >>> metadata = base.metadata.model_copy(update={"name": "MyRetrieval.v2"})
-        >>> make_task(base, "my_package.my_benchmark", metadata)
-        <class 'my_package.my_benchmark.MyRetrieval_v2'>
-    """
+    """Create the class of one task of a benchmark's table."""
     return type(
         class_name(metadata.name),
         (base,),
@@ -308,14 +414,7 @@ def make_task(base: type[_Task], module: str, metadata: TaskMetadata, **attribut
 
 
 def sample_twin(task: type[_Task]) -> type[_Task]:
-    """The task's twin that always runs on the built-in sample, under the name ``<Task>.sample``.
-
-    Example:
-        >>> from patent_mteb.tasks.base import sample_twin
-        >>> from patent_mteb.tasks.catalogue import tasks
-        >>> sample_twin(tasks()[0]).metadata.name == f"{tasks()[0].metadata.name}.sample"
-        True
-    """
+    """The task's twin that always runs on the built-in sample, under the name ``<Task>.sample``."""
     metadata = task.metadata.model_copy(update={"name": f"{task.metadata.name}.sample", **SAMPLED})
     attributes = {"__module__": task.__module__, "__doc__": task.__doc__, "metadata": metadata, "force_sample": True}
     return type(class_name(metadata.name), (task,), attributes)

@@ -1,11 +1,12 @@
 """A benchmark: its facts, its tasks in groups, and the scores over them.
 
-Tasks are instantiated when a benchmark is first used, not when it is registered, because a task resolves its data when it is
-created (:mod:`patent_mteb.data.sources`).
+Tasks are instantiated when a benchmark is first used, not when it is registered, because a task resolves its data when
+it is created (:mod:`patent_mteb.data.loading`).
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,13 +18,18 @@ import polars as pl
 from mteb.abstasks import AbsTask
 from mteb.benchmarks.benchmark import Benchmark, BenchmarkAggregation, CustomGroup, CustomGrouping
 
-from patent_mteb.data.sources import DATA_VARIABLE, SAMPLE_VARIABLE, DataSet, plain_name
-from patent_mteb.data.worlds import WORLDS, world_of_task
-from patent_mteb.metrics.sizes import too_small
+from patent_mteb.data.data_source import WORLDS, world_of_task
+from patent_mteb.data.loading import SAMPLE_VARIABLE, DataSet, plain_name
+from patent_mteb.data.roots import DATA_VARIABLE
+from patent_mteb.errors import DataError
+from patent_mteb.metrics.significance import too_small
 from patent_mteb.recipes.dataset import FileRecord
+from patent_mteb.tasks.verification import ContradictionError, Place, check_entry
 
 if TYPE_CHECKING:
     from patent_mteb.tasks.base import PatentTask
+
+logger = logging.getLogger(__name__)
 
 __all__ = ["Facts", "PatentBenchmark", "group_means", "of_type", "score_table", "summary"]
 
@@ -49,12 +55,15 @@ class Facts:
         headline: the task that stands for its retrieval.
         short_names: names for narrow places that do not follow from the prefix.
         domain_tasks: where IN and OUT of domain are tasks of their own: mixed task -> ``{"in": task, "out": task}``.
-        lacking: what the names of tasks end with that are other tasks without certain texts; reports show what these are worth.
+        lacking: what the names of tasks end with that are other tasks without certain texts; reports show what these
+            are worth.
         prompt_rows: (pattern of task names, row of PatenTEB's Table 11): the prompt that its tasks take.
         paper: its key among the published tables (:mod:`patent_mteb.published`), empty for none.
-        paper_queries: number of queries in the paper, where nobody can have its data; a run over fewer is not comparable with its rows.
+        paper_queries: number of queries in the paper, where nobody can have its data; a run over fewer is not
+            comparable with its rows.
         section_grid: (query view, corpus view) of each task of a grid of text views, by task.
-        query_types: whether its retrieval tasks are one set of queries over one corpus, each task in another representation of the query.
+        query_types: whether its retrieval tasks are one set of queries over one corpus, each task in another
+            representation of the query.
         replaced: beginnings of its tasks' names, and of its own, in whose place the name of an own data set stands.
         subject: words on the paper's landscape in descriptions and instructions, which are not said of own data.
         known_by: a directory that is named otherwise is taken for this benchmark's if it holds one of these files.
@@ -122,15 +131,20 @@ class PatentBenchmark(Benchmark):
         groups: column title -> the classes of its tasks.
         column: what the groups are, as the name of mteb's grouping.
         macro: the overall score is the mean over the groups, each of which counts the same, instead of over the tasks.
-        names_in: the tasks that the files of a data set allow, by name; those of ``task_named`` among them. Without it, all its tasks.
-        task_named: makes a task that the groups do not list of a name that follows their rules; None for any other name.
+        names_in: the tasks that the files of a data set allow, by name; those of ``task_named`` among them. Without it,
+            all its tasks.
+        task_named: makes a task that the groups do not list of a name that follows their rules; None for any other
+            name.
         published: its tasks stand on the published data or on none, whatever the environment says.
-        taken: further groups, of tasks that are mteb's own (:mod:`patent_mteb.tasks.taken`).
+        taken: further groups, of tasks that are mteb's own (:mod:`patent_mteb.tasks.catalogue`).
 
     Example:
         >>> from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
         >>> from patent_mteb.tasks.catalogue import tasks
-        >>> facts = Facts(name="Pair", description="Two tasks.", reference=None, bibtex="", license=None, date=("2000-01-01", "2020-12-31"))
+        >>> facts = Facts(
+        ...     name="Pair", description="Two tasks.", reference=None, bibtex="", license=None,
+        ...     date=("2000-01-01", "2020-12-31"),
+        ... )
         >>> benchmark = PatentBenchmark(facts, {"First": tasks()[:1], "Second": tasks()[1:2]})
         >>> benchmark.name, len(benchmark.task_classes)
         ('Pair', 2)
@@ -166,7 +180,9 @@ class PatentBenchmark(Benchmark):
             for label, tasks in self.columns.items():
                 for task in (by_class[kind] for kind in tasks):
                     parted.setdefault(WORLDS[world_of_task(task.metadata.name)].titled(label), []).append(task)
-            grouping = CustomGrouping(column, tuple(CustomGroup(label, tuple(tasks)) for label, tasks in parted.items()))
+            grouping = CustomGrouping(
+                column, tuple(CustomGroup(label, tuple(tasks)) for label, tasks in parted.items())
+            )
             mixed = len({world_of_task(task.metadata.name) for task in made}) > 1
             return (grouping,) if macro or mixed else (BenchmarkAggregation.MEAN_TASK, grouping)
 
@@ -197,59 +213,100 @@ class PatentBenchmark(Benchmark):
         return tuple(dict.fromkeys(task.data for task in self.task_classes))
 
     def task_named(self, name: str) -> type[PatentTask] | None:
-        """The class of a task, by its plain name, or by one that follows the rules of its names; None if there is none."""
+        """The class of a task, by its plain name, or by one that follows the rules of its names; None if there is
+        none.
+        """
         known = {task.metadata.name: task for task in self.task_classes}
         return known.get(name) or (self._task_named(name) if self._task_named else None)
 
     def group_of(self, task: type[PatentTask]) -> str:
         """The group that a task is in, or the one of tasks like it."""
         of_its_own = (label for label, tasks in self.groups.items() if task in tasks)
-        alike = (label for label, tasks in self.groups.items() if any(one.metadata.type == task.metadata.type for one in tasks))
+        alike = (
+            label
+            for label, tasks in self.groups.items()
+            if any(one.metadata.type == task.metadata.type for one in tasks)
+        )
         return next(of_its_own, None) or next(alike, None) or "Tasks"
 
+    def _trusted(self, results: Any) -> Any:
+        """The results whose numbers are those that were measured (:mod:`patent_mteb.tasks.verification`); others are
+        named.
+        """
+        classes = {task.metadata.name: task for task in self.task_classes}
+
+        def passes(model: Any, result: Any) -> bool:
+            task = classes.get(plain_name(result.task_name))
+            if task is None:
+                return True
+            where = Path(str(model.model_name)) / str(model.model_revision) / result.task_name
+            for entry in result.scores.get(task.facts.split, ()):
+                subset = str(entry.get("hf_subset", "default"))
+                data = result.dataset_revision if subset == "default" else subset
+                named = (str(model.model_name), model.model_revision or "", model.experiment_name or "")
+                try:
+                    check_entry(
+                        entry,
+                        Place(where, result.task_name, task.metadata.main_score, task.scoring, *named, data, subset),
+                    )
+                except ContradictionError as error:
+                    logger.warning(
+                        "%s", DataError(f"{error.problem}; not in the score", path=where, remedy=error.remedy)
+                    )
+                    return False
+            return True
+
+        models = [
+            model.model_copy(
+                update={"task_results": [result for result in model.task_results if passes(model, result)]}
+            )
+            for model in results.model_results
+        ]
+        return results.model_copy(update={"model_results": [model for model in models if model.task_results]})
+
     def get_score(self, results: Any, *, raise_error: bool = False) -> dict[str, dict[str, float | None]]:
-        """mteb's aggregated scores of each model, and our :func:`summary` of its main scores, without those that stand on too little."""
+        """mteb's aggregated scores of each model, and our :func:`summary` of its main scores, without those that stand
+        on too little.
+        """
+        results = self._trusted(results)
         found = super().get_score(results, raise_error=raise_error)
         names = {task.metadata.name for task in self.tasks}
         for model in results.join_revisions():
-            measured = [result for result in model.task_results if result.task_name in names and sum(map(len, result.scores.values())) == 1]
+            measured = [
+                result
+                for result in model.task_results
+                if result.task_name in names and sum(map(len, result.scores.values())) == 1
+            ]
             mains = {result.task_name: result.get_score() for result in measured}
-            small = {result.task_name for result in measured if any(map(too_small, chain.from_iterable(result.scores.values())))}
+            small = {
+                result.task_name
+                for result in measured
+                if any(map(too_small, chain.from_iterable(result.scores.values())))
+            }
             kinds = {world_of_task(name) for name in mains}
             world = WORLDS[kinds.pop()] if len(kinds) == 1 else WORLDS["real"]
             means = {f"{self.column}::{label}": mean for label, mean in group_means(self, mains, small).items()}
-            found[model.model_name] |= {world.titled(name): value for name, value in (means | summary(self, mains, small)).items()}
+            found[model.model_name] |= {
+                world.titled(name): value for name, value in (means | summary(self, mains, small)).items()
+            }
         return found
 
 
 def score_table(benchmark: PatentBenchmark, results: Any) -> pl.DataFrame:
-    """The scores of :meth:`PatentBenchmark.get_score`, one row a model: local checkpoints too, which mteb's ``get_benchmark_result`` drops.
-
-    Args:
-        results: mteb's ``BenchmarkResults``.
-
-    Example:
-        >>> from mteb.cache import ResultCache
-        >>> from patent_mteb.tasks.benchmark import score_table
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> benchmark = find("PatentMap.sample")
-        >>> score_table(benchmark, ResultCache("results").load_results(tasks=benchmark, require_model_meta=False)).columns[:1]
-        ['model']
+    """The scores of :meth:`PatentBenchmark.get_score`, one row a model: local checkpoints too, which mteb's
+    ``get_benchmark_result`` drops.
     """
     rows = [{"model": model, **scores} for model, scores in benchmark.get_score(results).items()]
     return pl.DataFrame(rows, infer_schema_length=None) if rows else pl.DataFrame(schema={"model": pl.String})
 
 
 def of_type(benchmark: PatentBenchmark, kind: str, name: str) -> PatentBenchmark | None:
-    """The benchmark's tasks of one of mteb's types as a benchmark of their own; None where these are all of its tasks, or none.
-
-    Example:
-        >>> from patent_mteb.tasks.benchmark import of_type
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> len(of_type(find("PatentMap"), "Retrieval", "PatentMap(retrieval)").task_classes), of_type(find("DAPFAM"), "Retrieval", "D")
-        (2, None)
+    """The benchmark's tasks of one of mteb's types as a benchmark of their own; None where these are all of its tasks,
+    or none.
     """
-    groups = {label: [task for task in tasks if task.metadata.type == kind] for label, tasks in benchmark.groups.items()}
+    groups = {
+        label: [task for task in tasks if task.metadata.type == kind] for label, tasks in benchmark.groups.items()
+    }
     kept = {label: tasks for label, tasks in groups.items() if tasks}
     if not kept or sum(map(len, kept.values())) == len(benchmark.task_classes):
         return None
@@ -258,24 +315,10 @@ def of_type(benchmark: PatentBenchmark, kind: str, name: str) -> PatentBenchmark
     return PatentBenchmark(facts, kept, column=benchmark.column, macro=benchmark.macro, published=benchmark.published)
 
 
-def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()) -> dict[str, float | None]:
-    """Mean main score of each group of a benchmark.
-
-    Args:
-        scores: main score by task name, with or without the state of the data (``.sample``).
-        small: tasks whose scores stand on too little (:mod:`patent_mteb.metrics.sizes`): they are in no mean.
-
-    Returns:
-        one mean a group; None where a task of the group is missing (a missing task makes the mean missing, not smaller), all are small, or
-        they are of several worlds (:mod:`patent_mteb.data.worlds`).
-
-    Example:
-        >>> from patent_mteb.tasks.benchmark import group_means
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> scores = {"PatentMapAbsToAbsRetrieval": 0.25, "PatentMapClmToAllRetrieval": 0.75}
-        >>> group_means(find("PatentMap"), scores)
-        {'Retrieval': 0.5, 'Classification': None}
-    """
+def group_means(
+    benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()
+) -> dict[str, float | None]:
+    """Mean main score of each group of a benchmark."""
     left_out = set(map(plain_name, small))
     means: dict[str, float | None] = {}
     for label, tasks in benchmark.columns.items():
@@ -287,31 +330,30 @@ def group_means(benchmark: PatentBenchmark, scores: Mapping[str, float], small: 
 
 
 def _of_one_world(scores: Mapping[str, float], names: Collection[str]) -> dict[str, float]:
-    """The scores of these tasks by plain name; none at all if they are of several worlds, over which there is no mean."""
+    """The scores of these tasks by plain name; none at all if they are of several worlds, over which there is no
+    mean.
+    """
     held = {name: score for name, score in scores.items() if plain_name(name) in names}
     if len({world_of_task(name) for name in held}) > 1:
         return {}
     return {plain_name(name): score for name, score in held.items()}
 
 
-def summary(benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()) -> dict[str, float | None]:
-    """``Overall`` of a benchmark (PatenTEB eq. 6: the mean over its tasks; over its groups if it is ``macro``), and ``Spread``, the
-    largest minus the smallest task score, if it reports that. None where a task is missing, or tasks are of several worlds.
-
-    Args:
-        scores, small: as :func:`group_means`.
-
-    Example:
-        >>> from patent_mteb.tasks.benchmark import summary
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> benchmark = find("PatentMap")
-        >>> summary(benchmark, {task.metadata.name: 0.5 for task in benchmark.task_classes})
-        {'Overall': 0.5}
+def summary(
+    benchmark: PatentBenchmark, scores: Mapping[str, float], small: Collection[str] = ()
+) -> dict[str, float | None]:
+    """``Overall`` of a benchmark (PatenTEB eq. 6: the mean over its tasks; over its groups if it is ``macro``), and
+    ``Spread``, the largest minus the smallest task score, if it reports that. None where a task is missing, or tasks
+    are of several worlds.
     """
     names = [plain_name(task.metadata.name) for task in chain.from_iterable(benchmark.columns.values())]
     plain, left_out = _of_one_world(scores, names), set(map(plain_name, small))
     of_tasks = [plain[name] for name in names if name in plain and name not in left_out]
-    known = [value for value in group_means(benchmark, scores, small).values() if value is not None] if benchmark.macro else of_tasks
+    known = (
+        [value for value in group_means(benchmark, scores, small).values() if value is not None]
+        if benchmark.macro
+        else of_tasks
+    )
     complete = bool(known) and all(name in plain for name in names)
     found: dict[str, float | None] = {"Overall": sum(known) / len(known) if complete else None}
     if benchmark.facts.spread:

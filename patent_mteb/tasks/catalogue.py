@@ -1,22 +1,51 @@
-"""Everything that the suite enters in mteb: its benchmarks, their tasks, the sample twins of these, and the benchmarks of own data."""
+"""Everything that the suite enters in mteb: its benchmarks, their tasks, the sample twins of these, and the benchmarks
+of own data.
+
+Public patent tasks that mteb brings along: taken into ``PatentMTEB+`` as they are, with mteb's names, scores and
+data.
+
+=====================================  =================================================================================
+task                                   content
+=====================================  =================================================================================
+``BigPatentClustering.v2``             US descriptions by CPC section (Sharma et al. 2019, CC BY 4.0); V-measure
+``SwedishPatentCPC{Subclass,Group}…``  claims of Swedish patents of 1885-1972, by optical character recognition, and
+                                       their CPC classes, several each (KTH and PRV, MIT); accuracy of mteb's
+                                       multi-label protocol
+=====================================  =================================================================================
+
+They know neither the suite's evidence nor its data resolution: mteb loads them, and ``PATENT_MTEB_DATA`` says nothing
+to them.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+
+from mteb.abstasks import AbsTask
 
 from patent_mteb import _mteb
 from patent_mteb.data.roots import KEYS, Root
 from patent_mteb.errors import DataError, RegistrationError, did_you_mean
 from patent_mteb.models import prompts
-from patent_mteb.tasks import clef_ip, dapfam, novelty, open_ep, open_us, own, panorama, patenteb, patentmap, patentmatch, sophia, wipo_at
+from patent_mteb.tasks import (
+    clef_ip,
+    dapfam,
+    novelty,
+    open_ep,
+    open_us,
+    own_datasets,
+    panorama,
+    patenteb,
+    patentmap,
+    patentmatch,
+    sophia,
+    wipo_at,
+)
 from patent_mteb.tasks.base import PatentTask, class_name, sample_twin
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, of_type
-from patent_mteb.tasks.taken import taken
-
-logger = logging.getLogger(__name__)
 
 __all__ = [
     "add",
@@ -32,25 +61,35 @@ __all__ = [
     "unlisted_tasks",
 ]
 
+logger = logging.getLogger(__name__)
+
+
+NAMES: Mapping[str, Sequence[str]] = {
+    "BigPatent": ("BigPatentClustering.v2",),
+    "Swedish CPC": ("SwedishPatentCPCSubclassClassification", "SwedishPatentCPCGroupClassification"),
+}
+"""mteb's names by the benchmark that they stand for."""
+
+
+def taken() -> dict[str, tuple[type[AbsTask], ...]]:
+    """mteb's task classes by the benchmark that they stand for."""
+    return {label: tuple(map(_mteb.task_of_mteb, names)) for label, names in NAMES.items()}
+
+
 _BENCHMARKS: dict[str, PatentBenchmark] = {}
+
 _TWINS: dict[type[PatentTask], type[PatentTask]] = {}
+
 _VARIANTS: dict[str, tuple[PatentBenchmark, ...]] = {}
 """By benchmark: its tasks on the sample, and its retrieval tasks only if it has others."""
+
 _OWN: list[tuple[Root, tuple[PatentBenchmark, ...]]] = []
 """The benchmarks of the data set that was last asked for: the same objects as long as it stays as it is."""
 
 
 def add(benchmark: PatentBenchmark) -> None:
-    """Enter a benchmark: from now on its tasks, its samples, its report tab and its validation are known. Again changes nothing.
-
-    Raises:
-        RegistrationError: another benchmark has this name.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import add, benchmarks, find
-        >>> add(find("PatentMap"))  # nothing changes: it is known
-        >>> [benchmark.name for benchmark in benchmarks()].count("PatentMap")
-        1
+    """Enter a benchmark: from now on its tasks, its samples, its report tab and its validation are known. Again changes
+    nothing.
     """
     known = _BENCHMARKS.setdefault(benchmark.name, benchmark)
     if known is not benchmark:
@@ -73,8 +112,9 @@ def _make_twins(tasks: Sequence[type[PatentTask]]) -> None:
 
 
 def _variants(benchmark: PatentBenchmark) -> tuple[PatentBenchmark, ...]:
-    """``<Benchmark>(retrieval)`` where it has tasks of other types, so that systems that only search have complete scores; and both on the
-    sample, ``<Benchmark>.sample``, where each of its tasks has one."""
+    """``<Benchmark>(retrieval)`` where it has tasks of other types, so that systems that only search have complete
+    scores; and both on the sample, ``<Benchmark>.sample``, where each of its tasks has one.
+    """
     searched = of_type(benchmark, "Retrieval", f"{benchmark.name}(retrieval)")
     wholes = [whole for whole in (benchmark, searched) if whole is not None]
     variants = (one for whole in wholes for one in (whole, _sampled(whole)) if one is not None)
@@ -84,7 +124,10 @@ def _variants(benchmark: PatentBenchmark) -> tuple[PatentBenchmark, ...]:
 def _sampled(benchmark: PatentBenchmark) -> PatentBenchmark | None:
     if not all(task in _TWINS for task in benchmark.task_classes):
         return None
-    description = f"{benchmark.facts.description} On the built-in sample, for trying things out: its scores say nothing of the benchmark."
+    description = (
+        f"{benchmark.facts.description} On the built-in sample, for trying things out: its scores say nothing of the"
+        " benchmark."
+    )
     facts = replace(benchmark.facts, name=f"{benchmark.name}.sample", description=description)
     groups = {label: [_TWINS[task] for task in tasks] for label, tasks in benchmark.groups.items()}
     return PatentBenchmark(facts, groups, column=benchmark.column, macro=benchmark.macro)
@@ -102,28 +145,20 @@ def benchmarks() -> tuple[PatentBenchmark, ...]:
 
 
 def own_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """The benchmarks of the data set in ``PATENT_MTEB_DATA``, under its name; none if no ``dataset.json`` says one. Only that is read.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import own_benchmarks
-        >>> own_benchmarks()  # PATENT_MTEB_DATA is not set
-        ()
+    """The benchmarks of the data set in ``PATENT_MTEB_DATA``, under its name; none if no ``dataset.json`` says one.
+    Only that is read.
     """
-    root = own.root_or_none()
+    root = own_datasets.root_or_none()
     if root is None or root.record is None:
         return ()
     if not _OWN or _OWN[0][0] != root:
-        _OWN[:] = [(root, tuple(own.in_root(root, benchmarks())))]
+        _OWN[:] = [(root, tuple(own_datasets.in_root(root, benchmarks())))]
     return _OWN[0][1]
 
 
 def enter_own() -> None:
-    """Let mteb know the tasks of the data set that ``PATENT_MTEB_DATA`` names now, in place of those it named before. A name that is taken
-    is a warning: mteb itself must go on.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import enter_own
-        >>> enter_own()  # again, for a variable that was set after mteb was imported
+    """Let mteb know the tasks of the data set that ``PATENT_MTEB_DATA`` names now, in place of those it named before. A
+    name that is taken is a warning: mteb itself must go on.
     """
     mine = own_benchmarks()
     try:
@@ -146,38 +181,24 @@ def find(name: str) -> PatentBenchmark:
     known = {benchmark.name: benchmark for benchmark in (*own_benchmarks(), *mteb_benchmarks())}
     if name in known:
         return known[name]
-    raise DataError(f"there is no benchmark '{name}'{did_you_mean(name, known)}", remedy=f"choose among {', '.join(known)}")
+    raise DataError(
+        f"there is no benchmark '{name}'{did_you_mean(name, known)}", remedy=f"choose among {', '.join(known)}"
+    )
 
 
 def tasks() -> tuple[type[PatentTask], ...]:
-    """The classes of all tasks.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import tasks
-        >>> "PatentMapAbsToAbsRetrieval" in [task.metadata.name for task in tasks()]
-        True
-    """
+    """The classes of all tasks."""
     return tuple(task for benchmark in benchmarks() for task in benchmark.task_classes)
 
 
 def sample_tasks() -> tuple[type[PatentTask], ...]:
-    """The twins of tasks that always run on the built-in sample: of all whose data have one.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import sample_tasks
-        >>> all(task.metadata.name.endswith(".sample") for task in sample_tasks())
-        True
-    """
+    """The twins of tasks that always run on the built-in sample: of all whose data have one."""
     return tuple(_TWINS[task] for task in tasks() if task in _TWINS)
 
 
 def unlisted_tasks() -> tuple[type[PatentTask], ...]:
-    """What mteb finds by name only: the twins of :func:`sample_tasks`, and variants of tasks (``<Task>.mteb``) with their twins.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import unlisted_tasks
-        >>> "PatentDAPFAMTACToTACRetrieval.mteb" in [task.metadata.name for task in unlisted_tasks()]
-        True
+    """What mteb finds by name only: the twins of :func:`sample_tasks`, and variants of tasks (``<Task>.mteb``) with
+    their twins.
     """
     return (*sample_tasks(), *(kind for task in dapfam.MTEB_TASKS for kind in (task, _TWINS[task])))
 
@@ -190,7 +211,8 @@ def get_tasks(
     Args:
         benchmark: name or names of benchmarks; all if None.
         types: mteb's task types, such as ``["Retrieval"]``; all if None.
-        sample: the tasks' twins on the built-in sample, whatever data there is; without a benchmark those that have one.
+        sample: the tasks' twins on the built-in sample, whatever data there is; without a benchmark those that have
+            one.
 
     Raises:
         DataError: an unknown benchmark, or no task of these types.
@@ -204,7 +226,11 @@ def get_tasks(
     homes = benchmarks() if names is None else [find(name) for name in names]
     held = {task: benchmark for benchmark in reversed(homes) for task in benchmark.task_classes}
     order = dict.fromkeys(task for benchmark in homes for task in benchmark.task_classes)
-    chosen = [task for task in order if (types is None or task.metadata.type in types) and (names or not sample or task in _TWINS)]
+    chosen = [
+        task
+        for task in order
+        if (types is None or task.metadata.type in types) and (names or not sample or task in _TWINS)
+    ]
     if not chosen:
         known = ", ".join(sorted({task.metadata.type for task in held}))
         raise DataError(f"no task is of type {', '.join(types or ())}", remedy=f"choose among {known}")
@@ -215,25 +241,35 @@ def get_tasks(
 
 for _module in (wipo_at, dapfam, patenteb, sophia, patentmap):
     add(_module.BENCHMARK)
+
 _make_twins(dapfam.MTEB_TASKS)
 
+
 _PAPERS = benchmarks()
+
 for _benchmark in (open_us.BENCHMARK, open_us.GRANTS, open_ep.BENCHMARK):
     add(_benchmark)
 
 
 def _bibliography(those: Iterable[PatentBenchmark]) -> str:
     """The citations of benchmarks by key, as mteb writes several."""
-    return "\n\n".join(sorted((benchmark.facts.bibtex for benchmark in those), key=lambda entry: entry.partition("{")[2]))
+    return "\n\n".join(
+        sorted((benchmark.facts.bibtex for benchmark in those), key=lambda entry: entry.partition("{")[2])
+    )
 
 
 _PUBLIC = tuple(module.BENCHMARK for module in (panorama, patentmatch, novelty, clef_ip))
+
 for _benchmark in _PUBLIC:
     add(_benchmark)
+
 _TOTAL = PatentBenchmark(
     Facts(
         name="PatentMTEB",
-        description="The benchmarks of the five papers on the published data; the score of a model is the macro-average over them.",
+        description=(
+            "The benchmarks of the five papers on the published data; the score of a model is the macro-average over"
+            " them."
+        ),
         reference=None,
         bibtex=_bibliography(_PAPERS),
         license="not specified",
@@ -244,11 +280,16 @@ _TOTAL = PatentBenchmark(
     macro=True,
     published=True,
 )
+
 _VARIANTS[_TOTAL.name] = _variants(_TOTAL)
+
 _PLUS = PatentBenchmark(
     Facts(
         name="PatentMTEB+",
-        description="PatentMTEB and further public sets, each of which counts the same in the macro-average; on the published data only.",
+        description=(
+            "PatentMTEB and further public sets, each of which counts the same in the macro-average; on the published"
+            " data only."
+        ),
         reference=None,
         bibtex=_bibliography((*_PAPERS, *_PUBLIC)),
         license="not specified",
@@ -260,28 +301,18 @@ _PLUS = PatentBenchmark(
     published=True,
     taken=taken(),
 )
+
 _VARIANTS[_PLUS.name] = ()
 
 
 def total() -> PatentBenchmark:
-    """``PatentMTEB``: the five papers' benchmarks, whose score is the macro-average over them.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import total
-        >>> total().name, list(total().groups)
-        ('PatentMTEB', ['WIPO-AT', 'DAPFAM', 'PatenTEB', 'Sophia', 'PatentMap'])
-    """
+    """``PatentMTEB``: the five papers' benchmarks, whose score is the macro-average over them."""
     return _TOTAL
 
 
 def mteb_benchmarks() -> tuple[PatentBenchmark, ...]:
-    """What mteb gets to know: every benchmark, ``PatentMTEB`` and ``PatentMTEB+``, and behind them their retrieval tasks and their samples.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import mteb_benchmarks
-        >>> [benchmark.name for benchmark in mteb_benchmarks() if benchmark.name.startswith("PatentM")]  # doctest: +NORMALIZE_WHITESPACE
-        ['PatentMap', 'PatentMatch', 'PatentMTEB', 'PatentMTEB+', 'PatentMap.sample', 'PatentMap(retrieval)', 'PatentMap(retrieval).sample',
-         'PatentMTEB.sample', 'PatentMTEB(retrieval)', 'PatentMTEB(retrieval).sample']
+    """What mteb gets to know: every benchmark, ``PatentMTEB`` and ``PatentMTEB+``, and behind them their retrieval
+    tasks and their samples.
     """
     whole = (*benchmarks(), _TOTAL, _PLUS)
     return (*whole, *(variant for benchmark in whole for variant in _VARIANTS[benchmark.name]))

@@ -1,15 +1,17 @@
-"""CLEF-IP 2013, claims to passages: the passages that a European search report cites against a set of claims, in three languages.
+"""CLEF-IP 2013, claims to passages: the passages that a European search report cites against a set of claims, in three
+languages.
 
-For those who hold the collection, in ``PATENT_MTEB_DATA/CLEF-IP-2013`` (:mod:`patent_mteb.readers.clef_ip`). Queries are the claims of
-a topic, English, German or French; the corpus is every passage of the documents that lie in the folder, so that scores are those of these
-documents (a result says how many, and its revision is the hash of the folder). Relevant passages of documents that are not there are
-counted.
+For those who hold the collection, in ``PATENT_MTEB_DATA/CLEF-IP-2013`` (:mod:`patent_mteb.readers.clef_ip`). Queries
+are the claims of a topic, English, German or French; the corpus is every passage of the documents that lie in the
+folder, so that scores are those of these documents (a result says how many, and its revision is the hash of the
+folder). Relevant passages of documents that are not there are counted.
 
 Beside mteb's scores over passages (main score ``map_at_1000``) there are those of Piroi et al. 2013, §3.4:
 
-* of documents, each in the place of its best passage: ``document_pres_at_100``, ``document_map_at_100``, ``document_recall_at_100``;
-* ``map_d`` and ``precision_d``: of the passages retrieved of one relevant document in their order, average precision and precision,
-  averaged over the relevant documents of a topic (0 for those that are not retrieved) and over topics;
+* of documents, each in the place of its best passage: ``document_pres_at_100``, ``document_map_at_100``,
+  ``document_recall_at_100``;
+* ``map_d`` and ``precision_d``: of the passages retrieved of one relevant document in their order, average precision
+  and precision, averaged over the relevant documents of a topic (0 for those that are not retrieved) and over topics;
 * slices by the language of the topic: ``lang_en``, ``lang_de``, ``lang_fr``.
 """
 
@@ -20,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from patent_mteb.data.sources import DataSet
+from patent_mteb.data.loading import DataSet
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.corpus import Texts
@@ -30,14 +32,15 @@ from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import refuse_unscorable, say
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
-__all__ = ["BENCHMARK", "FACTS", "ClefIPRetrieval", "of_documents", "within_documents"]
-
 DATA = DataSet("CLEF-IP-2013", "")
 DOCUMENT_MEASURES = ("pres@100", "map@100", "recall@100")
 
 FACTS = Facts(
     name="CLEF-IP-2013",
-    description="Passages that search reports of the EPO cite against claims in English, German and French, for holders of the collection.",
+    description=(
+        "Passages that search reports of the EPO cite against claims in English, German and French, for holders of the"
+        " collection."
+    ),
     reference="https://ceur-ws.org/Vol-1179/CLEF2013wn-CLEFIP-PiroiEt2013.pdf",
     bibtex=r"""@inproceedings{piroi2013clefip,
   author = {Florina Piroi and Mihai Lupu and Allan Hanbury},
@@ -56,13 +59,7 @@ FACTS = Facts(
 
 
 class ClefIPRetrieval(PatentRetrieval):
-    """The task; see the module.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> find("CLEF-IP-2013").task_classes[0].metadata.eval_langs
-        ['eng-Latn', 'deu-Latn', 'fra-Latn']
-    """
+    """The task; see the module."""
 
     slice_measures = ("map@1000", "recall@100")
 
@@ -82,7 +79,10 @@ class ClefIPRetrieval(PatentRetrieval):
         held = {path.stem for path in files}
         language: dict[str, str] = {}
         qrels: dict[str, dict[str, int]] = {}
-        counts = {"relevant passages of documents that are not there": 0, "relevant passages that their document does not have": 0}
+        counts = {
+            "relevant passages of documents that are not there": 0,
+            "relevant passages that their document does not have": 0,
+        }
         strange: set[str] = set()
         for name in reader.LANGUAGES:
             for topic, documents in reader.judgements(place, name).items():
@@ -92,7 +92,9 @@ class ClefIPRetrieval(PatentRetrieval):
                 language[topic] = name.lower()
                 for document, paths in documents.items():
                     keys = [key for key in (f"{document}#{path}" for path in sorted(paths)) if key in corpus]
-                    missing = "that their document does not have" if document in held else "of documents that are not there"
+                    missing = (
+                        "that their document does not have" if document in held else "of documents that are not there"
+                    )
                     counts[f"relevant passages {missing}"] += len(paths) - len(keys)
                     qrels.setdefault(topic, {}).update(dict.fromkeys(keys, 1))
         say(place, {**counts, "judged topics that are not among the test topics": len(strange)})
@@ -109,10 +111,19 @@ class ClefIPRetrieval(PatentRetrieval):
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         known = self.tables.qrels
         ranked = of_documents(run)
-        documents = {query: {_document(key): 1 for key, gain in passages.items() if gain > 0} for query, passages in known.items()}
+        documents = {
+            query: {_document(key): 1 for key, gain in passages.items() if gain > 0}
+            for query, passages in known.items()
+        }
         means = Judged(ranked.docs, documents, ranked.query_ids, ranked.doc_ids).scores(DOCUMENT_MEASURES).means()
-        found = super().own_scores(run, judged) | {f"document_{name.replace('@', '_at_')}": value for name, value in means.items()}
-        inside = [within_documents(ranking, known[query]) for query, ranking in run.to_dict().items() if any(known[query].values())]
+        found = super().own_scores(run, judged) | {
+            f"document_{name.replace('@', '_at_')}": value for name, value in means.items()
+        }
+        inside = [
+            within_documents(ranking, known[query])
+            for query, ranking in run.to_dict().items()
+            if any(known[query].values())
+        ]
         pairs = np.array(inside).reshape(-1, 2).mean(axis=0) if inside else np.zeros(2)
         return found | {
             "map_d": float(pairs[0]),
@@ -136,14 +147,7 @@ def _own_passages(document: Mapping[str, str], corpus: Sequence[str] | Mapping[s
 
 
 def of_documents(run: Run) -> Run:
-    """A run of passages as one of documents, each in the place of its best passage.
-
-    Example:
-        >>> from patent_mteb.search.run import Run
-        >>> from patent_mteb.tasks.clef_ip import of_documents
-        >>> of_documents(Run.from_dict({"t": {"EP-1#a": 0.75, "EP-2#a": 0.5, "EP-1#b": 0.25}})).to_dict()
-        {'t': {'EP-1': 0.75, 'EP-2': 0.5}}
-    """
+    """A run of passages as one of documents, each in the place of its best passage."""
     found: dict[str, dict[str, float]] = {}
     for query, ranking in run.to_dict().items():
         best = found.setdefault(query, {})
@@ -153,13 +157,7 @@ def of_documents(run: Run) -> Run:
 
 
 def within_documents(ranking: Mapping[str, float], relevant: Mapping[str, int]) -> tuple[float, float]:
-    """Average precision and precision of the passages of each relevant document, averaged over these documents.
-
-    Example:
-        >>> from patent_mteb.tasks.clef_ip import within_documents
-        >>> within_documents({"EP-1#b": 0.9, "EP-1#a": 0.8, "EP-2#a": 0.7}, {"EP-1#a": 1, "EP-3#a": 1})
-        (0.25, 0.25)
-    """
+    """Average precision and precision of the passages of each relevant document, averaged over these documents."""
     documents = {_document(key) for key, gain in relevant.items() if gain > 0}
     precisions: list[tuple[float, float]] = []
     for document in sorted(documents):
@@ -178,8 +176,12 @@ _METADATA = task_metadata(
     "Retrieval",
     "Given claims of a European application, retrieve the passages that its search report cites against them.",
     "map_at_1000",
-    prompt={"query": "Given claims of a patent application, retrieve passages that take their novelty or inventive step"},
+    prompt={
+        "query": "Given claims of a patent application, retrieve passages that take their novelty or inventive step"
+    },
     eval_langs=["eng-Latn", "deu-Latn", "fra-Latn"],
     text_parts={"query": ("claim",)},
 )
-BENCHMARK = PatentBenchmark(FACTS, {"Passages": (make_task(ClefIPRetrieval, __name__, _METADATA, data=DATA, facts=FACTS),)})
+BENCHMARK = PatentBenchmark(
+    FACTS, {"Passages": (make_task(ClefIPRetrieval, __name__, _METADATA, data=DATA, facts=FACTS),)}
+)

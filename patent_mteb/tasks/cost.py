@@ -1,18 +1,24 @@
 """What a score cost: seconds by phase, texts and tokens that reached a model, memory, and the size of the index.
 
-The evidence (:mod:`patent_mteb.tasks.evidence`) in every entry of scores that a task of the suite gives holds, under :data:`COST`,
+The evidence (:mod:`patent_mteb.tasks.evidence`) in every entry of scores that a task of the suite gives holds, under
+:data:`COST`,
 
 =====================  =================================================================================================
 ``seconds``            of the evaluation, without reading the data; ``processor_seconds`` of all threads of the process
-``phases``             seconds of ``encode``, ``index`` (BM25), ``split`` (passages), and of the ``rest``: search and scores
-``encoded``            texts that reached the model, with their ``characters``; the others of the task came from the store
-``tokens``             that the model read of them, prompts included, and ``padding``, the share of what it computed that was none
-``peak_memory_mb``     the highest resident memory of the process so far; ``peak_device_mb`` on the card, in this evaluation
-``index_mb``           of what was searched, in memory: vectors in single precision, term weights; not of passages and late interaction
+``phases``             seconds of ``encode``, ``index`` (BM25), ``split`` (passages), and of the ``rest``: search and
+                       scores
+``encoded``            texts that reached the model, with their ``characters``; the others of the task came from the
+                       store
+``tokens``             that the model read of them, prompts included, and ``padding``, the share of what it computed
+                       that was none
+``peak_memory_mb``     the highest resident memory of the process so far; ``peak_device_mb`` on the card, in this
+                       evaluation
+``index_mb``           of what was searched, in memory: vectors in single precision, term weights; not of passages and
+                       late interaction
 =====================  =================================================================================================
 
-What is not known is left out: texts of an encoder without a store, tokens of a model that is no sentence-transformers model. What it was
-computed on stands in the evidence beside it.
+What is not known is left out: texts of an encoder without a store, tokens of a model that is no sentence-transformers
+model. What it was computed on stands in the evidence beside it.
 """
 
 from __future__ import annotations
@@ -23,12 +29,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from patent_mteb.search.phases import timed
+from patent_mteb.search.timing import timed
 from patent_mteb.store.encoder import StoredEncoder
 from patent_mteb.store.settings import parts_of
 from patent_mteb.tasks.evidence import KEY
-
-__all__ = ["COST", "measured"]
 
 COST = "cost"
 """Where the record stands in the evidence."""
@@ -36,13 +40,8 @@ _DIGITS = 4
 
 
 def measured(model: Any, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The scores that ``work`` gives with what they cost in their evidence; what that says under :data:`COST` already is kept.
-
-    Example:
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.tasks.cost import measured
-        >>> list(measured(bm25("dapfam"), lambda: {"ndcg_at_10": 0.5})["evidence"]["cost"]["phases"])
-        ['rest']
+    """The scores that ``work`` gives with what they cost in their evidence; what that says under :data:`COST` already
+    is kept.
     """
     stores = list(_stores(model))
     before = [(store.stats.encoded, store.stats.characters) for store in stores]
@@ -77,7 +76,9 @@ def _stores(model: Any) -> Iterator[StoredEncoder]:
 
 @contextlib.contextmanager
 def _counting(stores: list[StoredEncoder]) -> Iterator[dict[str, int]]:
-    """Counts the tokens that the loaded sentence-transformers models among these read, and what they compute with padding."""
+    """Counts the tokens that the loaded sentence-transformers models among these read, and what they compute with
+    padding.
+    """
     counts = {"read": 0, "computed": 0}
 
     def count(_: Any, given: tuple[Any, ...]) -> None:

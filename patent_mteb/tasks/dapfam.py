@@ -1,9 +1,11 @@
 """DAPFAM: family-level prior-art retrieval, IN and OUT of the query's domain (``datalyes/DAPFAM_patent``).
 
 Documents, queries and relations are the published tables; a pair is relevant iff its ``relevance_score`` is positive
-(WIPO-AT §3.8, the same as DAPFAM §3.4); sampled negatives (``domain_rel`` = ``NC``) are not relevant like everything that is not
-judged. Rankings are over the full corpus. An instruction model is told what mteb's own DAPFAM tasks tell it: they name no
-instruction, and so it is mteb's general one for retrieval.
+(WIPO-AT §3.8, the same as DAPFAM §3.4); sampled negatives (``domain_rel`` = ``NC``) are not relevant like everything
+that is not judged. Rankings are over the full corpus. An instruction model is told what mteb's own DAPFAM tasks tell
+it: they name no instruction, and so it is mteb's general one for retrieval.
+
+Texts of one view that several tasks of a benchmark read: composed once, as long as they are small.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -21,8 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from patent_mteb import files
-from patent_mteb.data.sources import DataSet, Source
+from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError
+from patent_mteb.memory import portion
 from patent_mteb.metrics import slices
 from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
@@ -30,11 +33,11 @@ from patent_mteb.patents import views
 from patent_mteb.patents.claims import first_independent_claim, split_claims
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.search.base import document_text
+from patent_mteb.search.lru import Recent
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, once, read_once, refuse_truncated, refuse_unscorable, say
-from patent_mteb.tasks.composed import composed
-from patent_mteb.tasks.paper import without_self
+from patent_mteb.tasks.paper_protocol import without_self
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 if TYPE_CHECKING:
@@ -42,7 +45,28 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+
+_MOST_BYTES = 1 << 28
+
+_HELD: Recent[tuple[Source, Hashable], Texts] = Recent(_MOST_BYTES)
+
+
+def composed(source: Source, view: Hashable, compose: Callable[[], Texts]) -> Texts:
+    """The texts of a view, as they were composed for the last tasks that read them, else composed now.
+
+    At most 256 MB are held, and at most a sixteenth of a stated memory. A source that is changed while it is read makes
+    every task on it stop (:meth:`~patent_mteb.data.loading.Source.verify`), so what is held is of its revision.
+    """
+    known = _HELD.get((source, view))
+    if known is None:
+        known = compose()
+        _HELD.most_bytes = portion(1 / 16, _MOST_BYTES)
+        _HELD.keep((source, view), known, known.column.nbytes)
+    return known
+
+
 DATA = DataSet("datalyes/DAPFAM_patent", "dapfam", "780f4011d60297fc6e97a4119b0c516d13afea2d")
+
 
 FACTS = Facts(
     name="DAPFAM",
@@ -66,6 +90,7 @@ FACTS = Facts(
     paper="dapfam",
 )
 
+
 SECTIONS: dict[str, tuple[str, ...]] = {
     "Title": ("title_en",),
     "TA": ("title_en", "abstract_en"),
@@ -74,12 +99,20 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Description": ("description_en",),
     "FullText": ("title_en", "abstract_en", "claims_text", "description_en"),
 }
-"""Columns of each text view, joined by one blank. ``Claim1`` and ``Keywords`` are worked out from ``claims_text`` and the keyword
-column."""
+"""Columns of each text view, joined by one blank. ``Claim1`` and ``Keywords`` are worked out from ``claims_text`` and
+the keyword column."""
+
 
 PARTS_OF_VIEW = {"Title": ("title",), "Abstract": ("abstract",), "Claim1": ("claim",), "Description": ("invention",)}
 
-SECTION_OF_COLUMN = {"title_en": "title", "abstract_en": "abstract", "claims_text": "claim", "description_en": "invention"}
+
+SECTION_OF_COLUMN = {
+    "title_en": "title",
+    "abstract_en": "abstract",
+    "claims_text": "claim",
+    "description_en": "invention",
+}
+
 
 _KEYWORD_COLUMNS = ("abstract_keywords", "keywords", "keyword")
 
@@ -115,17 +148,29 @@ class Pair:
 
 
 _CORPORA = ("FullText", "TA", "Description", "TAC")
+
 PAIRS = (
     *((query, corpus) for query in ("TA", "TAC", "Abstract", "Keywords", "Title") for corpus in _CORPORA),
     *((query, "Abstract") for query in ("TA", "TAC", "Abstract")),
     ("Claim1", "Claim1"),
 )
-"""Tables 17 and 19 of the paper, the title query of its Fig. 6, and the symmetric views of WIPO-AT §3.8 that these lack."""
+"""Tables 17 and 19 of the paper, the title query of its Fig. 6, and the symmetric views of WIPO-AT §3.8 that these
+lack."""
+
 
 DOMAINS = ("", "In", "Out")
+
 SPECS = tuple(Pair(query, corpus, domain) for domain in DOMAINS for query, corpus in PAIRS)
-AS_MTEB = tuple(Pair(query, corpus, domain, True) for domain in DOMAINS for query in ("TA", "TAC") for corpus in ("TA", "TAC", "FullText"))
-"""mteb's own eighteen tasks, which join the parts of a query, and those behind the title of a document, by line breaks."""
+
+AS_MTEB = tuple(
+    Pair(query, corpus, domain, True)
+    for domain in DOMAINS
+    for query in ("TA", "TAC")
+    for corpus in ("TA", "TAC", "FullText")
+)
+"""mteb's own eighteen tasks, which join the parts of a query, and those behind the title of a document, by line
+breaks."""
+
 
 _TEXT_COLUMNS = {name: pa.string() for name in SECTIONS["FullText"]}
 
@@ -145,22 +190,21 @@ class Tables:
 def _without_text(column: pa.ChunkedArray) -> int:
     """Rows that are null or empty, counted without making Python strings of the others."""
     plain = column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
-    empty = pc.equal(pc.binary_length(plain), 0) if _is_text(column.type) and not pa.types.is_null(column.type) else None
+    empty = (
+        pc.equal(pc.binary_length(plain), 0) if _is_text(column.type) and not pa.types.is_null(column.type) else None
+    )
     return int(column.null_count + ((empty is not None and pc.sum(empty).as_py()) or 0))
 
 
 @lru_cache(maxsize=1)
 def read_tables(source: Source) -> Tables:
-    """Read and check the tables of one source.
-
-    Raises:
-        DataError: missing columns or rows, an id of two different rows, a relation with an unknown document or query or an unknown
-            ``domain_rel``, without a score, positive and not in a domain, or given twice with different values.
-    """
+    """Read and check the tables of one source."""
     paths = {name: source.path(f"{name}.parquet") for name in ("corpus", "queries", "qrels_all")}
     corpus, documents_again = read_once(paths["corpus"], _TEXT_COLUMNS, "relevant_id", without=_TEXT_COLUMNS)
     queries, queries_again = read_once(paths["queries"], _TEXT_COLUMNS, "query_id", without=_TEXT_COLUMNS)
-    counts = Counter({"documents repeat an earlier one": documents_again, "queries repeat an earlier one": queries_again})
+    counts = Counter(
+        {"documents repeat an earlier one": documents_again, "queries repeat an earlier one": queries_again}
+    )
     for name, table, again in (("corpus", corpus, documents_again), ("queries", queries, queries_again)):
         refuse_truncated(source, f"{name}.parquet", table.num_rows + again)
         for batch in files.read_batches(paths[name], list(_TEXT_COLUMNS)):
@@ -180,15 +224,21 @@ def read_tables(source: Source) -> Tables:
         problem = (
             f"unknown query '{query}'"
             if query not in known_queries
-            else f"unknown document '{document}'"
-            if document not in documents
-            else f"domain_rel is '{domain}', not IN, OUT or NC"
-            if domain not in ("IN", "OUT", "NC")
-            else f"relevance_score is {score!r}, not a number"
-            if not isinstance(score, (int, float)) or math.isnan(score)
-            else "the relation is positive, and its domain_rel NC"
-            if score > 0 and domain == "NC"
-            else ""
+            else (
+                f"unknown document '{document}'"
+                if document not in documents
+                else (
+                    f"domain_rel is '{domain}', not IN, OUT or NC"
+                    if domain not in ("IN", "OUT", "NC")
+                    else (
+                        f"relevance_score is {score!r}, not a number"
+                        if not isinstance(score, (int, float)) or math.isnan(score)
+                        else "the relation is positive, and its domain_rel NC"
+                        if score > 0 and domain == "NC"
+                        else ""
+                    )
+                )
+            )
         )
         relation = (0 if problem else int(score > 0), domain)
         if not problem:
@@ -199,20 +249,26 @@ def read_tables(source: Source) -> Tables:
             if known != relation:
                 problem = f"the relation of '{query}' and '{document}' has other values in row {first}"
         if problem:
-            raise DataError(problem, path=paths["qrels_all"], row=row, remedy="correct the row, or download the file again")
+            raise DataError(
+                problem, path=paths["qrels_all"], row=row, remedy="correct the row, or download the file again"
+            )
     say(paths["qrels_all"].parent, counts)
     return Tables(corpus, queries, judged)
 
 
 def tagged_texts(table: pa.Table, view: str) -> list[str]:
-    """The texts of one view as PatentMap's models read them: ``[SEP]`` between the sections, and a tag before each but the title."""
+    """The texts of one view as PatentMap's models read them: ``[SEP]`` between the sections, and a tag before each but
+    the title.
+    """
     sections = SECTIONS.get(view)
     if sections is None:
         return [section_tags(text, PARTS_OF_VIEW.get(view, ("",))) for text in texts(table, view)]
     names = [SECTION_OF_COLUMN[column] for column in sections]
     rows = zip(*(table[column].to_pylist() for column in sections), strict=True)
     return [
-        views.join_sections((section_tags(part or "", (name,)) for name, part in zip(names, parts, strict=True)), views.SEPARATOR)
+        views.join_sections(
+            (section_tags(part or "", (name,)) for name, part in zip(names, parts, strict=True)), views.SEPARATOR
+        )
         for parts in rows
     ]
 
@@ -222,11 +278,7 @@ Compose = Callable[[pa.Table, str], list[str]]
 
 
 def texts(table: pa.Table, view: str) -> list[str]:
-    """The texts of one view, row by row.
-
-    Raises:
-        DataError: the view needs a keyword column that the table lacks.
-    """
+    """The texts of one view, row by row."""
     if view == "Keywords":
         column = next((name for name in _KEYWORD_COLUMNS if name in table.column_names), None)
         if column is None:
@@ -237,9 +289,13 @@ def texts(table: pa.Table, view: str) -> list[str]:
         kind = table.schema.field(column).type
         listed = pa.types.is_list(kind) or pa.types.is_large_list(kind)
         if not _is_text(kind.value_type if listed else kind):
-            raise DataError(f"column '{column}' has type {kind}", remedy="write it as strings, or lists of strings, in a local copy")
+            raise DataError(
+                f"column '{column}' has type {kind}", remedy="write it as strings, or lists of strings, in a local copy"
+            )
         values = table[column].to_pylist()
-        return [", ".join(word for word in value if word) if isinstance(value, list) else value or "" for value in values]
+        return [
+            ", ".join(word for word in value if word) if isinstance(value, list) else value or "" for value in values
+        ]
     if view == "Claim1":
         return [first_independent_claim(split_claims(text or "")) for text in table["claims_text"].to_pylist()]
     return [
@@ -262,19 +318,14 @@ def _mteb_queries(table: pa.Table, view: str) -> list[str]:
 def _mteb_documents(table: pa.Table, view: str) -> list[str]:
     """As :func:`_mteb_queries`, for the documents, whose title stands apart."""
     texts = _joined(table, (name for name in SECTIONS[view] if name != "title_en"))
-    return [document_text({"title": title, "text": text}) for title, text in zip(table["title_en"].to_pylist(), texts, strict=True)]
+    return [
+        document_text({"title": title, "text": text})
+        for title, text in zip(table["title_en"].to_pylist(), texts, strict=True)
+    ]
 
 
 def view_texts(path: Path, key: str, view: str, compose: Compose = texts) -> Texts:
-    """The texts of one view of a table's rows by id, composed as they are read: no other text is held.
-
-    Args:
-        path: ``corpus.parquet`` or ``queries.parquet``; a row that is there again counts once.
-        key: the column of ids.
-
-    Raises:
-        DataError: what :func:`texts` says.
-    """
+    """The texts of one view of a table's rows by id, composed as they are read: no other text is held."""
     columns = None if view == "Keywords" else [key, *(("claims_text",) if view == "Claim1" else SECTIONS[view])]
     batches = files.read_batches(path, columns)
     rows = (pair for batch in batches for pair in zip(ids_of(batch, key, path), compose(batch, view), strict=True))
@@ -284,10 +335,10 @@ def view_texts(path: Path, key: str, view: str, compose: Compose = texts) -> Tex
 class DAPFAMRetrieval(PatentRetrieval):
     """Retrieval of one query view in one corpus view, for ALL relations or those of one domain.
 
-    Main score nDCG@100 (eq. 1, equal to trec_eval's for binary gains). IN and OUT follow the data set's own ``domain_rel``.
-    A query that occurs in the corpus is left out of its own ranking and judgements; ``paper_...`` are the scores with both, as
-    mteb's own tasks give them. The text of mteb's tasks differs too, by the separator: :data:`MTEB_TASKS`, ``<Task>.mteb``, read
-    theirs, so that their ``paper_...`` scores are mteb's.
+    Main score nDCG@100 (eq. 1, equal to trec_eval's for binary gains). IN and OUT follow the data set's own
+    ``domain_rel``. A query that occurs in the corpus is left out of its own ranking and judgements; ``paper_...`` are
+    the scores with both, as mteb's own tasks give them. The text of mteb's tasks differs too, by the separator:
+    :data:`MTEB_TASKS`, ``<Task>.mteb``, read theirs, so that their ``paper_...`` scores are mteb's.
     """
 
     data = DATA
@@ -298,9 +349,16 @@ class DAPFAMRetrieval(PatentRetrieval):
         tables = read_tables(self.source)
         names = tables.corpus["relevant_id"].to_pylist()
         asking = tables.queries["query_id"].to_pylist()
-        corpus, queries = self._texts(_mteb_documents, _mteb_queries) if self.pair.as_mteb else self._texts(texts, texts)
-        whole = {query: {document: gain for document, (gain, _) in pairs.items() if gain} for query, pairs in tables.judged.items()}
-        (qrels, parts), (paper_qrels, paper_parts) = (self._domain(judged, tables) for judged in (without_self(whole), whole))
+        corpus, queries = (
+            self._texts(_mteb_documents, _mteb_queries) if self.pair.as_mteb else self._texts(texts, texts)
+        )
+        whole = {
+            query: {document: gain for document, (gain, _) in pairs.items() if gain}
+            for query, pairs in tables.judged.items()
+        }
+        (qrels, parts), (paper_qrels, paper_parts) = (
+            self._domain(judged, tables) for judged in (without_self(whole), whole)
+        )
         which = f" {self.pair.domain.upper()}" if self.pair.domain else ""
         refuse_unscorable(qrels, self.source.path("qrels_all.parquet"), f"no{which} relation is positive")
         return RetrievalTables(
@@ -342,7 +400,9 @@ class DAPFAMRetrieval(PatentRetrieval):
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return any(test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null))
+    return any(
+        test(kind) for test in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    )
 
 
 def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
@@ -360,7 +420,9 @@ def _codes(table: pa.Table, keys: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _task(spec: Pair) -> type[DAPFAMRetrieval]:
-    metadata = task_metadata(FACTS, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100", text_parts=spec.parts)
+    metadata = task_metadata(
+        FACTS, DATA, spec.name, "Retrieval", spec.description, "ndcg_at_100", text_parts=spec.parts
+    )
     return make_task(DAPFAMRetrieval, __name__, metadata, pair=spec)
 
 
@@ -371,6 +433,7 @@ BENCHMARK = PatentBenchmark(
         for title, domain in zip(("ALL", "IN", "OUT"), DOMAINS, strict=True)
     },
 )
+
 
 MTEB_TASKS = tuple(map(_task, AS_MTEB))
 """Known by name only: they are in no benchmark and in no report."""

@@ -1,22 +1,27 @@
-"""What a score was computed from and with: a record beside the scores of every result, which reports check by arithmetic.
+"""What a score was computed from and with: a record beside the scores of every result, which reports check by
+arithmetic.
 
 Every entry of scores that a task of the suite gives holds, under :data:`KEY`,
 
 ===============  =======================================================================================================
-``version``      of patent-mteb
+``version``      of patent-mteb, another one for each change of its files
+``scoring``      how the scores are computed from the model's output; another name where a number would differ
+``libraries``    versions of what took part
 ``data``         task, revision and digest of what was read: texts with their ids, judgements, labels
 ``texts``        for each role the number of distinct texts that were encoded or searched, and a digest of their set
 ``ranking``      retrieval: the number of queries, the depth, and a digest of the documents in their order
-``effort``       rerankers and scored runs: what the ranking took (pairs, calls, tokens, seconds, cost), where it is known
+``effort``       rerankers and scored runs: what the ranking took (pairs, calls, tokens, seconds, cost); who answered
 ``embeddings``   other tasks: number, width and digest of the vectors, their mean length, and the length of their mean
 ``predictions``  tasks on pairs: number and digest of the similarities
 ``cost``         seconds by phase, texts, tokens and memory (:mod:`patent_mteb.tasks.cost`)
-``model``        name, revision, digest of its settings, fingerprint of its weights, device and type of number
+``model``        name, revision, settings, digests of weights, modules and tokenizer, device, type of number, and
+                 ``behaviour``: what its encoders give for fixed texts (:mod:`patent_mteb.store.canaries`)
 ``seal``         digest of all numbers of the entry and of this record
 ===============  =======================================================================================================
 
-Digests are no signatures: who wants to forge a result can compute them. They find what was edited, mixed up or overwritten by hand or by
-accident, and what two runs of the same should have in common and have not. They hash with XXH3 (128 bits); of sets, in any order.
+Digests are no signatures: who wants to forge a result can compute them. They find what was edited, mixed up or
+overwritten by hand or by accident, and what two runs of the same should have in common and have not. They hash with
+XXH3 (128 bits); of sets, in any order.
 """
 
 from __future__ import annotations
@@ -24,6 +29,10 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,27 +40,15 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from patent_mteb.identity import __version__
+from patent_mteb.identity import version
 from patent_mteb.patents.corpus import let_go
 from patent_mteb.search.base import document_text
+from patent_mteb.store.canaries import behaviours, has_search_models
 from patent_mteb.store.settings import model_facts
 
 if TYPE_CHECKING:
     from patent_mteb.search.run import Run
 
-__all__ = [
-    "KEY",
-    "StringSet",
-    "data_digest",
-    "document_texts",
-    "predictions_record",
-    "ranking_digest",
-    "ranking_record",
-    "seal",
-    "sealed",
-    "texts_record",
-    "vectors_record",
-]
 
 KEY = "evidence"
 """Where the record stands among the scores."""
@@ -75,16 +72,7 @@ def _bytes(text: str) -> bytes:
 
 
 class StringSet:
-    """A set of strings as the digest of their hashes, whatever their order: 16 bytes of memory a string.
-
-    Example:
-        >>> from patent_mteb.tasks.evidence import StringSet
-        >>> one, other = StringSet(), StringSet()
-        >>> one.add(["a pump", "a valve", "a pump"])
-        >>> other.add(["a valve", "a pump"])
-        >>> one.record() == other.record(), one.record()["n"]
-        (True, 2)
-    """
+    """A set of strings as the digest of their hashes, whatever their order: 16 bytes of memory a string."""
 
     def __init__(self) -> None:
         self._hashes: list[NDArray[np.void]] = []
@@ -102,13 +90,7 @@ class StringSet:
 
 
 def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
-    """Number and digest of the distinct texts of each role.
-
-    Example:
-        >>> from patent_mteb.tasks.evidence import texts_record
-        >>> texts_record({"query": ["a pump", "a pump"], "document": []})["query"]["n"]
-        1
-    """
+    """Number and digest of the distinct texts of each role."""
     record = {}
     for role, texts in roles.items():
         found = StringSet()
@@ -118,12 +100,8 @@ def texts_record(roles: Mapping[str, Iterable[str]]) -> dict[str, Any]:
 
 
 def data_digest(value: Any) -> str:
-    """Digest of what was read: records, tables (in the order of their rows), mappings (in no order), sequences, arrays and strings.
-
-    Example:
-        >>> from patent_mteb.tasks.evidence import data_digest
-        >>> data_digest({"a": [1, 2], "b": {"x"}}) == data_digest({"b": {"x"}, "a": [1, 2]}), data_digest([1, 2]) == data_digest([2, 1])
-        (True, False)
+    """Digest of what was read: records, tables (in the order of their rows), mappings (in no order), sequences, arrays
+    and strings.
     """
     state = xxhash.xxh3_128()
     for part in _parts(value):
@@ -180,16 +158,10 @@ def _plain(value: Any) -> bytes:
 
 
 def ranking_digest(run: Run) -> str:
-    """Digest of a run: its queries, in any order, with the ids of their documents in the order of the ranking.
-
-    Example:
-        >>> from patent_mteb.search.run import Run
-        >>> from patent_mteb.tasks.evidence import ranking_digest
-        >>> near, far = Run.from_dict({"q": {"d1": 0.5, "d2": 0.25}}), Run.from_dict({"q": {"d1": 0.5, "d2": 0.75}})
-        >>> ranking_digest(near) == ranking_digest(near.top(2)), ranking_digest(near) == ranking_digest(far)
-        (True, False)
-    """
-    names = np.fromiter((xxhash.xxh3_64_intdigest(_bytes(document)) for document in run.doc_ids), "<u8", len(run.doc_ids))
+    """Digest of a run: its queries, in any order, with the ids of their documents in the order of the ranking."""
+    names = np.fromiter(
+        (xxhash.xxh3_64_intdigest(_bytes(document)) for document in run.doc_ids), "<u8", len(run.doc_ids)
+    )
     state = xxhash.xxh3_128()
     for row in sorted(range(len(run.query_ids)), key=run.query_ids.__getitem__):
         found = run.docs[row][run.docs[row] >= 0]
@@ -200,27 +172,13 @@ def ranking_digest(run: Run) -> str:
 
 
 def ranking_record(run: Run, digest: str) -> dict[str, Any]:
-    """Size of a run, and its :func:`ranking_digest`.
-
-    Example:
-        >>> from patent_mteb.search.run import Run
-        >>> from patent_mteb.tasks.evidence import ranking_record
-        >>> ranking_record(Run.from_dict({"q": {"d1": 0.5, "d2": 0.25}}), "0123")
-        {'queries': 1, 'depth': 2, 'digest': '0123'}
-    """
+    """Size of a run, and its :func:`ranking_digest`."""
     return {"queries": len(run.query_ids), "depth": run.depth, "digest": digest}
 
 
 def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The vectors of all parts of a task, in the order of the parts' names: a digest of their bits, and two figures that rounding hardly
-    changes.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.tasks.evidence import vectors_record
-        >>> record = vectors_record({"test": np.array([[3.0, 4.0], [-3.0, 4.0]], np.float32)})
-        >>> record["n"], record["width"], record["length"], record["mean"]
-        (2, 2, 5.0, 4.0)
+    """The vectors of all parts of a task, in the order of the parts' names: a digest of their bits, and two figures
+    that rounding hardly changes.
     """
     state = xxhash.xxh3_128()
     lengths: list[NDArray[Any]] = []
@@ -242,28 +200,16 @@ def vectors_record(embeddings: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
 
 
 def predictions_record(values: Sequence[float]) -> dict[str, Any]:
-    """Number and digest of what a model predicted, to six decimals.
-
-    Example:
-        >>> from patent_mteb.tasks.evidence import predictions_record
-        >>> predictions_record([0.25, 0.5]) == predictions_record([0.2500001, 0.5])
-        True
-    """
+    """Number and digest of what a model predicted, to six decimals."""
     return {"n": len(values), "digest": data_digest([_stable(float(value)) for value in values])}
 
 
 def seal(scores: Mapping[str, Any]) -> str:
-    """Digest of an entry of scores with its record: the same before mteb writes it and after it was read.
-
-    Example:
-        >>> from patent_mteb.tasks.evidence import seal
-        >>> scores = {"ndcg_at_10": 0.12345678, "evidence": {"version": "0.1.0"}}
-        >>> written, edited = {**scores, "ndcg_at_10": 0.123457, "main_score": 0.123457}, {**scores, "ndcg_at_10": 0.2}
-        >>> seal(scores) == seal(written), seal(scores) == seal(edited)
-        (True, False)
-    """
+    """Digest of an entry of scores with its record: the same before mteb writes it and after it was read."""
     record = {name: value for name, value in scores[KEY].items() if name != _SEAL}
-    return data_digest(_stable({**{name: value for name, value in scores.items() if name not in _OUTSIDE}, KEY: record}))
+    return data_digest(
+        _stable({**{name: value for name, value in scores.items() if name not in _OUTSIDE}, KEY: record})
+    )
 
 
 def _stable(value: Any) -> Any:
@@ -275,38 +221,53 @@ def _stable(value: Any) -> Any:
     return [_stable(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-def sealed(scores: Mapping[str, Any], model: Any, data: Mapping[str, str]) -> dict[str, Any]:
-    """An entry of scores with its whole record, after what the task has noted in it while it scored.
+_LIBRARIES = ("mteb", "numpy", "scipy", "scikit-learn", "torch", "transformers", "sentence-transformers", "tokenizers")
 
-    Args:
-        model: who was scored, as it is now.
-        data: task, revision and digest of what was read.
 
-    Example:
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.tasks.evidence import seal, sealed
-        >>> entry = sealed({"ndcg_at_10": 0.5}, bm25("dapfam"), {"task": "Mine", "revision": "1", "digest": "0123"})
-        >>> list(entry["evidence"]), entry["evidence"]["seal"] == seal(entry)
-        (['version', 'data', 'model', 'seal'], True)
-    """
-    record = {"version": __version__, "data": dict(data), **scores.get(KEY, {}), "model": model_facts(model)}
+@cache
+def libraries() -> dict[str, str]:
+    """Versions of the libraries that scores depend on, by name; those that are not installed are left out."""
+    found: dict[str, str] = {}
+    for name in (*_LIBRARIES, "bm25s", "PyStemmer"):
+        with suppress(PackageNotFoundError):
+            found[name] = installed(name)
+    with suppress(ImportError):
+        import Stemmer
+
+        found["Snowball"] = Stemmer.version()
+    return found
+
+
+def model_record(model: Any) -> dict[str, Any]:
+    """What the evidence says of a model and its libraries."""
+    watched = behaviours(model)
+    facts = model_facts(model) | {"experiment": model.mteb_model_meta.experiment_name or ""}
+    return {"libraries": libraries(), "model": {**facts, "behaviour": watched, "lexical": has_search_models(model)}}
+
+
+def sealed(scores: Mapping[str, Any], model: Any, data: Mapping[str, str], scoring: str) -> dict[str, Any]:
+    """An entry of scores with its whole record, after what the task has noted in it while it scored."""
+    record = {
+        "version": version(),
+        "scoring": scoring,
+        "data": dict(data),
+        **scores.get(KEY, {}),
+        **model_record(model),
+    }
     entry = {**scores, KEY: record}
     return {**entry, KEY: {**record, _SEAL: seal(entry)}}
 
 
 def document_texts(corpus: Any) -> Iterator[str]:
-    """The texts of a corpus as search systems read them: documents, or their sections where they are searched by section.
-
-    Example:
-        >>> from datasets import Dataset
-        >>> from patent_mteb.tasks.evidence import document_texts
-        >>> list(document_texts(Dataset.from_dict({"id": ["d"], "title": ["Pump"], "text": ["A pump is shown."]})))
-        ['Pump A pump is shown.']
+    """The texts of a corpus as search systems read them: documents, or their sections where they are searched by
+    section.
     """
     for some in corpus.iter(_ROWS_AT_ONCE):
         if "sections" in some:
             yield from chain.from_iterable(some["sections"])
         else:
             columns = {name: some[name] for name in ("title", "text") if name in some}
-            yield from (document_text(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True))
+            yield from (
+                document_text(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)
+            )
         let_go()

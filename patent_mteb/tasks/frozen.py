@@ -16,8 +16,8 @@ from patent_mteb.errors import ModelError
 from patent_mteb.models.registry import section_tags
 from patent_mteb.models.section_tags import reads_section_tags
 from patent_mteb.patents.corpus import text_dataset
-from patent_mteb.protocols.threads import SMALL_EMBEDDINGS, one_thread
-from patent_mteb.search.phases import phase
+from patent_mteb.protocols.mlp_probe import SMALL_EMBEDDINGS, one_thread
+from patent_mteb.search.timing import phase
 from patent_mteb.search.vectors import as_tensor, checked_vectors, is_plain
 from patent_mteb.tasks.base import PatentTask
 from patent_mteb.tasks.evidence import KEY, vectors_record
@@ -26,17 +26,7 @@ __all__ = ["FrozenTask", "check_embeddings", "encode_texts"]
 
 
 def check_embeddings(embeddings: Any, n_texts: int, task: str, model: str) -> np.ndarray:
-    """Embeddings as a float32 matrix of shape (n_texts, dims).
-
-    Raises:
-        ModelError: wrong shape, NaN or infinity; names the model and the task.
-
-    Example:
-        >>> from patent_mteb.tasks.frozen import check_embeddings
-        >>> check_embeddings([[1.0, float("inf")]], 1, task="PatentCitationRetrieval", model="my-encoder")
-        Traceback (most recent call last):
-        patent_mteb.errors.ModelError: model my-encoder on task PatentCitationRetrieval gave NaN or infinite vectors for 1 of 1 texts
-    """
+    """Embeddings as a float32 matrix of shape (n_texts, dims)."""
     blame = f"model {model} on task {task}"
     matrix = checked_vectors(embeddings if hasattr(embeddings, "detach") else np.asarray(embeddings), n_texts, blame)
     if not is_plain(matrix):
@@ -54,29 +44,22 @@ def encode_texts(
     encode_kwargs: Mapping[str, Any],
     prompt_type: PromptType | None = None,
 ) -> np.ndarray:
-    """Embeddings of texts by an mteb encoder, each distinct text encoded once.
-
-    Returns:
-        float32 array of shape (number of texts, dims), rows in the order of the texts.
-
-    Raises:
-        ModelError: the model does not embed, or its embeddings have the wrong shape or hold NaN; names model and task.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.tasks.frozen import encode_texts
-        >>> model, task = mteb.get_model("mteb/baseline-random-encoder"), mteb.get_task("PatentMapIPCClassification.sample")
-        >>> encode_texts(model, ["a pump", "a valve", "a pump"], task.metadata, "test", "default", {}).shape
-        (3, 32)
-    """
+    """Embeddings of texts by an mteb encoder, each distinct text encoded once."""
     from torch.utils.data import DataLoader
 
     name = model.mteb_model_meta.name
     if not isinstance(model, EncoderProtocol):
         raise ModelError(f"model {name} does not embed texts, which task {task_metadata.name} needs")
     distinct = list(dict.fromkeys(texts))
-    loader: Any = DataLoader(text_dataset({"text": distinct}), batch_size=encode_kwargs.get("batch_size", 32), shuffle=False)
-    where: Any = {"task_metadata": task_metadata, "hf_split": hf_split, "hf_subset": hf_subset, "prompt_type": prompt_type}
+    loader: Any = DataLoader(
+        text_dataset({"text": distinct}), batch_size=encode_kwargs.get("batch_size", 32), shuffle=False
+    )
+    where: Any = {
+        "task_metadata": task_metadata,
+        "hf_split": hf_split,
+        "hf_subset": hf_subset,
+        "prompt_type": prompt_type,
+    }
     with phase("encode"):
         embeddings = model.encode(loader, **where, **encode_kwargs)
     matrix = check_embeddings(embeddings, len(distinct), task_metadata.name, str(name))
@@ -87,8 +70,8 @@ def encode_texts(
 class FrozenTask(PatentTask):
     """A task that encodes named parts of its data once and scores the embeddings by a protocol.
 
-    A subclass gives ``load_split`` (any object with ``texts``: part name -> texts, and optionally ``roles``: part name -> prompt side,
-    ``query`` or ``document``) and ``score``.
+    A subclass gives ``load_split`` (any object with ``texts``: part name -> texts, and optionally ``roles``: part name
+    -> prompt side, ``query`` or ``document``) and ``score``.
     """
 
     def score(self, embeddings: Mapping[str, np.ndarray], data: Any) -> dict[str, Any]:
@@ -103,7 +86,10 @@ class FrozenTask(PatentTask):
             embeddings = self._embeddings(model, data_split, hf_split, hf_subset, arguments["encode_kwargs"])
         small = sum(matrix.size for matrix in embeddings.values()) < SMALL_EMBEDDINGS
         with timer("Scoring", split=hf_split, subset=hf_subset), one_thread(small):
-            return {**self.score(embeddings, data_split), KEY: {"texts": texts, "embeddings": vectors_record(embeddings)}}
+            return {
+                **self.score(embeddings, data_split),
+                KEY: {"texts": texts, "embeddings": vectors_record(embeddings)},
+            }
 
     def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
         self._embeddings(model, self.texts_for(model, data_split), **arguments)
@@ -132,7 +118,9 @@ class FrozenTask(PatentTask):
         return {role: chain.from_iterable(parts) for role, parts in found.items()}
 
     def texts_for(self, model: Any, data_split: Any) -> Any:
-        """The data of the split, with section tags for the models that read them where the sections can be told apart."""
+        """The data of the split, with section tags for the models that read them where the sections can be told
+        apart.
+        """
         parts = getattr(self.metadata, "text_parts", {})
         if not parts or not reads_section_tags(model.mteb_model_meta):
             return data_split
@@ -142,7 +130,10 @@ class FrozenTask(PatentTask):
 
     def roles(self, data_split: Any) -> tuple[PromptType | None, ...]:
         roles: dict[str, str] = getattr(data_split, "roles", {})
-        return tuple(None if role is None else PromptType(role) for role in dict.fromkeys(roles.get(name) for name in data_split.texts))
+        return tuple(
+            None if role is None else PromptType(role)
+            for role in dict.fromkeys(roles.get(name) for name in data_split.texts)
+        )
 
     def describe_split(self, split: str, **arguments: Any) -> Any:
         ((data,),) = [list(splits.values()) for splits in (self.dataset or {}).values()]

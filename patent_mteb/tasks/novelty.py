@@ -1,17 +1,21 @@
-"""PatSnap's novelty-search-bench: what examiners cited as X, in Chinese and English, over a corpus of the user's own source.
+"""PatSnap's novelty-search-bench: what examiners cited as X, in Chinese and English, over a corpus of the user's own
+source.
 
-The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not: ``patent-mteb build novelty RECORDS --set truth=test.jsonl``
-puts both together (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not comparable, so tasks are called after the
-data set that was built. A query sees what was public before its application date (``apdt``), and not its own family.
+The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not: ``patent-mteb build novelty RECORDS --set
+truth=test.jsonl`` puts both together (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not
+comparable, so tasks are called after the data set that was built. A query sees what was public before its application
+date (``apdt``), and not its own family.
 
-The published measures are *top@K* (``hit_rate_at_K``; main score at 10) and ``recall_at_K``, over one document at a time. Beside them:
+The published measures are *top@K* (``hit_rate_at_K``; main score at 10) and ``recall_at_K``, over one document at a
+time. Beside them:
 
-* ``strict_hit_rate_at_K``, ``strict_recall_at_K``: over all published samples and X documents; what the source lacks, or the gate keeps
-  out, counts as not found, as in the published script;
-* ``collapsed_hit_rate_at_K``, ``collapsed_recall_at_K``: a family takes one place, that of its best document, and is relevant if it holds a
-  member of an X family. Recall is over the families that the corpus has, where the published script divides by all their members;
-* slices by language of the query (``lang_zh``, ``lang_en``) and of the document too (``zh_en``), ``type_family`` and ``type_public``,
-  office and IPC section.
+* ``strict_hit_rate_at_K``, ``strict_recall_at_K``: over all published samples and X documents; what the source lacks,
+  or the gate keeps out, counts as not found, as in the published script;
+* ``collapsed_hit_rate_at_K``, ``collapsed_recall_at_K``: a family takes one place, that of its best document, and is
+  relevant if it holds a member of an X family. Recall is over the families that the corpus has, where the published
+  script divides by all their members;
+* slices by language of the query (``lang_zh``, ``lang_en``) and of the document too (``zh_en``), ``type_family`` and
+  ``type_public``, office and IPC section.
 """
 
 from __future__ import annotations
@@ -22,22 +26,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from patent_mteb.data.sources import DataSet
+from patent_mteb.data.loading import DataSet
 from patent_mteb.files import read_parquet
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes import beir
-from patent_mteb.recipes.metadata import metadata_rows
+from patent_mteb.recipes.beir import metadata_rows
 from patent_mteb.recipes.novelty import FAMILIES, NAME, TRUTH
-from patent_mteb.search.gate import Gate
+from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import say
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
-
-__all__ = ["BENCHMARK", "FACTS", "NoveltyRetrieval", "collapsed_ranks"]
 
 DATA = DataSet(NAME, "")
 AT = (1, 3, 5, 10, 20, 50, 100)
@@ -46,7 +48,10 @@ VIEWS = {"TAC": "title, abstract and claims", "Description": "description"}
 
 FACTS = Facts(
     name=NAME,
-    description="Novelty search after PatSnap's published ground truth, Chinese and English, over a corpus of the user's own source.",
+    description=(
+        "Novelty search after PatSnap's published ground truth, Chinese and English, over a corpus of the user's own"
+        " source."
+    ),
     reference="https://arxiv.org/abs/2508.17782",
     bibtex=r"""@misc{zhang2025novelty,
   archiveprefix = {arXiv},
@@ -68,7 +73,9 @@ FACTS = Facts(
 
 @dataclass(frozen=True)
 class NoveltyTables(RetrievalTables):
-    """Tables with what the published measures need: samples and X documents in all, family by document, relevant families by query."""
+    """Tables with what the published measures need: samples and X documents in all, family by document, relevant
+    families by query.
+    """
 
     published: tuple[int, Mapping[str, int]] = (0, {})
     family: Mapping[str, str] | None = None
@@ -76,13 +83,7 @@ class NoveltyTables(RetrievalTables):
 
 
 class NoveltyRetrieval(PatentRetrieval):
-    """One view of the queries; see the module.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> find("PatSnapNovelty").task_classes[0].metadata.main_score
-        'hit_rate_at_10'
-    """
+    """One view of the queries; see the module."""
 
     view: str
     slice_measures = ("hit_rate@1", "hit_rate@10", "hit_rate@100", "recall@10", "recall@100")
@@ -102,7 +103,10 @@ class NoveltyRetrieval(PatentRetrieval):
         qrels = {query: judged for query, judged in folder.qrels.items() if query in asking}
         family = {key: str(name or key) for key, name in rows.column("family_id")}
         members, _ = beir.read_qrels(place / FAMILIES)
-        gate = Gate({key: day for key, day in rows.column("public") if day}, {query: of_query[query]["apdt"] for query in queries})
+        gate = Gate(
+            {key: day for key, day in rows.column("public") if day},
+            {query: of_query[query]["apdt"] for query in queries},
+        )
         return NoveltyTables(
             corpus=folder.corpus.joined(),
             queries={key: text for key, text in queries.items() if key in asking},
@@ -113,7 +117,9 @@ class NoveltyRetrieval(PatentRetrieval):
             gate=gate,
             published=(len(truth), {row["_id"]: row["n_x"] for row in truth}),
             family=family,
-            families={query: frozenset(family.get(one, one) for one in seen) for query, seen in gate.admitted(members).items()},
+            families={
+                query: frozenset(family.get(one, one) for one in seen) for query, seen in gate.admitted(members).items()
+            },
         )
 
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
@@ -129,7 +135,9 @@ class NoveltyRetrieval(PatentRetrieval):
                 whole = len(wanted.intersection(groups[:k]))
                 hits[k].append((right > 0, right / max(n_x.get(query, 0), 1), whole > 0, whole / max(len(wanted), 1)))
         for k, values in hits.items():
-            hit, recall, group_hit, group_recall = (sum(column) for column in zip(*values, strict=True)) if values else (0, 0, 0, 0)
+            hit, recall, group_hit, group_recall = (
+                (sum(column) for column in zip(*values, strict=True)) if values else (0, 0, 0, 0)
+            )
             found |= {f"strict_hit_rate_at_{k}": hit / max(number, 1), f"strict_recall_at_{k}": recall / max(number, 1)}
             found |= {f"collapsed_hit_rate_at_{k}": group_hit / max(len(values), 1)}
             found |= {f"collapsed_recall_at_{k}": group_recall / max(len(values), 1)}
@@ -137,13 +145,7 @@ class NoveltyRetrieval(PatentRetrieval):
 
 
 def collapsed_ranks(ranking: list[str], family: Mapping[str, str]) -> list[str]:
-    """Families in the order of their best documents.
-
-    Example:
-        >>> from patent_mteb.tasks.novelty import collapsed_ranks
-        >>> collapsed_ranks(["US1A", "EP1A", "CN2A"], {"US1A": "F1", "EP1A": "F1", "CN2A": "F2"})
-        ['F1', 'F2']
-    """
+    """Families in the order of their best documents."""
     return list(dict.fromkeys(family.get(document, document) for document in ranking))
 
 
@@ -162,7 +164,8 @@ def _slices(
         }
 
     for kind in ("lang", "type", "jurisdiction", "ipc"):
-        yield from sorted(slices.by_query(positive, lambda query, kind=kind: names(query)[kind]).items())  # type: ignore[misc]
+        by_kind = slices.by_query(positive, lambda query, kind=kind: names(query)[kind])  # type: ignore[misc]
+        yield from sorted(by_kind.items())
 
     def languages(query: str, document: str) -> Iterator[str]:
         if spoken.get(document):
@@ -174,7 +177,8 @@ def _slices(
 def _task(view: str, what: str) -> type[NoveltyRetrieval]:
     name = f"{NAME}{view}ToTACRetrieval"
     description = (
-        f"Given the {what} of a patent application, retrieve the publications that examiners cited as X, public before it was filed."
+        f"Given the {what} of a patent application, retrieve the publications that examiners cited as X, public before"
+        " it was filed."
     )
     prompt = {"query": "Given a patent application, retrieve prior art that takes its novelty"}
     more: dict[str, Any] = {"prompt": prompt, "eval_langs": ["eng-Latn", "zho-Hans"]}

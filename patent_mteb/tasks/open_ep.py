@@ -1,12 +1,15 @@
-"""PatentOpenEP: claims of European applications, and what search reports cited against them, within and across three languages.
+"""PatentOpenEP: claims of European applications, and what search reports cited against them, within and across three
+languages.
 
-The tables are built by ``patent-mteb edition build open-ep`` (:mod:`patent_mteb.recipes.open_ep`). Beside the tasks of ``PatentOpenUS``
-that its data allow, a rejected claim asks for the claims or the descriptions of documents in German, English and French
-(:mod:`patent_mteb.recipes.open_languages`):
+The tables are built by ``patent-mteb edition build open-ep`` (:mod:`patent_mteb.recipes.open_ep`). Beside the tasks of
+``PatentOpenUS`` that its data allow, a rejected claim asks for the claims or the descriptions of documents in German,
+English and French (:mod:`patent_mteb.recipes.open_ep`):
 
-* ``PatentOpenEPClaimToClaimsRetrieval``, ``…ToDescriptionRetrieval``: all languages at once. A document is there once in each of its
-  languages, and relevant in each; slices name the pair (``de_en``) and the language of the query (``lang_de``);
-* ``PatentOpenEPClaim<Query>To<Claims|Description><Document>Retrieval``: queries of one language, documents in another (:data:`PAIRS`).
+* ``PatentOpenEPClaimToClaimsRetrieval``, ``…ToDescriptionRetrieval``: all languages at once. A document is there once
+  in each of its languages, and relevant in each; slices name the pair (``de_en``) and the language of the query
+  (``lang_de``);
+* ``PatentOpenEPClaim<Query>To<Claims|Description><Document>Retrieval``: queries of one language, documents in another
+  (:data:`PAIRS`).
 
 Gate, own families, grades and slices are those of :mod:`patent_mteb.tasks.open_us`.
 """
@@ -17,12 +20,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from patent_mteb.data.sources import DataSet
+from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import NotThereError
 from patent_mteb.files import read_jsonl
 from patent_mteb.metrics import slices
 from patent_mteb.patents.corpus import Texts
-from patent_mteb.recipes import open_languages as spoken
+from patent_mteb.recipes import open_ep as spoken
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.dataset import FileRecord
 from patent_mteb.tasks.base import make_task, task_metadata
@@ -30,8 +33,6 @@ from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import say
 from patent_mteb.tasks.open_us import INSTRUCTIONS, OpenRetrieval, Spec, open_tasks
 from patent_mteb.tasks.retrieval import RetrievalTables
-
-__all__ = ["BENCHMARK", "FACTS", "PAIRS", "LanguageRetrieval", "LanguageSpec"]
 
 DATA = DataSet("PatentOpenEP", "")
 NAMES = {"de": "German", "en": "English", "fr": "French"}
@@ -60,8 +61,8 @@ class LanguageSpec(Spec):
         query = f"{NAMES[self.asked]} claim" if self.asked else "claim in German, English or French"
         given = f"in {NAMES[self.given]}" if self.given else "in all three languages"
         return (
-            f"Given a {query} against which a search report cited documents as X or Y, retrieve these documents ({self.document.lower()} "
-            f"{given}), among those public before its priority date."
+            f"Given a {query} against which a search report cited documents as X or Y, retrieve these documents"
+            f" ({self.document.lower()} {given}), among those public before its priority date."
         )
 
     @property
@@ -75,7 +76,10 @@ OWN = {"Documents": (Spec("TAC"),), "Claims": (Spec("Claim"),), "Passages": (Spe
 
 FACTS = Facts(
     name="PatentOpenEP",
-    description="What European search reports cited against a claim, across German, English and French, behind the priority gate.",
+    description=(
+        "What European search reports cited against a claim, across German, English and French, behind the priority"
+        " gate."
+    ),
     reference="https://www.epo.org/en/searching-for-patents/data/bulk-data-sets",
     bibtex=r"""@misc{epo2026bulk,
   author = {{European Patent Office}},
@@ -96,13 +100,7 @@ FACTS = Facts(
 
 
 class LanguageRetrieval(OpenRetrieval):
-    """One task between languages; see the module.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> len([task for task in find("PatentOpenEP").task_classes if "ClaimDeTo" in task.metadata.name])
-        4
-    """
+    """One task between languages; see the module."""
 
     spec: LanguageSpec
 
@@ -111,18 +109,33 @@ class LanguageRetrieval(OpenRetrieval):
         claims = layout.read_part(layout.there(place, layout.CLAIMS))
         own = spoken.read_languages(place)
         asked = {key: own.get(layout.document_of(key), "") for key in claims.qrels}
-        files = [path for one in spec.languages if (path := place / spoken.part_of(spec.document, one) / "corpus.jsonl").exists()]
-        corpus = Texts.collected((row["_id"], row["text"]) for path in files for _, row in read_jsonl(path, ("_id", "text"), ("title",)))
+        files = [
+            path
+            for one in spec.languages
+            if (path := place / spoken.part_of(spec.document, one) / "corpus.jsonl").exists()
+        ]
+        corpus = Texts.collected(
+            (row["_id"], row["text"]) for path in files for _, row in read_jsonl(path, ("_id", "text"), ("title",))
+        )
         found = {
             query: {
-                key: gain for document, gain in judged.items() for one in spec.languages if (key := spoken.text_id(document, one)) in corpus
+                key: gain
+                for document, gain in judged.items()
+                for one in spec.languages
+                if (key := spoken.text_id(document, one)) in corpus
             }
             for query, judged in claims.qrels.items()
             if asked[query] in ((spec.asked,) if spec.asked else spoken.LANGUAGES)
         }
         qrels = {query: judged for query, judged in found.items() if any(judged.values())}
         others = "queries in other languages, or in none that is known"
-        say(place, {others: len(asked) - len(found), "queries without a relevant document in these languages": len(found) - len(qrels)})
+        say(
+            place,
+            {
+                others: len(asked) - len(found),
+                "queries without a relevant document in these languages": len(found) - len(qrels),
+            },
+        )
         if not qrels:
             pair = f"{NAMES.get(spec.asked, 'any')} to {NAMES.get(spec.given, 'any')}"
             problem = f"no claim has a relevant document ({spec.document.lower()}, {pair})"
@@ -136,7 +149,9 @@ class LanguageRetrieval(OpenRetrieval):
         def pair(query: str, document: str) -> Iterator[str]:
             yield f"{own[layout.document_of(query)]}_{document.partition('#')[2]}"
 
-        parts = slices.by_query(positive, lambda query: f"lang_{own[layout.document_of(query)]}") | slices.by_judgement(positive, pair)
+        parts = slices.by_query(positive, lambda query: f"lang_{own[layout.document_of(query)]}") | slices.by_judgement(
+            positive, pair
+        )
         return replace(tables, slices={**tables.slices, **dict(sorted(parts.items()))})
 
 
@@ -162,7 +177,8 @@ def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
     cross = [
         spec.name
         for spec in CROSS
-        if any(f"{spoken.part_of(spec.document, one)}/corpus.jsonl" in files for one in spec.languages) and needed["Claims"] in files
+        if any(f"{spoken.part_of(spec.document, one)}/corpus.jsonl" in files for one in spec.languages)
+        and needed["Claims"] in files
     ]
     return [*(f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in plain), *cross]
 
@@ -170,8 +186,14 @@ def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
 BENCHMARK = PatentBenchmark(
     FACTS,
     {
-        **{group: open_tasks(FACTS, DATA, specs, "cited against it in a European search report") for group, specs in OWN.items()},
-        **{f"Claim to {kind.lower()}": tuple(_task(spec) for spec in CROSS if spec.document == kind) for kind in spoken.KINDS},
+        **{
+            group: open_tasks(FACTS, DATA, specs, "cited against it in a European search report")
+            for group, specs in OWN.items()
+        },
+        **{
+            f"Claim to {kind.lower()}": tuple(_task(spec) for spec in CROSS if spec.document == kind)
+            for kind in spoken.KINDS
+        },
     },
     names_in=_names_in,
 )

@@ -1,10 +1,11 @@
-"""PatentOpenUS: citation retrieval from open bulk data of the USPTO, by application, by rejected claim and down to the cited paragraph.
+"""PatentOpenUS: citation retrieval from open bulk data of the USPTO, by application, by rejected claim and down to the
+cited paragraph.
 
 The tables are built, not downloaded: by ``patent-mteb edition build`` from files that anyone can have
 (:mod:`patent_mteb.recipes.open_us`), or from the built-in sample. All tasks are behind the priority gate
-(:mod:`patent_mteb.search.gate`), own families are hidden, gains are graded (X 3, Y 2, A 1). Beside the scores of every retrieval task
-there are those for collections that are judged in part (:mod:`patent_mteb.metrics.incomplete`): ``judged_at_10``, ``judged_at_100``,
-``bpref``, and ``xy_bpref``, for which A citations are judged and not relevant.
+(:mod:`patent_mteb.search.base`), own families are hidden, gains are graded (X 3, Y 2, A 1). Beside the scores of every
+retrieval task there are those for collections that are judged in part (:mod:`patent_mteb.metrics.measures`):
+``judged_at_10``, ``judged_at_100``, ``bpref``, and ``xy_bpref``, for which A citations are judged and not relevant.
 """
 
 from __future__ import annotations
@@ -15,25 +16,22 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from patent_mteb.data.sources import DataSet
+from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.metrics import slices
-from patent_mteb.metrics.incomplete import bpref, judged_share
-from patent_mteb.metrics.measures import Judged
+from patent_mteb.metrics.measures import Judged, bpref, judged_share
+from patent_mteb.patents.categories import CATEGORIES, degree
 from patent_mteb.patents.corpus import Texts
 from patent_mteb.recipes import beir
 from patent_mteb.recipes import open_layout as layout
+from patent_mteb.recipes.beir import metadata_rows
 from patent_mteb.recipes.dataset import FileRecord
-from patent_mteb.recipes.metadata import metadata_rows
-from patent_mteb.recipes.open_citations import GRADES
-from patent_mteb.search.gate import Gate
+from patent_mteb.search.base import Gate
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import say
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
-
-__all__ = ["BENCHMARK", "GRANTS", "INSTRUCTIONS", "OpenRetrieval", "Spec", "open_tasks", "read_folder"]
 
 DATA = DataSet("PatentOpenUS", "open_us")
 GRANTS_DATA = DataSet("PatentOpenUSGrants", "open_us_grants")
@@ -84,22 +82,15 @@ class Folder:
 
 @lru_cache(maxsize=1)
 def read_folder(place: Path, revision: str) -> Folder:
-    """Read the directory; ``revision`` keeps two states of one directory apart.
-
-    Raises:
-        DataError: a file is missing or cannot be used, or a document or application is without a date.
-
-    Example:
-        >>> from patent_mteb.data.sources import sample_root
-        >>> from patent_mteb.tasks.open_us import read_folder
-        >>> len(read_folder(sample_root("open_us") / "PatentOpenUS", "sample").documents) > 500
-        True
-    """
+    """Read the directory; ``revision`` keeps two states of one directory apart."""
     tables = beir.read_beir(place)
     dates = layout.read_dates(place)
     rows, counts = metadata_rows(place, tables)
     say(place, counts)
-    for what, keys, known in (("first public day", tables.corpus, dates.public), ("priority date", tables.queries, dates.priority)):
+    for what, keys, known in (
+        ("first public day", tables.corpus, dates.public),
+        ("priority date", tables.queries, dates.priority),
+    ):
         if undated := [key for key in keys if key not in known]:
             problem = f"{len(undated)} have no {what}, first '{undated[0]}': the priority gate needs it"
             raise DataError(problem, path=place / "metadata.parquet", remedy="fill it, or build the directory again")
@@ -107,13 +98,7 @@ def read_folder(place: Path, revision: str) -> Folder:
 
 
 class OpenRetrieval(PatentRetrieval):
-    """One task of the open benchmark; see the module.
-
-    Example:
-        >>> import mteb
-        >>> mteb.get_task("PatentOpenUSClaimToPassageRetrieval.sample").spec
-        Spec(query='Claim', document='Passage')
-    """
+    """One task of the open benchmark; see the module."""
 
     spec: Spec
 
@@ -151,8 +136,10 @@ class OpenRetrieval(PatentRetrieval):
         """How much of the rankings is judged, and bpref over all grades and over X and Y."""
         found, ids = super().own_scores(run, judged), (run.query_ids, run.doc_ids)
         known = self.tables.qrels
-        found |= {f"judged_at_{k}": float(judged_share(run.docs, known, *ids, k).mean()) for k in JUDGED_AT if run.query_ids}
-        for name, least in (("bpref", 1), ("xy_bpref", GRADES["Y"])):
+        found |= {
+            f"judged_at_{k}": float(judged_share(run.docs, known, *ids, k).mean()) for k in JUDGED_AT if run.query_ids
+        }
+        for name, least in (("bpref", 1), ("xy_bpref", CATEGORIES["Y"].gain)):
             rows = [row for row, query in enumerate(run.query_ids) if max(known[query].values()) >= least]
             if rows and (name == "bpref" or "xy" in self.tables.slices):
                 found[name] = float(bpref(run.docs, known, *ids, least)[rows].mean())
@@ -167,14 +154,20 @@ def _texts(spec: Spec, folder: Folder, place: Path) -> tuple[Mapping[str, str], 
             return claims.queries, folder.documents, claims.qrels
         passages = layout.read_part(layout.there(place, layout.PASSAGES), place / layout.CLAIMS)
         if passages.documents is None:
-            raise NotThereError("there is no corpus.jsonl", path=place / layout.PASSAGES, remedy="build the directory again")
+            raise NotThereError(
+                "there is no corpus.jsonl", path=place / layout.PASSAGES, remedy="build the directory again"
+            )
         return passages.queries, passages.documents, passages.qrels
     queries = folder.tables.queries
     if spec.query != "TAC":
         texts = {key: text for key, text in beir.view_rows(place, spec.query) if key in queries and text.strip()}
         say(place, {f"applications without {spec.query}, which do not ask": len(queries) - len(texts)})
         queries = Texts.collected(texts.items())
-    return queries, folder.documents, {query: judged for query, judged in folder.tables.qrels.items() if query in queries}
+    return (
+        queries,
+        folder.documents,
+        {query: judged for query, judged in folder.tables.qrels.items() if query in queries},
+    )
 
 
 def _part(place: Path, name: str) -> layout.Part:
@@ -196,15 +189,17 @@ def _codes(rows: Mapping[str, Mapping[str, Any]], key: str, scheme: str) -> list
 def _slices(
     qrels: slices.Qrels, said: Mapping[tuple[str, str], Mapping[str, Any]], rows: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
-    """The slices by letter, origin, kind of office action, technology centre, year and domain, and those that cannot be formed."""
+    """The slices by letter, origin, kind of office action, technology centre, year and domain, and those that cannot be
+    formed.
+    """
     positive = slices.positive(qrels)
 
     def names(query: str, document: str) -> Iterator[str]:
         row = _said(said, query, document)
         letter = str(row.get("letter", ""))
-        if letter in GRADES:
+        if letter in CATEGORIES:
             yield letter.lower()
-            if letter != "A":
+            if degree(letter) == "xy":
                 yield "xy"
         yield from row.get("origins") or ()
         yield from (f"phase_{phase.lower()}" for phase in row.get("phases") or ())
@@ -212,8 +207,11 @@ def _slices(
 
     parts = dict(sorted(slices.by_judgement(positive, names).items()))
     years = {query: rows.get(layout.document_of(query), {}).get("publication_year") for query in positive}
-    parts |= dict(sorted(slices.by_query(positive, lambda query: f"year_{years[query]}" if years[query] else None).items()))
-    expected = (*map(str.lower, GRADES), "examiner", "applicant") if any(row.get("letter") in GRADES for row in said.values()) else ()
+    parts |= dict(
+        sorted(slices.by_query(positive, lambda query: f"year_{years[query]}" if years[query] else None).items())
+    )
+    graded = any(row.get("letter") in CATEGORIES for row in said.values())
+    expected = (*map(str.lower, CATEGORIES), "examiner", "applicant") if graded else ()
     unformed = {name: "no citation says it" for name in expected if name not in parts}
     for start, scheme in (("", "ipc"), ("cpc_", "cpc")):
         ids = {*positive, *(document for judged in positive.values() for document in judged)}
@@ -221,7 +219,9 @@ def _slices(
         split, dropped = slices.in_and_out(positive, domains, domains)
         parts |= {start + name: part for name, part in split.items()}
         if dropped:
-            unformed[f"{start}in, {start}out for part of the judgements"] = f"{dropped} pairs have a side without {scheme.upper()} code"
+            unformed[f"{start}in, {start}out for part of the judgements"] = (
+                f"{dropped} pairs have a side without {scheme.upper()} code"
+            )
     return parts, unformed
 
 
@@ -235,7 +235,10 @@ _REFERENCE = "https://data.uspto.gov"
 
 FACTS = Facts(
     name="PatentOpenUS",
-    description="Citation retrieval by application, rejected claim and paragraph, from open data of the USPTO, behind the priority gate.",
+    description=(
+        "Citation retrieval by application, rejected claim and paragraph, from open data of the USPTO, behind the"
+        " priority gate."
+    ),
     reference=_REFERENCE,
     bibtex=_BIBTEX,
     license="not specified",
@@ -252,7 +255,10 @@ FACTS = Facts(
 
 GRANTS_FACTS = Facts(
     name="PatentOpenUSGrants",
-    description="Citation retrieval by application from what examiners cited on US grants, in one grade, behind the priority gate.",
+    description=(
+        "Citation retrieval by application from what examiners cited on US grants, in one grade, behind the priority"
+        " gate."
+    ),
     reference=_REFERENCE,
     bibtex=_BIBTEX,
     license="not specified",
@@ -261,25 +267,18 @@ GRANTS_FACTS = Facts(
     prefix="PatentOpenUSGrants",
     headline="PatentOpenUSGrantsTACToTACRetrieval",
     short_names={"PatentOpenUSGrantsTACToTACRetrieval": "TAC→TAC"},
-    section_grid={f"PatentOpenUSGrants{spec.query}To{spec.document}Retrieval": (spec.query, spec.document) for spec in SPECS[:3]},
+    section_grid={
+        f"PatentOpenUSGrants{spec.query}To{spec.document}Retrieval": (spec.query, spec.document) for spec in SPECS[:3]
+    },
     replaced=("Patent",),
     known_by=("judgements.parquet",),
 )
 
 
-def open_tasks(facts: Facts, data: DataSet, specs: Sequence[Spec], cited: str = "cited against it") -> tuple[type[OpenRetrieval], ...]:
-    """The tasks of an open benchmark.
-
-    Args:
-        cited: how relevant documents were found, for the descriptions.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> from patent_mteb.tasks.open_us import SPECS, open_tasks
-        >>> known = find("PatentOpenUS")
-        >>> [task.metadata.name for task in open_tasks(known.facts, known.data_sets[0], SPECS[:1])]
-        ['PatentOpenUSTACToTACRetrieval']
-    """
+def open_tasks(
+    facts: Facts, data: DataSet, specs: Sequence[Spec], cited: str = "cited against it"
+) -> tuple[type[OpenRetrieval], ...]:
+    """The tasks of an open benchmark."""
     return tuple(
         make_task(
             OpenRetrieval,
@@ -309,7 +308,9 @@ def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
     return [f"{FACTS.name}{spec.query}To{spec.document}Retrieval" for spec in held]
 
 
-BENCHMARK = PatentBenchmark(FACTS, {group: open_tasks(FACTS, DATA, specs) for group, specs in GROUPS.items()}, names_in=_names_in)
+BENCHMARK = PatentBenchmark(
+    FACTS, {group: open_tasks(FACTS, DATA, specs) for group, specs in GROUPS.items()}, names_in=_names_in
+)
 GRANTS = PatentBenchmark(
     GRANTS_FACTS, {"Documents": open_tasks(GRANTS_FACTS, GRANTS_DATA, SPECS[:3], "cited by the examiner of its grant")}
 )

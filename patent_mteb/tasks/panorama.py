@@ -1,28 +1,36 @@
 """PANORAMA: which of eight documents, and which of five paragraphs, an examiner of the USPTO cited against a claim.
 
-Two of the three tasks of PANORAMA (Lim et al. 2025) are questions with options, which a model that ranks can answer: PAR4PC (prior art
-retrieval) and PI4PC (paragraph identification). Here they are reranking tasks: a query is the claim, behind the claims that it depends on,
-and its options are the candidates. Gold answers have grade 2, silver ones 1, negative ones 0.
+Two of the three tasks of PANORAMA (Lim et al. 2025) are questions with options, which a model that ranks can answer:
+PAR4PC (prior art retrieval) and PI4PC (paragraph identification). Here they are reranking tasks: a query is the claim,
+behind the claims that it depends on, and its options are the candidates. Gold answers have grade 2, silver ones 1,
+negative ones 0.
 
 Read from ``PAR4PC/test.parquet`` and ``PI4PC/test.parquet`` of the hub's data set:
 
-===============================  =====================================================================================================
+===============================  =======================================================================================
 column                           content
-===============================  =====================================================================================================
+===============================  =======================================================================================
 ``application_number``           of the application, text
 ``claim_number``                 of the rejected claim, from 1
-``context``                      ``title``, ``abstract``, ``claims`` (list of texts, each with its number) of the application
-``options``                      PAR4PC: letter -> ``patent_id``, ``title``, ``abstract``, ``claims``; PI4PC: paragraph number -> its text
+``context``                      ``title``, ``abstract``, ``claims`` (list of texts, each with its number) of the
+                                 application
+``options``                      PAR4PC: letter -> ``patent_id``, ``title``, ``abstract``, ``claims``; PI4PC: paragraph
+                                 number -> its text
 ``gold_answers``                 keys of options; ``silver_answers`` and ``negative_answers`` alike
-``prior_art_specification``      PI4PC: ``title``, ``abstract``, ``claims``, ``specification`` of the cited document; not read
-===============================  =====================================================================================================
+``prior_art_specification``      PI4PC: ``title``, ``abstract``, ``claims``, ``specification`` of the cited document;
+                                 not read
+===============================  =======================================================================================
 
-Fields and values are those of the authors' published sample files. Whether nested fields are structures or JSON texts in the parquet files,
-and answers lists or texts with commas, was not seen: both are read, and anything else is refused with its row.
+Fields and values are those of the authors' published sample files. Whether nested fields are structures or JSON texts
+in the parquet files, and answers lists or texts with commas, was not seen: both are read, and anything else is refused
+with its row.
 
-The authors' evaluation asks for sets of letters or one paragraph. Of a ranking they are read off its first places: as many as there are
-gold answers (PAR4PC), or one (PI4PC). ``exact_match`` is the share of queries where these are the gold answers; ``custom_score`` is theirs:
-for PAR4PC (2 TP - FP - FN) / (2 gold), no less than 0, where a silver answer is no FP; for PI4PC 1 for gold and 0.5 for silver.
+The authors' evaluation asks for sets of letters or one paragraph. Of a ranking they are read off its first places: as
+many as there are gold answers (PAR4PC), or one (PI4PC). ``exact_match`` is the share of queries where these are the
+gold answers; ``custom_score`` is theirs: for PAR4PC (2 TP - FP - FN) / (2 gold), no less than 0, where a silver answer
+is no FP; for PI4PC 1 for gold and 0.5 for silver.
+
+Reranking tasks: each query has a few candidates of its own, and only these are ranked.
 """
 
 from __future__ import annotations
@@ -31,12 +39,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+
 from patent_mteb import files
-from patent_mteb.data.sources import DataSet
+from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.metrics.measures import Judged
 from patent_mteb.patents.claims import claim_in_full, read_claims, referred_claims
@@ -46,14 +56,46 @@ from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import ids_of, refuse_unscorable, say
-from patent_mteb.tasks.reranking import CandidateTables, Reranking, best_of
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
-__all__ = ["BENCHMARK", "FACTS", "PanoramaReranking", "Spec", "claim_of", "keys_of"]
+
+@dataclass(frozen=True)
+class CandidateTables(RetrievalTables):
+    """Tables of a retrieval task with the documents that each query has to choose from, all of them judged."""
+
+    candidates: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+class Reranking(PatentRetrieval):
+    """A task of mteb's type Reranking: the candidates travel as mteb's ``top_ranked``, to models and to search systems
+    alike.
+    """
+
+    tables: CandidateTables
+
+    def load_tables(self) -> CandidateTables:
+        raise NotImplementedError
+
+    def load_split(self) -> RetrievalSplitData:
+        split = super().load_split()
+        split["top_ranked"] = {query: list(self.tables.candidates[query]) for query in split["relevant_docs"]}
+        return split
+
+
+def best_of(run: Run, numbers: Mapping[str, int]) -> dict[str, list[str]]:
+    """The first documents of each ranking, as many as are asked for by query."""
+    rows = zip(run.query_ids, run.docs, strict=True)
+    return {query: [run.doc_ids[place] for place in row[: numbers[query]] if place >= 0] for query, row in rows}
+
 
 DATA = DataSet("LG-AI-Research/PANORAMA", "", "main")
+
 GOLD, SILVER = 2, 1
+
 _REMEDY = "download the file again; if it is whole, its layout has changed: tell us"
+
 _NUMBERED = re.compile(r"\s*(?:claim\s*)?(\d+)\s*[.):]\s*", re.IGNORECASE)
+
 
 FACTS = Facts(
     name="PANORAMA",
@@ -92,7 +134,8 @@ SPECS = (
     ),
     Spec(
         "PI4PC",
-        "Given a claim of a US application, rank five paragraphs of a cited document: the one that the examiner cited comes first.",
+        "Given a claim of a US application, rank five paragraphs of a cited document: the one that the examiner cited"
+        " comes first.",
         "Given a claim of a patent application, retrieve the paragraph that was cited against it",
     ),
 )
@@ -111,34 +154,25 @@ def _mapping(value: Any, column: str, path: Path, row: int) -> dict[str, Any]:
 
 
 def keys_of(value: Any) -> tuple[str, ...]:
-    """The keys in a field of answers: a list, a JSON list, or a text with commas; each once.
-
-    Example:
-        >>> from patent_mteb.tasks.panorama import keys_of
-        >>> keys_of(["A", "G"]), keys_of("A, G"), keys_of("[8, 36]"), keys_of(None)
-        (('A', 'G'), ('A', 'G'), ('8', '36'), ())
-    """
-    items = value if isinstance(value, Sequence) and not isinstance(value, str) else re.split(r"[\s,\[\]\"']+", str(value or ""))
+    """The keys in a field of answers: a list, a JSON list, or a text with commas; each once."""
+    items = (
+        value
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else re.split(r"[\s,\[\]\"']+", str(value or ""))
+    )
     return tuple(dict.fromkeys(str(item).strip() for item in items if str(item).strip()))
 
 
 def claim_of(claims: Sequence[str], number: int) -> str:
-    """A claim of an application behind those that it depends on; empty if there is none of this number.
-
-    Args:
-        claims: in order, each with its number in front; where a text holds several claims, these count too.
-
-    Example:
-        >>> from patent_mteb.tasks.panorama import claim_of
-        >>> claim_of(["1. A pump. 2. The pump of claim 1, in red.", "2. The pump of claim 1, in red."], 2)
-        'A pump. The pump of claim 1, in red.'
-    """
+    """A claim of an application behind those that it depends on; empty if there is none of this number."""
     found: dict[int, str] = {}
     for place, text in enumerate(claims, start=1):
         own = _NUMBERED.match(text)
         first = int(own[1]) if own else place
         held = {claim.number: claim.text for claim in read_claims(text).claims} if own else {}
-        for one, words in (held if first in held else {first: clean(text[own.end() if own else 0 :], boilerplate=False)}).items():
+        for one, words in (
+            held if first in held else {first: clean(text[own.end() if own else 0 :], boilerplate=False)}
+        ).items():
             found.setdefault(one, words)
     known = sorted(found)
     return claim_in_full([Claim(one, found[one], referred_claims(found[one], one, known)) for one in known], number)
@@ -181,17 +215,15 @@ def _options(folder: str, given: Mapping[str, Any], query: str, path: Path, row:
 
 
 def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
-    """The questions of a file.
-
-    Raises:
-        DataError: a column is missing, or a row is not as published.
-    """
+    """The questions of a file."""
     answers = {"gold_answers": GOLD, "silver_answers": SILVER, "negative_answers": 0}
     needed = ("application_number", "claim_number", "context", "options", *answers)
     table = files.read_parquet(path, needed if folder == "PAR4PC" else (*needed, "prior_art_specification"))
     asked: Counter[str] = Counter()
     numbers = zip(ids_of(table, "application_number", path), ids_of(table, "claim_number", path), strict=True)
-    for row, ((application, claim), fields) in enumerate(zip(numbers, table.select(needed[2:]).to_pylist(), strict=True), start=1):
+    for row, ((application, claim), fields) in enumerate(
+        zip(numbers, table.select(needed[2:]).to_pylist(), strict=True), start=1
+    ):
         query = f"{application}#{claim}"
         asked[query] += 1
         query += f".{asked[query]}" if asked[query] > 1 else ""
@@ -218,13 +250,7 @@ def _rows(folder: str, path: Path, counts: Counter[str]) -> Iterator[_Row]:
 
 
 class PanoramaReranking(Reranking):
-    """One of the two tasks; see the module.
-
-    Example:
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> [task.metadata.name for task in find("PANORAMA").task_classes]
-        ['PanoramaPAR4PCReranking', 'PanoramaPI4PCReranking']
-    """
+    """One of the two tasks; see the module."""
 
     spec: Spec
 
@@ -245,13 +271,18 @@ class PanoramaReranking(Reranking):
             queries[row.query], qrels[row.query] = row.claim, judged
         say(path, counts)
         refuse_unscorable(qrels, path, "no question has a gold answer")
-        return CandidateTables(corpus, queries, qrels, candidates={query: list(judged) for query, judged in qrels.items()})
+        return CandidateTables(
+            corpus, queries, qrels, candidates={query: list(judged) for query, judged in qrels.items()}
+        )
 
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         found = super().own_scores(run, judged)
         single = self.spec.folder == "PI4PC"
         of_grade = {
-            grade: {query: {key for key, gain in known.items() if gain == grade} for query, known in self.tables.qrels.items()}
+            grade: {
+                query: {key for key, gain in known.items() if gain == grade}
+                for query, known in self.tables.qrels.items()
+            }
             for grade in (GOLD, SILVER)
         }
         asked = {query: 1 if single else len(of_grade[GOLD][query]) for query in run.query_ids}
@@ -265,7 +296,9 @@ class PanoramaReranking(Reranking):
             else:
                 wrong, missed = len(chosen - gold - silver), len(gold - chosen)
                 custom.append(max(0.0, (2 * right - wrong - missed) / (2 * len(gold))))
-        return found | ({"exact_match": sum(exact) / len(exact), "custom_score": sum(custom) / len(custom)} if exact else {})
+        return found | (
+            {"exact_match": sum(exact) / len(exact), "custom_score": sum(custom) / len(custom)} if exact else {}
+        )
 
 
 def _task(spec: Spec) -> type[PanoramaReranking]:

@@ -1,8 +1,13 @@
 """PatenTEB: fifteen tasks on text fragments and whole patents (``datalyes/*``; "PatenTEB", §3-5).
 
-Each task reads one published table. The retrieval sets are released as rows; following the paper's evaluator and the one
-independent harness that reproduced its scores, the corpus is the union of the documents of all rows by id, and every
-(query, positive) row is a judgement.
+Each task reads one published table. The retrieval sets are released as rows; following the paper's evaluator and the
+one independent harness that reproduced its scores, the corpus is the union of the documents of all rows by id, and
+every (query, positive) row is a judgement.
+
+Tasks on pairs of texts that mteb's STS evaluation scores.
+
+The fifteen tasks of PatenTEB as data: what each reads, what it asks, and the revision and size of its release (§3,
+Table 1).
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +26,8 @@ from datasets import Dataset
 from mteb.abstasks.sts import AbsTaskSTS
 
 from patent_mteb import files
-from patent_mteb.data.sources import Source
+from patent_mteb._mteb import PairHooks
+from patent_mteb.data.loading import DataSet, Source
 from patent_mteb.errors import DataError
 from patent_mteb.metrics import slices
 from patent_mteb.models.prompts import TASK_PROMPTS
@@ -28,6 +35,7 @@ from patent_mteb.protocols import multi_hot
 from patent_mteb.protocols.clustering import minibatch_cluster
 from patent_mteb.protocols.intervals import limits, macro_f1_interval, pearson_interval, v_measure_interval
 from patent_mteb.protocols.linear_probe import logistic_regression_f1
+from patent_mteb.search.vectors import Checked
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import (
@@ -43,28 +51,246 @@ from patent_mteb.tasks.checks import (
     say_unseen,
     texts_of,
 )
-from patent_mteb.tasks.frozen import FrozenTask
-from patent_mteb.tasks.pairs import PairTask
-from patent_mteb.tasks.paper import without_self
-from patent_mteb.tasks.patenteb_specs import (
-    CLASSES,
-    CLUSTERS,
-    PARAPHRASES,
-    RETRIEVAL,
-    CitationSpec,
-    ClassSpec,
-    ClusterSpec,
-    FragmentSpec,
-    ParaphraseSpec,
-    Spec,
-)
+from patent_mteb.tasks.evidence import KEY, predictions_record
+from patent_mteb.tasks.frozen import FrozenTask, encode_texts
+from patent_mteb.tasks.paper_protocol import without_self
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
 
+
+class PairTask(PairHooks, PatentTask):
+    """A task on pairs of texts, to stand before mteb's class among the bases; its split is a table with ``sentence1``
+    and ``sentence2``.
+    """
+
+    scoring = "similarity 1"
+
+    def texts_by_role(self, data_split: Any) -> Mapping[str, Iterable[str]]:
+        return {"text": chain(data_split["sentence1"], data_split["sentence2"])}
+
+    def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
+        scores = super().evaluate_split(Checked(model, single=True), data_split, **arguments)
+        return {**scores, KEY: {"texts": self.texts_seen(data_split), **scores[KEY]}}
+
+    def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
+        for name in ("sentence1", "sentence2"):
+            encode_texts(model, data_split[name], self.metadata, **arguments)
+
+    def score_pairs(self, scores: Any, labels: list[float]) -> Any:
+        return {
+            **super().score_pairs(scores, labels),
+            KEY: {"predictions": predictions_record(scores["cosine_scores"])},
+        }
+
+
+REVISIONS = {
+    "retrieval_IN": "161c119f15561d9b6adcde2a759cdf76a17b0a62",
+    "retrieval_MIXED": "cabb81aa342a192678062832dad877e82c1b47ed",
+    "retrieval_OUT": "d156b1ec2d307af32a366c9c44fedc56808ed49b",
+    "title2full": "6ce1198",
+    "problem2full": "8610033",
+    "effect2full": "7159382",
+    "class_text2ipc3": "5a30106",
+    "class_bloom": "62c95f3",
+    "para_problem": "4247eb8",
+    "para_solution": "93112dc",
+    "clusters_ext_full_ipc": "6bbeebd",
+}
+"""Pinned commits as far as they are known, by the hash that the set's card shows; the other sets are read from the
+branch ``main``."""
+
+
+FULL = ("title", "abstract", "claim")
+"""The parts of a whole patent's text, joined by ``[SEP]`` (§3)."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One task: its name in the suite and in the paper, what it is, and what an instruction model is asked."""
+
+    name: str
+    table: str
+    description: str
+    instruction: str
+
+    @property
+    def data(self) -> DataSet:
+        return DataSet(
+            f"datalyes/{self.table}",
+            "patenteb",
+            REVISIONS.get(self.table, "main"),
+            gated=True,
+            file="test/data.parquet",
+        )
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The parts of the texts of each role, in order."""
+        return {"query": FULL, "document": FULL, "text": FULL}
+
+
+@dataclass(frozen=True)
+class CitationSpec(Spec):
+    """Symmetric retrieval from (query, positive, negative) rows."""
+
+
+@dataclass(frozen=True)
+class FragmentSpec(Spec):
+    """Asymmetric retrieval: a fragment of each row asks for another text of the same row."""
+
+    query: str = ""
+    document: str = ""
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """Of the text that the title was taken from only abstract and claim are left (§3)."""
+        whole = FULL[1:] if self.query == "title" else FULL
+        return {"query": (self.query,), "document": whole if self.document == "full_text" else (self.document,)}
+
+
+@dataclass(frozen=True)
+class ClassSpec(Spec):
+    """Classification of the text in ``texts``, or of the concatenated embeddings of two texts."""
+
+    texts: tuple[str, ...] = ("text",)
+
+
+@dataclass(frozen=True)
+class ParaphraseSpec(Spec):
+    """Correlation of cosine similarity and a binary label."""
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        return {"text": (self.table.removeprefix("para_"),)}
+
+
+@dataclass(frozen=True)
+class ClusterSpec(Spec):
+    """Clustering into as many clusters as there are labels."""
+
+
+RETRIEVAL: tuple[Spec, ...] = (
+    CitationSpec(
+        "PatenTEBRetrievalIN",
+        "retrieval_IN",
+        "Given a patent, retrieve cited patents of the same IPC3 classes.",
+        "Given a patent, retrieve patents of the same technical domain that it cites",
+    ),
+    CitationSpec(
+        "PatenTEBRetrievalMIXED",
+        "retrieval_MIXED",
+        "Given a patent, retrieve cited patents whose IPC3 classes partly differ.",
+        "Given a patent, retrieve patents that it cites",
+    ),
+    CitationSpec(
+        "PatenTEBRetrievalOUT",
+        "retrieval_OUT",
+        "Given a patent, retrieve cited patents without a common IPC3 class.",
+        "Given a patent, retrieve patents of other technical domains that it cites",
+    ),
+    FragmentSpec(
+        "PatenTEBTitle2Full",
+        "title2full",
+        "Given a title, retrieve the patent without it.",
+        "Given the title of a patent, retrieve the patent",
+        "title",
+        "full_text",
+    ),
+    FragmentSpec(
+        "PatenTEBProblem2Full",
+        "problem2full",
+        "Given a problem, retrieve the patent that solves it.",
+        "Given a technical problem, retrieve the patent that solves it",
+        "problem",
+        "full_text",
+    ),
+    FragmentSpec(
+        "PatenTEBProblem2Solution",
+        "problem2solution",
+        "Given a problem, retrieve its solution.",
+        "Given a technical problem, retrieve its solution",
+        "problem",
+        "solution",
+    ),
+    FragmentSpec(
+        "PatenTEBEffect2Full",
+        "effect2full",
+        "Given an effect, retrieve the patent that has it.",
+        "Given a technical effect, retrieve the patent that achieves it",
+        "effect",
+        "full_text",
+    ),
+    FragmentSpec(
+        "PatenTEBEffect2Substance",
+        "effect2substance",
+        "Given an effect, retrieve the substance behind it.",
+        "Given a technical effect, retrieve the substance that has it",
+        "effect",
+        "substance",
+    ),
+)
+
+CLASSES: tuple[Spec, ...] = (
+    ClassSpec(
+        "PatenTEBText2IPC3",
+        "class_text2ipc3",
+        "Classify a patent by its dominant IPC3 class.",
+        "Given a patent, find its IPC class",
+    ),
+    ClassSpec(
+        "PatenTEBBloom",
+        "class_bloom",
+        "Classify a patent by when its citations come: early, normal or late in its class.",
+        "Given a patent, tell whether it is cited early, late or as usual in its technical domain",
+    ),
+    ClassSpec(
+        "PatenTEBNLIOldNew",
+        "class_nli_oldnew",
+        "Tell which of two linked patents is the newer one.",
+        "Given two patents, one of which cites the other, tell which is the newer one",
+        ("q_text", "t_text"),
+    ),
+)
+
+PARAPHRASES: tuple[Spec, ...] = (
+    ParaphraseSpec(
+        "PatenTEBParaProblem",
+        "para_problem",
+        "Tell whether two different patents share the problem they state (one cites the other), or are of different"
+        " domains.",
+        "Retrieve the statement of the same technical problem",
+    ),
+    ParaphraseSpec(
+        "PatenTEBParaSolution",
+        "para_solution",
+        "Tell whether two different patents share the solution they state (one cites the other), or are of different"
+        " domains.",
+        "Retrieve the statement of the same technical solution",
+    ),
+)
+
+CLUSTERS: tuple[Spec, ...] = (
+    ClusterSpec(
+        "PatenTEBFullIPCClustering",
+        "clusters_ext_full_ipc",
+        "Group patents with the same full list of IPC codes.",
+        "Identify the technology that the given patent belongs to",
+    ),
+    ClusterSpec(
+        "PatenTEBInventorClustering",
+        "clusters_inventor",
+        "Group patents of the same inventors.",
+        "Identify the inventors of the given patent",
+    ),
+)
+
+
 FACTS = Facts(
     name="PatenTEB",
-    description="Fifteen retrieval, classification, paraphrase and clustering tasks on patent texts and their fragments.",
+    description=(
+        "Fifteen retrieval, classification, paraphrase and clustering tasks on patent texts and their fragments."
+    ),
     reference="https://arxiv.org/abs/2510.22264",
     bibtex=r"""@misc{ayaou2025patenteb,
   archiveprefix = {arXiv},
@@ -85,11 +311,7 @@ FACTS = Facts(
 
 
 def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, pa.Table]:
-    """Path and table of a split.
-
-    Raises:
-        DataError: missing file or column, or no row.
-    """
+    """Path and table of a split."""
     path = source.path(f"{split}/data.parquet")
     table = files.read_parquet(path, list(required))
     if table.num_rows == 0:
@@ -101,8 +323,9 @@ def _table(source: Source, split: str, required: Iterable[str]) -> tuple[Path, p
 class CitationRetrieval(PatentRetrieval):
     """Retrieval of cited patents inside, across and outside the query's IPC3 classes (§3).
 
-    nDCG@10 is the main score. A patent is removed from its own ranking should it occur in the corpus. The paper's evaluator
-    (sentence-transformers' ``InformationRetrievalEvaluator``) does not do so: ``paper_ndcg_at_10`` is its score.
+    nDCG@10 is the main score. A patent is removed from its own ranking should it occur in the corpus. The paper's
+    evaluator (sentence-transformers' ``InformationRetrievalEvaluator``) does not do so: ``paper_ndcg_at_10`` is its
+    score.
     """
 
     facts = FACTS
@@ -113,7 +336,13 @@ class CitationRetrieval(PatentRetrieval):
         path, table = _table(self.source, "test", ("q", "pos", "neg", "q_text", "pos_text", "neg_text"))
         ids = {role: ids_of(table, role, path, optional=role == "neg") for role in ("q", "pos", "neg")}
         alone = sum(query == document for query, document in zip(ids["q"], ids["pos"], strict=True))
-        say(path, {f"of {table.num_rows} rows have no negative": ids["neg"].count(""), "rows judge a query by itself (ignored)": alone})
+        say(
+            path,
+            {
+                f"of {table.num_rows} rows have no negative": ids["neg"].count(""),
+                "rows judge a query by itself (ignored)": alone,
+            },
+        )
         queries: dict[str, str] = {}
         corpus: dict[str, str] = {}
         whole: slices.Qrels = {}
@@ -130,7 +359,9 @@ class CitationRetrieval(PatentRetrieval):
         refuse_unscorable(qrels, path, "every row has the query itself as its positive")
         for role, number in changed.items():
             if number:
-                logger.warning("%s: %d rows give another text for a known id in column %s; the first is kept", path, number, role)
+                logger.warning(
+                    "%s: %d rows give another text for a known id in column %s; the first is kept", path, number, role
+                )
         return RetrievalTables(
             corpus=corpus,
             queries=queries,
@@ -143,9 +374,9 @@ class CitationRetrieval(PatentRetrieval):
 class FragmentRetrieval(PatentRetrieval):
     """Retrieval of the text that a fragment was taken from, or of its counterpart (§3): one document a row.
 
-    nDCG@10 is the main score. Rows with the same id and the same text are one document; the same text under another id stays
-    a document of its own, as in the paper's evaluator, and is counted, because no model can tell the two apart. Slices by the
-    query's first IPC3 class where the data names it.
+    nDCG@10 is the main score. Rows with the same id and the same text are one document; the same text under another id
+    stays a document of its own, as in the paper's evaluator, and is counted, because no model can tell the two apart.
+    Slices by the query's first IPC3 class where the data names it.
     """
 
     facts = FACTS
@@ -184,7 +415,9 @@ def _enter(texts: dict[str, str], key: str, text: str) -> str:
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Texts by part, their labels by split, the prompt side of each part, and the IPC3 class of each test row if known."""
+    """Texts by part, their labels by split, the prompt side of each part, and the IPC3 class of each test row if
+    known.
+    """
 
     texts: dict[str, list[str]]
     labels: dict[str, list[str]]
@@ -201,11 +434,12 @@ def _ipc3_of(table: pa.Table) -> tuple[str, ...]:
 class Classification(FrozenTask):
     """Logistic regression of Table 14, fitted on the ``train`` split; macro F1 (eq. 10) on ``test``.
 
-    Of two texts the embeddings are concatenated, [u; v], each encoded with the prompt of its side. Where the data names the
-    first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class. ``macro_f1_low`` and ``macro_f1_high`` are its 95%
-    interval over test rows (:mod:`patent_mteb.protocols.intervals`).
+    Of two texts the embeddings are concatenated, [u; v], each encoded with the prompt of its side. Where the data names
+    the first IPC3 class, ``ipc3_<class>_macro_f1`` is the macro F1 within the class. ``macro_f1_low`` and
+    ``macro_f1_high`` are its 95% interval over test rows (:mod:`patent_mteb.protocols.intervals`).
     """
 
+    scoring = "classification 1"
     facts = FACTS
     spec: ClassSpec
 
@@ -219,14 +453,19 @@ class Classification(FrozenTask):
             path, table = _table(self.source, split, ("label", *self.spec.texts))
             labels[split] = label_names(table["label"].to_pylist(), "label", path)
             refuse_constant(labels[split], path, f"rows of the {split} split")
-            keys = [ids_of(table, name, path) for name in ("q", "t")[: len(self.spec.texts)] if name in table.column_names]
+            keys = [
+                ids_of(table, name, path) for name in ("q", "t")[: len(self.spec.texts)] if name in table.column_names
+            ]
             ids[split] = list(zip(*keys, strict=True))
             for column, role in zip(self.spec.texts, ("query", "document"), strict=False):
                 texts[f"{split} {column}"] = texts_of(table, column, path)
                 if len(self.spec.texts) > 1:
                     roles[f"{split} {column}"] = role
             ipc3 = _ipc3_of(table)
-        rows = {split: list(zip(*(texts[f"{split} {column}"] for column in self.spec.texts), strict=True)) for split in labels}
+        rows = {
+            split: list(zip(*(texts[f"{split} {column}"] for column in self.spec.texts), strict=True))
+            for split in labels
+        }
         say_leakage({"id": (ids["train"], ids["test"]), "text": (rows["train"], rows["test"])}, path)
         say_unseen(set(labels["test"]), set(labels["train"]), path)
         return LabelledRows(texts, labels, roles, ipc3)
@@ -234,14 +473,22 @@ class Classification(FrozenTask):
     def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledRows) -> dict[str, Any]:
         from sklearn.metrics import accuracy_score, f1_score
 
-        parts = {split: np.hstack([embeddings[f"{split} {column}"] for column in self.spec.texts]) for split in ("train", "test")}
+        parts = {
+            split: np.hstack([embeddings[f"{split} {column}"] for column in self.spec.texts])
+            for split in ("train", "test")
+        }
         probe = logistic_regression_f1(parts["train"], data.labels["train"], parts["test"], data.labels["test"])
         if not probe.converged:
             logger.warning("%s: the logistic regression did not converge", self.metadata.name)
         true, predicted = np.array(data.labels["test"]), np.array(probe.predicted)
         scores: dict[str, Any] = {
             "macro_f1": probe.macro_f1,
-            **limits("macro_f1", macro_f1_interval(*(multi_hot([[one] for one in names], list(probe.f1)) for names in (true, predicted)))),
+            **limits(
+                "macro_f1",
+                macro_f1_interval(
+                    *(multi_hot([[one] for one in names], list(probe.f1)) for names in (true, predicted))
+                ),
+            ),
             "n_test": len(true),
             "n_classes": len(set(data.labels["test"])),
             "accuracy": float(accuracy_score(true, predicted)),
@@ -252,15 +499,17 @@ class Classification(FrozenTask):
             codes = np.array(data.ipc3)
             for code in sorted(set(data.ipc3) - {""}):
                 rows = codes == code
-                scores[f"ipc3_{code}_macro_f1"] = float(f1_score(true[rows], predicted[rows], average="macro", zero_division=0))
+                scores[f"ipc3_{code}_macro_f1"] = float(
+                    f1_score(true[rows], predicted[rows], average="macro", zero_division=0)
+                )
                 scores[f"ipc3_{code}_n_pairs"] = int(rows.sum())
                 scores[f"ipc3_{code}_n_classes"] = len(set(true[rows]))
         return scores
 
 
 class Paraphrase(PairTask, AbsTaskSTS):
-    """Pearson correlation of cosine similarity and the binary label (eq. 9), computed by mteb's STS evaluation; its 95% interval over
-    pairs is ``cosine_pearson_low`` and ``_high``.
+    """Pearson correlation of cosine similarity and the binary label (eq. 9), computed by mteb's STS evaluation; its 95%
+    interval over pairs is ``cosine_pearson_low`` and ``_high``.
 
     Where a first IPC3 class has pairs of both labels, ``ipc3_<class>_cosine_pearson`` is the correlation within it.
     """
@@ -298,9 +547,11 @@ class Paraphrase(PairTask, AbsTaskSTS):
 
 
 class Clustering(FrozenTask):
-    """V-measure (eq. 11) of MiniBatchKMeans with batches of 16,384, random state 42 and the true number of clusters (Table 14);
-    ``v_measure_low`` and ``v_measure_high`` are its 95% interval over texts."""
+    """V-measure (eq. 11) of MiniBatchKMeans with batches of 16,384, random state 42 and the true number of clusters
+    (Table 14); ``v_measure_low`` and ``v_measure_high`` are its 95% interval over texts.
+    """
 
+    scoring = "clustering 1"
     facts = FACTS
     spec: ClusterSpec
 
@@ -335,7 +586,9 @@ _KINDS: dict[type[Spec], tuple[type[PatentTask], str, str]] = {
 def _task(spec: Spec) -> type[PatentTask]:
     base, kind, main_score = _KINDS[type(spec)]
     prompt = {"query": spec.instruction} if kind == "Retrieval" else spec.instruction
-    metadata = task_metadata(FACTS, spec.data, spec.name, kind, spec.description, main_score, prompt=prompt, text_parts=spec.parts)
+    metadata = task_metadata(
+        FACTS, spec.data, spec.name, kind, spec.description, main_score, prompt=prompt, text_parts=spec.parts
+    )
     return make_task(base, __name__, metadata, data=spec.data, spec=spec)
 
 
@@ -343,6 +596,11 @@ BENCHMARK = PatentBenchmark(
     FACTS,
     {
         title: tuple(_task(spec) for spec in specs)
-        for title, specs in (("Retrieval", RETRIEVAL), ("Classification", CLASSES), ("Paraphrase", PARAPHRASES), ("Clustering", CLUSTERS))
+        for title, specs in (
+            ("Retrieval", RETRIEVAL),
+            ("Classification", CLASSES),
+            ("Paraphrase", PARAPHRASES),
+            ("Clustering", CLUSTERS),
+        )
     },
 )

@@ -1,25 +1,491 @@
-"""PatentMap: prior-art retrieval and IPC classification ("Patent Representation Learning via Self-supervision", §6.1, appendix C).
+"""PatentMap: prior-art retrieval and IPC classification ("Patent Representation Learning via Self-supervision", §6.1,
+appendix C).
 
-Data: the folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream`` (see :mod:`patent_mteb.recipes.patentmap` for their
-files). No commit of it is known to us, so the hub's ``main`` is taken and its commit (:mod:`patent_mteb.data.hub`) is recorded as the data
-set revision of each result.
+Data: the folders ``perf200`` and ``IPC-Classification`` of ``ZoeYou/downstream`` (see
+:mod:`patent_mteb.recipes.patentmap` for their files). No commit of it is known to us, so the hub's ``main`` is taken
+and its commit (:mod:`patent_mteb.data.hub`) is recorded as the data set revision of each result.
 
-Texts: see :mod:`patent_mteb.recipes.patentmap_content`; which models read section tags: :mod:`patent_mteb.models.section_tags`.
-Scores that begin with ``paper_`` are those of the authors' evaluation on the same pass (:mod:`patent_mteb.tasks.patentmap_retrieval`,
-:mod:`patent_mteb.tasks.patentmap_ipc`).
+Texts: see :mod:`patent_mteb.recipes.patentmap_content`; which models read section tags:
+:mod:`patent_mteb.models.section_tags`. Scores that begin with ``paper_`` are those of the authors' evaluation on the
+same pass (:mod:`patent_mteb.tasks.patentmap`, :mod:`patent_mteb.tasks.patentmap`).
+
+PatentMap's prior-art retrieval (§6.1), under two protocols in one pass.
+
+The suite's scores: X, Y and A citations of documents in the pool are relevant, a patent is not found for itself, a
+section that a patent lacks is not searched. The ``paper_`` scores are those of the authors' evaluation, where numbers
+are to be compared with the paper's tables: every citation counts, whatever its type, also that of a document outside
+the pool, which nobody can find; nothing is hidden; a missing section is embedded like any other; graded nDCG knows the
+types X, Y and A alone. They come from a second search over the same vectors. Equal similarities go by document number
+here and by the order of the file there.
+
+PatentMap's classification into IPC subclasses (§6.1, appendix C.1), under two protocols in one pass.
+
+Beside the suite's scores, those of the authors' evaluation begin with ``paper_``: they hold out a tenth of the training
+part, by scikit-learn's draw with seed 42, to choose the number of neighbours among 1, 3, 5 and 10 and to stop the
+perceptron, which learns with a weight decay of 1e-5, gradients clipped at a norm of 1, and whole batches only. The
+paper's tables say k = 10 and its code chooses k; both are reported. One model, bert-for-patents, reads section tags for
+these scores alone.
 """
 
 from __future__ import annotations
 
-from patent_mteb.data.sources import DataSet
+import logging
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mteb.abstasks.retrieval_dataset_loaders import RetrievalSplitData
+from numpy.typing import NDArray
+
+from patent_mteb.data.loading import DataSet, Source
+from patent_mteb.errors import DataError, NotThereError
+from patent_mteb.metrics import slices
+from patent_mteb.metrics.measures import Judged
+from patent_mteb.models.section_tags import reads_section_tags, reads_section_tags_in_paper
+from patent_mteb.protocols import multi_hot, precision_at
+from patent_mteb.protocols.intervals import limits, mean_interval
+from patent_mteb.recipes.patentmap import FILES, Labelled, read_labelled, with_tag
+from patent_mteb.recipes.patentmap_content import CITED, GAINS, Content, read_content, read_gold, strongest_type
+from patent_mteb.search.base import ArraySearch, SearchContext
+from patent_mteb.search.memory_cache import remembering
+from patent_mteb.search.run import Run
+from patent_mteb.search.sections import BestSection
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.patentmap_ipc import IPCClassification
-from patent_mteb.tasks.patentmap_retrieval import PatentMapRetrieval
+from patent_mteb.tasks.checks import need_part, refuse_constant, say_leakage, say_size, say_unseen
+from patent_mteb.tasks.frozen import FrozenTask
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
-__all__ = ["BENCHMARK", "DATA", "FACTS"]
+if TYPE_CHECKING:
+    from mteb.models import MTEBModels
+
+    from patent_mteb.protocols.mlp_probe import MLPProbe
+
+logger = logging.getLogger(__name__)
+
+
+PERF = "perf200"
+
+DEPTH = 100
+"""Documents whose sections Fig. 4 counts."""
+
+
+CUTS = (10, 20, 50, 100)
+
+SLICES = ("xy", "a")
+
+
+@dataclass(frozen=True)
+class Search:
+    """The tables of ``perf200``.
+
+    Attributes:
+        documents, queries: their sections by number.
+        gains: of each judged pair of a query and a document of the pool
+            (:data:`~patent_mteb.recipes.patentmap_content.GAINS`).
+        ungraded: pairs whose citations have no letter.
+        cited: as the authors read ``gold.json``: every cited number, in the pool or not, with its gain, 0 for other
+            types than X, Y, A.
+    """
+
+    documents: dict[str, Content]
+    queries: dict[str, Content]
+    gains: dict[str, dict[str, int]]
+    cited: dict[str, dict[str, int]]
+    ungraded: frozenset[tuple[str, str]] = frozenset()
+
+    def degree(self, query: str, document: str) -> str:
+        """``xy``, ``a`` or ``cited``."""
+        if (query, document) in self.ungraded:
+            return CITED
+        return "a" if self.gains[query][document] == GAINS["A"] else "xy"
+
+
+@lru_cache(maxsize=1)
+def read_search(source: Source) -> Search:
+    """Read and check the tables of one source."""
+    need_part(source, PERF)
+    documents, queries = (read_content(source.path(f"{PERF}/content/{name}.json")) for name in ("documents", "queries"))
+    for name, patents in (("documents", documents), ("queries", queries)):
+        say_size(source, f"{PERF}/content/{name}.json", len(patents))
+    path = source.path(f"{PERF}/mapping/gold.json")
+    counts: Counter[str] = Counter()
+    gains: dict[str, dict[str, int]] = {}
+    cited: dict[str, dict[str, int]] = {}
+    letters: dict[tuple[str, str], set[str]] = {}
+    for query, document, category in read_gold(path):
+        if query not in queries:
+            counts["citations of patents that are no queries (left out)"] += 1
+            continue
+        _keep(cited, query, document, GAINS.get(category, 0))
+        try:
+            strongest = strongest_type(category)
+        except ValueError:
+            counts["citations with a category that no search report uses (not relevant)"] += 1
+            continue
+        if not strongest:
+            counts["citations without a category X, Y or A (not relevant)"] += 1
+        elif document not in documents:
+            counts["citations of documents that are not in the pool (left out)"] += 1
+        elif document == query:
+            counts["judgements of a patent for itself (ignored)"] += 1
+        else:
+            _keep(gains, query, document, GAINS[strongest])
+            letters.setdefault((query, document), set()).add(strongest)
+    counts["pairs that are cited with two categories (the graver counts)"] = sum(
+        len(found) > 1 for found in letters.values()
+    )
+    counts["queries without a relevant document (not scored)"] = len(queries.keys() - gains.keys())
+    counts["documents without any text"] = sum(
+        not any((c.title, c.abstract, c.claims, c.description)) for c in documents.values()
+    )
+    for what, number in counts.items():
+        if number:
+            logger.warning("%s: %d %s", path.parent.parent, number, what)
+    if not gains:
+        raise DataError(
+            "no judgement is positive", path=path, remedy="a query needs a cited document of the pool, type X, Y or A"
+        )
+    ungraded = frozenset(pair for pair, found in letters.items() if found == {CITED})
+    if ungraded:
+        logger.warning("%s: %d relevant pairs have no category X, Y or A: one grade", path.parent.parent, len(ungraded))
+    return Search(documents, queries, gains, cited, ungraded)
+
+
+def _keep(pairs: dict[str, dict[str, int]], query: str, document: str, gain: int) -> None:
+    """Note a pair; of two gains the greater counts."""
+    held = pairs.setdefault(query, {})
+    held[document] = max(gain, held.get(document, 0))
+
+
+class PatentMapRetrieval(PatentRetrieval):
+    """Prior-art retrieval among hard negatives; X, Y and A citations are all relevant, main score Recall@100.
+
+    Beside the scores of every retrieval task: ``graded_ndcg_at_k`` (linear gains, X 3, Y 2, A 1), the slices ``xy`` and
+    ``a``, and the authors' ``paper_recall_at_k``, ``paper_ndcg_at_k``, ``paper_graded_ndcg_at_k`` and
+    ``paper_n_queries``. Rankings go to depth 1,000, so that the suite's other measures keep their meaning.
+    """
+
+    k_values = (1, 5, 10, 20, 50, 100, 1000)
+    slice_measures = ("recall@20", "recall@50", "recall@100", "ndcg@10", "ndcg@100")
+
+    def load_tables(self) -> RetrievalTables:
+        return self._tables(tags=False)
+
+    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
+        """The data of the split, with section tags in its texts for the models that read them."""
+        if not reads_section_tags(model.mteb_model_meta):
+            return data_split
+        tables = self._tables(tags=True)
+        return (tables.limited(self.limit) if self.limit else tables).split()
+
+    def texts_to_read(self, model: MTEBModels) -> list[Mapping[str, Iterable[str]]]:
+        paper = (
+            []
+            if self.limit
+            else [self.texts_by_role(self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta)))]
+        )
+        return super().texts_to_read(model) + paper
+
+    def query_sections(self, model: MTEBModels) -> Mapping[str, Mapping[str, str]]:
+        """The sections of the queries, those of ``document_sections``."""
+        tags, queries = reads_section_tags(model.mteb_model_meta), read_search(self.source).queries
+        texts = {
+            name: {query: content.section(name, tags) for query, content in queries.items()}
+            for name in self.document_sections
+        }
+        return {name: {query: text for query, text in own.items() if text} for name, own in texts.items()}
+
+    def _tables(self, tags: bool) -> RetrievalTables:
+        found = read_search(self.source)
+        sections = {
+            key: [content.section(name, tags) for name in self.document_sections]
+            for key, content in found.documents.items()
+        }
+        texts = {query: found.queries[query].section(self.query_section, tags) for query in found.gains}
+        queries = {query: text for query, text in texts.items() if text}
+        if len(queries) < len(texts) and not tags:
+            logger.warning(
+                "%s: %d of %d queries have no %s and are left out",
+                self.metadata.name,
+                len(texts) - len(queries),
+                len(texts),
+                self.query_section,
+            )
+        if not queries:
+            path = self.source.path(f"{PERF}/content/queries.json")
+            raise NotThereError(
+                f"no query has the section {self.query_section}",
+                path=path,
+                remedy="add the texts, or leave out the task",
+            )
+        qrels = {query: dict.fromkeys(found.gains[query], 1) for query in queries}
+        parts = slices.by_judgement(qrels, found.degree)
+        several = len(self.document_sections) > 1
+        return RetrievalTables(
+            corpus={key: " ".join(text for text in texts if text) for key, texts in sections.items()},
+            queries=queries,
+            qrels=qrels,
+            slices={name: parts[name] for name in SLICES if name in parts},
+            hidden={query: frozenset((query,)) for query in queries if query in sections},
+            unformed={name: "no citation has this category" for name in SLICES if name not in parts},
+            document_columns={"sections": sections} if several else {},
+            categories={
+                query: {key: found.degree(query, key).upper() for key in judged} for query, judged in qrels.items()
+            },
+        )
+
+    def paper_split(self, tags: bool) -> RetrievalSplitData:
+        """What the authors search: every query with a citation, and every section of every document, missing ones
+        too.
+        """
+        found = read_search(self.source)
+        sections = {
+            key: [one.paper_section(name, tags) for name in self.document_sections]
+            for key, one in found.documents.items()
+        }
+        queries = {query: found.queries[query].paper_section(self.query_section, tags) for query in found.cited}
+        qrels = {query: dict.fromkeys(cited, 1) for query, cited in found.cited.items()}
+        several = {"sections": sections} if len(self.document_sections) > 1 else {}
+        corpus = {key: " ".join(texts) for key, texts in sections.items()}
+        return RetrievalTables(corpus, queries, qrels, document_columns=several).split()
+
+    def system(self, model: MTEBModels) -> ArraySearch:
+        """Documents of several sections are searched section by section, unless the model reads them so by itself."""
+        return BestSection(model) if self._by_section(model) else super().system(model)
+
+    def _by_section(self, model: MTEBModels) -> bool:
+        return len(self.document_sections) > 1 and not getattr(model, "cuts_documents", False)
+
+    def paper_scores(self, whole: Run) -> dict[str, float]:
+        """None here: the authors search other texts and more queries (:meth:`paper_split`)."""
+        return {}
+
+    def evaluate_split(self, model: MTEBModels, data_split: Any, **arguments: Any) -> dict[str, Any]:
+        """The scores of every retrieval task, and the authors' from a second search over the same vectors."""
+        model = remembering(model)
+        scores = super().evaluate_split(model, data_split, **arguments)
+        return (
+            scores
+            if self.limit or data_split["top_ranked"] is not None
+            else scores | self._paper_scores(model, arguments)
+        )
+
+    def encode_split(self, model: Any, data_split: Any, **arguments: Any) -> None:
+        super().encode_split(model, data_split, **arguments)
+        if not self.limit and data_split["top_ranked"] is None:
+            self._encode_for(*self._paper_search(model, arguments))
+
+    def _paper_search(self, model: MTEBModels, arguments: Mapping[str, Any]) -> tuple[ArraySearch, Any, SearchContext]:
+        """The authors' search: how, in what, and without anything hidden."""
+        system = BestSection(model, missing=True) if self._by_section(model) else super().system(model)
+        data_split = self.paper_split(reads_section_tags_in_paper(model.mteb_model_meta))
+        return system, data_split, replace(self._context(arguments), hidden={})
+
+    def _paper_scores(self, model: MTEBModels, arguments: Mapping[str, Any]) -> dict[str, float]:
+        system, data_split, context = self._paper_search(model, arguments)
+        system.ensure_indexed(data_split["corpus"], context)
+        run = system.rank(data_split["queries"], max(CUTS), context)
+        judged = Judged(run.docs, data_split["relevant_docs"], run.query_ids, run.doc_ids)
+        scores = {"paper_n_queries": float(len(run.query_ids))}
+        for name, measures, qrels in (
+            ("paper", [f"{measure}@{k}" for measure in ("recall", "ndcg") for k in CUTS], None),
+            ("paper_graded", [f"ndcg@{k}" for k in CUTS], read_search(self.source).cited),
+        ):
+            means = judged.scores(measures, qrels).means()
+            scores |= {f"{name}_{measure.replace('@', '_at_')}": mean for measure, mean in means.items()}
+        return scores
+
+    def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
+        gains = read_search(self.source).gains
+        found = judged.scores([f"ndcg@{k}" for k in CUTS], {query: gains[query] for query in run.query_ids})
+        scores = {f"graded_{measure.replace('@', '_at_')}": mean for measure, mean in found.means().items()}
+        return scores | ({} if run.parts is None else section_shares(run.parts, self.document_sections))
+
+
+def section_shares(parts: NDArray[np.integer], names: Sequence[str]) -> dict[str, float]:
+    """Which sections the first 100 documents were found by (Fig. 4)."""
+    top = parts[:, :DEPTH]
+    counts = np.bincount(top[top >= 0], minlength=len(names))
+    total = counts.sum()
+    return (
+        {f"section_share_{name}": float(count / total) for name, count in zip(names, counts, strict=True)}
+        if total
+        else {}
+    )
+
+
+FOLDER = "IPC-Classification"
+
+PAPER_KS = (1, 3, 5, 10)
+
+PAPER_HELD_OUT = 0.1
+
+_PAPER = "paper_"
+
+
+@dataclass(frozen=True)
+class ClassificationData:
+    """What the protocols need: texts by part, the classes of the training part, and the labels of both as [n, classes].
+
+    Parts are ``train`` and ``test``, and ``paper_train`` and ``paper_test`` for a model that reads other texts in the
+    paper.
+    """
+
+    texts: dict[str, list[str]]
+    classes: tuple[str, ...]
+    labels: dict[str, np.ndarray]
+    unseen: int
+
+
+@lru_cache(maxsize=1)
+def read_classification(source: Source) -> dict[str, list[Labelled]]:
+    """The patents of the training and the test part."""
+    need_part(source, FOLDER)
+    return {part: read_labelled(source.path(f"{FOLDER}/{name}")) for part, name in FILES.items()}
+
+
+class IPCClassification(FrozenTask):
+    """Multi-label classification into IPC subclasses from title and abstract.
+
+    A class's score is the share of the ten nearest training patents that carry it; P@k is the share of the k best
+    classes that the patent has, main score ``knn_precision_at_1`` (95% interval over test patents:
+    ``knn_precision_at_1_low`` and ``_high``). Classes are those of the training part. Also reported:
+
+    * ``knn_tuned_*``: the number of neighbours (1 to 20, ``knn_tuned_k``) chosen by P@1 on 15% of the training part,
+      held out for that;
+    * ``mlp_*``: a perceptron with one hidden layer, stopped by its loss on the same 15% (the paper's "linear probe"),
+      with the epoch that was kept (``mlp_epoch``) and whether it stopped by itself (``mlp_stopped_early``, 1 or 0);
+    * ``linear_*``: one logistic regression a class (L2, C = 1) on the whole training part;
+    * ``paper_knn_*`` (k = 10), ``paper_knn_tuned_*`` and ``paper_mlp_*``: the authors' evaluation (see the module);
+    * ``n_unseen_labels``: labels of test patents that no training patent has, which no protocol can predict (they do
+      not count); ``n_classes``, ``n_train``, ``n_test``.
+    """
+
+    scoring = "IPC classification 1"
+    neighbours = 10
+    cutoffs = (1, 3, 5)
+
+    def load_split(self) -> ClassificationData:
+        return self._data(tags=False, paper_tags=False)
+
+    def texts_for(self, model: MTEBModels, data_split: Any) -> Any:
+        tags, paper_tags = reads_section_tags(model.mteb_model_meta), reads_section_tags_in_paper(model.mteb_model_meta)
+        return self._data(tags, paper_tags) if tags or paper_tags else data_split
+
+    def _data(self, tags: bool, paper_tags: bool) -> ClassificationData:
+        parts = read_classification(self.source)
+        classes = tuple(sorted({label for one in parts["train"] for label in one.labels}))
+        known = set(classes)
+        tested = [label for one in parts["test"] for label in one.labels]
+        path = self.source.path(f"{FOLDER}/{FILES['train']}")
+        if len(parts["train"]) <= self.neighbours or not parts["test"]:
+            raise DataError(
+                f"{len(parts['train'])} training and {len(parts['test'])} test patents are too few",
+                path=path,
+                remedy=f"a neighbourhood of {self.neighbours} needs more",
+            )
+        texts = {part: _texts(rows, tags) for part, rows in parts.items()}
+        if paper_tags != tags:
+            texts |= {f"{_PAPER}{part}": _texts(rows, paper_tags) for part, rows in parts.items()}
+        refuse_constant(classes, path, "training patents")
+        say_unseen(set(tested), known, path)
+        say_leakage({"text": ([(text,) for text in texts["train"]], [(text,) for text in texts["test"]])}, path)
+        labels = {
+            part: multi_hot([[x for x in one.labels if x in known] for one in rows], classes)
+            for part, rows in parts.items()
+        }
+        return ClassificationData(texts, classes, labels, sum(label not in known for label in tested))
+
+    def score(self, embeddings: Mapping[str, np.ndarray], data: ClassificationData) -> dict[str, Any]:
+        train, test = ((embeddings[part], data.labels[part]) for part in ("train", "test"))
+        theirs = {
+            part: (embeddings.get(f"{_PAPER}{part}", embeddings[part]), data.labels[part]) for part in ("train", "test")
+        }
+        return {
+            **self._suite(train, test),
+            **self._paper(theirs["train"], theirs["test"]),
+            "n_classes": len(data.classes),
+            "n_train": len(train[0]),
+            "n_test": len(test[0]),
+            "n_unseen_labels": data.unseen,
+        }
+
+    def _suite(self, train: _Part, test: _Part) -> dict[str, Any]:
+        from patent_mteb.protocols.knn import WIPO_AT_KS, ranked_knn
+        from patent_mteb.protocols.linear_probe import fit_logistic
+        from patent_mteb.protocols.mlp_probe import held_out, mlp_probe
+
+        fitted, held = ((train[0][rows], train[1][rows]) for rows in held_out(len(train[0])))
+        plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
+        best_k = ranked_knn(fitted, held, validation=held, ks=[k for k in WIPO_AT_KS if k <= len(fitted[0])]).k
+        tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
+        mlp = mlp_probe(fitted, held, test, cutoffs=self.cutoffs)
+        decisions = fit_logistic(*train, 1.0).decide(test[0])
+        linear = {k: float(precision_at(test[1], decisions, k).mean()) for k in self.cutoffs}
+        return {
+            **_named("knn", plain.precision),
+            **limits("knn_precision_at_1", mean_interval(plain.of_each[1])),
+            **_named("knn_tuned", tuned.precision),
+            **_named("mlp", mlp.precision),
+            **_named("linear", linear),
+            "knn_tuned_k": tuned.k,
+            **self._told("mlp", mlp),
+        }
+
+    def _paper(self, train: _Part, test: _Part) -> dict[str, Any]:
+        from sklearn.model_selection import train_test_split
+
+        from patent_mteb.protocols.knn import ranked_knn
+        from patent_mteb.protocols.mlp_probe import PAPER_SETTINGS, mlp_probe
+
+        rows = train_test_split(np.arange(len(train[0])), test_size=PAPER_HELD_OUT, random_state=42)
+        fitted, held = ((train[0][part], train[1][part]) for part in rows)
+        plain = ranked_knn(train, test, k=self.neighbours, cutoffs=self.cutoffs)
+        best_k = ranked_knn(fitted, held, validation=held, ks=[k for k in PAPER_KS if k <= len(fitted[0])]).k
+        tuned = ranked_knn(train, test, k=best_k, cutoffs=self.cutoffs)
+        mlp = mlp_probe(fitted, held, test, cutoffs=self.cutoffs, settings=PAPER_SETTINGS)
+        return {
+            **_named("paper_knn", plain.precision),
+            **_named("paper_knn_tuned", tuned.precision),
+            **_named("paper_mlp", mlp.precision),
+            "paper_knn_tuned_k": tuned.k,
+            **self._told("paper_mlp", mlp),
+        }
+
+    def _told(self, name: str, probe: MLPProbe) -> dict[str, int]:
+        """What a reader must know of the probe's training; the log says if it was cut off."""
+        if not probe.stopped_early:
+            logger.warning(
+                "%s: the training of %s was ended after %d steps, before its loss stopped falling; the score depends on"
+                " that limit",
+                self.metadata.name,
+                name,
+                probe.steps,
+            )
+        return {
+            f"{name}_epoch": probe.epoch,
+            f"{name}_steps": probe.steps,
+            f"{name}_stopped_early": int(probe.stopped_early),
+        }
+
+
+_Part = tuple[np.ndarray, np.ndarray]
+
+
+def _texts(rows: list[Labelled], tags: bool) -> list[str]:
+    return [with_tag(one.text) if tags else one.text for one in rows]
+
+
+def _named(protocol: str, precision: Mapping[int, float]) -> dict[str, float]:
+    return {f"{protocol}_precision_at_{k}": value for k, value in precision.items()}
+
 
 DATA = DataSet("ZoeYou/downstream", "patentmap", "main", file="perf200/mapping/gold.json")
+
 
 FACTS = Facts(
     name="PatentMap",
@@ -41,9 +507,18 @@ FACTS = Facts(
 def _retrieval(name: str, query: str, sections: tuple[str, ...], description: str) -> type[PatentMapRetrieval]:
     told = {"query": description.partition(", by ")[0]}
     metadata = task_metadata(
-        FACTS, DATA, name, "Retrieval", description, "recall_at_100", annotations_creators="expert-annotated", prompt=told
+        FACTS,
+        DATA,
+        name,
+        "Retrieval",
+        description,
+        "recall_at_100",
+        annotations_creators="expert-annotated",
+        prompt=told,
     )
-    return make_task(PatentMapRetrieval, __name__, metadata, data=DATA, facts=FACTS, query_section=query, document_sections=sections)
+    return make_task(
+        PatentMapRetrieval, __name__, metadata, data=DATA, facts=FACTS, query_section=query, document_sections=sections
+    )
 
 
 BENCHMARK = PatentBenchmark(

@@ -1,26 +1,29 @@
 """PatentMatch: claims of European applications, and paragraphs that search reports cited against them as X or as A.
 
-Risch et al. 2021. The files are had from the authors' page, by hand, and lie in ``PATENT_MTEB_DATA/PatentMatch`` under their published
-names, ``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``: tab-separated, a heading, and these columns (others are not read):
+Risch et al. 2021. The files are had from the authors' page, by hand, and lie in ``PATENT_MTEB_DATA/PatentMatch`` under
+their published names, ``patentmatch_{train,test}_{balanced,ultrabalanced}.tsv``: tab-separated, a heading, and these
+columns (others are not read):
 
-=========================  ===========================================================================================================
+=========================  =============================================================================================
 column                     content
-=========================  ===========================================================================================================
+=========================  =============================================================================================
 ``claim_id``               of a claim
 ``patent_application_id``  of its application
 ``cited_document_id``      of the document that the paragraph is in
 ``text``, ``text_b``       the claim, the paragraph
 ``label``                  1 (X: it takes the novelty of the claim) or 0 (A: background)
 ``date``                   of the application, ``YYYYMMDD``; not read
-=========================  ===========================================================================================================
+=========================  =============================================================================================
 
-**Leak-clean split.** The official split keeps claims apart, but not applications, cited documents and texts, which a trained model may have
-seen: a third party found 8.9% of the test pairs connected with the training file. Test pairs are *clean* if no chain of common
-applications, cited documents, claims or paragraphs leads to a training pair. The main score ``ap`` and all others are of these;
-``official_ap`` is of the whole test file, and ``n_leaking`` says how many pairs make the difference.
+**Leak-clean split.** The official split keeps claims apart, but not applications, cited documents and texts, which a
+trained model may have seen: a third party found 8.9% of the test pairs connected with the training file. Test pairs are
+*clean* if no chain of common applications, cited documents, claims or paragraphs leads to a training pair. The main
+score ``ap`` and all others are of these; ``official_ap`` is of the whole test file, and ``n_leaking`` says how many
+pairs make the difference.
 
-Pairs are ranked by the cosine of claim and paragraph. ``ap`` is the average precision of X among them; ``roc_auc`` the share of pairs of an
-X and an A in the right order; ``claim_auc`` the same within a claim, averaged over claims that have both.
+Pairs are ranked by the cosine of claim and paragraph. ``ap`` is the average precision of X among them; ``roc_auc`` the
+share of pairs of an X and an A in the right order; ``claim_auc`` the same within a claim, averaged over claims that
+have both.
 """
 
 from __future__ import annotations
@@ -33,17 +36,15 @@ from typing import Any
 
 import numpy as np
 
-from patent_mteb.data.sources import DataSet
+from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError
 from patent_mteb.files import text_lines
-from patent_mteb.patents.groups import Groups
+from patent_mteb.patents.families import Groups
 from patent_mteb.patents.text import clean
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
 from patent_mteb.tasks.checks import refuse_constant, say
 from patent_mteb.tasks.frozen import FrozenTask
-
-__all__ = ["BENCHMARK", "FACTS", "Pair", "PatentMatchPairs", "clean_pairs", "read_pairs"]
 
 DATA = DataSet("PatentMatch", "")
 VARIANTS = {"UltraBalanced": "each claim has as many X as A paragraphs", "Balanced": "there are as many X as A pairs"}
@@ -84,19 +85,7 @@ class Pair:
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """The pairs of a file.
-
-    Raises:
-        DataError: a column is missing, a row has another number of cells, an id or a text is empty, or a label is neither X nor A.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.tasks.patentmatch import COLUMNS, read_pairs
-        >>> path = write_text(Path("test.tsv"), "\\t".join(COLUMNS) + "\\nc1\\ta1\\td1\\tA pump.\\tIt pumps.\\t1\\n")
-        >>> read_pairs(path)[0].paragraph, read_pairs(path)[0].label
-        ('It pumps.', 1)
-    """
+    """The pairs of a file."""
     reader = csv.reader((f"{line}\n" for _, line in text_lines(path)), delimiter="\t", strict=True)
     pairs: list[Pair] = []
     try:
@@ -106,13 +95,17 @@ def read_pairs(path: Path) -> list[Pair]:
         for cells in reader:
             row = reader.line_num
             if len(cells) != len(heading):
-                raise DataError(f"the row has {len(cells)} cells, the heading {len(heading)}", path=path, row=row, remedy=_REMEDY)
+                raise DataError(
+                    f"the row has {len(cells)} cells, the heading {len(heading)}", path=path, row=row, remedy=_REMEDY
+                )
             fields = dict(zip(heading, cells, strict=True))
             values = [fields[name].strip() for name in COLUMNS]
             if "" in values:
                 raise DataError(f"'{COLUMNS[values.index('')]}' is empty", path=path, row=row, remedy=_REMEDY)
             if values[-1] not in LABELS:
-                raise DataError(f"the label '{values[-1]}' is neither 1 (X) nor 0 (A)", path=path, row=row, remedy=_REMEDY)
+                raise DataError(
+                    f"the label '{values[-1]}' is neither 1 (X) nor 0 (A)", path=path, row=row, remedy=_REMEDY
+                )
             claim, paragraph = (clean(text, boilerplate=False) for text in values[3:5])
             pairs.append(Pair(values[0], values[1], values[2], claim, paragraph, LABELS[values[-1]]))
     except csv.Error as error:
@@ -121,13 +114,8 @@ def read_pairs(path: Path) -> list[Pair]:
 
 
 def clean_pairs(test: Sequence[Pair], train: Sequence[Pair]) -> list[bool]:
-    """Whether no chain of common applications, cited documents, claims or paragraphs leads from a test pair to a training pair.
-
-    Example:
-        >>> from patent_mteb.tasks.patentmatch import Pair, clean_pairs
-        >>> train = [Pair("c1", "a1", "d1", "A pump.", "It pumps.", 1)]
-        >>> clean_pairs([Pair("c2", "a2", "d1", "A valve.", "It shuts.", 0), Pair("c3", "a3", "d3", "A lens.", "It bends.", 1)], train)
-        [False, True]
+    """Whether no chain of common applications, cited documents, claims or paragraphs leads from a test pair to a
+    training pair.
     """
     groups = Groups()
     for pair in (*test, *train):
@@ -155,22 +143,26 @@ class PairRows:
 
 
 class PatentMatchPairs(FrozenTask):
-    """A variant of the test file; see the module.
+    """A variant of the test file; see the module."""
 
-    Example:
-        >>> from patent_mteb.tasks.catalogue import find
-        >>> find("PatentMatch").task_classes[0].metadata.main_score
-        'ap'
-    """
-
+    scoring = "pair classification 1"
     variant: str
 
     def load_split(self) -> PairRows:
         paths = {part: self.source.path(f"patentmatch_{part}_{self.variant.lower()}.tsv") for part in ("train", "test")}
         train, test = (read_pairs(paths[part]) for part in ("train", "test"))
         cleans = clean_pairs(test, train)
-        say(paths["test"], {f"of {len(test)} pairs are connected with a training pair; only official_ap counts them": cleans.count(False)})
-        refuse_constant([str(pair.label) for pair, kept in zip(test, cleans, strict=True) if kept], paths["test"], "clean pairs")
+        say(
+            paths["test"],
+            {
+                f"of {len(test)} pairs are connected with a training pair; only official_ap counts them": cleans.count(
+                    False
+                )
+            },
+        )
+        refuse_constant(
+            [str(pair.label) for pair, kept in zip(test, cleans, strict=True) if kept], paths["test"], "clean pairs"
+        )
         return PairRows(
             {"claims": [pair.claim for pair in test], "paragraphs": [pair.paragraph for pair in test]},
             tuple(pair.label for pair in test),
@@ -193,7 +185,11 @@ class PatentMatchPairs(FrozenTask):
         return {
             "ap": float(average_precision_score(labels[kept], cosines[kept])),
             "roc_auc": float(roc_auc_score(labels[kept], cosines[kept])),
-            **({"claim_auc": float(np.mean([roc_auc_score(labels[places], cosines[places]) for places in both]))} if both else {}),
+            **(
+                {"claim_auc": float(np.mean([roc_auc_score(labels[places], cosines[places]) for places in both]))}
+                if both
+                else {}
+            ),
             "official_ap": float(average_precision_score(labels, cosines)),
             "n_test": int(kept.sum()),
             "n_leaking": int((~kept).sum()),
@@ -203,9 +199,13 @@ class PatentMatchPairs(FrozenTask):
 
 def _task(variant: str, what: str) -> type[PatentMatchPairs]:
     name = f"PatentMatch{variant}Pairs"
-    description = f"Given a claim and a cited paragraph, tell X from A citations by their cosine ({what}); leak-clean test pairs."
+    description = (
+        f"Given a claim and a cited paragraph, tell X from A citations by their cosine ({what}); leak-clean test pairs."
+    )
     instruction = {"query": "Given a claim of a patent application, retrieve paragraphs that take its novelty"}
-    metadata = task_metadata(FACTS, DATA, name, "PairClassification", description, "ap", prompt=instruction, category="t2t")
+    metadata = task_metadata(
+        FACTS, DATA, name, "PairClassification", description, "ap", prompt=instruction, category="t2t"
+    )
     return make_task(PatentMatchPairs, __name__, metadata, data=DATA, facts=FACTS, variant=variant)
 
 

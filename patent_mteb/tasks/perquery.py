@@ -1,14 +1,15 @@
 """Per-query scores beside the results: which query, in which slices, with which scores, for any model.
 
 One parquet file a result, in mteb's own folder structure
-(``<folder>/<org>__<model>/<revision>/[experiments/<settings>/]<Task>.queries.parquet``): columns ``query``, the measures of
-``MEASURES``, and for each slice of the task one boolean column ``slice:<name>`` and one ``score:<name>``, the main score of the query
-against the judgements of the slice (null outside it); the file's metadata names task, model, revision,
-data set revision and subset, and holds the digest of the ranking, so that a report can refuse what does not belong to a result.
+(``<folder>/<org>__<model>/<revision>/[experiments/<settings>/]<Task>.queries.parquet``): columns ``query``, the
+measures of ``MEASURES``, and for each slice of the task one boolean column ``slice:<name>`` and one ``score:<name>``,
+the main score of the query against the judgements of the slice (null outside it); the file's metadata names task,
+model, revision, data set revision and subset, and holds the digest of the ranking, so that a report can refuse what
+does not belong to a result.
 
-A task hands every evaluation on (:func:`hand_on`) to whoever receives it: a run of ``patent-mteb`` saves it beside its results,
-:func:`patent_mteb.evaluate` keeps it. Where nobody asked (the plain ``mteb`` command does not tell a task where it writes) it is
-saved to ``$PATENT_MTEB_QUERY_SCORES``, else to ``query_scores`` in the user cache.
+A task hands every evaluation on (:func:`hand_on`) to whoever receives it: a run of ``patent-mteb`` saves it beside its
+results, :func:`patent_mteb.evaluate` keeps it. Where nobody asked (the plain ``mteb`` command does not tell a task
+where it writes) it is saved to ``$PATENT_MTEB_QUERY_SCORES``, else to ``query_scores`` in the user cache.
 """
 
 from __future__ import annotations
@@ -40,11 +41,20 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["MEASURES", "RUNS_VARIABLE", "VARIABLE", "Evaluation", "folder", "hand_on", "path_of", "receiving", "save"]
 
 VARIABLE = "PATENT_MTEB_QUERY_SCORES"
 RUNS_VARIABLE = "PATENT_MTEB_RUNS"
-MEASURES = ("ndcg@10", "ndcg@100", "map@1000", "mrr@1000", "recall@10", "recall@20", "recall@50", "recall@100", "pres@100")
+MEASURES = (
+    "ndcg@10",
+    "ndcg@100",
+    "map@1000",
+    "mrr@1000",
+    "recall@10",
+    "recall@20",
+    "recall@50",
+    "recall@100",
+    "pres@100",
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,8 @@ class Evaluation:
         slices: the judgements of each slice.
         members: slice -> the queries that it scores.
         scores: what a result holds beside mteb's own scores.
-        prompts: what the model put before the texts of each role (:func:`~patent_mteb.models.prompt_record.prompts_put`).
+        prompts: what the model put before the texts of each role
+            (:func:`~patent_mteb.models.prompt_record.prompts_put`).
         by_slice: slice -> the scores of its queries against its judgements.
     """
 
@@ -90,7 +101,9 @@ class Evaluation:
         """The per-query scores as the file holds them."""
         values = self.per_query
         columns: dict[str, Any] = {"query": list(values.queries), **values.scores}
-        columns |= {f"slice:{name}": [query in members for query in values.queries] for name, members in self.members.items()}
+        columns |= {
+            f"slice:{name}": [query in members for query in values.queries] for name, members in self.members.items()
+        }
         main = self.task.main_score.replace("_at_", "@")
         for name, found in self.by_slice.items():
             if main in found.scores:
@@ -111,27 +124,12 @@ class Evaluation:
 
 
 def folder() -> Path:
-    """The folder that per-query scores are written to where nobody receives them.
-
-    Example:
-        >>> from patent_mteb.tasks.perquery import folder
-        >>> folder().name
-        'query_scores'
-    """
+    """The folder that per-query scores are written to where nobody receives them."""
     return Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else cache_root() / "query_scores"
 
 
 def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> Path:
-    """Path of a file beside the result of a model and a task, in mteb's folder structure.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.tasks.perquery import path_of
-        >>> path = path_of(Path("results"), bm25("dapfam").mteb_model_meta, "PatentCitationRetrieval", ".run")
-        >>> path.parts[:2], path.name
-        (('results', 'patent-mteb__bm25-dapfam'), 'PatentCitationRetrieval.run')
-    """
+    """Path of a file beside the result of a model and a task, in mteb's folder structure."""
     place: Path = root / model_meta.model_name_as_path() / (model_meta.revision or "no_revision_available")
     if model_meta.experiment_name:
         place = place / "experiments" / model_meta.experiment_name
@@ -139,17 +137,8 @@ def path_of(root: Path, model_meta: ModelMeta, task_name: str, suffix: str) -> P
 
 
 def save(evaluation: Evaluation, root: Path) -> Path:
-    """Write the per-query scores of one evaluation, and its run and qrels in TREC format if ``$PATENT_MTEB_RUNS`` is set.
-
-    Example:
-        >>> from pathlib import Path
-        >>> import mteb
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.tasks.perquery import save
-        >>> task, model = mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), bm25("dapfam")
-        >>> run = task.rank(model)
-        >>> save(task.judge(run, task.tables.qrels, model.mteb_model_meta), Path("scores")).name
-        'PatentMapAbsToAbsRetrieval.sample.queries.parquet'
+    """Write the per-query scores of one evaluation, and its run and qrels in TREC format if ``$PATENT_MTEB_RUNS`` is
+    set.
     """
     meta, name = evaluation.model, evaluation.task.name
     path = path_of(root, meta, name, ".queries.parquet")
@@ -165,18 +154,7 @@ _RECEIVER: ContextVar[Callable[[Evaluation], object] | None] = ContextVar("paten
 
 @contextmanager
 def receiving(receiver: Callable[[Evaluation], object]) -> Iterator[None]:
-    """Give every evaluation of the block to ``receiver`` instead of saving it to :func:`folder`.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.tasks.perquery import receiving
-        >>> task, found = mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), []
-        >>> with receiving(found.append):
-        ...     result = mteb.evaluate(bm25("dapfam"), task, cache=None, co2_tracker=False, show_progress_bar=False)
-        >>> len(found[0].per_query.queries)
-        25
-    """
+    """Give every evaluation of the block to ``receiver`` instead of saving it to :func:`folder`."""
     token = _RECEIVER.set(receiver)
     try:
         yield
@@ -188,16 +166,6 @@ def hand_on(evaluation: Evaluation) -> None:
     """Give an evaluation to whoever receives it, or save it to :func:`folder`.
 
     A file that cannot be written costs a warning, not the score that the evaluation is for.
-
-    Example:
-        >>> import mteb
-        >>> from patent_mteb.models import bm25
-        >>> from patent_mteb.tasks.perquery import hand_on, receiving
-        >>> task, model = mteb.get_task("PatentMapAbsToAbsRetrieval.sample"), bm25("dapfam")
-        >>> evaluation = task.judge(task.rank(model), task.tables.qrels, model.mteb_model_meta)
-        >>> with receiving(lambda received: print(received.task.name)):
-        ...     hand_on(evaluation)
-        PatentMapAbsToAbsRetrieval.sample
     """
     receiver = _RECEIVER.get()
     try:
@@ -206,4 +174,8 @@ def hand_on(evaluation: Evaluation) -> None:
         else:
             receiver(evaluation)
     except (OSError, DataError) as error:
-        logger.warning("%s: the per-query scores or the run could not be written, the score stands (%s)", evaluation.task.name, error)
+        logger.warning(
+            "%s: the per-query scores or the run could not be written, the score stands (%s)",
+            evaluation.task.name,
+            error,
+        )

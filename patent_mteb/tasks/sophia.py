@@ -1,7 +1,8 @@
-"""Sophia-style retrieval: twelve representations of the query over one fixed corpus ("QaECTER and Sophia-Bench", §3 and §4).
+"""Sophia-style retrieval: twelve representations of the query over one fixed corpus ("QaECTER and Sophia-Bench", §3 and
+§4).
 
-The authors' data set is unreleased: the tasks read the directory that :mod:`patent_mteb.recipes.sophia` describes and writes,
-from anybody's own patents, and the built-in sample otherwise.
+The authors' data set is unreleased: the tasks read the directory that :mod:`patent_mteb.recipes.sophia` describes and
+writes, from anybody's own patents, and the built-in sample otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from patent_mteb import files
-from patent_mteb.data.sources import DataSet
+from patent_mteb.data.loading import DataSet
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.metrics import slices
 from patent_mteb.metrics.measures import Judged
@@ -25,12 +26,12 @@ from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
 from patent_mteb.patents.corpus import Composed, Texts
 from patent_mteb.recipes import beir
-from patent_mteb.recipes.metadata import metadata_rows
+from patent_mteb.recipes.beir import metadata_rows
 from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.search.run import Run
 from patent_mteb.tasks.base import make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.paper import PREFIX
+from patent_mteb.tasks.paper_protocol import PREFIX
 from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
 
 logger = logging.getLogger(__name__)
@@ -39,7 +40,10 @@ DATA = DataSet("Sophia", "sophia")
 
 FACTS = Facts(
     name="Sophia",
-    description="Citation retrieval with twelve representations of the query, from patent fields and machine summaries, over one corpus.",
+    description=(
+        "Citation retrieval with twelve representations of the query, from patent fields and machine summaries, over"
+        " one corpus."
+    ),
     reference="https://hal.science/hal-05524063",
     bibtex=r"""@misc{djemmal2026citation,
   author = {Younes Djemmal and You Zuo and Kim Gerdes and Kirian Guiller},
@@ -71,7 +75,8 @@ JURISDICTIONS: dict[str, tuple[str, ...]] = {
     "no": ("NO",),
     "cz": ("CZ",),
 }
-"""Filing jurisdictions by language, as the paper names them. An office of none of these groups is a group of its own."""
+"""Filing jurisdictions by language, as the paper names them. An office of none of these groups is a group of its
+own."""
 
 _GROUP_OF = {office: group for group, offices in JURISDICTIONS.items() for office in offices}
 _SECTIONS = "ABCDEFGH"
@@ -101,7 +106,8 @@ PARTS = {"Clms": ("claim",), "Iclms": ("claim",), "Ab": ("abstract",), "Desc": (
 
 @dataclass(frozen=True)
 class Folder:
-    """The benchmark's directory with the texts of its documents and what the slices need, worked out once for all tasks.
+    """The benchmark's directory with the texts of its documents and what the slices need, worked out once for all
+    tasks.
 
     ``representations`` names the columns of ``queries.parquet``, which are read one at a time.
     """
@@ -117,12 +123,7 @@ class Folder:
 
 @lru_cache(maxsize=1)
 def read_folder(folder: Path, revision: str) -> Folder:
-    """Read and check the benchmark's directory; ``revision`` keeps two states of one directory apart.
-
-    Raises:
-        DataError: what :func:`patent_mteb.recipes.beir.read_beir` says, a missing or wrongly typed column, a query or edge that is
-            unknown, or an edge whose pair is not judged relevant.
-    """
+    """Read and check the benchmark's directory; ``revision`` keeps two states of one directory apart."""
     tables = beir.read_beir(folder)
     counts: Counter[str] = Counter()
     names = _representations(folder / "queries.parquet", tables, counts)
@@ -136,7 +137,9 @@ def read_folder(folder: Path, revision: str) -> Folder:
         tables,
         tables.corpus.joined(),
         names,
-        slices.own_family({key: family or "" for key, family in rows.column("family_id")}, tables.queries, tables.corpus),
+        slices.own_family(
+            {key: family or "" for key, family in rows.column("family_id")}, tables.queries, tables.corpus
+        ),
         parts,
         unformed,
         Composed(rows, lambda row: list(row.get("ipc") or ())),
@@ -145,10 +148,14 @@ def read_folder(folder: Path, revision: str) -> Folder:
 
 def _representations(path: Path, tables: beir.BeirFolder, counts: Counter[str]) -> tuple[str, ...]:
     names = files.parquet_schema(path).names
-    table = files.read_keyed(path, {name: pa.string() for name in REPRESENTATIONS if name in names}, without=set(names) - {"_id"})
+    table = files.read_keyed(
+        path, {name: pa.string() for name in REPRESENTATIONS if name in names}, without=set(names) - {"_id"}
+    )
     for row, key in enumerate(table["_id"].to_pylist(), start=1):
         if key not in tables.queries:
-            raise DataError(f"unknown query '{key}'", path=path, row=row, remedy="add it to queries.jsonl or delete the row")
+            raise DataError(
+                f"unknown query '{key}'", path=path, row=row, remedy="add it to queries.jsonl or delete the row"
+            )
     if without := len(tables.queries) - table.num_rows:
         counts["queries without a row in queries.parquet"] = without
     return tuple(names)
@@ -174,7 +181,9 @@ def _slices(
     groups = {
         "ipc": {query: _section(rows.get(query, {}).get("ipc") or (), counts) for query in positive},
         "jurisdiction": jurisdictions({query: rows.get(query, {}).get("jurisdiction") or "" for query in positive}),
-        "year": {query: str(year) if (year := rows.get(query, {}).get("publication_year")) else None for query in positive},
+        "year": {
+            query: str(year) if (year := rows.get(query, {}).get("publication_year")) else None for query in positive
+        },
     }
     for kind, group in groups.items():
         formed = slices.by_query(positive, group.get)
@@ -182,7 +191,9 @@ def _slices(
         if not formed:
             unformed[f"{kind}_*"] = "no query has it in metadata.parquet"
         elif without := sum(name is None for name in group.values()):
-            unformed[f"{kind}_* for part of the queries"] = f"{without} of {len(group)} queries lack it in metadata.parquet"
+            unformed[f"{kind}_* for part of the queries"] = (
+                f"{without} of {len(group)} queries lack it in metadata.parquet"
+            )
     return parts, unformed
 
 
@@ -196,7 +207,9 @@ def _degrees(path: Path, positive: slices.Qrels, counts: Counter[str]) -> dict[t
     edges = zip(*(table[name].to_pylist() for name in columns), strict=True)
     for row, (query, document, direction, category) in enumerate(edges, start=1):
         if direction not in ("cited", "citing"):
-            raise DataError(f"direction '{direction}' is neither 'cited' nor 'citing'", path=path, row=row, remedy="correct the row")
+            raise DataError(
+                f"direction '{direction}' is neither 'cited' nor 'citing'", path=path, row=row, remedy="correct the row"
+            )
         if document not in positive.get(query, {}):
             raise DataError(
                 f"the pair '{query}', '{document}' is not judged relevant",
@@ -227,10 +240,8 @@ def _section(codes: Any, counts: Counter[str]) -> str | None:
 
 
 def jurisdictions(offices: Mapping[str, str], least: int = MIN_QUERIES) -> dict[str, str | None]:
-    """Jurisdiction group of each query: its language's, ``row`` where the group has fewer than ``least`` queries, None if unknown.
-
-    Args:
-        offices: two-letter office of filing by query, empty where unknown.
+    """Jurisdiction group of each query: its language's, ``row`` where the group has fewer than ``least`` queries, None
+    if unknown.
     """
     groups = {query: _GROUP_OF.get(office.upper(), office.lower()) or None for query, office in offices.items()}
     sizes = Counter(groups.values())
@@ -238,11 +249,12 @@ def jurisdictions(offices: Mapping[str, str], least: int = MIN_QUERIES) -> dict[
 
 
 class SophiaRetrieval(PatentRetrieval):
-    """Citation retrieval with one representation of the query (§4.2); the corpus text is title, abstract, claims and description.
+    """Citation retrieval with one representation of the query (§4.2); the corpus text is title, abstract, claims and
+    description.
 
-    Relevant are the documents of all four citation relations (§3.2), each with gain 1. A query that lacks the representation is
-    left out of this task and its slices, and counted (``n_queries_left_out``). The IPC slice of a query is that of its first
-    code, its main classification. The query's own family is removed from its ranking.
+    Relevant are the documents of all four citation relations (§3.2), each with gain 1. A query that lacks the
+    representation is left out of this task and its slices, and counted (``n_queries_left_out``). The IPC slice of a
+    query is that of its first code, its main classification. The query's own family is removed from its ranking.
     """
 
     data = DATA
@@ -254,7 +266,10 @@ class SophiaRetrieval(PatentRetrieval):
         path = self.source.path()
         folder = read_folder(path, self.source.revision)
         queries = self._queries(folder, path)
-        kept = {name: {query: judged for query, judged in part.items() if query in queries} for name, part in folder.slices.items()}
+        kept = {
+            name: {query: judged for query, judged in part.items() if query in queries}
+            for name, part in folder.slices.items()
+        }
         return RetrievalTables(
             corpus=folder.documents,
             queries=queries,
@@ -284,21 +299,36 @@ class SophiaRetrieval(PatentRetrieval):
             raise NotThereError(
                 f"no query has the representation {name}",
                 path=path / "queries.parquet",
-                remedy=f"fill the column '{name}' (summaries: patent_mteb.patents.summaries), or leave out the task {self.metadata.name}",
+                remedy=(
+                    f"fill the column '{name}' (summaries: patent_mteb.patents.summaries), or leave out the task"
+                    f" {self.metadata.name}"
+                ),
             )
         self.n_left_out = len(judged) - len(queries)
         if self.n_left_out:
-            logger.warning("%s: %d of %d queries have no %s and are left out", self.metadata.name, self.n_left_out, len(judged), name)
+            logger.warning(
+                "%s: %d of %d queries have no %s and are left out",
+                self.metadata.name,
+                self.n_left_out,
+                len(judged),
+                name,
+            )
         return queries
 
     def own_scores(self, run: Run, judged: Judged) -> dict[str, float]:
         return {"n_queries_left_out": self.n_left_out, **self.inscope(run)}
 
     def paper_scores(self, whole: Run) -> dict[str, float]:
-        """With InScope as eq. 1 has it: the mean over all queries, a query without a code at the level counting as 0."""
+        """With InScope as eq. 1 has it: the mean over all queries, a query without a code at the level counting as
+        0.
+        """
         found = self.inscope(whole)
         share = {key: value / len(whole.query_ids) for key, value in found.items() if key.endswith("_n_queries")}
-        means = {key: value * share[f"{key.rpartition('_at_')[0]}_n_queries"] for key, value in found.items() if key not in share}
+        means = {
+            key: value * share[f"{key.rpartition('_at_')[0]}_n_queries"]
+            for key, value in found.items()
+            if key not in share
+        }
         return super().paper_scores(whole) | {f"{PREFIX}_{key}": value for key, value in means.items()}
 
 

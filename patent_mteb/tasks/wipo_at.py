@@ -1,45 +1,325 @@
 """WIPO-AT: citation retrieval over the assistive-technology landscape ("Benchmarking Patent Embeddings", §3).
 
-The data set is unreleased: the tasks read the directory that :mod:`patent_mteb.recipes.wipo_at` describes and writes, from a
-licensee's export or from anybody's own patents, and the built-in sample otherwise.
+The data set is unreleased: the tasks read the directory that :mod:`patent_mteb.recipes.wipo_at` describes and writes,
+from a licensee's export or from anybody's own patents, and the built-in sample otherwise.
+
+The texts and labels of WIPO-AT's label sets, as classification and clustering read them.
+
+WIPO-AT's tasks on label sets: multi-label classification, zero-shot labels and clustering (§3.3.2, §3.3.3, §4.4).
+
+Which sets and texts there are, says :mod:`patent_mteb.tasks.wipo_at`.
 """
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from patent_mteb.data.sources import DataSet
-from patent_mteb.errors import LAYOUT, DataError, NotThereError
+import numpy as np
+import pyarrow as pa
+
+from patent_mteb import files
+from patent_mteb.data.loading import DataSet, Source
+from patent_mteb.data.roots import asked
+from patent_mteb.errors import LAYOUT, DataError, NotThereError, check_columns
 from patent_mteb.metrics import slices
 from patent_mteb.models.section_tags import reads_section_tags
+from patent_mteb.patents import views
 from patent_mteb.patents.corpus import Composed, Texts
+from patent_mteb.protocols import multi_hot
+from patent_mteb.protocols.clustering import agreement, cluster, every_label, most_frequent_label, single_label, spread
+from patent_mteb.protocols.intervals import limits, macro_f1_interval, v_measure_interval
+from patent_mteb.protocols.knn import knn
+from patent_mteb.protocols.linear_probe import linear_probe
+from patent_mteb.protocols.zero_shot import LabelScorer, Scorer, zero_shot
 from patent_mteb.recipes import beir
+from patent_mteb.recipes.beir import metadata_rows
 from patent_mteb.recipes.dataset import FileRecord
-from patent_mteb.recipes.label_sets import label_names
-from patent_mteb.recipes.landscapes import camel_case
-from patent_mteb.recipes.metadata import metadata_rows
-from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, LabelSet, check
+from patent_mteb.recipes.label_sets import (
+    LABEL_SETS,
+    SPLITS,
+    LabelSet,
+    camel_case,
+    label_files,
+    label_names,
+    read_labels,
+)
+from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS, check
 from patent_mteb.tasks.base import PatentTask, make_task, task_metadata
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark
-from patent_mteb.tasks.checks import say
-from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables
-from patent_mteb.tasks.tagged import tagged_by_ends, tagged_texts
-from patent_mteb.tasks.wipo_at_labels import LabelClassification, LabelClustering, LabelTask
+from patent_mteb.tasks.checks import refuse_constant, refuse_trivial_clusters, say, say_unseen
+from patent_mteb.tasks.evidence import KEY
+from patent_mteb.tasks.frozen import FrozenTask
+from patent_mteb.tasks.retrieval import PatentRetrieval, RetrievalTables, tagged_by_ends, tagged_texts
 
 if TYPE_CHECKING:
     from mteb.models import MTEBModels
 
+logger = logging.getLogger(__name__)
+
+
+_FIELDS = (*DWPI_FIELDS, *PUBLIC_FIELDS)
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """A label set with its texts: ``texts[split]`` and ``labels[split]`` run in parallel; ``classes`` is the
+    taxonomy.
+    """
+
+    texts: dict[str, list[str]]
+    labels: dict[str, list[list[str]]]
+    classes: tuple[str, ...]
+
+
+@lru_cache(maxsize=2)
+def _fields(path: Path, revision: str) -> tuple[tuple[str, ...], dict[str, dict[str, str]]]:
+    """The fields of the table, among which those of DWPI may be missing, and its rows."""
+    there = files.parquet_schema(path).names
+    names = tuple(name for name in _FIELDS if name in there or name in PUBLIC_FIELDS)
+    say(path, {f"of {len(_FIELDS)} fields are missing, those of DWPI": len(_FIELDS) - len(names)})
+    return names, files.table_rows(files.read_keyed(path, dict.fromkeys(names, pa.string())))
+
+
+@lru_cache(maxsize=2)
+def _families(path: Path, revision: str) -> dict[str, str]:
+    """Family of each document, empty where ``metadata.parquet`` does not say it."""
+    if not path.exists():
+        return {}
+    table = files.read_keyed(path)
+    if "family_id" not in table.column_names:
+        return {}
+    check_columns(table, {"family_id": pa.string()}, path)
+    return {
+        key: family or "" for key, family in zip(table["_id"].to_pylist(), table["family_id"].to_pylist(), strict=True)
+    }
+
+
+def labelled_texts(source: Source, label_set: str, fields: tuple[str, ...]) -> LabelledTexts:
+    """The texts and labels of one set and one text variant, by split."""
+    path = source.path(f"labels/{label_set}.parquet")
+    families = _families(source.path("metadata.parquet"), source.revision)
+    rows = read_labels(source.path(), label_set, families)
+    known, fields_of = _fields(source.path("fields.parquet"), source.revision)
+    wanted = [name for name in fields if name in known]
+    if not wanted:
+        raise NotThereError(
+            f"no column of {', '.join(fields)}",
+            path=source.path("fields.parquet"),
+            remedy="add text of DWPI, or leave out the task",
+        )
+    texts: dict[str, list[str]] = {split: [] for split in SPLITS}
+    labels: dict[str, list[list[str]]] = {split: [] for split in SPLITS}
+    homes: dict[tuple[str, ...], tuple[str, str]] = {}
+    for number, row in enumerate(rows, start=1):
+        found = fields_of.get(row.key)
+        if found is None:
+            raise DataError(
+                f"document '{row.key}' has no row in fields.parquet", path=path, row=number, remedy="add the row"
+            )
+        words = tuple(found[name] or "" for name in known)
+        twin, its = homes.setdefault(words, (row.key, row.split))
+        if its != row.split and any(words):
+            problem = f"document '{row.key}' of the {row.split} split has the very text of '{twin}' of the {its} split"
+            raise DataError(problem, path=path, row=number, remedy="assign both to one split, or delete one")
+        texts[row.split].append(views.join_sections([found[name] or "" for name in wanted]))
+        labels[row.split].append(row.labels)
+    empty = sum(not text for part in texts.values() for text in part)
+    if empty == len(rows) > 0:
+        raise DataError(
+            f"no document has text in {', '.join(wanted)}",
+            path=source.path("fields.parquet"),
+            remedy="fill these columns",
+        )
+    without = sum(not families.get(row.key) for row in rows)
+    say(
+        path,
+        {
+            f"of {len(rows)} documents have no text in {', '.join(wanted)}": empty,
+            f"of {len(rows)} documents have no family_id: their families may stand in two splits": without,
+        },
+    )
+    for split, part in texts.items():
+        if not part:
+            raise DataError(
+                f"split '{split}' is empty", path=path, remedy="the protocol needs train, validation and test documents"
+            )
+    refuse_constant([", ".join(sorted(found)) for found in labels["train"]], path, "training documents")
+    tested, trained = ({label for found in labels[split] for label in found} for split in ("test", "train"))
+    say_unseen(tested, trained, path)
+    return LabelledTexts(
+        texts, labels, tuple(sorted({label for part in labels.values() for found in part for label in found}))
+    )
+
+
+SILHOUETTE_VARIABLE = "PATENT_MTEB_SILHOUETTE"
+
+
+class LabelTask(FrozenTask):
+    """What classification and clustering share: one label set in one text variant."""
+
+    label_set: LabelSet
+    fields: tuple[str, ...]
+
+    def load_split(self) -> LabelledTexts:
+        folder = self.source.path()
+        names = label_files(folder)
+        if self.label_set.name not in names:
+            problem = f"there is no label set {self.label_set.name} (there are {', '.join(names.values())})"
+            raise NotThereError(problem if names else "there are no label sets", path=folder / "labels", remedy=LAYOUT)
+        return labelled_texts(self.source, names[self.label_set.name], self.fields)
+
+
+class LabelClassification(LabelTask):
+    """Multi-label classification on frozen embeddings (§3.3.2), trained on the whole training split.
+
+    ``macro_f1`` (main) is the linear probe's on the test split, with the C that
+    :mod:`patent_mteb.protocols.linear_probe` chooses on the validation split: ``c``, and ``c_at_edge`` is 1 where it
+    ends the grid. ``knn_<k>_macro_f1`` are the majority vote's: ``knn_macro_f1`` at the k that is best on the test
+    split itself, as the paper prints it, so an optimistic score; ``knn_tuned_macro_f1`` at the k that is best on the
+    validation split (``knn_tuned_k``). Per-label F1 is under ``f1_<label>``; ``n_untrained_labels`` counts labels
+    without a training example (scored 0, part of the mean), ``n_unconverged_fits`` fits short of the tolerance. The
+    classes are the labels that occur. ``macro_f1_low``, ``macro_f1_high``, ``knn_macro_f1_low`` and
+    ``knn_macro_f1_high`` are 95% intervals over test documents (:mod:`patent_mteb.protocols.intervals`).
+    """
+
+    scoring = "label classification 1"
+
+    def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
+        splits = {name: (embeddings[name], multi_hot(data.labels[name], data.classes)) for name in SPLITS}
+        probe = linear_probe(splits["train"], splits["validation"], splits["test"], data.classes)
+        neighbours = knn(splits["train"], splits["test"], data.classes)
+        tuned = knn(splits["train"], splits["validation"], data.classes).best_k
+        for c, label, residual in probe.unconverged:
+            logger.warning(
+                "%s: the probe of label %s did not converge at C=%g (residual %.1e)",
+                self.metadata.name,
+                label,
+                c,
+                residual,
+            )
+        if probe.at_edge:
+            logger.warning(
+                "%s: the best C, %g, ends the grid of the probe: another might be better", self.metadata.name, probe.c
+            )
+        if probe.untrained:
+            logger.warning("%s: labels without a training example: %s", self.metadata.name, ", ".join(probe.untrained))
+        return {
+            "macro_f1": probe.macro_f1,
+            **limits("macro_f1", macro_f1_interval(splits["test"][1], probe.predicted)),
+            "c": probe.c,
+            "c_at_edge": int(probe.at_edge),
+            "validation_macro_f1": probe.validation_f1[probe.c],
+            "knn_macro_f1": neighbours.macro_f1[neighbours.best_k],
+            **limits("knn_macro_f1", macro_f1_interval(splits["test"][1], neighbours.predicted)),
+            "knn_best_k": neighbours.best_k,
+            "knn_tuned_macro_f1": neighbours.macro_f1[tuned],
+            "knn_tuned_k": tuned,
+            **{f"knn_{k}_macro_f1": value for k, value in neighbours.macro_f1.items()},
+            "n_test": len(data.labels["test"]),
+            "n_classes": len({label for labels in data.labels["test"] for label in labels}),
+            "n_untrained_labels": len(probe.untrained),
+            "n_untested_labels": len(probe.untested),
+            "n_unconverged_fits": len(probe.unconverged),
+            **{f"f1_{label}": value for label, value in probe.f1.items()},
+        }
+
+    def evaluate_split(self, model: Any, data_split: Any, **arguments: Any) -> Any:
+        if isinstance(model, LabelScorer):
+            return {**self.zero_shot(model.score_labels, data_split), KEY: {"texts": self.texts_seen(data_split)}}
+        return super().evaluate_split(model, data_split, **arguments)
+
+    def zero_shot(self, scorer: Scorer, data: LabelledTexts) -> dict[str, Any]:
+        """Zero-shot labels (§4.4): label names as hypotheses, the threshold tuned on validation, macro F1 on test."""
+        splits = {
+            name: (data.texts[name], multi_hot(data.labels[name], data.classes)) for name in ("validation", "test")
+        }
+        found = zero_shot(scorer, splits["validation"], splits["test"], data.classes)
+        return {
+            "macro_f1": found.macro_f1,
+            **limits("macro_f1", macro_f1_interval(splits["test"][1], found.predicted)),
+            "n_test": len(data.labels["test"]),
+            "n_classes": len({label for labels in data.labels["test"] for label in labels}),
+            "threshold": found.threshold,
+            "validation_macro_f1": found.validation_f1,
+            **{f"f1_{label}": value for label, value in found.f1.items()},
+        }
+
+
+class LabelClustering(LabelTask):
+    """k-means on the embeddings of the test split (§3.3.3): V-measure (main), ARI and NMI, which is V-measure by
+    another name.
+
+    K is the number of labels of the set. A document of several labels gets the rarest of them in the whole set as its
+    class. The paper is silent on this, so other readings of the same clusters stand beside it
+    (:mod:`patent_mteb.protocols.clustering`): ``most_frequent_v_measure`` and ``every_label_v_measure``, and ``_ari``
+    likewise. The main score is of seed 42 alone; ``v_measure_seeds_mean`` and ``v_measure_seeds_std`` are over
+    ``n_seeds`` seeds from 42 on, ``v_measure_low`` and ``v_measure_high`` a 95% interval over test documents for the
+    clusters of seed 42 (:mod:`patent_mteb.protocols.intervals`). ``PATENT_MTEB_SILHOUETTE=1`` adds the silhouette.
+    """
+
+    scoring = "label clustering 1"
+
+    def load_split(self) -> LabelledTexts:
+        data = super().load_split()
+        refuse_trivial_clusters(_test_classes(data, single_label), self.source.path("labels"))
+        return LabelledTexts({"test": data.texts["test"]}, data.labels, data.classes)
+
+    def score(self, embeddings: Mapping[str, np.ndarray], data: LabelledTexts) -> dict[str, Any]:
+        classes, clusters = _test_classes(data, single_label), min(len(data.classes), len(embeddings["test"]))
+        found = cluster(embeddings["test"], classes, clusters=clusters, silhouette=asked(SILHOUETTE_VARIABLE))
+        seeds = spread(embeddings["test"], classes, clusters=clusters)
+        frequent = agreement(_test_classes(data, most_frequent_label), found.assigned)
+        labels, rows = every_label(data.labels["test"])
+        every = agreement(labels, [found.assigned[row] for row in rows])
+        scores = {
+            "v_measure": found.v_measure,
+            **limits("v_measure", v_measure_interval(classes, found.assigned)),
+            "v_measure_seeds_mean": seeds.mean,
+            "v_measure_seeds_std": seeds.std,
+            "ari": found.ari,
+            "nmi": found.nmi,
+            "most_frequent_v_measure": frequent.v_measure,
+            "most_frequent_ari": frequent.ari,
+            "every_label_v_measure": every.v_measure,
+            "every_label_ari": every.ari,
+            "n_clusters": found.clusters,
+            "n_classes": found.classes,
+            "n_test": len(classes),
+            "n_seeds": seeds.seeds,
+            "n_multi_label": sum(len(set(labels)) > 1 for labels in data.labels["test"]),
+        }
+        return scores if found.silhouette is None else {**scores, "silhouette": found.silhouette}
+
+    def lacks(self, scores: Mapping[str, Any]) -> bool:
+        return asked(SILHOUETTE_VARIABLE) and "silhouette" not in scores
+
+
+def _test_classes(data: LabelledTexts, rule: Callable[[list[list[str]], Mapping[str, int]], list[str]]) -> list[str]:
+    """The one class of each test document, by a rule that goes by how many documents of the whole set carry each
+    label.
+    """
+    return rule(
+        data.labels["test"], Counter(label for rows in data.labels.values() for labels in rows for label in labels)
+    )
+
+
 DATA = DataSet("WIPO-AT", "wipo_at")
 
+
 PARTS_OF_VIEW = {"Abstract": ("abstract",), "Claim1": ("claim",), "Claims": ("claim",)}
+
 BEHIND_THE_TITLE = {"TA": {"abstract": "Abstract"}, "TAC": {"abstract": "Abstract", "claim": "Claims"}}
 """View -> the sections behind its title, and the views that hold them alone."""
+
 QUERY_VIEWS = ("TA", "TAC", "Abstract", "Claim1", "Claims")
+
 CORPUS_VIEWS = ("TA", "TAC", "Claim1", "Abstract", "DWPIFull", "DWPITA")
 
 
@@ -73,7 +353,9 @@ class Cell:
 
 FACTS = Facts(
     name="WIPO-AT",
-    description="Citation retrieval, multi-label classification and clustering on the WIPO assistive-technology landscape.",
+    description=(
+        "Citation retrieval, multi-label classification and clustering on the WIPO assistive-technology landscape."
+    ),
     reference="https://arxiv.org/abs/2605.24297",
     bibtex=r"""@misc{yousefiramandi2026benchmarking,
   archiveprefix = {arXiv},
@@ -82,7 +364,7 @@ FACTS = Facts(
   primaryclass = {cs.IR},
   title = {Benchmarking Patent Embeddings: A Multi-Task Evaluation of 22 Models Across Retrieval, Classification, and Clustering},
   year = {2026},
-}""",
+}""",  # noqa: E501
     license="not specified",
     date=("1990-01-01", "2021-12-31"),
     annotations="expert-annotated",
@@ -97,14 +379,18 @@ FACTS = Facts(
     ),
     paper="wipo_at",
     paper_queries=46_069,  # §1
-    section_grid={Cell(query, corpus).name: (query, corpus) for query in QUERY_VIEWS for corpus in CORPUS_VIEWS},  # §3.4
+    section_grid={
+        Cell(query, corpus).name: (query, corpus) for query in QUERY_VIEWS for corpus in CORPUS_VIEWS
+    },  # §3.4
     replaced=("WIPOAT", "WIPO-AT", "Patent"),
     subject="assistive-technology ",
     known_by=("corpus.jsonl", "qrels", "labels"),
     check=check,
 )
 
+
 HEADLINE = Cell("TAC", "TAC")
+
 CELLS = (
     HEADLINE,
     *(cell for query in QUERY_VIEWS for corpus in CORPUS_VIEWS if (cell := Cell(query, corpus)) != HEADLINE),
@@ -116,8 +402,9 @@ CELLS = (
 
 @dataclass(frozen=True)
 class Folder:
-    """The benchmark's directory with the texts of its documents (title and text) and what the slices need, worked out once for all
-    tasks."""
+    """The benchmark's directory with the texts of its documents (title and text) and what the slices need, worked out
+    once for all tasks.
+    """
 
     tables: beir.BeirFolder
     documents: Texts
@@ -140,7 +427,9 @@ def read_folder(folder: Path, revision: str) -> Folder:
     return Folder(
         tables,
         documents,
-        slices.own_family({key: family or "" for key, family in rows.column("family_id")}, tables.queries, tables.corpus),
+        slices.own_family(
+            {key: family or "" for key, family in rows.column("family_id")}, tables.queries, tables.corpus
+        ),
         parts,
         unformed,
         Composed(rows, lambda row: list(row.get("ipc") or ())),
@@ -152,14 +441,20 @@ def _without_claims(folder: Path, names: Collection[str], documents: Texts) -> d
     if "TA" not in names or {"Claims", "Claim1"} & set(names):
         return {}
     alike = all(documents.get(key, text) == text for key, text in beir.view_rows(folder, "TA"))
-    return {"documents, of which none has claims: TAC, the headline's text, is title and abstract": len(documents) if alike else 0}
+    return {
+        "documents, of which none has claims: TAC, the headline's text, is title and abstract": (
+            len(documents) if alike else 0
+        )
+    }
 
 
 def _domain(row: Mapping[str, Any]) -> str:
     return slices.domain(row.get("coarse") or (), row.get("ipc") or ())
 
 
-def _slices(tables: beir.BeirFolder, rows: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
+def _slices(
+    tables: beir.BeirFolder, rows: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, slices.Qrels], dict[str, str]]:
     positive = slices.positive(tables.qrels)
     parts: dict[str, slices.Qrels] = {}
     unformed: dict[str, str] = {}
@@ -169,13 +464,18 @@ def _slices(tables: beir.BeirFolder, rows: Mapping[str, Mapping[str, Any]]) -> t
     if split:
         parts |= split
         if dropped:
-            unformed["in/out for part of the judgements"] = f"{dropped} pairs have a side without coarse label and IPC code"
+            unformed["in/out for part of the judgements"] = (
+                f"{dropped} pairs have a side without coarse label and IPC code"
+            )
     else:
         known = sum(bool(_domain(row)) for row in rows.values())
         unformed["in, out"] = (
-            f"no judged pair has a coarse label or an IPC code on both sides in metadata.parquet ({known} of {len(rows)} rows have one)"
+            f"no judged pair has a coarse label or an IPC code on both sides in metadata.parquet ({known} of"
+            f" {len(rows)} rows have one)"
         )
-    groups = slices.by_query(positive, lambda query: slices.jurisdiction_group(rows.get(query, {}).get("jurisdiction") or ""))
+    groups = slices.by_query(
+        positive, lambda query: slices.jurisdiction_group(rows.get(query, {}).get("jurisdiction") or "")
+    )
     if groups:
         parts |= {f"jurisdiction_{name}": groups[name] for name in slices.JURISDICTION_GROUPS if name in groups}
         missing = [name for name in slices.JURISDICTION_GROUPS if name not in groups]
@@ -189,8 +489,9 @@ def _slices(tables: beir.BeirFolder, rows: Mapping[str, Mapping[str, Any]]) -> t
 class CitationRetrieval(PatentRetrieval):
     """Citation retrieval (§3.3.1) of one cell of the section grid.
 
-    Relevance is binary, ties go by document id, MAP and MRR are cut at mteb's ranks (the paper names none). The query's own family is
-    removed, which §3.3.1 does not do (``paper_…``). IN and OUT compare coarse domains; jurisdictions are the query's filing office's.
+    Relevance is binary, ties go by document id, MAP and MRR are cut at mteb's ranks (the paper names none). The query's
+    own family is removed, which §3.3.1 does not do (``paper_…``). IN and OUT compare coarse domains; jurisdictions are
+    the query's filing office's.
     """
 
     data = DATA
@@ -229,7 +530,9 @@ class CitationRetrieval(PatentRetrieval):
             for name, column in BEHIND_THE_TITLE.get(view, {}).items()
             if column in folder.tables.views
         }
-        return {key: tagged_by_ends(text, {name: part[key] for name, part in known.items()}) for key, text in texts.items()}
+        return {
+            key: tagged_by_ends(text, {name: part[key] for name, part in known.items()}) for key, text in texts.items()
+        }
 
 
 def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Texts:
@@ -238,12 +541,18 @@ def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Text
         return folder.documents if keys is folder.tables.corpus else folder.tables.queries
     path = place / "views.parquet"
     if name not in folder.tables.views:
-        raise NotThereError(f"the text view {name} is missing", path=path, remedy=f"write column '{name}', or leave out tasks that need it")
+        raise NotThereError(
+            f"the text view {name} is missing",
+            path=path,
+            remedy=f"write column '{name}', or leave out tasks that need it",
+        )
     texts = Texts.collected((key, text) for key, text in beir.view_rows(place, name) if key in keys)
     missing = [key for key in keys if key not in texts]
     if missing:
         raise DataError(
-            f"{len(missing)} documents or queries have no row, first '{missing[0]}'", path=path, remedy="write one row for each"
+            f"{len(missing)} documents or queries have no row, first '{missing[0]}'",
+            path=path,
+            remedy="write one row for each",
         )
     say(path, {f"of {len(texts)} rows have an empty view {name}": sum(not text.strip() for text in texts.values())})
     return texts.ordered(keys)
@@ -251,19 +560,29 @@ def _view(folder: Folder, name: str, keys: Collection[str], place: Path) -> Text
 
 INSTRUCTION = "Given a patent, retrieve patents that it cites"
 
+
 RETRIEVAL_TASKS = tuple(
     make_task(
         CitationRetrieval,
         __name__,
         task_metadata(
-            FACTS, DATA, cell.name, "Retrieval", cell.description, "ndcg_at_10", prompt={"query": INSTRUCTION}, text_parts=cell.parts
+            FACTS,
+            DATA,
+            cell.name,
+            "Retrieval",
+            cell.description,
+            "ndcg_at_10",
+            prompt={"query": INSTRUCTION},
+            text_parts=cell.parts,
         ),
         cell=cell,
     )
     for cell in CELLS
 )
 
-# --- classification and clustering -------------------------------------------------------------------------------------------
+
+# --- classification and clustering
+# -------------------------------------------------------------------------------------------
 
 VARIANTS: dict[str, tuple[str, ...]] = {
     "": (*DWPI_FIELDS, *PUBLIC_FIELDS),
@@ -271,6 +590,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     ".NoDWPI": PUBLIC_FIELDS,
 }
 """Suffix of the task name -> text fields (§3.6): Combined, DWPIonly and noDWPI."""
+
 
 LABEL_VARIANTS = tuple((label_set, suffix, fields) for label_set in LABEL_SETS for suffix, fields in VARIANTS.items())
 
@@ -307,6 +627,7 @@ def _label_tasks(kind: str) -> tuple[type[LabelTask], ...]:
 
 
 CLASSIFICATION_TASKS = _label_tasks("MultilabelClassification")
+
 CLUSTERING_TASKS = _label_tasks("Clustering")
 
 
@@ -318,19 +639,24 @@ def _task_named(name: str) -> type[PatentTask] | None:
         return None
     kind = next(kind for kind in _LABEL_KINDS if kind.endswith(found[2]))
     base, what, main_score = _LABEL_KINDS[kind]
-    return _label_task(base, kind, what, main_score, (LabelSet(found[1], found[1]), found[3] or "", VARIANTS[found[3] or ""]))
+    return _label_task(
+        base, kind, what, main_score, (LabelSet(found[1], found[1]), found[3] or "", VARIANTS[found[3] or ""])
+    )
 
 
 def _names_in(files: Mapping[str, FileRecord]) -> list[str]:
-    """The retrieval cells whose views have a text, and a classification and a clustering task a label set; those on expert texts only where
-    there are any."""
+    """The retrieval cells whose views have a text, and a classification and a clustering task a label set; those on
+    expert texts only where there are any.
+    """
     filled = {file: {name for name, count in (record.filled or {}).items() if count} for file, record in files.items()}
     held = {"TAC"} | filled.get("views.parquet", set())
     cells = [cell.name for cell in CELLS if {cell.query, cell.corpus} <= held and "qrels/test.tsv" in files]
     expert = bool(filled.get("fields.parquet", set()) & set(DWPI_FIELDS))
     sets = [PurePosixPath(file).stem for file in sorted(files) if PurePosixPath(file).match("labels/*.parquet")]
     suffixes = list(VARIANTS) if expert else [""]
-    return cells + [_label_task_name(name, kind, suffix) for kind in _LABEL_KINDS for name in sets for suffix in suffixes]
+    return cells + [
+        _label_task_name(name, kind, suffix) for kind in _LABEL_KINDS for name in sets for suffix in suffixes
+    ]
 
 
 BENCHMARK = PatentBenchmark(

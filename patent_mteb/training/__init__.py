@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
-import mteb  # noqa: F401  (first: the registration that follows its import must not meet half-imported modules of this room)
+# mteb comes first: the registration that follows its import must not meet half-imported modules of this package.
+import mteb  # noqa: F401
 
 __all__: list[str] = []

@@ -1,4 +1,8 @@
-"""Finished checkpoints: saved without head or adapters, with a card and a record, under a name that their content gives."""
+"""Finished checkpoints: saved without head or adapters, with a card and a record, under a name that their content
+gives.
+
+Where a run differs from its recipe; the card of a checkpoint says so.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,36 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.files import read_json, write_json, write_text
-from patent_mteb.identity import __version__, content_hash
-from patent_mteb.models.trained import RECORD
+from patent_mteb.identity import content_hash, version
+from patent_mteb.models.loading import RECORD
+from patent_mteb.models.prompts import TASK_PROMPTS, patenteb_prompts
 from patent_mteb.recipes.parameters import written
+from patent_mteb.training.bases import check_weights, stored_type
 from patent_mteb.training.corpus import Corpus
-from patent_mteb.training.deviations import deviations_of
 from patent_mteb.training.preparing import Job, Prepared
+from patent_mteb.training.running import Run, optimiser_of, precision_of
 
-__all__ = ["finished", "save_checkpoint"]
+
+def deviations_of(job: Job) -> list[str]:
+    """Where a job differs from its recipe, each in a phrase."""
+    own, asked = asdict(job.recipe.settings), asdict(job.settings)
+    told = [f"{name}={asked[name]} instead of {own[name]}" for name in own if own[name] != asked[name]]
+    if (precision := precision_of(job)) != job.settings.precision:
+        told.append(f"precision {precision}: {job.settings.precision} needs a GPU")
+    if (optimiser := optimiser_of(job)) != job.settings.optimiser:
+        told.append(f"optimiser {optimiser}: {job.settings.optimiser} needs a GPU")
+    if job.max_steps is not None:
+        told.append(f"at most {job.max_steps} steps")
+    if job.lora:
+        told.append(f"LoRA of rank {job.lora} instead of all weights")
+    if job.base not in job.recipe.bases:
+        told.append(f"base {Path(job.base).name} is none of the paper's ({', '.join(job.recipe.bases)})")
+    return told
+
+
+_AUTOCAST = {"fp32": "none", "fp16": "float16", "bf16": "bfloat16"}
+
+_PROMPTS = {"none": "none", "table11": "those of PatenTEB Table 11"}
 
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate", "peft", "datasets")
 
@@ -31,15 +57,26 @@ def finished(job: Job, seed: int) -> Path | None:
 
 
 def save_checkpoint(
-    model: Any, job: Job, corpus: Corpus, prepared: Prepared, seed: int, history: Sequence[Mapping[str, Any]], told: Sequence[str] = ()
+    model: Any,
+    job: Job,
+    corpus: Corpus,
+    prepared: Prepared,
+    seed: int,
+    run: Run,
+    told: Sequence[str] = (),
 ) -> Path:
-    """Save a trained model below ``OUT/models``, and return its folder: ``RECIPE-BASE-seedN-HASH``, the hash of its weights and settings.
+    """Save a trained model below ``OUT/models``, and return its folder: ``RECIPE-BASE-seedN-HASH``, the hash of its
+    weights and settings.
 
-    Args:
-        told: where the run differs from its recipe, beside what the job itself says.
+    A model that was trained with prompts carries those of PatenTEB's tasks in a flat form, which sentence-transformers
+    and mteb read. The record says so, and :func:`patent_mteb.models.load` then applies Table 11 to all tasks.
 
     The record and the card hold no time and no place, so that the same run gives the same bytes.
     """
+    check_weights(model, "the trained model", "a lower rate (--set lr=VALUE) and another --out")
+    prompted = any(one.prompts for one in prepared.sets)
+    if prompted:
+        model.prompts, model.default_prompt_name = patenteb_prompts(TASK_PROMPTS), None
     home = job.out / "models"
     home.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=".saving-", dir=home))
@@ -47,7 +84,8 @@ def save_checkpoint(
         model.save_pretrained(str(partial / "new"), create_model_card=False)
         base = Path(job.base).resolve().name if Path(job.base).is_dir() else job.base.rpartition("/")[2]
         name = f"{job.recipe.name}-{base}-seed{seed}-{content_hash(partial / 'new', 8)}"
-        record = _record(job, corpus, prepared, seed, history, [*deviations_of(job), *told])
+        record = _record(job, corpus, prepared, seed, run, [*deviations_of(job), *told])
+        record["prompts"] = "table11" if prompted else "none"
         write_json(partial / "new" / RECORD, record)
         write_text(partial / "new" / "README.md", _card(name, job, record))
         target = home / name
@@ -66,15 +104,23 @@ def _versions() -> dict[str, str]:
             found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return {"patent-mteb": __version__, **found}
+    return {"patent-mteb": version(), **found}
 
 
 def _record(
-    job: Job, corpus: Corpus, prepared: Prepared, seed: int, history: Sequence[Mapping[str, Any]], deviations: Sequence[str]
+    job: Job,
+    corpus: Corpus,
+    prepared: Prepared,
+    seed: int,
+    run: Run,
+    deviations: Sequence[str],
 ) -> dict[str, Any]:
     losses = [
-        {"step": row["step"], **{key: value for key, value in row.items() if key.startswith("eval_") and key.endswith("loss")}}
-        for row in history
+        {
+            "step": row["step"],
+            **{key: value for key, value in row.items() if key.startswith("eval_") and key.endswith("loss")},
+        }
+        for row in run.history
         if any(key.startswith("eval_") and key.endswith("loss") for key in row)
     ]
     return {
@@ -83,6 +129,10 @@ def _record(
         "source": job.recipe.source,
         "open": job.recipe.open,
         "deviations": list(deviations),
+        "warnings": list(run.warnings),
+        "steps": run.steps,
+        "best_step": run.best,
+        "weights": {"stored": stored_type(job.base), "trained": "float32", "autocast": _AUTOCAST[precision_of(job)]},
         "pairs": dict(prepared.counts),
         "left_out": {split: dict(found) for split, found in prepared.left_out.items()},
         "leaks": asdict(prepared.leaks),
@@ -96,14 +146,18 @@ def _card(name: str, job: Job, record: Mapping[str, Any]) -> str:
     """The model card: front matter of the hub, then recipe, data, leaks and versions."""
     settings = ", ".join(f"{key}={written(getattr(job.settings, key))}" for key in record["settings"])
     pairs = ", ".join(f"{number} {split}" for split, number in record["pairs"].items())
-    deviations = "".join(f"\n* {phrase}" for phrase in record["deviations"]) or "\n* none"
+    weights = record["weights"]
+    kept = {None: "the last one", 0: "step 0, before training"}.get(record["best_step"], f"step {record['best_step']}")
+    lists = (record["deviations"], record["warnings"])
+    deviations, warnings = ("".join(f"\n* {phrase}" for phrase in phrases) or "\n* none" for phrases in lists)
     versions = ", ".join(f"{library} {version}" for library, version in record["versions"].items())
     return (
-        "---\nlibrary_name: sentence-transformers\ntags: [sentence-transformers, patents, patent-mteb]\n"
-        f"base_model: {record['base']}\n---\n"
-        f"# {name}\n\n`{record['base']}` trained with the recipe `{record['recipe']}` ({record['source']}), seed {record['seed']}.\n\n"
-        f"* **Data**: {record['data']}, revision {record['data_revision']}; pairs: {pairs}; families: {record['families']}\n"
-        f"* **Contamination**: {record['contamination']}\n* **Settings**: {settings}\n"
-        f"* **Left open by the paper**: {record['open']}\n* **Versions**: {versions}\n"
-        f"\nDifferences from the recipe:{deviations}\n"
+        "---\nlibrary_name: sentence-transformers\ntags: [sentence-transformers, patents, patent-mteb]\nbase_model:"
+        f" {record['base']}\n---\n# {name}\n\n`{record['base']}` trained with the recipe `{record['recipe']}`"
+        f" ({record['source']}), seed {record['seed']}.\n\n* **Data**: {record['data']}, revision"
+        f" {record['data_revision']}; pairs: {pairs}; families: {record['families']}\n* **Contamination**:"
+        f" {record['contamination']}\n* **Settings**: {settings}\n* **Steps**: {record['steps']}, checkpoint: {kept};"
+        f" prompts: {_PROMPTS[record['prompts']]}\n* **Weights**: the base's are stored in {weights['stored']}, trained"
+        f" in {weights['trained']}, autocast {weights['autocast']}\n* **Left open by the paper**: {record['open']}\n*"
+        f" **Versions**: {versions}\n\nWarnings:{warnings}\n\nDifferences from the recipe:{deviations}\n"
     )

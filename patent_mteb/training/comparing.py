@@ -2,19 +2,22 @@
 
 Two measurements:
 
-* **held-out pairs** (:func:`known_item`): for each pair of the test split, is the positive found among the positives of all families of the
-  split? Other publications of the pair's own families are left out. Needs no citations, so that any data can be measured.
-* **tasks** (:func:`compare_tasks`): the results of ``--evaluate`` by query. Where the task is of the very data that were trained on, only
-  queries of test families count; the corpus stays whole.
+* **held-out pairs** (:func:`known_item`): for each pair of the test split, is the positive found among the positives of
+  all families of the split? Other publications of the pair's own families are left out. Needs no citations, so that any
+  data can be measured. Late interaction searches by MaxSim; a distilled student is measured by its error and its
+  neighbours instead (:mod:`patent_mteb.training.distilling`).
+* **tasks** (:func:`compare_tasks`): the results of ``--evaluate`` by query. Where the task is of the very data that
+  were trained on, only queries of test families count; the corpus stays whole.
 
-Several seeds: the score is the mean over seeds with its standard deviation (n - 1), as in WIPO-AT's Tables 13 and 14; the difference is
-that of each query's mean over seeds from its score before, resampled by query (WIPO-AT §3.7: paired bootstrap, 10,000 resamples, seed 42).
+Several seeds: the score is the mean over seeds with its standard deviation (n - 1), as in WIPO-AT's Tables 13 and 14;
+the difference is that of each query's mean over seeds from its score before, resampled by query (WIPO-AT §3.7: paired
+bootstrap, 10,000 resamples, seed 42).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,13 +30,26 @@ from numpy.typing import NDArray
 from patent_mteb.errors import DataError
 from patent_mteb.metrics.significance import bootstrap
 from patent_mteb.tasks.perquery import path_of
+from patent_mteb.training.bases import say_collapse, unit, vectors_of
 from patent_mteb.training.corpus import Corpus
-from patent_mteb.training.pairs import read_pairs
-
-__all__ = ["Change", "change", "compare_tasks", "known_item", "test_queries"]
+from patent_mteb.training.pairs import Pair
 
 Floats = NDArray[np.float64]
 _DEPTH = 10
+
+
+@dataclass(frozen=True)
+class Held:
+    """The scores of one model on held-out data, one for each pair or text.
+
+    Attributes:
+        mean: score of a model that gives every text the mean of the training targets; None without targets.
+    """
+
+    what: str
+    measure: str
+    scores: Floats
+    mean: float | None = None
 
 
 @dataclass(frozen=True)
@@ -43,7 +59,8 @@ class Change:
     Attributes:
         before: R0. after: mean over seeds. spread: standard deviation over seeds, None for one seed.
         difference, low, high: after - before and its 95 % interval.
-        p: one-sided, paired: how often the worse of the two is better in a resample.
+        p: one-sided, of the paired bootstrap (:meth:`patent_mteb.metrics.significance.Bootstrap.p_values`).
+        mean: see :class:`Held`.
     """
 
     what: str
@@ -57,24 +74,13 @@ class Change:
     high: float
     p: float
     seeds: tuple[float, ...]
+    mean: float | None = None
 
 
-def change(what: str, measure: str, before: Floats, after: Sequence[Floats]) -> Change:
-    """The change of one measure.
-
-    Args:
-        before: [queries] score of each query.
-        after: the same for each seed.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.training.comparing import change
-        >>> found = change("pairs", "ndcg@10", np.array([0.0, 0.5]), [np.array([0.5, 1.0]), np.array([1.0, 1.0])])
-        >>> found.difference, found.p, round(found.spread, 4)
-        (0.625, 0.0, 0.1768)
-    """
-    mean = np.mean(after, axis=0)
-    both = bootstrap(np.column_stack([before, mean]))
+def change(what: str, measure: str, before: Floats, after: Sequence[Floats], mean: float | None = None) -> Change:
+    """The change of one measure."""
+    average = np.mean(after, axis=0)
+    both = bootstrap(np.column_stack([before, average]))
     gained = both.resampled[:, 1] - both.resampled[:, 0]
     low, high = np.percentile(gained, [2.5, 97.5])
     scores = tuple(float(values.mean()) for values in after)
@@ -83,76 +89,66 @@ def change(what: str, measure: str, before: Floats, after: Sequence[Floats]) -> 
         measure,
         len(before),
         float(before.mean()),
-        float(mean.mean()),
+        float(average.mean()),
         float(np.std(scores, ddof=1)) if len(scores) > 1 else None,
-        float(mean.mean() - before.mean()),
+        float(average.mean() - before.mean()),
         float(low),
         float(high),
         float(both.p_values()[0, 1]),
         scores,
+        mean,
     )
 
 
-def known_item(model: Any, path: Path) -> dict[str, Floats]:
-    """nDCG@10 and P@1 of each pair of a table: the anchor searches the positives of all pairs for its own.
+def changes_of(before: Sequence[Held], after: Sequence[Sequence[Held]]) -> tuple[Change, ...]:
+    """Compare the same measures of the base and of the checkpoint of each seed."""
+    found = []
+    for base, *seeds in zip(before, *after, strict=True):
+        found.append(change(base.what, base.measure, base.scores, [one.scores for one in seeds], base.mean))
+    return tuple(found)
 
-    Args:
-        model: encodes texts as sentence-transformers models do.
 
-    Example:
-        >>> from pathlib import Path
-        >>> from sentence_transformers import SentenceTransformer
-        >>> from sentence_transformers.sentence_transformer.modules import BoW
-        >>> from patent_mteb.training.comparing import known_item
-        >>> from patent_mteb.training.pairs import Pair, write_pairs
-        >>> pairs = [Pair("pump", "pump rotor", "1", "1", "F1", "F1", "x"), Pair("lens", "pump", "2", "2", "F2", "F2", "x")]
-        >>> number = write_pairs(Path("test.parquet"), pairs)
-        >>> model = SentenceTransformer(modules=[BoW(["pump", "rotor", "lens"])], device="cpu")
-        >>> known_item(model, Path("test.parquet"))["p@1"].tolist()
-        [0.0, 0.0]
-    """
-    pairs = list(read_pairs(path))
-    anchors, positives = (_encoded(model, texts) for texts in ([pair.anchor for pair in pairs], [pair.positive for pair in pairs]))
+def known_item(
+    model: Any,
+    pairs: Sequence[Pair],
+    who: str = "the model",
+    where: str = "the pairs",
+    prompts: Mapping[str, str] | None = None,
+) -> dict[str, Floats]:
+    """nDCG@10 and P@1 of each pair: the anchor searches the positives of all pairs for its own."""
+    sides = (("anchor", [pair.anchor for pair in pairs]), ("positive", [pair.positive for pair in pairs]))
+    vectors = []
+    for side, texts in sides:
+        prompt = (prompts or {}).get(side, "")
+        vectors.append(vectors_of(model, [prompt + text for text in texts], f"{who} ({side}s of {where})"))
+    say_collapse(np.concatenate(vectors), who)
+    anchors, positives = (unit(one).astype(np.float64) for one in vectors)
+    return scores_of((anchor @ positives.T for anchor in anchors), pairs)
+
+
+def scores_of(rows: Iterable[NDArray[Any]], pairs: Sequence[Pair]) -> dict[str, Floats]:
+    """nDCG@10 and P@1 of each pair by the scores of all positives; equal scores count against the pair."""
     families = np.array([pair.positive_family for pair in pairs])
     asking = np.array([pair.anchor_family for pair in pairs])
     ranks = np.empty(len(pairs))
-    for place in range(len(pairs)):
-        scores = anchors[place] @ positives.T
+    for place, scores in enumerate(rows):
         rivals = (families != families[place]) & (families != asking[place])
         ranks[place] = 1 + np.sum(scores[rivals] >= scores[place])
     return {"ndcg@10": np.where(ranks <= _DEPTH, 1 / np.log2(1 + ranks), 0.0), "p@1": (ranks == 1).astype(np.float64)}
 
 
-def _encoded(model: Any, texts: list[str]) -> Floats:
-    return np.asarray(model.encode(texts, normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True), np.float64)
-
-
 def test_queries(corpus: Corpus) -> frozenset[str]:
-    """The publications of the test families.
-
-    Example:
-        >>> from patent_mteb.training.comparing import test_queries
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> len(test_queries(read_corpus("sample")))
-        139
-    """
+    """The publications of the test families."""
     return frozenset(patent.publication_number for patent in corpus.members("test"))
 
 
 test_queries.__test__ = False  # type: ignore[attr-defined]
 
 
-def compare_tasks(results: Path, before: ModelMeta, after: Sequence[ModelMeta], only: Mapping[str, frozenset[str] | None]) -> list[Change]:
-    """The change of each task's main score, from the scores by query in a results folder.
-
-    Args:
-        before: the base. Its results, and those of the checkpoints, are found by name, revision and settings, which the files state too.
-        after: the checkpoints.
-        only: by task, the queries that count, None for all.
-
-    Raises:
-        DataError: a file is another run's, or of other data than the base's.
-    """
+def compare_tasks(
+    results: Path, before: ModelMeta, after: Sequence[ModelMeta], only: Mapping[str, frozenset[str] | None]
+) -> list[Change]:
+    """The change of each task's main score, from the scores by query in a results folder."""
     changes = []
     for task, members in sorted(only.items()):
         found = [_by_query(path_of(results, meta, task, ".queries.parquet"), task, meta) for meta in (before, *after)]
@@ -179,17 +175,15 @@ class _Scores:
 
 
 def _by_query(path: Path, task: str, meta: ModelMeta) -> _Scores | None:
-    """The scores of a file, None where the task has none by query.
-
-    Raises:
-        DataError: it is another run's.
-    """
+    """The scores of a file, None where the task has none by query."""
     if not path.exists():
         return None
     table = pq.read_table(path)
     known = json.loads((table.schema.metadata or {}).get(b"patent_mteb", b"{}"))
     wanted = {"task": task, "model": meta.name, "model_revision": meta.revision, "experiment": meta.experiment_name}
-    if differing := [f"{key} {known.get(key)!r} instead of {value!r}" for key, value in wanted.items() if known.get(key) != value]:
+    if differing := [
+        f"{key} {known.get(key)!r} instead of {value!r}" for key, value in wanted.items() if known.get(key) != value
+    ]:
         remedy = "delete result and per-query scores and train again: what is trained is kept"
         raise DataError(f"per-query scores of another run ({', '.join(differing)})", path=path, remedy=remedy)
     main = str(known["main_score"]).replace("_at_", "@")
@@ -203,4 +197,6 @@ def _check_same_data(tables: Sequence[_Scores]) -> None:
     for one in tables[1:]:
         if one.data != base.data or one.scores.keys() != base.scores.keys():
             problem = f"the scores are of other data or queries ({one.data[0]}) than the base's ({base.data[0]})"
-            raise DataError(problem, path=one.path, remedy="delete the older result and train again: what is trained is kept")
+            raise DataError(
+                problem, path=one.path, remedy="delete the older result and train again: what is trained is kept"
+            )

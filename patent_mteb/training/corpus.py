@@ -3,9 +3,10 @@
 ``DATA`` is one of three things:
 
 * ``sample``: the built-in world, with the split of the sample of WIPO-AT;
-* a built directory (``ROOT`` of ``patent-mteb build wipo_at``, or its ``WIPO-AT`` folder): texts, labels, citations, split;
-* records (a directory of ``patent-mteb import``, or ``patents.parquet``): a split of its own, 80/10/10 by family if no other shares are
-  given, drawn by hash; families with one title and abstract stay together.
+* a built directory (``ROOT`` of ``patent-mteb build wipo_at``, or its ``WIPO-AT`` folder): texts, labels, citations,
+  split;
+* records (a directory of ``patent-mteb import``, or ``patents.parquet``): a split of its own, 80/10/10 by family if no
+  other shares are given, drawn by hash; families with one title and abstract stay together.
 
 A publication whose text another of its family has is left out, as WIPO-AT's step 0.6 does, and counted.
 """
@@ -14,20 +15,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from patent_mteb.data.sources import sample_root
+from patent_mteb.data.loading import sample_root
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_parquet
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.collection import Collection, read_collection
-from patent_mteb.patents.families import age
-from patent_mteb.patents.groups import Groups
+from patent_mteb.patents.families import Groups, age
+from patent_mteb.patents.near_duplicates import twin_groups
 from patent_mteb.patents.records import Citation, Claim, Label, Patent
 from patent_mteb.patents.text import clean_patent
-from patent_mteb.patents.twins import twin_groups
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import BeirFolder, read_beir, view_rows
@@ -36,10 +36,9 @@ from patent_mteb.recipes.label_sets import SPLITS, label_names, read_labels
 from patent_mteb.recipes.sampling import random_key
 from patent_mteb.sample import generate
 
-__all__ = ["SHARES", "Corpus", "of_records", "read_corpus", "split_families"]
-
 SHARES = (0.8, 0.1)
-"""Shares of the families in train and validation, where the data have no split of their own; the rest is the test split."""
+"""Shares of the families in train and validation, where the data have no split of their own; the rest is the test
+split."""
 
 _OF_BUILT = ("metadata.parquet", "corpus.jsonl")
 
@@ -55,6 +54,7 @@ class Corpus:
         folder: the built directory that the split is from; None for records.
         revision: hash of what was read.
         left_out: what is not in ``patents``, counted by reason.
+        is_sample: whether these are the records of the built-in sample.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Corpus:
     folder: Path | None = None
     revision: str = ""
     left_out: Mapping[str, int] = field(default_factory=dict)
+    is_sample: bool = False
 
     def members(self, split: str) -> Iterator[Patent]:
         """The publications of a split."""
@@ -77,21 +78,7 @@ class Corpus:
 
 
 def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> Corpus:
-    """The records of ``DATA`` and their split.
-
-    Args:
-        shares: of the families of records in train and validation, :data:`SHARES` if None.
-
-    Raises:
-        DataError: ``data`` is neither ``sample`` nor a built directory nor records, a table cannot be used, or shares are given for data
-            that have a split.
-
-    Example:
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> corpus = read_corpus("sample")
-        >>> corpus.name, corpus.sizes()
-        ('sample', {'train': 834, 'validation': 104, 'test': 105})
-    """
+    """The records of ``DATA`` and their split."""
     place = Path(data)
     built = [folder for folder in (place, place / wipo_at.NAME) if all((folder / name).is_file() for name in _OF_BUILT)]
     if shares is not None and (str(data) == "sample" or built):
@@ -109,19 +96,11 @@ def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> 
 @lru_cache(maxsize=1)
 def _sample() -> Corpus:
     patents, citations = generate()
-    return _with_folder("sample", patents, citations, sample_root("wipo_at") / wipo_at.NAME)
+    return replace(_with_folder("sample", patents, citations, sample_root("wipo_at") / wipo_at.NAME), is_sample=True)
 
 
 def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[float, float] = SHARES) -> Corpus:
-    """A corpus of records with a split of its own.
-
-    Example:
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.sample import generate
-        >>> from patent_mteb.training.corpus import of_records
-        >>> of_records(Collection(*generate()), "mine").sizes()
-        {'train': 834, 'validation': 105, 'test': 104}
-    """
+    """A corpus of records with a split of its own."""
     patents, left_out = _without_duplicates([clean_patent(patent) for patent in collection.patents])
     split = split_families(patents, seed, shares)
     revision = input_hash(collection.patents, collection.citations, collection.relations, collection.families.items())
@@ -129,13 +108,8 @@ def of_records(collection: Collection, name: str, seed: int = 42, shares: tuple[
 
 
 def split_families(patents: Sequence[Patent], seed: int = 42, shares: tuple[float, float] = SHARES) -> dict[str, str]:
-    """Split by family: a draw that depends on the seed and the ids only; families with one title and abstract stay together.
-
-    Example:
-        >>> from patent_mteb.patents.records import Patent
-        >>> from patent_mteb.training.corpus import split_families
-        >>> sorted(split_families([Patent(f"US{n}A1", f"F{n}") for n in range(10)]).values()).count("train")
-        8
+    """Split by family: a draw that depends on the seed and the ids only; families with one title and abstract stay
+    together.
     """
     groups = Groups()
     for first, *others in twin_groups(patents):
@@ -169,7 +143,9 @@ def _with_folder(name: str, patents: Sequence[Patent], citations: Sequence[Citat
 
 
 def _of_built(folder: Path) -> Corpus:
-    """The tables of a WIPO-AT directory as records: texts, labels and IPC of each document, its judgements as citations."""
+    """The tables of a WIPO-AT directory as records: texts, labels and IPC of each document, its judgements as
+    citations.
+    """
     tables = read_beir(folder)
     rows = read_parquet(folder / "metadata.parquet", ("_id", "family_id", "split")).to_pylist()
     if strange := [row for row in rows if row["split"] not in SPLITS]:
@@ -181,13 +157,22 @@ def _of_built(folder: Path) -> Corpus:
         name: dict(view_rows(folder, name)) for name in ("Abstract", "Claim1", "Claims") if name in tables.views
     }
     patents = [_document(row, tables, texts, labels.get(row["_id"], ())) for row in rows if row["_id"] in tables.corpus]
-    citations = [Citation(query, document) for query, judged in tables.qrels.items() for document, gain in judged.items() if gain > 0]
+    citations = [
+        Citation(query, document)
+        for query, judged in tables.qrels.items()
+        for document, gain in judged.items()
+        if gain > 0
+    ]
     split = {families[row["_id"]]: row["split"] for row in rows}
     kept, left_out = _without_duplicates(patents)
-    return Corpus(folder.resolve().parent.name, kept, citations, split, families, folder, input_hash(kept, citations), left_out)
+    return Corpus(
+        folder.resolve().parent.name, kept, citations, split, families, folder, input_hash(kept, citations), left_out
+    )
 
 
-def _document(row: Mapping[str, object], tables: BeirFolder, texts: Mapping[str, Mapping[str, str]], labels: tuple[Label, ...]) -> Patent:
+def _document(
+    row: Mapping[str, object], tables: BeirFolder, texts: Mapping[str, Mapping[str, str]], labels: tuple[Label, ...]
+) -> Patent:
     key = str(row["_id"])
     title, body = tables.corpus[key]
     claims = split_claims(texts["Claims"].get(key, "")) if "Claims" in texts else ()
@@ -199,7 +184,9 @@ def _document(row: Mapping[str, object], tables: BeirFolder, texts: Mapping[str,
 
 
 def _fine_labels(folder: Path, families: Mapping[str, str]) -> dict[str, tuple[Label, ...]]:
-    """The labels of each document: of the sets of fine labels, which are those named after another set and a category, or of all."""
+    """The labels of each document: of the sets of fine labels, which are those named after another set and a category,
+    or of all.
+    """
     names = label_names(folder) if (folder / "labels").is_dir() else []
     fine = [name for name in names if any(name != other and name.startswith(other) for other in names)] or names
     found: dict[str, list[Label]] = {}

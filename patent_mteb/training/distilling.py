@@ -1,10 +1,15 @@
-"""Distillation (PatenTEB §4.4): a student of every n-th layer of its teacher learns the teacher's vectors, projected to fewer dimensions.
+"""Distillation (PatenTEB §4.4): a student of every n-th layer of its teacher learns the teacher's vectors, projected to
+fewer dimensions.
 
-1. All distinct training texts, each behind its prompt, are encoded by the teacher; the embedding store keeps the vectors.
-2. Incremental PCA on a sample of them gives the projection W. As the paper's formula has it, targets are W u, without a mean: a constant
-   that student and teacher share, so that it costs nothing.
-3. The student has the teacher's modules with some of its layers, and a linear layer on top that begins as W; it minimises the mean squared
-   error to the targets. The layer belongs to the student and stays.
+1. All distinct training texts, each behind its prompt, are encoded by the teacher; the embedding store keeps the
+   vectors.
+2. Incremental PCA on a sample of them gives the projection W. As the paper's formula has it, targets are W u, with
+   their mean. Where that is most of a target, it is most of the loss: its error is printed next to the student's.
+3. The student has the teacher's modules with some of its layers, and a linear layer on top that begins as W; it
+   minimises the mean squared error to the targets. The layer belongs to the student and stays.
+
+Before and after, on texts of the test split that are drawn by the seed of the pairs: the mean squared error to the
+targets, and how many of the teacher's ten nearest texts (by cosine, before the projection) are among the student's ten.
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,20 +37,24 @@ from transformers import TrainerCallback
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, read_parquet, write_parquet, write_rows
 from patent_mteb.models.loading import load
+from patent_mteb.search.vectors import checked_vectors
 from patent_mteb.store import stored
-from patent_mteb.training.bases import load_base
+from patent_mteb.training.bases import DISTINCT, load_base, say_collapse, stored_type, unit, vectors_of
 from patent_mteb.training.checkpoints import save_checkpoint
+from patent_mteb.training.comparing import Held
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.losses import make_loss
 from patent_mteb.training.multitask import texts_of
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
 from patent_mteb.training.running import run_seed, set_seeds
 
-__all__ = ["kept_layers", "projection_of", "sampled", "student_of", "train_seed"]
-
 Matrix = NDArray[np.float32]
 _SCHEMA = pa.schema([("anchor", pa.string()), ("label", pa.list_(pa.float32()))])
+_HELD_SCHEMA = _SCHEMA.append(pa.field("teacher", pa.list_(pa.float32())))
 _AT_ONCE = 4_096
+_HELD_OUT = 2_000
+"""Texts of the test split that are measured, at most."""
+_NEAREST = 10
 
 _METADATA = TaskMetadata(
     name="PatentMTEBTrainingTexts",
@@ -59,56 +68,29 @@ _METADATA = TaskMetadata(
 
 
 def kept_layers(depth: int, wanted: Sequence[int]) -> tuple[int, ...]:
-    """The layers of a teacher that a student keeps: those of the paper where the teacher is as deep as the paper's, else every n-th.
-
-    Raises:
-        DataError: the teacher's depth is no multiple of their number.
-
-    Example:
-        >>> from patent_mteb.training.distilling import kept_layers
-        >>> kept_layers(24, (0, 12)), kept_layers(6, (0, 12))
-        ((0, 12), (0, 3))
+    """The layers of a teacher that a student keeps: those of the paper where the teacher is as deep as the paper's,
+    else every n-th.
     """
     if depth == 24:
         return tuple(wanted)
     if not wanted or depth % len(wanted):
         raise DataError(
-            f"a teacher of {depth} layers has no {len(wanted)} at regular distances", remedy="choose another patembed-distill recipe"
+            f"a teacher of {depth} layers has no {len(wanted)} at regular distances",
+            remedy="choose another patembed-distill recipe",
         )
     return tuple(range(0, depth, depth // len(wanted)))
 
 
 def sampled(texts: Callable[[], Iterator[str]], size: int, seed: int = 42) -> Iterator[str]:
-    """``size`` of some texts, drawn by the seed, in their order; all where there are no more.
-
-    Args:
-        texts: gives the texts; it is called twice, once to count them, so that none is held.
-
-    Example:
-        >>> from patent_mteb.training.distilling import sampled
-        >>> len(list(sampled(lambda: iter("abcdef"), 4)))
-        4
-    """
+    """``size`` of some texts, drawn by the seed, in their order; all where there are no more."""
     number = sum(1 for _ in texts())
     chosen = set(random.Random(seed).sample(range(number), min(size, number)))
     return (text for place, text in enumerate(texts()) if place in chosen)
 
 
 def projection_of(vectors: Iterator[Matrix], width: int, batch: int) -> Matrix:
-    """[width, teacher's width] the first principal components, fitted in batches; the last one may have up to ``width`` vectors more.
-
-    Args:
-        vectors: blocks of rows.
-
-    Raises:
-        DataError: fewer vectors than components.
-
-    Example:
-        >>> import numpy as np
-        >>> from patent_mteb.training.distilling import projection_of
-        >>> rows = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32) * [9, 1, 1, 1]
-        >>> int(np.abs(projection_of(iter([rows]), 1, 20)[0]).argmax())
-        0
+    """[width, teacher's width] the first principal components, fitted in batches; the last one may have up to ``width``
+    vectors more.
     """
     pca = IncrementalPCA(n_components=width)
     for rows in _regrouped(vectors, max(batch, width), width):
@@ -131,11 +113,7 @@ def _regrouped(vectors: Iterator[Matrix], size: int, least: int) -> Iterator[Mat
 
 
 def student_of(teacher: SentenceTransformer, layers: Sequence[int], projection: Matrix) -> SentenceTransformer:
-    """The teacher with some of its layers, and the projection on top.
-
-    Raises:
-        DataError: the teacher is no transformer whose layers are known.
-    """
+    """The teacher with some of its layers, and the projection on top."""
     student = copy.deepcopy(teacher)
     holder, name = _layers(student)
     setattr(holder, name, nn.ModuleList([getattr(holder, name)[place] for place in layers]))
@@ -155,15 +133,21 @@ def _layers(model: SentenceTransformer) -> tuple[nn.Module, str]:
         holder: Any = getattr(inner, path, None) if path else inner
         if isinstance(getattr(holder, name, None), nn.ModuleList):
             return holder, name
-    raise DataError("the teacher's layers cannot be told from its modules", remedy="distil from a BERT-like or ModernBERT-like encoder")
+    raise DataError(
+        "the teacher's layers cannot be told from its modules",
+        remedy="distil from a BERT-like or ModernBERT-like encoder",
+    )
 
 
 def _vectors(teacher: Any, texts: Iterator[str]) -> Iterator[tuple[list[str], Matrix]]:
     """Texts and the teacher's vectors, block by block, from the store."""
     while some := list(islice(texts, _AT_ONCE)):
         batches: Any = DataLoader([{"text": text} for text in some], batch_size=32)  # type: ignore[arg-type]
-        found = teacher.encode(batches, task_metadata=_METADATA, hf_split="train", hf_subset="default", show_progress_bar=False)
-        yield some, np.asarray(found, np.float32)
+        found = teacher.encode(
+            batches, task_metadata=_METADATA, hf_split="train", hf_subset="default", show_progress_bar=False
+        )
+        who = "the teacher (texts of the training tables)"
+        yield some, checked_vectors(np.asarray(found, np.float32), len(some), who, refuse_equal=len(some) >= DISTINCT)
 
 
 def _projection(job: Job, prepared: Prepared, teacher: Any) -> Matrix:
@@ -172,7 +156,9 @@ def _projection(job: Job, prepared: Prepared, teacher: Any) -> Matrix:
     path = folder / "projection.parquet"
     if not path.is_file():
         texts = sampled(lambda: texts_of(prepared, folder), settings.pca_sample, settings.pair_seed)
-        found = projection_of((vectors for _, vectors in _vectors(teacher, texts)), settings.width or 0, settings.pca_batch)
+        found = projection_of(
+            (vectors for _, vectors in _vectors(teacher, texts)), settings.width or 0, settings.pca_batch
+        )
         write_parquet(path, pa.table({"component": pa.array(found.tolist(), pa.list_(pa.float32()))}))
     return np.asarray(read_parquet(path, ["component"])["component"].to_pylist(), np.float32)
 
@@ -197,19 +183,34 @@ def _targets(job: Job, prepared: Prepared, teacher: Any, projection: Matrix) -> 
     )
 
 
-def _projected(teacher: Any, texts: Iterator[str], projection: Matrix) -> Iterator[dict[str, Any]]:
+def _projected(teacher: Any, texts: Iterator[str], projection: Matrix, whole: bool = False) -> Iterator[dict[str, Any]]:
     for some, found in _vectors(teacher, texts):
-        for text, vector in zip(some, found @ projection.T, strict=True):
-            yield {"anchor": text, "label": vector.tolist()}
+        for text, vector, own in zip(some, found @ projection.T, found, strict=True):
+            yield {"anchor": text, "label": vector.tolist(), "teacher": own.tolist() if whole else None}
 
 
-def train_seed(job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool) -> Path:
-    """Distil a student of the base with one seed, and save it.
+@dataclass(frozen=True)
+class _Lesson:
+    """Teacher of a job and what its students get of it.
 
-    Raises:
-        DataError: the teacher has too few layers or dimensions.
+    Attributes:
+        kept: layers that a student keeps, of ``depth``.
+        encoder: the teacher with a store.
     """
-    set_seeds(seed)
+
+    teacher: SentenceTransformer
+    kept: tuple[int, ...]
+    depth: int
+    encoder: Any
+    projection: Matrix
+
+    def student(self) -> SentenceTransformer:
+        """The student before its first step."""
+        return student_of(self.teacher, self.kept, self.projection)
+
+
+def _lesson(job: Job, prepared: Prepared) -> _Lesson:
+    """Load the teacher and fit the projection."""
     teacher = load_base(job.base, job.settings, job.recipe.name, job.device)
     holder, layers = _layers(teacher)
     depth = len(getattr(holder, layers))
@@ -217,16 +218,71 @@ def train_seed(job: Job, corpus: Corpus, prepared: Prepared, seed: int, callback
     own = teacher.get_embedding_dimension() or 0
     if not job.settings.width or job.settings.width > own:
         raise DataError(
-            f"the teacher has {own} dimensions, the student is to have {job.settings.width}", remedy=f"--set width={max(1, own // 2)}"
+            f"the teacher has {own} dimensions, the student is to have {job.settings.width}",
+            remedy=f"--set width={max(1, own // 2)}",
         )
-    encoder: Any = load(job.base, device=job.device)
+    options: dict[str, Any] = {} if stored_type(job.base) == "float32" else {"model_kwargs": {"dtype": "float32"}}
+    encoder: Any = load(job.base, device=job.device, **options)
     encoder.model.max_seq_length = teacher.max_seq_length
     vectors = stored(encoder)
-    projection = _projection(job, prepared, vectors)
-    one = _targets(job, prepared, vectors, projection)
-    student = student_of(teacher, kept, projection)
-    distilled = replace(prepared, sets=(one,))
+    return _Lesson(teacher, kept, depth, vectors, _projection(job, prepared, vectors))
+
+
+def train_seed(
+    job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
+) -> Path:
+    """Distil a student of the base with one seed, and save it."""
+    set_seeds(seed)
+    lesson = _lesson(job, prepared)
+    one = _targets(job, prepared, lesson.encoder, lesson.projection)
+    student = lesson.student()
     loss = make_loss("mse", student, job.settings)
-    history = run_seed(job, distilled, seed, student, {one.name: loss}, callbacks=callbacks, quiet=quiet)
-    told = [] if depth == 24 else [f"layers {', '.join(map(str, kept))} of the {depth} that the teacher has"]
-    return save_checkpoint(student.eval(), job, corpus, distilled, seed, history, told)
+    run = run_seed(
+        job,
+        replace(prepared, sets=(one,)),
+        seed,
+        student,
+        {one.name: loss},
+        fresh=lesson.student,
+        callbacks=callbacks,
+        quiet=quiet,
+    )
+    kept = ", ".join(map(str, lesson.kept))
+    told = [] if lesson.depth == 24 else [f"layers {kept} of the {lesson.depth} that the teacher has"]
+    return save_checkpoint(student.eval(), job, corpus, prepared, seed, run, told)
+
+
+def held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Held]:
+    """Measure the student before its first step (None) or a checkpoint on texts of the test split."""
+    lesson = _lesson(job, prepared)
+    folder = job.out / "pairs"
+    path = folder / "vectors.test.parquet"
+    if not path.is_file():
+        texts = sampled(lambda: texts_of(prepared, folder, "test"), _HELD_OUT, job.settings.pair_seed)
+        write_rows(path, _projected(lesson.encoder, texts, lesson.projection, True), _HELD_SCHEMA)
+    table = read_parquet(path, ["anchor", "label", "teacher"])
+    targets, teacher = (np.asarray(table[name].to_pylist(), np.float32) for name in ("label", "teacher"))
+    one = _targets(job, prepared, lesson.encoder, lesson.projection)
+    batches = read_batches(folder / one.train, ["label"])
+    mean = sum(np.sum(batch["label"].to_pylist(), axis=0, dtype=np.float64) for batch in batches) / one.rows
+    if checkpoint is None:
+        student, who = lesson.student().eval(), f"the student of {job.base} before training"
+    else:
+        student, who = SentenceTransformer(str(checkpoint), device=job.device), f"the checkpoint {checkpoint}"
+    found = vectors_of(student, table["anchor"].to_pylist(), f"{who} (texts of {path})")
+    say_collapse(found, who)
+    errors = np.square(found - targets, dtype=np.float64).mean(axis=1)
+    shared = [len(set(own) & set(its)) for own, its in zip(_nearest(found), _nearest(teacher), strict=True)]
+    return [
+        Held("held-out texts", "mse", errors, float(np.square(mean - targets).mean())),
+        Held("held-out texts", f"shared neighbours of {_NEAREST}", np.asarray(shared, np.float64)),
+    ]
+
+
+def _nearest(vectors: Matrix) -> NDArray[np.intp]:
+    """Return the rows nearest to each row by cosine, without itself."""
+    scaled = unit(vectors)
+    near = scaled @ scaled.T
+    np.fill_diagonal(near, -np.inf)
+    nearest: NDArray[np.intp] = np.argsort(-near, axis=1, kind="stable")[:, : min(_NEAREST, len(vectors) - 1)]
+    return nearest

@@ -1,11 +1,11 @@
 """Late interaction, by the multi-vector trainer of sentence-transformers (WIPO-AT §3.5 trains with colbert-ai).
 
-``colbert-contrastive``: citations with one negative that BM25 finds; in-batch negatives, MaxSim, gradients cached. ``colbert-distill``: the
-scores of a dense teacher on the positive and the negative, Kullback-Leibler divergence.
+``colbert-contrastive``: citations with one negative that BM25 finds; in-batch negatives, MaxSim, gradients cached.
+``colbert-distill``: the scores of a dense teacher on the positive and the negative, Kullback-Leibler divergence.
 
-What the trainer lacks beside colbert-ai and PyLate: a distillation that takes vectors (it takes scores only), compression of the token
-vectors while training (ColBERTv2's residuals belong to its index), and a cached version of the distillation, so that memory bounds its
-batch. Matryoshka and layer-dropping losses are for one vector a text.
+What the trainer lacks beside colbert-ai and PyLate: a distillation that takes vectors (it takes scores only),
+compression of the token vectors while training (ColBERTv2's residuals belong to its index), and a cached version of the
+distillation, so that memory bounds its batch. Matryoshka and layer-dropping losses are for one vector a text.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from transformers import TrainerCallback
 
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import write_rows
 from patent_mteb.search.colbert import is_late_interaction
+from patent_mteb.search.maxsim import check_tokens, maxsim
+from patent_mteb.training.bases import BROKEN, open_model, say_collapse, unit, vectors_of
 from patent_mteb.training.checkpoints import save_checkpoint
+from patent_mteb.training.comparing import Held, scores_of
 from patent_mteb.training.corpus import Corpus
 from patent_mteb.training.pairs import read_pairs
 from patent_mteb.training.preparing import Job, Prepared
 from patent_mteb.training.running import run_seed, set_seeds
-
-__all__ = ["check_base", "train_seed"]
 
 _TEXTS = ("anchor", "positive", "negative")
 _SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXTS), ("label", pa.list_(pa.float32()))])
@@ -38,36 +40,42 @@ _AT_ONCE = 512
 
 
 def check_base(job: Job) -> None:
-    """Refuse a base that is no late-interaction checkpoint: a projection drawn at random would be trained on it without a word.
-
-    Raises:
-        DataError: it is none, sentence-transformers is too old, or a distillation has no teacher.
+    """Refuse a base that is no late-interaction checkpoint: a projection drawn at random would be trained on it without
+    a word.
     """
     try:
         import sentence_transformers.multi_vector_encoder  # noqa: F401
     except ImportError as error:
         raise DataError(
-            "late interaction is trained by sentence-transformers 6 or later", remedy="pip install -U sentence-transformers"
+            "late interaction is trained by sentence-transformers 6 or later",
+            remedy="pip install -U sentence-transformers",
         ) from error
     if not is_late_interaction(job.base):
-        raise DataError(f"the base {job.base} is no late-interaction checkpoint", remedy="name one, such as colbert-ir/colbertv2.0")
+        raise DataError(
+            f"the base {job.base} is no late-interaction checkpoint", remedy="name one, such as colbert-ir/colbertv2.0"
+        )
     if job.recipe.loss == "late-distillation" and not job.teacher:
         raise DataError("a distillation needs a teacher", remedy="--teacher MODEL, any encoder")
+    _open(job.base, job)
 
 
-def train_seed(job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool) -> Path:
+def _open(name: str, job: Job) -> Any:
+    from sentence_transformers.multi_vector_encoder.model import MultiVectorEncoder
+
+    return open_model(name, job.device, kind=MultiVectorEncoder, what="late-interaction")
+
+
+def train_seed(
+    job: Job, corpus: Corpus, prepared: Prepared, seed: int, callbacks: Sequence[TrainerCallback], quiet: bool
+) -> Path:
     """Train a late-interaction model with one seed, and save it."""
     from sentence_transformers.multi_vector_encoder import losses
-    from sentence_transformers.multi_vector_encoder.model import MultiVectorEncoder
     from sentence_transformers.multi_vector_encoder.trainer import MultiVectorEncoderTrainer
     from sentence_transformers.multi_vector_encoder.training_args import MultiVectorEncoderTrainingArguments
 
     set_seeds(seed)
     settings = job.settings
-    try:
-        model = MultiVectorEncoder(job.base, device=job.device)
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"the base {job.base} cannot be loaded as a late-interaction model: {error}") from error
+    model = _open(job.base, job)
     loss: Any
     if job.recipe.loss == "late":
         loss = losses.CachedMultiVectorMultipleNegativesRankingLoss(
@@ -76,12 +84,13 @@ def train_seed(job: Job, corpus: Corpus, prepared: Prepared, seed: int, callback
     else:
         prepared = _scored(job, prepared)
         loss = losses.MultiVectorDistillKLDivLoss(model, temperature=settings.temperature)
-    history = run_seed(
+    run = run_seed(
         job,
         prepared,
         seed,
         model,
         {prepared.sets[0].name: loss},
+        fresh=lambda: _open(job.base, job),
         callbacks=callbacks,
         trainer_class=MultiVectorEncoderTrainer,
         arguments_class=MultiVectorEncoderTrainingArguments,
@@ -93,7 +102,7 @@ def train_seed(job: Job, corpus: Corpus, prepared: Prepared, seed: int, callback
     ]
     if job.teacher:
         told.append(f"scores of the teacher {Path(job.teacher).name}")
-    return save_checkpoint(model.eval(), job, corpus, prepared, seed, history, told)
+    return save_checkpoint(model.eval(), job, corpus, prepared, seed, run, told)
 
 
 def _scored(job: Job, prepared: Prepared) -> Prepared:
@@ -105,17 +114,50 @@ def _scored(job: Job, prepared: Prepared) -> Prepared:
         if file and not path.is_file():
             teacher = teacher or SentenceTransformer(job.teacher, device=job.device)
             write_rows(path, _rows(folder / file, teacher), _SCHEMA)
-    scored = replace(one, kind="scores", train=f"scored.{one.train}", validation=f"scored.{one.validation}" if one.validation else "")
+    scored = replace(
+        one, kind="scores", train=f"scored.{one.train}", validation=f"scored.{one.validation}" if one.validation else ""
+    )
     return replace(prepared, sets=(scored,))
 
 
 def _rows(path: Path, teacher: SentenceTransformer) -> Iterator[dict[str, Any]]:
     pairs = read_pairs(path)
     while some := list(islice(pairs, _AT_ONCE)):
-        vectors = [
-            np.asarray(teacher.encode([getattr(pair, name) for pair in some], normalize_embeddings=True, show_progress_bar=False))
-            for name in _TEXTS
-        ]
+        vectors = []
+        for name in _TEXTS:
+            texts = [getattr(pair, name) for pair in some]
+            vectors.append(unit(vectors_of(teacher, texts, f"the teacher ({name}s of {path})")))
         for place, pair in enumerate(some):
             scores = [float(vectors[0][place] @ other[place]) for other in vectors[1:]]
             yield {**{name: getattr(pair, name) for name in _TEXTS}, "label": scores}
+
+
+def held_out(job: Job, prepared: Prepared, checkpoint: Path | None) -> list[Held]:
+    """Measure the base (None) or a checkpoint on the held-out pairs: anchors search the positives of all by MaxSim."""
+    path = job.out / "pairs" / prepared.test
+    pairs = list(read_pairs(path))
+    model = _open(str(checkpoint or job.base), job)
+    who = f"the base {job.base}" if checkpoint is None else f"the checkpoint {checkpoint}"
+    documents = _tokens(model.encode_document, [pair.positive for pair in pairs], f"{who} (positives of {path})")
+
+    def rows() -> Iterator[NDArray[np.float32]]:
+        for start in range(0, len(pairs), _AT_ONCE):
+            texts = [pair.anchor for pair in pairs[start : start + _AT_ONCE]]
+            queries = _tokens(model.encode_query, texts, f"{who} (anchors of {path} from row {start + 1} on)")
+            yield from maxsim(queries, documents)
+
+    return [Held("held-out pairs, MaxSim", measure, scores) for measure, scores in scores_of(rows(), pairs).items()]
+
+
+def _tokens(encode: Any, texts: list[str], who: str) -> list[NDArray[np.float32]]:
+    """Encode texts to token vectors."""
+    found = [np.asarray(one, np.float32) for one in encode(texts, show_progress_bar=False, convert_to_numpy=True)]
+    check_tokens(found, f"{who}: text")
+    for row, one in enumerate(found, start=1):
+        if not np.isfinite(one).all():
+            raise ModelError(f"{who} gave NaN or infinite token vectors for text {row}. {BROKEN}")
+    whole = np.concatenate(found)
+    if len(whole) > 1 and (whole == whole[0]).all():
+        raise ModelError(f"{who} gave the same vector for all {len(whole)} tokens. {BROKEN}")
+    say_collapse(whole, who)
+    return found

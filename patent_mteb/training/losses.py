@@ -1,17 +1,20 @@
 """The losses of the recipes, all of sentence-transformers, set as the papers have them.
 
-========================  =====================================================================================================
+========================  ==============================================================================================
 kind of a data set        loss
-========================  =====================================================================================================
-``ranking``               CachedMultipleNegativesRanking (WIPO-AT §3.5; PatentMap eq. 1; PatenTEB eq. 1; QaECTER §2.2), cosine
+========================  ==============================================================================================
+``ranking``               CachedMultipleNegativesRanking (WIPO-AT §3.5; PatentMap eq. 1; PatenTEB eq. 1; QaECTER §2.2),
+                          cosine
 ``contrastive``           OnlineContrastive, cosine distance, margin .5 (PatenTEB eq. 2)
 ``triplet``               BatchHardSoftMarginTriplet with cosine distance (eq. 3; the library's default is Euclidean)
-``softmax``               Softmax on [u; v] (eq. 4; the library's default adds |u - v|; it keeps a bias, which eq. 4 does not print)
+``softmax``               Softmax on [u; v] (eq. 4; the library's default adds |u - v|; it keeps a bias, which eq. 4
+                          does not print)
 ``mse``                   MSE to the projected vectors of a teacher (§4.4)
-========================  =====================================================================================================
+========================  ==============================================================================================
 
-Static embedding models cannot be cut into mini-batches, and layers cannot be dropped from a cached loss: both take the plain ranking
-loss, which is the same number with the same gradient. The online contrastive loss sums the hard pairs of a batch only.
+Static embedding models cannot be cut into mini-batches, and layers cannot be dropped from a cached loss: both take the
+plain ranking loss, which is the same number with the same gradient. The online contrastive loss sums the hard pairs of
+a batch only.
 """
 
 from __future__ import annotations
@@ -20,14 +23,15 @@ from typing import Any, Literal
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses
-from sentence_transformers.sentence_transformer.losses import BatchHardTripletLossDistanceFunction, SiameseDistanceMetric
+from sentence_transformers.sentence_transformer.losses import (
+    BatchHardTripletLossDistanceFunction,
+    SiameseDistanceMetric,
+)
 from torch import nn
 
 from patent_mteb.errors import DataError
 from patent_mteb.training.bases import is_static
 from patent_mteb.training.recipes import Settings
-
-__all__ = ["GROUPED", "Kind", "make_loss"]
 
 Kind = Literal["ranking", "contrastive", "triplet", "softmax", "mse", "scores"]
 
@@ -36,31 +40,25 @@ GROUPED: tuple[Kind, ...] = ("triplet", "contrastive")
 
 
 def make_loss(kind: Kind, model: SentenceTransformer, settings: Settings, n_labels: int = 2) -> nn.Module:
-    """The loss of one data set.
-
-    Raises:
-        DataError: layers are to be dropped from a base that has none.
-
-    Example:
-        >>> from sentence_transformers import SentenceTransformer
-        >>> from sentence_transformers.sentence_transformer.modules import BoW
-        >>> from patent_mteb.training.losses import make_loss
-        >>> from patent_mteb.training.recipes import Settings
-        >>> type(make_loss("contrastive", SentenceTransformer(modules=[BoW(["pump"])], device="cpu"), Settings())).__name__
-        'OnlineContrastiveLoss'
-    """
+    """The loss of one data set."""
     if settings.layer_dropping and is_static(model):
         raise DataError("a base without a transformer has no layers to drop", remedy="--set layer_dropping=false")
     loss: nn.Module
     if kind == "ranking":
         loss = _ranking(model, settings)
     elif kind == "contrastive":
-        loss = losses.OnlineContrastiveLoss(model, distance_metric=SiameseDistanceMetric.COSINE_DISTANCE, margin=settings.margin)
+        loss = losses.OnlineContrastiveLoss(
+            model, distance_metric=SiameseDistanceMetric.COSINE_DISTANCE, margin=settings.margin
+        )
     elif kind == "triplet":
-        loss = losses.BatchHardSoftMarginTripletLoss(model, distance_metric=BatchHardTripletLossDistanceFunction.cosine_distance)
+        loss = losses.BatchHardSoftMarginTripletLoss(
+            model, distance_metric=BatchHardTripletLossDistanceFunction.cosine_distance
+        )
     elif kind == "softmax":
         width = int(model.get_embedding_dimension() or 0)
-        loss = losses.SoftmaxLoss(model, embedding_dimension=width, num_labels=n_labels, concatenation_sent_difference=False)
+        loss = losses.SoftmaxLoss(
+            model, embedding_dimension=width, num_labels=n_labels, concatenation_sent_difference=False
+        )
     else:
         loss = losses.MSELoss(model)
     if settings.matryoshka and kind == "ranking":

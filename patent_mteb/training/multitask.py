@@ -1,11 +1,13 @@
-"""PatenTEB's thirteen training tasks (§4.3): its tables for train and validation, the pairs that are trained on, and their losses.
+"""PatenTEB's thirteen training tasks (§4.3): its tables for train and validation, the pairs that are trained on, and
+their losses.
 
 The tables have the columns of the published ones (:data:`patent_mteb.recipes.patenteb.COLUMNS`) and lie in
-``OUT/tables/datalyes/<task>/<split>/data.parquet``; clusters are evaluation only. Families, filters, splits and draws are the recipe's: it
-splits families by dominant IPC3; the split of the corpus itself is not asked, but for DATA ``sample``, where the recipe's settings for
-the sample leave 30 % to train.
+``OUT/tables/datalyes/<task>/<split>/data.parquet``; clusters are evaluation only. Families, filters, splits and draws
+are the recipe's: it splits families by dominant IPC3; the split of the corpus itself is not asked, but for DATA
+``sample``, where the recipe's settings for the sample leave 30 % to train.
 
-A family of the tables' test split is in no row. Prompts are those of Table 11.
+A family of the tables' test split is in no row. Prompts are those of Table 11. The test rows of the ranking tasks are
+held out: the model is measured on them before and after, by task.
 """
 
 from __future__ import annotations
@@ -21,22 +23,26 @@ import pyarrow as pa
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_batches, write_parquet
 from patent_mteb.models.prompts import TABLE_11
+from patent_mteb.patents.views import join_sections
 from patent_mteb.recipes import patenteb
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.patenteb.labels import bloom_labels, bloom_rows, old_new_rows, released, text2ipc3_rows
-from patent_mteb.recipes.patenteb.pairs import fragment_rows, paraphrase_rows
-from patent_mteb.recipes.patenteb.params import PAPER, Params
-from patent_mteb.recipes.patenteb.retrieval import retrieval_rows
-from patent_mteb.recipes.patenteb.tables import schema
-from patent_mteb.recipes.patenteb.world import Row, World, make_world
+from patent_mteb.recipes.patenteb.tables import (
+    bloom_labels,
+    bloom_rows,
+    fragment_rows,
+    old_new_rows,
+    paraphrase_rows,
+    released,
+    retrieval_rows,
+    schema,
+    text2ipc3_rows,
+)
+from patent_mteb.recipes.patenteb.world import PAPER, Params, Row, World, make_world
 from patent_mteb.training.corpus import Corpus
-from patent_mteb.training.leaks import check_pairs
+from patent_mteb.training.leaks import Item, MeasuredSet, check_pairs, present
 from patent_mteb.training.losses import GROUPED, Kind
 from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
 from patent_mteb.training.preparing import Job, Prepared, TrainSet, counted, keep, ready
-from patent_mteb.training.testsets import Item, MeasuredSet, present
-
-__all__ = ["TASKS", "prepare", "rows_of", "texts_of", "world_of"]
 
 TASKS: Mapping[str, tuple[Kind, str, str]] = {
     "retrieval_IN": ("ranking", "q_text", "pos_text"),
@@ -60,30 +66,13 @@ _SECOND = ("pos", "t", "q")
 
 
 def world_of(corpus: Corpus) -> World:
-    """Families, filters and splits of the recipe of PatenTEB on a corpus.
-
-    Raises:
-        DataError: no family passes the filters.
-
-    Example:
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.multitask import world_of
-        >>> sorted(set(world_of(read_corpus("sample")).split.values()))
-        ['test', 'train', 'validation']
-    """
-    params: Params = patenteb.SAMPLE if corpus.name == "sample" else PAPER
+    """Families, filters and splits of the recipe of PatenTEB on a corpus."""
+    params: Params = patenteb.SAMPLE if corpus.is_sample else PAPER
     return make_world(list(corpus.patents), list(corpus.citations), params, BuildLog("PatenTEB, training tables"))
 
 
 def rows_of(world: World, task: str, split: str) -> list[Row]:
-    """The rows of one training task in a split.
-
-    Example:
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.multitask import rows_of, world_of
-        >>> list(rows_of(world_of(read_corpus("sample")), "title2full", "validation")[0])
-        ['first_ipcr3', 'first_ipcr3_count', 'q', 'title', 'full_text']
-    """
+    """The rows of one training task in a split."""
     if task.startswith("retrieval_"):
         return retrieval_rows(world, task.removeprefix("retrieval_"), split)
     if task.startswith("para_"):
@@ -105,10 +94,8 @@ def _role(name: str) -> Any:
 
 
 def prepare(job: Job, corpus: Corpus) -> Prepared:
-    """Write the tables, make the pairs of each task and check them for leaks; what was made before is taken as it is.
-
-    Raises:
-        DataError: no family passes the filters of PatenTEB, a pair leaks, or too few rows for a batch.
+    """Write the tables, make the pairs of each task and check them for leaks; what was made before is taken as it
+    is.
     """
     folder = job.out / "pairs"
     if (known := ready(folder)) is not None:
@@ -123,10 +110,19 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
                 _write_table(job.out / "tables" / "datalyes" / task / split / "data.parquet", task, rows)
             write_pairs(folder / f"{task}.{split}.parquet", _pairs(task, rows))
         sets.append(_train_set(task, made))
+    ranking = (task for task, (kind, _, _) in TASKS.items() if kind == "ranking")
+    held_out = (pair for task in ranking for pair in _pairs(task, rows_of(world, task, "test")))
+    held = write_pairs(folder / "test.parquet", held_out)
     paths = [folder / name for one in sets for name in (one.train, one.validation) if name]
-    texts = {name: family.text for name, family in world.families.items()}
     test_sets, absent = _test_sets(world, corpus)
-    leaks = check_pairs(paths, corpus, job.drop_leaks, test_sets, texts, absent)
+    leaks = check_pairs(
+        paths,
+        corpus,
+        job.drop_leaks,
+        test_sets,
+        lambda name: _item(world, name) if name in world.families else None,
+        absent,
+    )
     found = [_with_usable_validation(folder, counted(folder, one)) for one in sets]
     sets = []
     for one in found:
@@ -136,8 +132,8 @@ def prepare(job: Job, corpus: Corpus) -> Prepared:
             left_out["train"][f"rows of {one.name}, which make no batch"] = one.rows
     if not sets:
         raise DataError("no task of PatenTEB has enough rows for a batch", remedy="give more records, or --set batch=8")
-    counts = {one.name: one.rows for one in sets}
-    return keep(folder, Prepared(tuple(sets), "", counts, left_out, leaks))
+    counts = {**{one.name: one.rows for one in sets}, "test": held}
+    return keep(folder, Prepared(tuple(sets), "test.parquet" if held else "", counts, left_out, leaks))
 
 
 def _with_usable_validation(folder: Path, one: TrainSet) -> TrainSet:
@@ -146,7 +142,9 @@ def _with_usable_validation(folder: Path, one: TrainSet) -> TrainSet:
 
 
 def _groups(path: Path, one: TrainSet) -> bool:
-    """Whether two labels have two rows each, which losses that compare rows of a batch by their labels take; others take any rows."""
+    """Whether two labels have two rows each, which losses that compare rows of a batch by their labels take; others
+    take any rows.
+    """
     if one.kind not in GROUPED:
         return True
     labels = Counter(label for table in read_batches(path, ["label"]) for label in table["label"].to_pylist())
@@ -154,13 +152,20 @@ def _groups(path: Path, one: TrainSet) -> bool:
 
 
 def _test_sets(world: World, corpus: Corpus) -> tuple[list[MeasuredSet], list[str]]:
-    """The tables' own test families, and what is present of other data; the split of the corpus is another one and does not count."""
+    """The tables' own test families, and what is present of other data; the split of the corpus is another one and does
+    not count.
+    """
 
     def items() -> Iterator[Item]:
-        return (Item(name, name, world.families[name].text) for name in world.members("test"))
+        return (_item(world, name) for name in world.members("test"))
 
     others, absent = present(corpus)
     return [MeasuredSet("the test split of PatenTEB's tables", items), *others[1:]], absent
+
+
+def _item(world: World, name: str) -> Item:
+    title, abstract, claim = world.families[name].sections()
+    return Item(name, name, join_sections((title, abstract, claim)), join_sections((title, abstract)), claim)
 
 
 def _write_table(path: Path, task: str, rows: list[Row]) -> None:
@@ -186,24 +191,12 @@ def _train_set(task: str, made: Mapping[str, list[Row]]) -> TrainSet:
 
 
 def texts_of(prepared: Prepared, folder: Path, split: str = "train") -> Iterator[str]:
-    """The distinct texts of all rows of a split, each behind its prompt (PatenTEB §3: the corpus of distillation).
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.training.leaks import LeakRecord
-        >>> from patent_mteb.training.multitask import texts_of
-        >>> from patent_mteb.training.pairs import Pair, write_pairs
-        >>> from patent_mteb.training.preparing import Prepared, TrainSet
-        >>> number = write_pairs(Path("a.parquet"), [Pair("x", "y", "1", "1", "F", "F", "s"), Pair("x", "z", "1", "2", "F", "G", "s")])
-        >>> one = TrainSet("a", "ranking", ("anchor", "positive"), "a.parquet", prompts={"anchor": "find: ", "positive": ""})
-        >>> list(texts_of(Prepared((one,), "", {}, {}, LeakRecord({}, [], 0, 0, 0, {}, [], False)), Path(".")))
-        ['find: x', 'y', 'z']
-    """
+    """The distinct texts of all rows of a split, each behind its prompt (PatenTEB §3: the corpus of distillation)."""
     seen: set[int] = set()
     for one in prepared.sets:
-        file = one.train if split == "train" else one.validation
+        file = {"train": one.train, "validation": one.validation, "test": prepared.test}[split]
         for pair in read_pairs(folder / file) if file else ():
-            for column in one.columns:
+            for column in one.columns if split != "test" or pair.signal == one.name else ():
                 text = one.prompts.get(column, "") + getattr(pair, column)
                 if text and (key := hash(text)) not in seen:
                     seen.add(key)

@@ -1,29 +1,40 @@
 """Pairs to train on, one function a signal, each from records and the split of their families.
 
-Every signal yields its pairs one after the other and counts what gives none in ``left_out``; :func:`write_pairs` writes them as they come.
-Both sides of a pair lie in the split that was asked for, so that no family of one split is trained on in another.
+Every signal yields its pairs one after the other and counts what gives none in ``left_out``; :func:`write_pairs` writes
+them as they come. Both sides of a pair lie in the split that was asked for, so that no family of one split is trained
+on in another.
 
 Counts by definition, which the tests work out anew:
 
-===================  ============================================================================================================
+===================  ===================================================================================================
 signal               pairs
-===================  ============================================================================================================
+===================  ===================================================================================================
 ``co-label``         publications x their fine labels that a publication of another family has too (WIPO-AT §3.5 R1)
-``citations``        distinct citations between publications of two families (R2); QaECTER's: those with a letter X, Y or A
+``citations``        distinct citations between publications of two families (R2); QaECTER's: those with a letter X, Y
+                     or A
 ``cross-section``    publications with an abstract and an independent claim (R3)
-``union``            the sum of the three (R4); ``matched``: as many draws from R3, with replacement, as R4 has pairs (R3-matched)
+``union``            the sum of the three (R4); ``matched``: as many draws from R3, with replacement, as R4 has pairs
+                     (R3-matched)
 ``view:...``         publications that have both views (PatentMap); ``paraphrase``: those that the file has a text for
 ``ipc``              publications with another family of the very same IPC subgroups
 ``self-alignment``   a stated share of all pairs: two of the twelve representations of one publication (QaECTER §2.1)
-===================  ============================================================================================================
+===================  ===================================================================================================
 
-R1 takes one partner for each publication and label: the paper's 99,587 pairs are a little more than its 90,518 or so training documents,
-and all combinations would be many millions. Texts of R1 and R2 are TAC, which the paper does not state.
+R1 takes one partner for each publication and label: the paper's 99,587 pairs are a little more than its 90,518 or so
+training documents, and all combinations would be many millions. Texts of R1 and R2 are TAC, which the paper does not
+state.
+
+The second view of a patent that PatentMap's policies pair with title and abstract (PatentMap §4.3, §5.2).
+
+Texts carry the section tags of PatentMap (``title [SEP] [abstract] ...``, ``[claim] ...``). The tag of a part of the
+description is ``[invention]``, as of the whole; the paper names ``[abstract]`` and ``[claim]`` only. A policy gives the
+empty string where a patent lacks what it takes: such patents make no pair and are counted.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -35,31 +46,94 @@ from patent_mteb.errors import DataError
 from patent_mteb.files import json_lines, read_batches, write_rows
 from patent_mteb.patents import ipc
 from patent_mteb.patents.categories import degree
+from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.records import Patent
 from patent_mteb.patents.views import VIEWS
+from patent_mteb.recipes.patentmap_content import SECTION_TAGS, title_and_abstract
 from patent_mteb.recipes.sampling import random_key
-from patent_mteb.recipes.sophia_texts import REPRESENTATIONS
+from patent_mteb.recipes.sophia import REPRESENTATIONS
 from patent_mteb.training.corpus import Corpus
-from patent_mteb.training.views import POLICIES, tagged_ta
 
-__all__ = [
-    "PAIR_SCHEMA",
-    "TWELVE",
-    "Pair",
-    "abstract_and_claim",
-    "citing_and_cited",
-    "co_labelled",
-    "ipc_matched",
-    "matched_size",
-    "paraphrased",
-    "read_pairs",
-    "self_aligned",
-    "two_views",
-    "with_self_alignment",
-    "write_pairs",
-]
+CROP = 0.1
+"""Share of the words that a crop cuts out, in one piece (§5.2 iii)."""
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
+
+_Policy = Callable[[Patent, random.Random], str]
+
+
+def tagged_ta(patent: Patent) -> str:
+    """Title and abstract with PatentMap's marks, empty without an abstract."""
+    return title_and_abstract(patent.title, patent.abstract, tags=True) if patent.abstract.strip() else ""
+
+
+def sentences_shuffled(text: str, rng: random.Random) -> str:
+    """The sentences of a text in another order, where it has two or more (§5.2 ii)."""
+    sentences = _SENTENCE_END.split(text.strip())
+    before = list(sentences)
+    while len(set(before)) > 1 and sentences == before:
+        rng.shuffle(sentences)
+    return " ".join(sentences)
+
+
+def cropped(text: str, rng: random.Random, share: float = CROP) -> str:
+    """The text without one span of a share of its words, at least one word, wherever it begins (§5.2 iii)."""
+    words = text.split()
+    if len(words) < 2:
+        return text
+    size = max(1, round(share * len(words)))
+    start = rng.randint(0, len(words) - size)
+    return " ".join([*words[:start], *words[start + size :]])
+
+
+def _of_abstract(change: Callable[[str, random.Random], str]) -> _Policy:
+    def policy(patent: Patent, rng: random.Random) -> str:
+        if not patent.abstract.strip():
+            return ""
+        return title_and_abstract(patent.title, change(patent.abstract, rng), tags=True)
+
+    return policy
+
+
+def _section(tag: str, text_of: Callable[[Patent], str]) -> _Policy:
+    def policy(patent: Patent, rng: random.Random) -> str:
+        text = text_of(patent).strip()
+        return f"{SECTION_TAGS[tag]} {text}" if text else ""
+
+    return policy
+
+
+SECTION_POLICIES: Mapping[str, _Policy] = {
+    "claims": _section("claim", lambda patent: claims_text(patent.claims)),
+    "summary": _section("invention", lambda patent: patent.description.summary),
+    "background": _section("invention", lambda patent: patent.description.background),
+    "description": _section("invention", lambda patent: patent.description.detailed),
+}
+"""The sections that TA is paired with (Table 2, "Ours")."""
+
+
+def _mix(patent: Patent, rng: random.Random) -> str:
+    """One section that the patent has, the abstract among them, for which TA itself stands: only dropout tells the two
+    apart (§4.3).
+    """
+    texts = [tagged_ta(patent), *(policy(patent, rng) for policy in SECTION_POLICIES.values())]
+    return rng.choice([text for text in texts if text] or [""])
+
+
+POLICIES: Mapping[str, _Policy] = {
+    "dropout": lambda patent, rng: tagged_ta(patent),
+    "shuffle": _of_abstract(sentences_shuffled),
+    "crop": _of_abstract(cropped),
+    **SECTION_POLICIES,
+    "mix": _mix,
+}
+"""The views that one patent gives of itself; the paraphrase is read from a file and the IPC match is another patent
+(``pairs``)."""
+
 
 Counts = Counter[str]
+
 
 TWELVE: Mapping[str, Callable[[Patent], str]] = {**REPRESENTATIONS, "Tacd": VIEWS["Tacd"]}
 """The twelve representations of a patent in Sophia-Bench (§3.3)."""
@@ -67,9 +141,10 @@ TWELVE: Mapping[str, Callable[[Patent], str]] = {**REPRESENTATIONS, "Tacd": VIEW
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts that belong together, and where they are from: publication and patent family of each, and the signal. ``negative`` is a
-    text that does not belong to the anchor, empty where none was mined; ``label`` that of a table of classes,
-    in which ``positive`` may be empty."""
+    """Two texts that belong together, and where they are from: publication and patent family of each, and the signal.
+    ``negative`` is a text that does not belong to the anchor, empty where none was mined; ``label`` that of a table of
+    classes, in which ``positive`` may be empty.
+    """
 
     anchor: str
     positive: str
@@ -89,7 +164,9 @@ PAIR_SCHEMA = pa.schema([(name, pa.string()) for name in Pair.__slots__])
 
 
 def _pair(signal: str, first: Patent, second: Patent, anchor: str, positive: str) -> Pair:
-    return Pair(anchor, positive, first.publication_number, second.publication_number, first.family_id, second.family_id, signal)
+    return Pair(
+        anchor, positive, first.publication_number, second.publication_number, first.family_id, second.family_id, signal
+    )
 
 
 def _other_family(members: Sequence[Patent], family: str, rng: random.Random) -> Patent:
@@ -115,7 +192,9 @@ def _partners(
             yield _pair(signal, patent, other, text_of(patent), text_of(other))
 
 
-def _with_text(corpus: Corpus, split: str, text_of: Callable[[Patent], str], what: str, left_out: Counts) -> Iterator[Patent]:
+def _with_text(
+    corpus: Corpus, split: str, text_of: Callable[[Patent], str], what: str, left_out: Counts
+) -> Iterator[Patent]:
     for patent in corpus.members(split):
         if text_of(patent).strip():
             yield patent
@@ -124,18 +203,8 @@ def _with_text(corpus: Corpus, split: str, text_of: Callable[[Patent], str], wha
 
 
 def co_labelled(corpus: Corpus, split: str, left_out: Counts, seed: int = 42) -> Iterator[Pair]:
-    """R1: for each publication and each of its fine labels, a publication of another family with that label, drawn by the seed.
-
-    Raises:
-        DataError: no publication has a fine label.
-
-    Example:
-        >>> from collections import Counter
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.pairs import co_labelled
-        >>> pair = next(co_labelled(read_corpus("sample"), "train", Counter()))
-        >>> pair.signal, pair.anchor_family == pair.positive_family
-        ('co-label', False)
+    """R1: for each publication and each of its fine labels, a publication of another family with that label, drawn by
+    the seed.
     """
     groups: dict[str, list[Patent]] = defaultdict(list)
     for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out):
@@ -143,27 +212,19 @@ def co_labelled(corpus: Corpus, split: str, left_out: Counts, seed: int = 42) ->
             groups[name].append(patent)
     if not groups:
         raise DataError(
-            f"no publication of the {split} split has a fine label, which R1 pairs by", remedy="give records labels, or train wipo-r3"
+            f"no publication of the {split} split has a fine label, which R1 pairs by",
+            remedy="give records labels, or train wipo-r3",
         )
     yield from _partners("co-label", dict(sorted(groups.items())), VIEWS["TAC"], seed, left_out)
 
 
 def citing_and_cited(corpus: Corpus, split: str, left_out: Counts, letters: bool = False) -> Iterator[Pair]:
-    """R2: each citation whose two publications lie in the split and in two families, once; ``letters``: only those of X, Y or A.
-
-    Raises:
-        DataError: there is none.
-
-    Example:
-        >>> from collections import Counter
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.pairs import citing_and_cited
-        >>> left_out = Counter()
-        >>> len(list(citing_and_cited(read_corpus("sample"), "train", left_out))), left_out["citations from or to another split"] > 0
-        (2071, True)
+    """R2: each citation whose two publications lie in the split and in two families, once; ``letters``: only those of
+    X, Y or A.
     """
     known = {
-        patent.publication_number: patent for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out)
+        patent.publication_number: patent
+        for patent in _with_text(corpus, split, VIEWS["TAC"], "title, abstract and claims", left_out)
     }
     seen: set[tuple[str, str]] = set()
     for citation in corpus.citations:
@@ -181,20 +242,13 @@ def citing_and_cited(corpus: Corpus, split: str, left_out: Counts, letters: bool
             yield _pair("citations", citing, cited, VIEWS["TAC"](citing), VIEWS["TAC"](cited))
     if not seen:
         told = ", ".join(f"{number} {what}" for what, number in left_out.items()) or "no citations at all"
-        raise DataError(f"no citation connects two families of the {split} split ({told})", remedy="add citations, or train wipo-r3")
+        raise DataError(
+            f"no citation connects two families of the {split} split ({told})", remedy="add citations, or train wipo-r3"
+        )
 
 
 def abstract_and_claim(corpus: Corpus, split: str, left_out: Counts) -> Iterator[Pair]:
-    """R3: the abstract of each publication and its first independent claim.
-
-    Example:
-        >>> from collections import Counter
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.pairs import abstract_and_claim
-        >>> pair = next(abstract_and_claim(read_corpus("sample"), "train", Counter()))
-        >>> pair.anchor_id == pair.positive_id
-        True
-    """
+    """R3: the abstract of each publication and its first independent claim."""
     for patent in corpus.members(split):
         abstract, claim = VIEWS["Abstract"](patent), VIEWS["Claim1"](patent)
         if abstract.strip() and claim.strip():
@@ -204,20 +258,7 @@ def abstract_and_claim(corpus: Corpus, split: str, left_out: Counts) -> Iterator
 
 
 def matched_size(pairs: Callable[[], Iterable[Pair]], size: int, seed: int = 42) -> Iterator[Pair]:
-    """Exactly ``size`` draws with replacement of some pairs, in their order (R3-matched: seed 42, §3.5).
-
-    Args:
-        pairs: gives the pairs; it is called twice, once to count them, so that none is held.
-
-    Raises:
-        DataError: there are no pairs.
-
-    Example:
-        >>> from patent_mteb.training.pairs import Pair, matched_size
-        >>> three = [Pair(letter, letter, "1", "1", "F", "F", "cross-section") for letter in "abc"]
-        >>> len(list(matched_size(lambda: three, 7)))
-        7
-    """
+    """Exactly ``size`` draws with replacement of some pairs, in their order (R3-matched: seed 42, §3.5)."""
     number = sum(1 for _ in pairs())
     if not number:
         raise DataError("there are no pairs to draw from", remedy="give records with abstracts and claims")
@@ -230,16 +271,9 @@ def matched_size(pairs: Callable[[], Iterable[Pair]], size: int, seed: int = 42)
 def two_views(corpus: Corpus, split: str, left_out: Counts, policy: str, swap: bool, seed: int = 42) -> Iterator[Pair]:
     """PatentMap: title and abstract with the view that a policy makes of the same patent (§4.3).
 
-    The anchor is the view and the positive is TA, so that all negatives in a batch are the TA of other patents (positive-only, §C.3).
-    ``swap`` turns every second pair at random, so that negatives are of both kinds (positive+negative).
-
-    Example:
-        >>> from collections import Counter
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.pairs import two_views
-        >>> pair = next(two_views(read_corpus("sample"), "train", Counter(), "claims", swap=False))
-        >>> pair.anchor[:7], "[abstract]" in pair.positive
-        ('[claim]', True)
+    The anchor is the view and the positive is TA, so that all negatives in a batch are the TA of other patents
+    (positive-only, §C.3). ``swap`` turns every second pair at random, so that negatives are of both kinds
+    (positive+negative).
     """
     for patent in corpus.members(split):
         rng = random.Random(random_key(seed, "view", policy, patent.publication_number))
@@ -253,19 +287,8 @@ def two_views(corpus: Corpus, split: str, left_out: Counts, policy: str, swap: b
 
 
 def paraphrased(corpus: Corpus, split: str, left_out: Counts, path: Path, swap: bool, seed: int = 42) -> Iterator[Pair]:
-    """PatentMap §5.2 iv: TA with a paraphrase of it, which a file gives (JSON lines of ``id`` and ``text``); no model is run here.
-
-    Example:
-        >>> from collections import Counter
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_jsonl
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.pairs import paraphrased
-        >>> corpus = read_corpus("sample")
-        >>> first = next(corpus.members("train")).publication_number
-        >>> write_jsonl(Path("paraphrases.jsonl"), [{"id": first, "text": "Said otherwise."}])
-        >>> [pair.anchor for pair in paraphrased(corpus, "train", Counter(), Path("paraphrases.jsonl"), swap=False)]
-        ['Said otherwise.']
+    """PatentMap §5.2 iv: TA with a paraphrase of it, which a file gives (JSON lines of ``id`` and ``text``); no model
+    is run here.
     """
     texts: dict[str, str] = {}
     for row, line in json_lines(path):
@@ -284,18 +307,7 @@ def paraphrased(corpus: Corpus, split: str, left_out: Counts, path: Path, swap: 
 
 
 def ipc_matched(corpus: Corpus, split: str, left_out: Counts, swap: bool = False, seed: int = 42) -> Iterator[Pair]:
-    """PatentMap §5.2 vi: TA with the TA of another family that has exactly the same IPC subgroups.
-
-    Raises:
-        DataError: no two families have.
-
-    Example:
-        >>> from collections import Counter
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.pairs import ipc_matched
-        >>> next(ipc_matched(read_corpus("sample"), "train", Counter())).signal
-        'ipc'
-    """
+    """PatentMap §5.2 vi: TA with the TA of another family that has exactly the same IPC subgroups."""
     groups: dict[str, list[Patent]] = defaultdict(list)
     for patent in _with_text(corpus, split, tagged_ta, "abstract", left_out):
         codes = sorted(set(ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes))
@@ -304,7 +316,10 @@ def ipc_matched(corpus: Corpus, split: str, left_out: Counts, swap: bool = False
         else:
             left_out["publications without an IPC subgroup"] += 1
     if all(len({patent.family_id for patent in members}) < 2 for members in groups.values()):
-        raise DataError(f"no two families of the {split} split share their IPC subgroups", remedy="give more records, or another policy")
+        raise DataError(
+            f"no two families of the {split} split share their IPC subgroups",
+            remedy="give more records, or another policy",
+        )
     for pair in _partners("ipc", dict(sorted(groups.items())), tagged_ta, seed, left_out):
         yield _the_other_way(pair) if swap and random_key(seed, "swap", pair.anchor_id, pair.positive_id) % 2 else pair
 
@@ -315,18 +330,15 @@ def _the_other_way(pair: Pair) -> Pair:
 
 
 def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed: int = 42) -> Iterator[Pair]:
-    """QaECTER: ``number`` pairs of two different representations of one publication, of the twelve that it has (§2.1, §3.3).
+    """QaECTER: ``number`` pairs of two different representations of one publication, of the twelve that it has (§2.1,
+    §3.3).
 
     Publications take turns in an order by hash, once more from the start where there are more pairs than publications.
-
-    Example:
-        >>> from collections import Counter
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.pairs import self_aligned
-        >>> len(list(self_aligned(read_corpus("sample"), "train", Counter(), 7)))
-        7
     """
-    members = sorted(corpus.members(split), key=lambda one: (random_key(seed, "self", one.publication_number), one.publication_number))
+    members = sorted(
+        corpus.members(split),
+        key=lambda one: (random_key(seed, "self", one.publication_number), one.publication_number),
+    )
     made = turn = fruitless = 0
     while made < number and members and fruitless < len(members):
         patent = members[turn % len(members)]
@@ -343,14 +355,8 @@ def self_aligned(corpus: Corpus, split: str, left_out: Counts, number: int, seed
 
 
 def with_self_alignment(corpus: Corpus, split: str, left_out: Counts, share: float, seed: int = 42) -> Iterator[Pair]:
-    """QaECTER: citations of X, Y or A, then so many self-alignment pairs that they are ``share`` of all (§2.1 states no share).
-
-    Example:
-        >>> from collections import Counter
-        >>> from patent_mteb.training.corpus import read_corpus
-        >>> from patent_mteb.training.pairs import with_self_alignment
-        >>> Counter(pair.signal for pair in with_self_alignment(read_corpus("sample"), "validation", Counter(), 0.5)).keys()
-        dict_keys(['citations', 'self-alignment'])
+    """QaECTER: citations of X, Y or A, then so many self-alignment pairs that they are ``share`` of all (§2.1 states no
+    share).
     """
     cited = 0
     for pair in citing_and_cited(corpus, split, left_out, letters=True):
@@ -360,16 +366,7 @@ def with_self_alignment(corpus: Corpus, split: str, left_out: Counts, share: flo
 
 
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
-    """Write pairs as they come, and return their number.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.training.pairs import Pair, read_pairs, write_pairs
-        >>> write_pairs(Path("pairs.parquet"), [Pair("a", "b", "US1A", "US1A", "F1", "F1", "cross-section")])
-        1
-        >>> [pair.positive for pair in read_pairs(Path("pairs.parquet"))]
-        ['b']
-    """
+    """Write pairs as they come, and return their number."""
     number = 0
 
     def rows() -> Iterator[dict[str, str]]:
@@ -383,18 +380,7 @@ def write_pairs(path: Path, pairs: Iterable[Pair]) -> int:
 
 
 def read_pairs(path: Path) -> Iterator[Pair]:
-    """The pairs of a table as they are read.
-
-    Raises:
-        DataError: the file is missing or unreadable.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.training.pairs import read_pairs, write_pairs
-        >>> number = write_pairs(Path("pairs.parquet"), [])
-        >>> list(read_pairs(Path("pairs.parquet")))
-        []
-    """
+    """The pairs of a table as they are read."""
     for table in read_batches(path):
         for row in table.to_pylist():
             yield Pair(**row)

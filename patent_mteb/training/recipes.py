@@ -1,7 +1,8 @@
 """The recipes of the papers as one table of data: base, signal, loss, settings, and what the paper leaves open.
 
-A row says what the paper prints; ``open`` says what it does not, and what stands here instead. Every number of :class:`Settings` is one
-that ``--set NAME=VALUE`` changes. Sources: WIPO-AT §3.5; PatentMap §4.1-5.2 and §C.3; PatenTEB §4.2-4.6, Tables 3 and 11; QaECTER §2.
+A row says what the paper prints; ``open`` says what it does not, and what stands here instead. Every number of
+:class:`Settings` is one that ``--set NAME=VALUE`` changes. Sources: WIPO-AT §3.5; PatentMap §4.1-5.2 and §C.3; PatenTEB
+§4.2-4.6, Tables 3 and 11; QaECTER §2.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from typing import Annotated, Literal
 
 from patent_mteb.errors import DataError
 from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share, read_params, written
-
-__all__ = ["LAYERS", "RECIPES", "WIDTHS", "Recipe", "Settings", "find_recipe", "settings_for"]
 
 Rate = Annotated[float, Bounds(0)]
 Loss = Literal["ranking", "multitask", "mse", "late", "late-distillation"]
@@ -42,7 +41,8 @@ class Settings:
         pooling: what a base must have, or what a bare transformer gets; any: the base's own.
         head: projection that is trained on top and dropped when the model is saved.
         head_width: its width; None: as wide as its input.
-        swap: whether the two views of a pair change sides at random, so that negatives are of both kinds (PatentMap, positive+negative).
+        swap: whether the two views of a pair change sides at random, so that negatives are of both kinds (PatentMap,
+            positive+negative).
         self_share: share of self-alignment pairs (QaECTER).
         hard_negatives: mined for each pair; families and neighbours in the citation graph are left out.
         negatives_from: rank from which they are taken.
@@ -98,7 +98,7 @@ class Recipe:
         name: as it is asked for.
         source: paper and section.
         bases: models that the paper trains, as the hub names them; the first is the default.
-        signal: what pairs are made of (:mod:`patent_mteb.training.signals`).
+        signal: what pairs are made of (:mod:`patent_mteb.training.preparing`).
         loss: what is minimised (:mod:`patent_mteb.training.losses`).
         settings: the paper's numbers.
         open: what the paper leaves open, and what is done instead.
@@ -116,19 +116,42 @@ class Recipe:
 _WIPO = Settings(lr=2e-5, epochs=3, accumulation=32, warmup=0.1)
 _WIPO_BASES = ("BAAI/bge-m3", "google/embeddinggemma-300m", "Qwen/Qwen3-Embedding-0.6B", "datalyes/patembed-base")
 _WIPO_OPEN = (
-    "batch per step (32 here; accumulation as stated), mini-batch, scale (20, the library's), optimiser, full weights or LoRA (full), "
-    "which split pairs are of (train only, so that families of the test split are not seen)"
+    "batch per step (32 here; accumulation as stated), mini-batch, scale (20, the library's), optimiser, full weights"
+    " or LoRA (full), which split pairs are of (train only, so that families of the test split are not seen)"
 )
-_WIPO_TEXTS = "; texts of co-label and citation pairs (TAC); which of all co-labelled pairs (one partner for each publication and label)"
+_WIPO_TEXTS = (
+    "; texts of co-label and citation pairs (TAC); which of all co-labelled pairs (one partner for each publication and"
+    " label)"
+)
 
 _MAP = Settings(
-    lr=1e-5, schedule="cosine", warmup=0.1, batch=512, precision="fp16", max_length=512, pooling="cls", head="tanh", temperature=0.05
+    lr=1e-5,
+    schedule="cosine",
+    warmup=0.1,
+    batch=512,
+    precision="fp16",
+    max_length=512,
+    pooling="cls",
+    head="tanh",
+    temperature=0.05,
 )
 _MAP_OPEN = (
-    "width of the projector (its input's), weight decay, tags of the parts of the description ([invention]); views A and B are not turned "
-    "where negatives are to stay title and abstract, because a turned pair would put its other view among them"
+    "width of the projector (its input's), weight decay, tags of the parts of the description ([invention]); views A"
+    " and B are not turned where negatives are to stay title and abstract, because a turned pair would put its other"
+    " view among them"
 )
-_MAP_POLICIES = ("dropout", "shuffle", "crop", "claims", "summary", "background", "description", "mix", "ipc", "paraphrase")
+_MAP_POLICIES = (
+    "dropout",
+    "shuffle",
+    "crop",
+    "claims",
+    "summary",
+    "background",
+    "description",
+    "mix",
+    "ipc",
+    "paraphrase",
+)
 
 _EMBED = Settings(
     lr=1e-5,
@@ -142,8 +165,9 @@ _EMBED = Settings(
     pooling="mean",
 )
 _EMBED_OPEN = (
-    "whether tasks weigh equally or rows do: §4.3.2 says the first, one epoch over 1,556,751 rows the second, which is done "
-    "(sampling=round_robin is the first); the contrastive loss of eq. 2 takes all pairs, the one named takes the hard ones"
+    "whether tasks weigh equally or rows do: §4.3.2 says the first, one epoch over 1,556,751 rows the second, which is"
+    " done (sampling=round_robin is the first); the contrastive loss of eq. 2 takes all pairs, the one named takes the"
+    " hard ones"
 )
 
 LAYERS: Mapping[int, tuple[int, ...]] = {number: tuple(range(0, 24, 24 // number)) for number in (12, 8, 6, 4, 2)}
@@ -161,13 +185,26 @@ def _map(policy: str, swap: bool) -> Recipe:
     signal = policy if policy in ("ipc", "paraphrase") else f"view:{policy}"
     name = f"patentmap-{policy}{'-posneg' if swap else ''}"
     settings = replace(_MAP, swap=swap)
-    return Recipe(name, "PatentMap §4.1-5.2, C.3", ("anferico/bert-for-patents",), signal, "ranking", settings, _MAP_OPEN)
+    return Recipe(
+        name, "PatentMap §4.1-5.2, C.3", ("anferico/bert-for-patents",), signal, "ranking", settings, _MAP_OPEN
+    )
 
 
 def _distill(number: int) -> Recipe:
     settings = replace(_EMBED, lr=1e-4, layers=LAYERS[number], width=WIDTHS[number])
-    left = "optimiser and epochs of distillation (those of Table 3); whether texts carry prompts twice (those of the training rows, once)"
-    return Recipe(f"patembed-distill-{number}", "PatenTEB §4.4", ("datalyes/patembed-large",), "multitask-texts", "mse", settings, left)
+    left = (
+        "optimiser and epochs of distillation (those of Table 3); whether texts carry prompts twice (those of the"
+        " training rows, once)"
+    )
+    return Recipe(
+        f"patembed-distill-{number}",
+        "PatenTEB §4.4",
+        ("datalyes/patembed-large",),
+        "multitask-texts",
+        "mse",
+        settings,
+        left,
+    )
 
 
 _ROWS = (
@@ -194,8 +231,9 @@ _ROWS = (
         "citations-and-self",
         "ranking",
         replace(_MAP, pooling="mean", head="linear", self_share=0.5, swap=False),
-        "share of self-alignment pairs (half), batch, rate, schedule, temperature, width of the head (those of PatentMap, of the same "
-        "base); early stopping on retrieval (best checkpoint by validation loss); section tokens are those of the tokenizer",
+        "share of self-alignment pairs (half), batch, rate, schedule, temperature, width of the head (those of"
+        " PatentMap, of the same base); early stopping on retrieval (best checkpoint by validation loss); section"
+        " tokens are those of the tokenizer",
     ),
     Recipe(
         "colbert-contrastive",
@@ -204,8 +242,8 @@ _ROWS = (
         "citations",
         "late",
         Settings(lr=1e-5, epochs=1, batch=32, temperature=1.0, hard_negatives=1),
-        "every number; the paper trains with colbert-ai on query, positive and negative; here the multi-vector trainer of "
-        "sentence-transformers, in-batch negatives and one mined negative",
+        "every number; the paper trains with colbert-ai on query, positive and negative; here the multi-vector trainer"
+        " of sentence-transformers, in-batch negatives and one mined negative",
     ),
     Recipe(
         "colbert-distill",
@@ -214,7 +252,8 @@ _ROWS = (
         "citations",
         "late-distillation",
         Settings(lr=1e-5, epochs=1, batch=16, temperature=1.0, hard_negatives=1),
-        "no paper trains so; scores of a teacher (-t MODEL, any encoder) on positive and mined negative, Kullback-Leibler divergence",
+        "no paper trains so; scores of a teacher (-t MODEL, any encoder) on positive and mined negative,"
+        " Kullback-Leibler divergence",
     ),
 )
 
@@ -223,16 +262,7 @@ RECIPES: Mapping[str, Recipe] = {recipe.name: recipe for recipe in _ROWS}
 
 
 def find_recipe(name: str) -> Recipe:
-    """A recipe by name.
-
-    Raises:
-        DataError: there is none; names those that are nearest or all.
-
-    Example:
-        >>> from patent_mteb.training.recipes import find_recipe
-        >>> find_recipe("wipo-r3").settings.accumulation
-        32
-    """
+    """A recipe by name."""
     if name not in RECIPES:
         near = [one for one in RECIPES if one.split("-")[0] == name.split("-")[0]] or list(RECIPES)
         raise DataError(f"there is no training recipe '{name}'", remedy=f"choose among {', '.join(near)}")
@@ -240,17 +270,7 @@ def find_recipe(name: str) -> Recipe:
 
 
 def settings_for(recipe: Recipe, assignments: Sequence[str] = ()) -> Settings:
-    """The settings of a recipe with some of them changed, each as ``NAME=VALUE``.
-
-    Raises:
-        DataError: an unknown setting, or a value that is none.
-
-    Example:
-        >>> from patent_mteb.training.recipes import find_recipe, settings_for
-        >>> settings = settings_for(find_recipe("wipo-r3"), ["lr=0.001"])
-        >>> settings.lr, settings.epochs
-        (0.001, 3.0)
-    """
+    """The settings of a recipe with some of them changed, each as ``NAME=VALUE``."""
     own = [f"{field.name}={written(getattr(recipe.settings, field.name))}" for field in fields(Settings)]
     settings: Settings = read_params(Settings, [*own, *assignments], recipe.name)
     return settings

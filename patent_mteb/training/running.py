@@ -1,7 +1,12 @@
-"""The run: the trainers of sentence-transformers, one run a seed, resumed after a kill with the weights of an unbroken one.
+"""The run: the trainers of sentence-transformers, one run a seed, resumed after a kill with the weights of an unbroken
+one.
 
-A checkpoint counts only once a mark was written after it, so that one that a kill cut short is removed, not resumed from. It holds the
-weights, the optimiser, the schedule, the state of the random numbers and of the loss (a classifier that is trained beside the model).
+The validation loss is taken before the first step too: where no checkpoint is better, the base's weights are the best.
+A loss or a gradient that is not a finite number stops the run at its step.
+
+A checkpoint counts only once a mark was written after it, so that one that a kill cut short is removed, not resumed
+from. It holds the weights, the optimiser, the schedule, the state of the random numbers and of the loss (a classifier
+that is trained beside the model).
 """
 
 from __future__ import annotations
@@ -10,8 +15,8 @@ import logging
 import math
 import random
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +29,19 @@ from torch import nn
 from transformers import TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
-from patent_mteb.errors import DataError
+from patent_mteb.errors import DataError, ModelError
 from patent_mteb.files import read_json, write_json, write_text
 from patent_mteb.training.losses import GROUPED
 from patent_mteb.training.preparing import Job, Prepared, TrainSet
 
 logger = logging.getLogger(__name__)
 
-__all__ = ["MARK", "Steps", "datasets_of", "history_of", "last_whole", "optimiser_of", "precision_of", "run_seed", "set_seeds", "steps_of"]
 
 MARK = "whole"
 _LOSS = "loss.pt"
+_FEW_STEPS = 50
+_OVERFLOWS = 20
+"""Steps in a row whose gradients may overflow in fp16: each halves the factor of the loss, which begins at 65,536."""
 
 
 @dataclass(frozen=True)
@@ -45,18 +52,25 @@ class Steps:
     every: int
 
 
-def steps_of(rows: Sequence[int], job: Job) -> Steps:
-    """The steps that the tables and settings of a job give.
+@dataclass(frozen=True)
+class Run:
+    """What a run of one seed gave.
 
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.training.preparing import Job
-        >>> from patent_mteb.training.recipes import Settings, find_recipe
-        >>> from patent_mteb.training.running import steps_of
-        >>> job = Job(find_recipe("wipo-r3"), Settings(epochs=3, batch=10, accumulation=2), "base", Path("run"))
-        >>> steps_of([100], job)
-        Steps(total=15, every=1)
+    Attributes:
+        history: losses by step.
+        steps: optimiser steps.
+        best: step of the weights that are kept, 0 for the base's own; None for the last one, without a validation loss.
+        warnings: what the record says of it.
     """
+
+    history: list[dict[str, Any]]
+    steps: int
+    best: int | None
+    warnings: tuple[str, ...]
+
+
+def steps_of(rows: Sequence[int], job: Job) -> Steps:
+    """The steps that the tables and settings of a job give."""
     batches = sum(math.ceil(number / job.settings.batch) for number in rows)
     total = max(1, math.ceil(math.ceil(batches / job.settings.accumulation) * job.settings.epochs))
     if job.max_steps is not None:
@@ -64,50 +78,40 @@ def steps_of(rows: Sequence[int], job: Job) -> Steps:
     return Steps(total, max(1, total // job.settings.checks))
 
 
-def set_seeds(seed: int) -> None:
-    """Seed every source of random numbers that training draws from.
+def _too_few(rows: Sequence[int], job: Job) -> str:
+    """Say that a run has few steps and what gives more; empty where it has enough."""
+    settings, steps = job.settings, steps_of(rows, job).total
+    if steps >= _FEW_STEPS:
+        return ""
+    whole = replace(job, max_steps=None)
+    single = steps_of(rows, replace(whole, settings=replace(settings, accumulation=1))).total
+    if steps_of(rows, whole).total >= _FEW_STEPS:
+        remedy = "raise --max-steps"
+    elif single >= _FEW_STEPS:
+        remedy = f"--set accumulation=1, which gives {single}"
+    else:
+        remedy = "more records, a smaller batch or more epochs (--set batch=N, --set epochs=N)"
+    return (
+        f"{steps} optimiser steps are too few to learn much (fewer than {_FEW_STEPS}): {sum(rows):,} pairs or texts, "
+        f"batch {settings.batch}, accumulation {settings.accumulation}, epochs {settings.epochs:g}. Remedy: {remedy}"
+    )
 
-    Example:
-        >>> import torch
-        >>> from patent_mteb.training.running import set_seeds
-        >>> set_seeds(7)
-        >>> first = torch.rand(1)
-        >>> set_seeds(7)
-        >>> bool(first == torch.rand(1))
-        True
-    """
+
+def set_seeds(seed: int) -> None:
+    """Seed every source of random numbers that training draws from."""
     random.seed(seed)
     np.random.seed(seed)
     torch.manual_seed(seed)
 
 
 def precision_of(job: Job) -> str:
-    """The type of number that the job can train in here: fp16 needs a GPU, bf16 any device.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.training.preparing import Job
-        >>> from patent_mteb.training.recipes import Settings, find_recipe
-        >>> from patent_mteb.training.running import precision_of
-        >>> precision_of(Job(find_recipe("wipo-r3"), Settings(precision="bf16"), "base", Path("run"), device="cpu"))
-        'bf16'
-    """
+    """The type of number that the job can train in here: fp16 needs a GPU, bf16 any device."""
     wanted = job.settings.precision
     return "fp32" if wanted == "fp16" and _on_cpu(job) else wanted
 
 
 def optimiser_of(job: Job) -> str:
-    """The optimiser that the job can have in here: AdamW where one of 8 bits finds no GPU.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.training.preparing import Job
-        >>> from patent_mteb.training.recipes import find_recipe
-        >>> from patent_mteb.training.running import optimiser_of
-        >>> recipe = find_recipe("patembed-multitask")
-        >>> recipe.settings.optimiser, optimiser_of(Job(recipe, recipe.settings, "base", Path("run"), device="cpu"))
-        ('paged_adamw_8bit', 'adamw_torch')
-    """
+    """The optimiser that the job can have in here: AdamW where one of 8 bits finds no GPU."""
     wanted = job.settings.optimiser
     return "adamw_torch" if wanted.endswith("bit") and _on_cpu(job) else wanted
 
@@ -117,7 +121,9 @@ def _on_cpu(job: Job) -> bool:
 
 
 def datasets_of(sets: Sequence[TrainSet], job: Job, split: str) -> dict[str, Dataset]:
-    """The tables as memory-mapped data sets, texts first, labels as numbers; each is described by the kind of its loss."""
+    """The tables as memory-mapped data sets, texts first, labels as numbers; each is described by the kind of its
+    loss.
+    """
     found: dict[str, Dataset] = {}
     for one in sets:
         file, rows = (one.train, one.rows) if split == "train" else (one.validation, one.validation_rows)
@@ -131,6 +137,64 @@ def datasets_of(sets: Sequence[TrainSet], job: Job, split: str) -> dict[str, Dat
         found[one.name] = data.select_columns(columns)
         found[one.name].info.description = one.kind
     return found
+
+
+class _Watch(TrainerCallback):
+    """Stop a run at the first loss or gradient that is not finite; let the base be the best checkpoint."""
+
+    def __init__(self, job: Job, work: Path, losses: Mapping[str, nn.Module], metric: str) -> None:
+        self.job, self.work, self.metric = job, work, metric
+        self.overflows = 0
+        for loss in losses.values():
+            loss.register_forward_hook(self._check_loss)
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self.state, self.optimizer = state, kwargs["optimizer"]
+        self.random = _random_state()
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        value = kwargs["metrics"].get(self.metric)
+        if not state.global_step:
+            _set_random_state(self.random)  # so that a run has the same weights with and without this evaluation
+            if value is not None:
+                state.best_metric, state.best_global_step = value, 0
+        if value is not None:
+            logger.info("step %d of %d: validation loss %.4f", state.global_step, state.max_steps, value)
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        gradients = [weight.grad for weight in kwargs["model"].parameters() if weight.grad is not None]
+        norms = [one.norm().to(gradients[0].device) for one in gradients]
+        finite = not norms or bool(torch.stack(norms).isfinite().all())
+        self.overflows = 0 if finite else self.overflows + 1
+        if self.overflows > (_OVERFLOWS if args.fp16 else 0):
+            self._stop("norm of the gradient", math.nan, state.global_step + 1)
+
+    def _check_loss(self, module: nn.Module, inputs: Any, value: torch.Tensor) -> None:
+        if not bool(value.isfinite().all()):
+            trained = torch.is_grad_enabled()
+            what = "training loss" if trained else "validation loss"
+            self._stop(what, float(value.detach()), self.state.global_step + trained)
+
+    def _stop(self, what: str, value: float, step: int) -> None:
+        rate, precision = self.optimizer.param_groups[0]["lr"], precision_of(self.job)
+        other = {"fp16": " or --set precision=bf16", "bf16": " or --set precision=fp32"}.get(precision, "")
+        whole = last_whole(self.work)
+        kept = f"{whole} stays" if whole else "no checkpoint was saved yet"
+        raise ModelError(
+            f"the {what} is {value} at step {step} of {self.state.max_steps} (learning rate {rate:.3g} of at most "
+            f"{self.job.settings.lr:.3g}, {precision}). The run stops; {kept}. "
+            f"Remedy: a lower rate (--set lr=VALUE){other}, and another --out"
+        )
+
+
+def _random_state() -> tuple[Any, ...]:
+    return random.getstate(), np.random.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()
+
+
+def _set_random_state(state: tuple[Any, ...]) -> None:
+    setters: tuple[Any, ...] = (random.setstate, np.random.set_state, torch.set_rng_state, torch.cuda.set_rng_state_all)
+    for setter, one in zip(setters, state, strict=True):
+        setter(one)
 
 
 class _Keeper(TrainerCallback):
@@ -151,17 +215,7 @@ def _own_state(loss: nn.Module) -> dict[str, Any]:
 
 
 def last_whole(folder: Path) -> Path | None:
-    """The last checkpoint that was written to its end; those that were not are removed.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.files import write_text
-        >>> from patent_mteb.training.running import last_whole
-        >>> for name in ("checkpoint-5/whole", "checkpoint-10/whole", "checkpoint-15/weights"):
-        ...     path = write_text(Path("work") / name, "")
-        >>> last_whole(Path("work")).name, Path("work/checkpoint-15").exists()
-        ('checkpoint-10', False)
-    """
+    """The last checkpoint that was written to its end; those that were not are removed."""
     whole: dict[int, Path] = {}
     for place in folder.glob("checkpoint-*"):
         if (place / MARK).is_file():
@@ -184,30 +238,24 @@ def run_seed(
     model: Any,
     losses: Mapping[str, nn.Module],
     *,
+    fresh: Callable[[], nn.Module],
     callbacks: Sequence[TrainerCallback] = (),
     trainer_class: type = SentenceTransformerTrainer,
     arguments_class: type = SentenceTransformerTrainingArguments,
     quiet: bool = False,
-) -> list[dict[str, Any]]:
-    """Train a model on the tables, from its last whole checkpoint if there is one, and leave the best weights in it.
-
-    Args:
-        losses: by table.
-        trainer_class, arguments_class: those of the multi-vector trainer for late interaction.
-
-    Returns:
-        the history: losses by step.
-
-    Raises:
-        DataError: the tables give no step, or accelerate is missing.
-    """
+) -> Run:
+    """Train a model on the tables, from its last whole checkpoint if there is one, and leave the best weights in it."""
     work = job.out / f"seed-{seed}"
     settings = job.settings
     train, validation = datasets_of(prepared.sets, job, "train"), datasets_of(prepared.sets, job, "validation")
-    steps = steps_of([one.rows for one in prepared.sets], job)
+    rows = [one.rows for one in prepared.sets]
+    steps, few = steps_of(rows, job), _too_few(rows, job)
+    if few and seed == job.seeds[0]:
+        logger.warning(few)
     single = len(train) == 1
     best = _metric(prepared.sets, validation)
     precision = precision_of(job)
+    resumed = last_whole(work)
     try:
         arguments = arguments_class(
             output_dir=str(work),
@@ -230,6 +278,7 @@ def run_seed(
             multi_dataset_batch_sampler=settings.sampling,
             prompts={one.name: dict(one.prompts) for one in prepared.sets if one.prompts} or None,
             eval_strategy="steps" if best else "no",
+            eval_on_start=bool(best) and resumed is None,
             eval_steps=steps.every,
             save_strategy="steps",
             save_steps=steps.every,
@@ -250,10 +299,9 @@ def run_seed(
         train_dataset=next(iter(train.values())) if single else train,
         eval_dataset=(next(iter(validation.values()), None) if single else validation) if best else None,
         loss=loss,
-        callbacks=[_Keeper(nn.ModuleDict(losses)), *callbacks],
+        callbacks=[_Keeper(nn.ModuleDict(losses)), *callbacks, _Watch(job, work, losses, best)],
     )
     trainer.remove_callback(PrinterCallback)
-    resumed = last_whole(work)
     if resumed is not None:
         logger.info("resuming %s from %s", work, resumed.name)
         state = torch.load(resumed / _LOSS, weights_only=True)
@@ -261,11 +309,24 @@ def run_seed(
     trainer.train(resume_from_checkpoint=None if resumed is None else str(resumed))
     history: list[dict[str, Any]] = list(trainer.state.log_history)
     write_json(work / "history.json", history)
-    return history
+    kept: int | None = trainer.state.best_global_step if best else None
+    warnings = [few] if few else []
+    if kept == 0:
+        model.load_state_dict(fresh().state_dict())
+        start = "untrained student" if job.recipe.loss == "mse" else "base"
+        first, *later = [row[best] for row in history if best in row]
+        warnings.append(
+            f"no checkpoint is better than the {start}: validation loss {first:.4f} before the first step, "
+            f"at best {min(later, default=math.nan):.4f} after; the weights are the {start}'s"
+        )
+        logger.warning("seed %d: %s", seed, warnings[-1])
+    return Run(history, trainer.state.global_step, kept, tuple(warnings))
 
 
 def _metric(sets: Sequence[TrainSet], validation: Mapping[str, Dataset]) -> str:
-    """What the best checkpoint is chosen by: the validation loss, of the first ranking table where there are several; empty without any."""
+    """What the best checkpoint is chosen by: the validation loss, of the first ranking table where there are several;
+    empty without any.
+    """
     if len(sets) == 1:
         return "eval_loss" if validation else ""
     first = next((one.name for one in sets if one.kind == "ranking" and one.name in validation), "")
@@ -273,13 +334,6 @@ def _metric(sets: Sequence[TrainSet], validation: Mapping[str, Dataset]) -> str:
 
 
 def history_of(work: Path) -> list[dict[str, Any]]:
-    """The history that a finished run left.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.training.running import history_of
-        >>> history_of(Path("nothing"))
-        []
-    """
+    """The history that a finished run left."""
     found = read_json(work / "history.json")
     return found if isinstance(found, list) else []

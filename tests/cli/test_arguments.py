@@ -1,4 +1,6 @@
-"""Arguments of the commands: the same option means the same everywhere, every one is explained, parsing loads nothing; tables."""
+"""Arguments of the commands: the same option means the same everywhere, every one is explained, parsing loads nothing;
+tables.
+"""
 
 import logging
 import re
@@ -37,8 +39,20 @@ def parsed(monkeypatch, command, *words):
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("run", "-m x --eval_splits test --batch_size=4 --num_proc 2 --model_revision a_b --output_folder my_results --co2_tracker"),
-        ("run", "-m x --task_types Retrieval --overwrite_strategy always --prediction_folder=a_b --no_store --rerank_depth 5"),
+        (
+            "run",
+            (
+                "-m x --eval_splits test --batch_size=4 --num_proc 2 --model_revision a_b --output_folder my_results"
+                " --co2_tracker"
+            ),
+        ),
+        (
+            "run",
+            (
+                "-m x --task_types Retrieval --overwrite_strategy always --prediction_folder=a_b --no_store"
+                " --rerank_depth 5"
+            ),
+        ),
         ("sweep", "dapfam --model_revision a_b --batch_size 3 --no_store"),
         ("geometry", "-m some_model -t a_task --max_documents 7 --model_revision=a_b"),
         ("store", "prune --older_than 3 --dry_run"),
@@ -178,7 +192,9 @@ def test_what_needs_no_model_loads_neither_mteb_nor_torch(words):
 
 
 def test_it_runs_as_a_module():
-    done = subprocess.run([sys.executable, "-m", "patent_mteb.cli", "--version"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "patent_mteb.cli", "--version"], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stdout) == (0, f"patent-mteb {patent_mteb.__version__}\n"), done.stderr
 
 
@@ -187,10 +203,14 @@ def test_tables_never_cut_a_name(monkeypatch, capsys, width):
     monkeypatch.setattr(common.console, "_width", width)
     names = [f"organisation/a-model-with-a-{'very-' * 12}long-name", "PatentDAPFAMTitleAbstractToFullTextRetrieval"]
     common.show(
-        ("model", "note", "value"), [(name, "several words to break", 0.5) for name in names] + [(None, "", None)], right=("value",)
+        ("model", "note", "value"),
+        [(name, "several words to break", 0.5) for name in names] + [(None, "", None)],
+        right=("value",),
     )
     printed = capsys.readouterr().out
-    unbroken = "".join(map(str.strip, printed.splitlines()))  # a name that is wider than the terminal stands in several lines
+    unbroken = "".join(
+        map(str.strip, printed.splitlines())
+    )  # a name that is wider than the terminal stands in several lines
     assert all(name in (printed if len(name) <= width else unbroken) for name in names)
     assert "…" not in printed and max(map(len, printed.splitlines())) <= width
 
@@ -198,4 +218,8 @@ def test_tables_never_cut_a_name(monkeypatch, capsys, width):
 def test_tables_print_markup_as_text(capsys):
     common.show(("[bold]title",), [("[red]cell[/]",)])
     common.say("[red]line[/]")
-    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == ["[bold]title", "[red]cell[/]", "[red]line[/]"]
+    assert [line.strip() for line in capsys.readouterr().out.splitlines()] == [
+        "[bold]title",
+        "[red]cell[/]",
+        "[red]line[/]",
+    ]

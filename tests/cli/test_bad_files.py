@@ -1,4 +1,5 @@
-"""Kinds of bad files x sources, through ``patent-mteb import``: each is one message, a counted reason, or read whole; nothing is lost.
+"""Kinds of bad files x sources, through ``patent-mteb import``: each is one message, a counted reason, or read whole;
+nothing is lost.
 
 What cannot happen to a form of file is said where the table says nothing of it.
 """
@@ -16,7 +17,7 @@ from bad_files import FORMS, SOURCES, Source, zipped
 from patent_mteb import cli
 from patent_mteb.patents.records import read_patents
 from patent_mteb.readers import importing
-from patent_mteb.readers.accounts import read_accounts
+from patent_mteb.readers.import_shares import read_accounts
 
 NUMBERS = ("8930551", "8930552", "8930553")
 WIDEST = 330
@@ -47,7 +48,11 @@ WHOLE = Expected(0, "", 3)
 Files = dict[str, str | bytes]
 Spoil = Callable[[Source], Files]
 Outcomes = dict[str, Expected | str]
-NO_MARKUP, NO_TABLE, NO_ZIP = cannot("it has no markup"), cannot("it is no table"), cannot("it is not read out of zip files")
+NO_MARKUP, NO_TABLE, NO_ZIP = (
+    cannot("it has no markup"),
+    cannot("it is no table"),
+    cannot("it is not read out of zip files"),
+)
 OBJECT = "no JSON object"
 UNTOLD = cannot("it does not say its encoding")
 
@@ -92,7 +97,9 @@ def damaged_member(name: str, text: str) -> bytes:
 
 def cut(source: Source) -> Files:
     last = source.document(NUMBERS[2])
-    return {source.file: source.whole(good(source)).partition(last[: len(last) // 3 * 2])[0] + last[: len(last) // 3 * 2]}
+    return {
+        source.file: source.whole(good(source)).partition(last[: len(last) // 3 * 2])[0] + last[: len(last) // 3 * 2]
+    }
 
 
 def one_cell_more(source: Source) -> Files:
@@ -208,7 +215,12 @@ OF_FILES: dict[str, tuple[Spoil, Outcomes]] = {
     ),
 }  # fmt: skip
 ONE_OF = {SOURCES[name].form: name for name in ("uspto", "ops", "lens-json", "table", "patentsview", "epo-tsv")}
-CELLS = [(kind, form) for kind, (_, outcomes) in OF_FILES.items() for form in sorted(FORMS) if isinstance(outcomes[form], Expected)]
+CELLS = [
+    (kind, form)
+    for kind, (_, outcomes) in OF_FILES.items()
+    for form in sorted(FORMS)
+    if isinstance(outcomes[form], Expected)
+]
 
 
 def run(tmp_path, capsys, files: Files, source: Source) -> tuple[int, str, int, dict[str, int]]:
@@ -220,7 +232,12 @@ def run(tmp_path, capsys, files: Files, source: Source) -> tuple[int, str, int, 
     status = cli.main(["import", str(place), "--out", str(tmp_path / "out"), "--workers", "1"])
     message = capsys.readouterr().err.replace(str(tmp_path), "")
     accounts = read_accounts(tmp_path / "out").values()
-    said = {what: tally.count for one in accounts for tallies in (one.left_out, one.notes) for what, tally in tallies.items()}
+    said = {
+        what: tally.count
+        for one in accounts
+        for tallies in (one.left_out, one.notes)
+        for what, tally in tallies.items()
+    }
     return status, message, sum(one.records[source.kind] for one in accounts), said
 
 
@@ -286,7 +303,10 @@ def test_a_bad_document_is_counted(tmp_path, capsys, kind, name):
     told = sum(count for what, count in said.items() if expected.said and expected.said in what)
     assert told == bool(expected.said), said
     if kind == "a day 00" and source.kind == "patents":
-        assert {str(one.publication_date) for one in read_patents(tmp_path / "out" / "patents")} == {"2015-01-06", "2015-01-01"}
+        assert {str(one.publication_date) for one in read_patents(tmp_path / "out" / "patents")} == {
+            "2015-01-06",
+            "2015-01-01",
+        }
 
 
 ANSWER = """<ops:world-patent-data xmlns:ops="http://ops.epo.org"><ftxt:fulltext-documents xmlns="http://www.epo.org/fulltext"
@@ -296,7 +316,11 @@ ANSWER = """<ops:world-patent-data xmlns:ops="http://ops.epo.org"><ftxt:fulltext
 
 def test_what_is_known_and_not_read_is_named(tmp_path, capsys):
     status, _, read, said = run(tmp_path, capsys, {"claims.xml": ANSWER}, SOURCES["ops"])
-    assert (status, read, said) == (0, 0, {"an answer with claims or a description, which is not read (docs/readers.md)": 1})
+    assert (status, read, said) == (
+        0,
+        0,
+        {"an answer with claims or a description, which is not read (docs/readers.md)": 1},
+    )
     status, message, *_ = run(
         tmp_path, capsys, {"pftaps19760106.txt": "HHHHHT APS1 ISSUE - 760106\nPATN\nWKU  039304271\n"}, SOURCES["ops"]
     )
@@ -316,12 +340,16 @@ def test_files_of_a_directory_that_cannot_be_read_are_told_and_change_the_exit_s
     (folder / "week.xml").mkdir(parents=True)
     (folder / "week.xml" / "ipg.xml").write_text("".join(good(SOURCES["uspto"])))
     mixed = [("b/us.xml", "uspto", "8930560"), ("a.xml", "uspto of 2001", "6500001"), ("ep.xml", "epo", "1000001")]
-    (folder / "mixed.zip").write_bytes(zipped([(name, SOURCES[source].document(serial)) for name, source, serial in mixed]))
+    (folder / "mixed.zip").write_bytes(
+        zipped([(name, SOURCES[source].document(serial)) for name, source, serial in mixed])
+    )
     (folder / "list.txt").write_text("8930551\n")
     words = ["import", str(folder), "--out", str(tmp_path / "out"), "--workers", "1"]
     assert cli.main(words) == 0
     said = capsys.readouterr().err.replace(f"{folder}/", "")
-    assert said.startswith("list.txt: left out, no reader knows this file (no column looks like") and said.count("\n") == 1
+    assert (
+        said.startswith("list.txt: left out, no reader knows this file (no column looks like") and said.count("\n") == 1
+    )
     (account,) = [one for one in read_accounts(tmp_path / "out").values() if one.path.endswith("mixed.zip")]
     assert account.records["patents"] == 2 and account.left_out["no patent document (ep-patent-document)"].count == 1
     (folder / "cut.zip").write_bytes(zipped([("ipg.xml", "x" * 99)])[:-9])
@@ -358,7 +386,10 @@ def test_a_file_that_grows_while_it_is_read_is_not_imported(tmp_path, capsys, mo
     with monkeypatch.context() as patch:
         patch.setattr(importing.PartWriter, "write", growing)
         assert cli.main(words) == 2
-    assert "ipg.xml: the file changed while it was read. Remedy: import it again when it is complete" in capsys.readouterr().err
+    assert (
+        "ipg.xml: the file changed while it was read. Remedy: import it again when it is complete"
+        in capsys.readouterr().err
+    )
     assert not list((tmp_path / "out").rglob("*.parquet"))
     assert cli.main(words) == 0
     assert len(read_patents(tmp_path / "out" / "patents")) == 3

@@ -1,4 +1,6 @@
-"""The way of a user: candidates, a cross-encoder and a language model over them, and what a report says of their costs."""
+"""The way of a user: candidates, a cross-encoder and a language model over them, and what a report says of their
+costs.
+"""
 
 import csv
 import json
@@ -9,6 +11,7 @@ from chat_server import KEY, chat_server
 from standins import write_cross_encoder
 
 from patent_mteb.cli import main
+from patent_mteb.store.canaries import TEXTS
 
 TASK = "PatentMapAbsToAbsRetrieval.sample"
 
@@ -21,7 +24,9 @@ def said(capsys):
 @pytest.fixture
 def candidates(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["candidates", "-t", TASK, "-m", "bm25-dapfam", "--top", "20", "--out", "candidates", "--no-store"]) == 0
+    assert (
+        main(["candidates", "-t", TASK, "-m", "bm25-dapfam", "--top", "20", "--out", "candidates", "--no-store"]) == 0
+    )
     return ["-t", TASK, "--candidates", "candidates", "--out", "results", "--no-store"]
 
 
@@ -29,6 +34,12 @@ def entry(folder, model):
     (path,) = folder.glob(f"results/**/*{model}*/**/{TASK}.json")
     ((scores,),) = json.loads(path.read_text())["scores"].values()
     return scores
+
+
+def questions(server):
+    """What was asked about pairs of the task."""
+    said = [body["messages"][1]["content"] for body in server.bodies]
+    return [text for text in said if not any(fixed[:200] in text for fixed in TEXTS[1:5])]
 
 
 def test_candidates_rerankers_and_report(candidates, tmp_path, capsys, monkeypatch):
@@ -47,13 +58,14 @@ def test_candidates_rerankers_and_report(candidates, tmp_path, capsys, monkeypat
         assert "skipped: the budget of 9 calls is spent" in said(capsys)
         assert len(server.bodies) == 9 and not list(tmp_path.glob(f"results/**/*llm*/**/{TASK}.json"))
         assert main(chat) == 0
-        asked = [body["messages"][1]["content"] for body in server.bodies]
+        asked = questions(server)
         assert len(asked) == len(set(asked)), "nothing is asked twice"
+        assert len(server.bodies) == len(asked) + 4, "but for the fixed pairs of its evidence, which are asked now"
         first = entry(tmp_path, "llm")
         for path in tmp_path.glob("results/**/*llm*/**/*"):
             path.unlink(missing_ok=True) if path.is_file() else None
         assert main(chat) == 0
-        assert len(server.bodies) == len(asked), "all of it is kept"
+        assert questions(server) == asked, "all of it is kept"
     again = entry(tmp_path, "llm")
     assert again["evidence"]["ranking"] == first["evidence"]["ranking"]
     effort = again["evidence"]["effort"]
@@ -64,9 +76,16 @@ def test_candidates_rerankers_and_report(candidates, tmp_path, capsys, monkeypat
 
     assert main(["report", "results", "--html", "page", "--format", "csv", "--out", "tables"]) == 0
     assert list((tmp_path / "page").rglob("*.html"))
-    (row,) = [row for row in csv.DictReader((tmp_path / "tables" / "csv" / "results.csv").open()) if "llm" in row["run"]]
-    assert (int(row["calls"]), int(row["tokens"])) == (effort["calls"], effort["input_tokens"] + effort["output_tokens"])
-    assert float(row["cost"]) == effort["cost"] and float(row["seconds_per_query"]) == pytest.approx(effort["seconds"] / 25)
+    (row,) = [
+        row for row in csv.DictReader((tmp_path / "tables" / "csv" / "results.csv").open()) if "llm" in row["run"]
+    ]
+    assert (int(row["calls"]), int(row["tokens"])) == (
+        effort["calls"],
+        effort["input_tokens"] + effort["output_tokens"],
+    )
+    assert float(row["cost"]) == effort["cost"] and float(row["seconds_per_query"]) == pytest.approx(
+        effort["seconds"] / 25
+    )
 
 
 def test_options_that_do_not_go_together(candidates, capsys):
@@ -79,8 +98,14 @@ def test_options_that_do_not_go_together(candidates, capsys):
         (["run", "-m", "llm", "--chat-endpoint", "localhost", *candidates], "'localhost' is no address of a server"),
         (["run", "-m", "llm", *chat, *candidates, "--candidates", "nothing"], "no candidates are there"),
         (["run", "-m", "bm25-dapfam", *candidates], "is no cross-encoder"),
-        (["run", "-m", "llm", "--section-tags", "--alpha", "0.5", *candidates], "--alpha, --section-tags and --candidates exclude"),
-        (["run", "-m", "llm", *chat, "--model-revision", "v1", *candidates], "is asked as it is. Remedy: leave out --model-revision"),
+        (
+            ["run", "-m", "llm", "--section-tags", "--alpha", "0.5", *candidates],
+            "--alpha, --section-tags and --candidates exclude",
+        ),
+        (
+            ["run", "-m", "llm", *chat, "--model-revision", "v1", *candidates],
+            "is asked as it is. Remedy: leave out --model-revision",
+        ),
         (["run", "-m", ".", "--model-revision", "v1", *candidates], "the directory . has no revision v1"),
         (["run", "-m", "bm25-dapfam", "--precision", "bfloat16", *candidates], "is no encoder, so it has no bfloat16"),
     ):

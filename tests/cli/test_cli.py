@@ -10,17 +10,20 @@ import pytest
 from small_world import world
 
 from patent_mteb import cli
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.recipes.beir import write_beir
 
-CORPUS = {"d1": ("Walking frame", "A walking frame with a brake."), "d2": ("Hearing aid", "A hearing aid with noise reduction.")}
+CORPUS = {
+    "d1": ("Walking frame", "A walking frame with a brake."),
+    "d2": ("Hearing aid", "A hearing aid with noise reduction."),
+}
 
 
 @pytest.fixture
 def hand(tmp_path, monkeypatch):
     """Two documents, one query, written by hand."""
     write_beir(tmp_path / "data" / "WIPO-AT", CORPUS, {"q1": "brake for a walking frame"}, {"q1": {"d1": 1}})
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     monkeypatch.delenv("PATENT_MTEB_QUERY_SCORES")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -77,7 +80,9 @@ def test_bad_data_gives_one_message_and_a_bad_exit_status(hand, capsys, breaks, 
 
 
 def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
-    assert cli.main(["validate", str(hand / "data" / "WIPO-AT")]) == 0, "tasks that need views are not there, which is no error"
+    assert cli.main(["validate", str(hand / "data" / "WIPO-AT")]) == 0, (
+        "tasks that need views are not there, which is no error"
+    )
     printed = capsys.readouterr().out
     assert "1 tasks load (PatentCitationRetrieval)" in printed
     assert "note" in printed and "in, out cannot be formed" in printed
@@ -93,7 +98,10 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
             "there is no task 'PatentCitationRetrival' (did you mean 'PatentCit",
         ),
         (("-b", "WIPOAT", "-m", "mteb/baseline-bm25s"), "there is no benchmark 'WIPOAT' (did you mean 'WIPO-AT'"),
-        (("-b", "PatentMap", "--task-types", "Retreival", "-m", "bm25"), "there is no task type 'Retreival' (did you mean 'Retrieval'"),
+        (
+            ("-b", "PatentMap", "--task-types", "Retreival", "-m", "bm25"),
+            "there is no task type 'Retreival' (did you mean 'Retrieval'",
+        ),
         (("-b", "PatentMap", "-l", "egn", "-m", "bm25"), "there is no language 'egn' (did you mean"),
         (("-b", "PatentMap", "--categories", "t2x", "-m", "bm25"), "there is no category 't2x' (did you mean"),
         (
@@ -101,9 +109,15 @@ def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
             "none of 3 tasks fits. Remedy: there are tasks of type Multilabel",
         ),
         (("-b", "PatentMap", "--eval-splits", "foo", "-m", "bm25"), "none of 3 tasks fits"),
-        (("-b", "PatentMap", "-t", "PatentCitationRetrieval", "-m", "bm25"), "the benchmark has no task 'PatentCitationRetrieval'"),
+        (
+            ("-b", "PatentMap", "-t", "PatentCitationRetrieval", "-m", "bm25"),
+            "the benchmark has no task 'PatentCitationRetrieval'",
+        ),
         (("-t", "PatentCitationRetrieval", "-m", "mteb/baseline-bm25"), "(did you mean 'mteb/baseline-bm25s'"),
-        (("-t", "PatentCitationRetrieval", "-m", "bm25", "--fuse", "bm26"), "does not know the model 'bm26' (did you mean 'bm25'"),
+        (
+            ("-t", "PatentCitationRetrieval", "-m", "bm25", "--fuse", "bm26"),
+            "does not know the model 'bm26' (did you mean 'bm25'",
+        ),
         (("-m", "mteb/baseline-bm25s"), "no task was chosen"),
         (("-t", "PatentCitationRetrieval", "-m", "./nowhere/at/all"), "there is no directory ./nowhere/at/all"),
         (("-t", "PatentCitationRetrieval", "-m", "nobody/nothing"), "mteb does not know the model 'nobody/nothing'"),
@@ -131,7 +145,9 @@ def test_an_interrupted_run_keeps_what_is_done(hand, capsys, monkeypatch):
         return real(model, task, **kwargs)
 
     monkeypatch.setattr(experiment.mteb, "evaluate", evaluate)
-    assert run("-t", "PatentCitationRetrieval", "PatenTEBBloom", "PatenTEBTitle2Full", "-m", "mteb/baseline-bm25s") == 130
+    assert (
+        run("-t", "PatentCitationRetrieval", "PatenTEBBloom", "PatenTEBTitle2Full", "-m", "mteb/baseline-bm25s") == 130
+    )
     streams = capsys.readouterr()
     assert "1.0000" in streams.out
     assert "interrupted" in streams.err
@@ -145,7 +161,8 @@ def test_two_local_checkpoints_never_share_a_result(hand, tmp_path):
         checkpoint(tmp_path / name, 8, "mean", seed=seed)
         assert run("-t", "PatentCitationRetrieval", "-m", str(tmp_path / name), "--store", str(tmp_path / "store")) == 0
     paths = sorted(
-        path.relative_to(hand / "results" / "results") for path in (hand / "results").rglob("PatentCitationRetrieval.local-*[0-9a-f].json")
+        path.relative_to(hand / "results" / "results")
+        for path in (hand / "results").rglob("PatentCitationRetrieval.local-*[0-9a-f].json")
     )
     assert len({path.parts[0] for path in paths}) == 2
     assert len({path.parts[1] for path in paths}) == 2
@@ -163,22 +180,35 @@ def test_list(capsys):
 
 
 def test_filters_narrow_a_benchmark_down(hand, monkeypatch, capsys):
-    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
-    monkeypatch.delenv(sources.DATA_VARIABLE)
-    chosen = ("-b", "PatentMap", "--task-types", "Retrieval", "MultilabelClassification", "-t", "PatentMapAbsToAbsRetrieval")
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
+    monkeypatch.delenv(loading.DATA_VARIABLE)
+    chosen = (
+        "-b",
+        "PatentMap",
+        "--task-types",
+        "Retrieval",
+        "MultilabelClassification",
+        "-t",
+        "PatentMapAbsToAbsRetrieval",
+    )
     assert run(*chosen, "-m", "bm25", "--json", "-l", "eng", "--eval-splits", "test") == 0
-    assert [task["task"] for task in json.loads(capsys.readouterr().out)["tasks"]] == ["PatentMapAbsToAbsRetrieval.sample"]
+    assert [task["task"] for task in json.loads(capsys.readouterr().out)["tasks"]] == [
+        "PatentMapAbsToAbsRetrieval.sample"
+    ]
 
 
 def test_what_a_kind_of_model_cannot_do_is_no_failure_and_a_reason_takes_one_line(hand, monkeypatch, capsys):
-    monkeypatch.delenv(sources.DATA_VARIABLE)
+    monkeypatch.delenv(loading.DATA_VARIABLE)
     assert run("-b", "PatentMap.sample", "-m", "bm25") == 0
     streams = capsys.readouterr()
     assert "PatentMapIPCClassification.sample: unable: patent-mteb/bm25-bm25s does not embed texts" in streams.err
     day = dt.datetime.now(dt.UTC).date().isoformat()
     assert run("-b", "PatentMap.sample", "-m", "bm25", "--json") == 0
     found = {task["task"]: task for task in json.loads(capsys.readouterr().out)["tasks"]}
-    assert found["PatentMapAbsToAbsRetrieval.sample"]["cached"] == day and found["PatentMapIPCClassification.sample"]["cached"] is None
+    assert (
+        found["PatentMapAbsToAbsRetrieval.sample"]["cached"] == day
+        and found["PatentMapIPCClassification.sample"]["cached"] is None
+    )
     assert run("-b", "PatentMap.sample", "-m", "bm25") == 0
     printed = capsys.readouterr().out
     assert printed.count(f"of {day}") == 2 and "2 of 2 were there already" in printed
@@ -188,7 +218,11 @@ def test_what_a_kind_of_model_cannot_do_is_no_failure_and_a_reason_takes_one_lin
 
 
 def test_words_that_are_near_are_named(capsys):
-    for words, near in ((["rnu"], "'run'"), (["run", "-m", "x", "--pasages", "4"], "'--passages'"), (["list", "task"], "'tasks'")):
+    for words, near in (
+        (["rnu"], "'run'"),
+        (["run", "-m", "x", "--pasages", "4"], "'--passages'"),
+        (["list", "task"], "'tasks'"),
+    ):
         with pytest.raises(SystemExit) as stopped:
             cli.main(words)
         assert stopped.value.code == 2
@@ -216,7 +250,9 @@ def test_lists_for_programs(capsys):
     assert [row["task"] for row in rows] == [
         f"PatentMap{name}.sample" for name in ("AbsToAbsRetrieval", "ClmToAllRetrieval", "IPCClassification")
     ]
-    assert {row["benchmark"] for row in rows} == {"PatentMap"} and all(row["queries"] and row["texts"] for row in rows[:2])
+    assert {row["benchmark"] for row in rows} == {"PatentMap"} and all(
+        row["queries"] and row["texts"] for row in rows[:2]
+    )
     for what, name in (("benchmarks", "benchmark"), ("models", "model")):
         assert cli.main(["list", what, "--json"]) == 0
         assert len({row[name] for row in json.loads(capsys.readouterr().out)}) > 5
@@ -242,7 +278,7 @@ def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
     assert cli.main(["validate", str(tmp_path / "root")]) == 0
     printed = capsys.readouterr().out
     assert "tasks load (RootCitationRetrieval" in printed and "there are no label sets" in printed
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "root"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "root"))
     assert cli.main(["list", "--json"]) == 0
     rows = {row["task"]: row for row in json.loads(capsys.readouterr().out)}
     published = rows["PatentCitationRetrieval"]
@@ -288,7 +324,9 @@ def test_store_info_verify_and_prune(tmp_path, capsys):
     assert cli.main(["store", "prune", *where, "--model", "org/model", "--dry-run"]) == 0
     assert "would free" in capsys.readouterr().out
     (shard,) = [
-        path for path in (tmp_path / "store").rglob("*") if path.is_file() and path.stat().st_size >= 32 and path.suffix != ".json"
+        path
+        for path in (tmp_path / "store").rglob("*")
+        if path.is_file() and path.stat().st_size >= 32 and path.suffix != ".json"
     ][:1]
     damaged = bytearray(shard.read_bytes())
     damaged[len(damaged) // 2] ^= 0xFF
@@ -304,7 +342,10 @@ def test_report_and_export(tmp_path, capsys):
     from report_folders import sample_world
 
     sample_world(tmp_path / "results")
-    assert cli.main(["report", str(tmp_path / "results"), "--format", "terminal", "csv", "--out", str(tmp_path / "out")]) == 0
+    assert (
+        cli.main(["report", str(tmp_path / "results"), "--format", "terminal", "csv", "--out", str(tmp_path / "out")])
+        == 0
+    )
     printed = capsys.readouterr().out
     assert "Built-in sample" in printed and "scores.csv" in printed.replace("\n", "")
     assert cli.main(["report", str(tmp_path / "results"), "--format", "pdf"]) == 2
@@ -321,7 +362,22 @@ def test_report_writes_tables_and_page_to_their_own_folders(tmp_path, capsys):
 
     sample_world(tmp_path / "results")
     page, tables = tmp_path / "page", tmp_path / "tables"
-    assert cli.main(["report", str(tmp_path / "results"), "--html", str(page), "--out", str(tables), "--format", "markdown", "csv"]) == 0
+    assert (
+        cli.main(
+            [
+                "report",
+                str(tmp_path / "results"),
+                "--html",
+                str(page),
+                "--out",
+                str(tables),
+                "--format",
+                "markdown",
+                "csv",
+            ]
+        )
+        == 0
+    )
     assert [path.name for path in page.iterdir()] == ["index.html"]
     assert {path.name for path in tables.iterdir()} == {"report.md", "csv"}
     printed = capsys.readouterr().out
@@ -343,17 +399,32 @@ def test_a_long_report_prints_its_summaries_and_writes_every_table(tmp_path, cap
     whole = capsys.readouterr().out
     titles = [line for line in whole.splitlines() if line.endswith("(sample)")]
     left = [title for title in titles if title not in short.splitlines()]
-    assert [title for title in titles if title not in left] == ["All benchmarks (sample)", "WIPO-AT (sample)", "PatenTEB (sample)"]
+    assert [title for title in titles if title not in left] == [
+        "All benchmarks (sample)",
+        "WIPO-AT (sample)",
+        "PatenTEB (sample)",
+    ]
     assert f"{len(left)} more tables: --every-table prints them" in short and "more tables" not in whole
-    assert len([path for path in (tmp_path / "out" / "csv").iterdir() if path.name.startswith("sample-")]) == len(titles)
+    assert len([path for path in (tmp_path / "out" / "csv").iterdir() if path.name.startswith("sample-")]) == len(
+        titles
+    )
 
 
 def test_geometry(hand, capsys, monkeypatch):
     from standins import checkpoint
 
-    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     checkpoint(hand / "model", 8, "mean")
-    arguments = ["geometry", "-m", str(hand / "model"), "--store", str(hand / "store"), "--out", str(hand / "kept"), "-t"]
+    arguments = [
+        "geometry",
+        "-m",
+        str(hand / "model"),
+        "--store",
+        str(hand / "store"),
+        "--out",
+        str(hand / "kept"),
+        "-t",
+    ]
     assert cli.main([*arguments, "SophiaAbRetrieval", "--max-documents", "100"]) == 0
     printed = capsys.readouterr().out
     assert "SophiaAbRetrieval.sample" in printed and "alignment" in printed and "uniformity" in printed
@@ -372,7 +443,7 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     from worlds import dapfam_tables
 
     dapfam_tables(tmp_path / "data")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setenv("PATENT_MTEB_STORE", str(tmp_path / "default"))
     checkpoint(tmp_path / "model", 8, "mean")
     matrix = ["sweep", "dapfam", "--queries", "TA", "--corpora", "TA", "--out", str(tmp_path / "table.csv"), "-v", "1"]
@@ -381,13 +452,16 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     assert not (tmp_path / "default").exists()
     header, *rows, told, last = capsys.readouterr().out.splitlines()
     assert header.split()[:4] == ["backend", "granularity", "query", "corpus"]
-    assert told.startswith("† stands on fewer than") and all("†" in row for row in rows)
+    assert told.startswith("†: too few queries (< 50)") and all("†" in row for row in rows)
     assert {row.split()[0] for row in rows} == {"bm25", "dense"}
     assert last == f"2 runs in {tmp_path / 'table.csv'}"
     assert cli.main([*matrix, *model, "--backends", "hybrid", "--rrf", "60", "--store", str(tmp_path / "store")]) == 0
     assert "3 runs in" in capsys.readouterr().out
     assert (tmp_path / "store").exists() and not (tmp_path / "default").exists()
-    assert cli.main([*matrix, *model, "--backends", "dense", "--precision", "float32", "int8", "binary", "--no-store"]) == 0
+    assert (
+        cli.main([*matrix, *model, "--backends", "dense", "--precision", "float32", "int8", "binary", "--no-store"])
+        == 0
+    )
     shown = capsys.readouterr().out
     assert "5 runs in" in shown and "difference" in shown and "sample" not in shown
     matrix[matrix.index("--out") + 1] = str(tmp_path / "other.csv")
@@ -402,7 +476,7 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     assert cli.main(["sweep", "dapfam", "--paper", "--lengths", "64"]) == 2
     assert "--lengths has no effect" in capsys.readouterr().err
     monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
-    monkeypatch.delenv(sources.DATA_VARIABLE)
+    monkeypatch.delenv(loading.DATA_VARIABLE)
     assert cli.main([*matrix, "--backends", "bm25"]) == 0
     assert "say nothing about the published benchmark" in capsys.readouterr().out
     with pytest.raises(SystemExit):
@@ -413,13 +487,27 @@ def test_sweep(tmp_path, capsys, monkeypatch):
 def test_the_bar_of_the_store_is_for_those_who_want_progress(tmp_path, capsys, monkeypatch):
     from standins import checkpoint
 
-    from patent_mteb.store import progress
+    from patent_mteb.store import encoder
 
-    monkeypatch.setattr(progress, "LOG_SECONDS", 0)
+    monkeypatch.setattr(encoder, "LOG_SECONDS", 0)
     checkpoint(tmp_path / "model", 8, "mean")
     shown = {}
     for verbosity in ("1", "2"):
         folders = ["--out", str(tmp_path / f"results{verbosity}"), "--store", str(tmp_path / f"store{verbosity}")]
-        assert cli.main(["run", "-m", str(tmp_path / "model"), "-t", "PatentMapAbsToAbsRetrieval.sample", *folders, "-v", verbosity]) == 0
+        assert (
+            cli.main(
+                [
+                    "run",
+                    "-m",
+                    str(tmp_path / "model"),
+                    "-t",
+                    "PatentMapAbsToAbsRetrieval.sample",
+                    *folders,
+                    "-v",
+                    verbosity,
+                ]
+            )
+            == 0
+        )
         shown[verbosity] = capsys.readouterr().err
     assert "to_go=0" in shown["2"] and "text/s" not in shown["1"]

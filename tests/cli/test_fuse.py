@@ -5,7 +5,7 @@ import pytest
 from worlds import dapfam_tables
 
 from patent_mteb import cli
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 
 TASKS = ["PatentDAPFAMTAToTACRetrieval", "PatentDAPFAMTACToTARetrieval"]
 
@@ -13,7 +13,7 @@ TASKS = ["PatentDAPFAMTAToTACRetrieval", "PatentDAPFAMTACToTARetrieval"]
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     dapfam_tables(tmp_path / "data")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setenv("PATENT_MTEB_RUNS", "")
     monkeypatch.chdir(tmp_path)
     assert cli.main(["run", "-m", "bm25-dapfam", "-t", *TASKS, "--out", "first", "--save-runs", "runs", "-v", "0"]) == 0
@@ -23,10 +23,12 @@ def runs(tmp_path, monkeypatch):
 
 def test_a_grid_with_table_and_curves(runs, tmp_path, capsys):
     capsys.readouterr()
-    assert cli.main(["fuse", *runs, "-t", TASKS[0], "--grid", "--table", "fused.csv", "--plot", "curves", "-v", "0"]) == 0
+    assert (
+        cli.main(["fuse", *runs, "-t", TASKS[0], "--grid", "--table", "fused.csv", "--plot", "curves", "-v", "0"]) == 0
+    )
     shown = capsys.readouterr().out
     assert "rrf-30" in shown and "linear-0.7" in shown and "gain" in shown
-    assert "†" in shown and "† stands on fewer than 50 queries" in shown and "best" not in shown.partition("†")[0]
+    assert "†" in shown and "†: too few queries (< 50)" in shown and "best" not in shown.partition("†")[0]
     table = pl.read_csv(tmp_path / "fused.csv")
     assert table.height == 2 + 4 + 11 and "out_ratio_recall_at_100" in table.columns
     assert (tmp_path / "curves.png").stat().st_size > 1000 and "</svg>" in (tmp_path / "curves.svg").read_text("utf-8")

@@ -21,7 +21,9 @@ def records(tmp_path_factory):
     patents, citations = sample.generate()
     numbers = {patent.publication_number for patent in patents[:160]}
     write_patents(root / "patents" / "one.parquet", patents[:160])
-    write_citations(root / "citations" / "one.parquet", [citation for citation in citations if citation.citing in numbers])
+    write_citations(
+        root / "citations" / "one.parquet", [citation for citation in citations if citation.citing in numbers]
+    )
     write_families(root / "families.parquet", {"US1B2": patents[0].family_id})
     return root
 
@@ -36,7 +38,17 @@ def test_the_page_fits_and_its_commands_run(records, tmp_path, capsys):
     assert len(commands) >= 3
     for command in commands:
         words = shlex.split(command.replace("\\\n", " "))
-        assert cli.main([*words[1 : words.index("--out")], "--out", str(tmp_path / words[2]), *words[words.index("--out") + 2 :]]) == 0
+        assert (
+            cli.main(
+                [
+                    *words[1 : words.index("--out")],
+                    "--out",
+                    str(tmp_path / words[2]),
+                    *words[words.index("--out") + 2 :],
+                ]
+            )
+            == 0
+        )
 
 
 def test_the_same_as_json_and_without_trying(records, capsys):

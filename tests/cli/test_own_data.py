@@ -1,4 +1,6 @@
-"""Two own data sets, two versions of one, and a copy of a released set in one results folder: all are kept and stand side by side."""
+"""Two own data sets, two versions of one, and a copy of a released set in one results folder: all are kept and stand
+side by side.
+"""
 
 import json
 
@@ -66,7 +68,9 @@ def test_all_results_are_kept_loaded_and_reported_under_their_names(results, tmp
     assert "P (own data)" in own_part and "S (own data)" in own_part and "P (own data, earlier data 2)" in own_part
     assert "Own data: these scores say nothing about the published benchmark." in own_part
     assert "WIPO-AT" not in own_part and "paper" not in own_part
-    assert "P (own data)" in {tab["label"] for tab in payload_of((tmp_path / "tables" / "index.html").read_text())["tabs"]}
+    assert "P (own data)" in {
+        tab["label"] for tab in payload_of((tmp_path / "tables" / "index.html").read_text())["tabs"]
+    }
 
 
 def test_list_shows_own_tasks_and_what_was_not_built(tmp_path, monkeypatch, capsys):

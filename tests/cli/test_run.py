@@ -17,12 +17,19 @@ TASK = "PatentCitationRetrieval"
 
 @pytest.fixture
 def small(tmp_path, monkeypatch):
-    """60 queries of which each finds its document or not; 3 of them are out of domain, and one is the whole of a jurisdiction."""
+    """60 queries of which each finds its document or not; 3 of them are out of domain, and one is the whole of a
+    jurisdiction.
+    """
     topics = [f"topic{number}" for number in range(60)]
-    corpus = {f"d{number}": ("", f"{topic} device" if number % 4 else "something else") for number, topic in enumerate(topics)}
+    corpus = {
+        f"d{number}": ("", f"{topic} device" if number % 4 else "something else") for number, topic in enumerate(topics)
+    }
     queries = {f"q{number}": f"{topic} device" for number, topic in enumerate(topics)}
     metadata = [
-        *({"_id": f"d{number}", "family_id": f"d{number}", "ipc": ["A61F 2/06"], "jurisdiction": "US"} for number in range(60)),
+        *(
+            {"_id": f"d{number}", "family_id": f"d{number}", "ipc": ["A61F 2/06"], "jurisdiction": "US"}
+            for number in range(60)
+        ),
         *(
             {
                 "_id": f"q{number}",
@@ -61,11 +68,13 @@ def test_a_slice_of_three_queries_is_marked_and_shown_with_its_interval(small, c
     values = table.loc[table["slice:out"], "ndcg@10"].to_numpy()
     low, high = naive_interval(values)
     assert (scores["out_ndcg_at_10_low"], scores["out_ndcg_at_10_high"]) == pytest.approx((low, high), abs=0.02)
-    assert not {"ndcg_at_10_low", "in_ndcg_at_10_low", "jurisdiction_jp_ndcg_at_10_low"} & scores.keys()  # enough queries, or only one
+    assert (
+        not {"ndcg_at_10_low", "in_ndcg_at_10_low", "jurisdiction_jp_ndcg_at_10_low"} & scores.keys()
+    )  # enough queries, or only one
     (line,) = [line for line in printed.splitlines() if line.startswith(TASK)]
     assert f"{scores['out_ndcg_at_10']:.4f}†\N{NO-BREAK SPACE}[{low:.2f},\N{NO-BREAK SPACE}{high:.2f}]" in line
     assert f"{scores['ndcg_at_10']:.4f} " in line and line.count("†") == 1
-    assert "† stands on fewer than 50 queries" in printed
+    assert "†: too few queries (< 50)" in printed
 
 
 def test_a_task_of_few_queries_is_in_no_mean_and_marked_in_every_form(tmp_path, monkeypatch, capsys):
@@ -77,7 +86,21 @@ def test_a_task_of_few_queries_is_in_no_mean_and_marked_in_every_form(tmp_path, 
         assert cli.main(["run", "-v", "1", "-t", *tasks, "-m", model, "--out", str(tmp_path / "results")]) == 0
     assert capsys.readouterr().out.count("†") >= 2
     assert (
-        cli.main(["report", str(tmp_path / "results"), "--format", "csv", "markdown", "latex", "--out", str(out), "--html", str(out)]) == 0
+        cli.main(
+            [
+                "report",
+                str(tmp_path / "results"),
+                "--format",
+                "csv",
+                "markdown",
+                "latex",
+                "--out",
+                str(out),
+                "--html",
+                str(out),
+            ]
+        )
+        == 0
     )
     (result,) = (tmp_path / "results").rglob("patent-mteb__bm25-dapfam/**/PatentMapAbsToAbsRetrieval.sample.json")
     scores = json.loads(result.read_text())["scores"]["test"][0]
@@ -104,12 +127,19 @@ def test_a_limited_run_is_filed_apart_and_in_no_report(tmp_path, capsys):
     assert "for trying things out only" in streams.out and "1 of 3 tasks are left out" in streams.err
     names = {path.stem for path in (tmp_path / "results").rglob("PatentMap*.json")}
     assert names == {"PatentMapAbsToAbsRetrieval.sample.limit5", "PatentMapClmToAllRetrieval.sample.limit5"}
-    scores = [json.loads(path.read_text())["scores"]["test"][0] for path in (tmp_path / "results").rglob("PatentMap*.json")]
+    scores = [
+        json.loads(path.read_text())["scores"]["test"][0] for path in (tmp_path / "results").rglob("PatentMap*.json")
+    ]
     assert {score["n_queries"] for score in scores} == {5}
-    assert cli.main([*words, "-v", "1", "-t", "PatentMapAbsToAbsRetrieval"]) == 0, "the whole task is not taken for done"
+    assert cli.main([*words, "-v", "1", "-t", "PatentMapAbsToAbsRetrieval"]) == 0, (
+        "the whole task is not taken for done"
+    )
     assert "were there already" not in capsys.readouterr().out
     assert cli.main(["report", str(tmp_path / "results"), "--format", "csv", "--out", str(tmp_path / "out")]) == 0
-    assert "PatentMapClmToAllRetrieval.sample.limit5 left out: the suite has no task of this name" in capsys.readouterr().err
+    assert (
+        "PatentMapClmToAllRetrieval.sample.limit5 left out: the suite has no task of this name"
+        in capsys.readouterr().err
+    )
     assert not [path for path in (tmp_path / "out").rglob("*.csv") if "limit5" in path.read_text()]
     with pytest.raises(SystemExit):
         cli.main([*words, "--limit", "0"])
@@ -120,11 +150,27 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path, monkeypatc
 
     monkeypatch.delenv("PATENT_MTEB_DATA", raising=False)
     checkpoint(tmp_path / "model", 8, "mean")
-    words = ["run", "-v", "1", "-t", "PatentMapAbsToAbsRetrieval.sample", "PatenTEBTitle2Full", "-m", str(tmp_path / "model"), "--dry-run"]
+    words = [
+        "run",
+        "-v",
+        "1",
+        "-t",
+        "PatentMapAbsToAbsRetrieval.sample",
+        "PatenTEBTitle2Full",
+        "-m",
+        str(tmp_path / "model"),
+        "--dry-run",
+    ]
     folders = ["--out", str(tmp_path / "results"), "--store", str(tmp_path / "store")]
     assert cli.main([*words, *folders, "--dims", "4"]) == 1, "data are missing"
     streams = capsys.readouterr()
-    for part in ("distinct texts, 0 of them in the store", "min of encoding, by a probe", "MB on disk", "MB of memory", "without --dims"):
+    for part in (
+        "distinct texts, 0 of them in the store",
+        "min of encoding, by a probe",
+        "MB on disk",
+        "MB of memory",
+        "without --dims",
+    ):
         assert part in streams.out, part
     assert "PatenTEBTitle2Full: " in streams.err
     assert not (tmp_path / "results").exists()

@@ -68,14 +68,24 @@ def test_scores_are_those_of_the_model_and_of_ir_measures(tmp_path, ranking, tas
     qrels = [Qrel(q, d, gain) for q, judged in task.tables.qrels.items() for d, gain in judged.items()]
     run = list(ir_measures.read_trec_run(str(path)))
     theirs = ir_measures.calc_aggregate([nDCG @ 10, nDCG @ 100, R @ 100, AP @ 1000, RR], qrels, run)
-    names = {nDCG @ 10: "ndcg_at_10", nDCG @ 100: "ndcg_at_100", R @ 100: "recall_at_100", AP @ 1000: "map_at_1000", RR: "mrr_at_1000"}
+    names = {
+        nDCG @ 10: "ndcg_at_10",
+        nDCG @ 100: "ndcg_at_100",
+        R @ 100: "recall_at_100",
+        AP @ 1000: "map_at_1000",
+        RR: "mrr_at_1000",
+    }
     assert {measure: scores[name] for measure, name in names.items()} == pytest.approx(theirs, abs=1e-5)
 
 
 def test_a_run_of_ir_measures_scores_query_by_query_as_ir_measures_does(tmp_path, ranking, task, monkeypatch):
     """Written from ir-measures' own records of a run, documents of a query in any order; both read the same file."""
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
-    scored = [ir_measures.ScoredDoc(query, document, score) for query, found in ranking.items() for document, score in found.items()]
+    scored = [
+        ir_measures.ScoredDoc(query, document, score)
+        for query, found in ranking.items()
+        for document, score in found.items()
+    ]
     random.Random(7).shuffle(scored)
     scored.sort(key=lambda one: one.query_id)
     path = tmp_path / "theirs.run"
@@ -95,7 +105,7 @@ def test_a_run_of_ir_measures_scores_query_by_query_as_ir_measures_does(tmp_path
 def test_documents_behind_the_gate_are_taken_out_with_their_number(tmp_path, caplog):
     from searching import context_of, corpus_of
 
-    from patent_mteb.search.gate import Gate
+    from patent_mteb.search.base import Gate
 
     days = {"old": dt.date(2010, 1, 1), "new": dt.date(2020, 1, 1)}
     system = StoredRun(trec(tmp_path / "late.run", {"q": {"new": 2.0, "old": 1.0}, "r": {"new": 2.0, "old": 1.0}}))
@@ -119,7 +129,9 @@ def test_own_family_unknown_documents_and_missing_queries_are_answered(tmp_path,
     strange = {q: found | {"EP0000000A1": 1e-9} for q, found in ranking.items()}
     path = trec(tmp_path / "strange.run", strange)
     assert main(["score", str(path), "-t", TASK, *out]) == 1
-    assert f"found document 'EP0000000A1', which is not in the corpus of the task ({len(ranking)} such places)" in said(capsys)
+    assert f"found document 'EP0000000A1', which is not in the corpus of the task ({len(ranking)} such places)" in said(
+        capsys
+    )
     assert main(["score", str(path), "-t", TASK, "--drop-unknown", *out]) == 0
     assert f"{len(ranking)} places with documents that are not in the corpus are left out" in said(capsys)
 
@@ -127,7 +139,9 @@ def test_own_family_unknown_documents_and_missing_queries_are_answered(tmp_path,
     assert main(["score", str(half), "-t", TASK, *out]) == 1
     assert "--allow-missing" in said(capsys)
     assert main(["score", str(half), "-t", TASK, "--allow-missing", *out]) == 0
-    assert len(list((tmp_path / "results").rglob(f"{TASK}.json"))) == 3, "each file and each leniency is an identity of its own"
+    assert len(list((tmp_path / "results").rglob(f"{TASK}.json"))) == 3, (
+        "each file and each leniency is an identity of its own"
+    )
 
 
 def test_what_is_no_run_ends_with_one_message(tmp_path, capsys):

@@ -1,4 +1,6 @@
-"""What the commands print on a terminal of 80 columns: no line of a table is wider, names stand in full, measures have their words."""
+"""What the commands print on a terminal of 80 columns: no line of a table is wider, names stand in full, measures have
+their words.
+"""
 
 import re
 
@@ -47,7 +49,10 @@ def test_help(capsys, monkeypatch, command):
 
 def test_runs(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(common.console, "_width", 80)
-    tasks = {"PatentCitationRetrieval.local-0123456789ab": "ndcg_at_10", "WIPOATRespiratoryClassification.NoDWPI.sample": "macro_f1"}
+    tasks = {
+        "PatentCitationRetrieval.local-0123456789ab": "ndcg_at_10",
+        "WIPOATRespiratoryClassification.NoDWPI.sample": "macro_f1",
+    }
     outcomes = [
         Outcome(task, "scored", main, {"main_score": 0.25, main: 0.25, f"in_{main}": 0.5, "n_queries": 1102}, 12.5)
         for task, main in tasks.items()

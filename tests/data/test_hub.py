@@ -7,7 +7,7 @@ from hub import Repository
 from huggingface_hub import constants, hf_hub_download
 
 from patent_mteb.data.hub import cached_commit, commit_of, fetch, forget, stands_for
-from patent_mteb.data.sources import DataSet, resolve, settled
+from patent_mteb.data.loading import DataSet, resolve, settled
 from patent_mteb.errors import AccessError
 
 KEY, FILE = "org/data", "test/data.parquet"
@@ -29,7 +29,9 @@ def test_a_branch_is_asked_for_once_and_its_files_are_of_one_commit(hub, reposit
     forget()
     assert commit_of(KEY, "main", FILE) == second
     assert fetch(KEY, second, FILE).read_bytes() == b"PAR1 other rows"
-    assert [path for method, path in hub.log if "/main/" in path] == [f"/datasets/{KEY}/resolve/main/test/data.parquet"] * 2
+    assert [path for method, path in hub.log if "/main/" in path] == [
+        f"/datasets/{KEY}/resolve/main/test/data.parquet"
+    ] * 2
 
 
 def test_the_head_of_a_missing_file_names_the_commit_too(repository):
@@ -64,7 +66,9 @@ def test_the_cache_answers_where_the_hub_cannot(hub, repository, monkeypatch):
     assert cached_commit(KEY, commit[:7]) == resolve(short).revision == commit
     assert fetch(KEY, commit, FILE).read_bytes() == FILES[FILE]
     assert len(hub.log) == asked
-    with pytest.raises(AccessError, match=r"other\.csv: the data set org/data at revision .* offline mode.*unset HF_HUB_OFFLINE"):
+    with pytest.raises(
+        AccessError, match=r"other\.csv: the data set org/data at revision .* offline mode.*unset HF_HUB_OFFLINE"
+    ):
         fetch(KEY, commit, "other.csv")
 
 
@@ -108,7 +112,9 @@ def gone(hub, repository, monkeypatch):
 
 def unplugged(hub, repository, monkeypatch):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
-    monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", "http://127.0.0.1:9/{repo_id}/resolve/{revision}/{filename}")
+    monkeypatch.setattr(
+        constants, "HUGGINGFACE_CO_URL_TEMPLATE", "http://127.0.0.1:9/{repo_id}/resolve/{revision}/{filename}"
+    )
 
 
 def offline(hub, repository, monkeypatch):
@@ -136,19 +142,31 @@ def slow(hub, repository, monkeypatch):
 
 
 PROBLEMS = [
-    pytest.param(gate, "access to the data set org/data is not granted, it is gated", "accept its conditions at", id="gate"),
-    pytest.param(without_token, "access to the data set org/data is not granted, it is gated", "set HF_TOKEN", id="gate without token"),
+    pytest.param(
+        gate, "access to the data set org/data is not granted, it is gated", "accept its conditions at", id="gate"
+    ),
+    pytest.param(
+        without_token,
+        "access to the data set org/data is not granted, it is gated",
+        "set HF_TOKEN",
+        id="gate without token",
+    ),
     pytest.param(gone, "the hub has no data set org/data", "upgrade patent-mteb", id="no such data set"),
     pytest.param(rewritten, "the hub has no revision", "upgrade patent-mteb", id="no such revision"),
     pytest.param(
-        without_file, r"the data set org/data has no file test/data\.parquet at revision", "upgrade patent-mteb", id="no such file"
+        without_file,
+        r"the data set org/data has no file test/data\.parquet at revision",
+        "upgrade patent-mteb",
+        id="no such file",
     ),
     pytest.param(status(500), r"the hub failed at the data set org/data .HTTP 500", "try again later", id="500"),
     pytest.param(status(503), r"the hub failed at the data set org/data .HTTP 503", "try again later", id="503"),
     pytest.param(status(429), "too many requests", "try again later", id="429"),
     pytest.param(status(403), r"refuses access to the data set org/data .HTTP 403", "look at the token", id="403"),
     pytest.param(status(200), "does not answer as the hub does", "correct or unset HF_ENDPOINT", id="no hub"),
-    pytest.param(unplugged, "the hub at http://127.0.0.1:9 cannot be reached", "connect to the network", id="no network"),
+    pytest.param(
+        unplugged, "the hub at http://127.0.0.1:9 cannot be reached", "connect to the network", id="no network"
+    ),
     pytest.param(offline, "the hub is not asked in offline mode", "unset HF_HUB_OFFLINE", id="offline"),
 ]
 

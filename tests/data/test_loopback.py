@@ -1,4 +1,6 @@
-"""Every released data set in its published layout: from the hub, from the hub's cache, and from a local copy, into report and export."""
+"""Every released data set in its published layout: from the hub, from the hub's cache, and from a local copy, into
+report and export.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from huggingface_hub import constants, snapshot_download
 
 from patent_mteb import cli
 from patent_mteb.data import hub as asked
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.experiments.run import run
 from patent_mteb.models import Truncated
 from patent_mteb.report.collect import collect
@@ -27,8 +29,14 @@ from patent_mteb.tasks import catalogue
 
 RANDOM = "mteb/baseline-random-encoder"
 IPC = "PatentMapIPCClassification"
-DAPFAM = ("PatentDAPFAMTAToTARetrieval", "PatentDAPFAMKeywordsToFullTextRetrieval", "PatentDAPFAMClaim1ToClaim1OutRetrieval")
-OTHERS = [task.metadata.name for name in ("PatenTEB", "PatentMap", "PANORAMA") for task in catalogue.find(name).task_classes]
+DAPFAM = (
+    "PatentDAPFAMTAToTARetrieval",
+    "PatentDAPFAMKeywordsToFullTextRetrieval",
+    "PatentDAPFAMClaim1ToClaim1OutRetrieval",
+)
+OTHERS = [
+    task.metadata.name for name in ("PatenTEB", "PatentMap", "PANORAMA") for task in catalogue.find(name).task_classes
+]
 TASKS = [*DAPFAM, *(name for name in OTHERS if name != IPC)]
 RETRIEVAL = [name for name in TASKS if "Retrieval" in name]
 PAECTER = "mpi-inno-comp/paecter"
@@ -45,11 +53,18 @@ def scored(folder, names=TASKS, model=None):
     """Runs tasks and returns task -> its result as the file in the folder has it."""
     report = run(model or mteb.get_model(RANDOM), mteb.get_tasks(tasks=list(names)), folder, show_progress=False)
     assert {outcome.task: outcome.reason for outcome in report.outcomes if outcome.status != "scored"} == {}
-    return {path.stem: json.loads(path.read_text()) for path in folder.rglob("Pa*.json") if "data_revision" not in str(path)}
+    return {
+        path.stem: json.loads(path.read_text()) for path in folder.rglob("Pa*.json") if "data_revision" not in str(path)
+    }
 
 
 def main_scores(results):
-    return {name: entry["main_score"] for name, result in results.items() for split in result["scores"].values() for entry in split}
+    return {
+        name: entry["main_score"]
+        for name, result in results.items()
+        for split in result["scores"].values()
+        for entry in split
+    }
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +90,9 @@ def test_every_released_set_is_served_and_no_task_resolves_with_the_network(one_
 def test_a_result_names_the_full_commit_of_its_data(published, fresh):
     _, results = fresh
     assert set(results) == set(TASKS)
-    assert {name: result["dataset_revision"] for name, result in results.items()} == {name: published[data_of(name).key] for name in TASKS}
+    assert {name: result["dataset_revision"] for name, result in results.items()} == {
+        name: published[data_of(name).key] for name in TASKS
+    }
     for name, result in results.items():
         branch = data_of(name).revision == "main"
         ((entry,),) = result["scores"].values()
@@ -98,7 +115,9 @@ def test_report_and_export_take_them_as_real_and_say_which_commit(published, fre
 
 
 def test_the_papers_numbers_stand_beside_those_measured_on_the_hub(published, tmp_path, capsys):
-    """All of PatenTEB and DAPFAM's six pairs by a model of a paper's name, and one task by its truncation, which is another model."""
+    """All of PatenTEB and DAPFAM's six pairs by a model of a paper's name, and one task by its truncation, which is
+    another model.
+    """
     model = mteb.get_model(RANDOM)
     model.mteb_model_meta = model.mteb_model_meta.model_copy(update={"name": PAECTER})
     teb = [name for name in OTHERS if name.startswith("PatenTEB")]
@@ -109,13 +128,19 @@ def test_the_papers_numbers_stand_beside_those_measured_on_the_hub(published, tm
     streams = capsys.readouterr()
     found = {(tuple(line["tasks"]), line["metric"]): line for line in json.loads(streams.out)["lines"]}
     with (Path(cli.__file__).parents[1] / "published" / "expected.csv").open(newline="") as file:
-        stated = [row for row in csv.DictReader(file) if row["model"] == PAECTER and "prompts=yes" not in row["settings"]]
-    wanted = {(tuple(row["task"].split()), row["metric"]): row for row in stated if set(row["task"].split()) <= results.keys()}
+        stated = [
+            row for row in csv.DictReader(file) if row["model"] == PAECTER and "prompts=yes" not in row["settings"]
+        ]
+    wanted = {
+        (tuple(row["task"].split()), row["metric"]): row for row in stated if set(row["task"].split()) <= results.keys()
+    }
     assert found.keys() == wanted.keys() and {tasks for tasks, _ in found} == {*((name,) for name in teb), tuple(SIX)}
     for (tasks, metric), line in found.items():
         row = wanted[tasks, metric]
         entries = [next(iter(results[name]["scores"].values()))[0] for name in tasks]
-        here = sum(entry[f"paper_{metric}" if row["protocol"] == "paper" else metric] for entry in entries) / len(entries)
+        here = sum(entry[f"paper_{metric}" if row["protocol"] == "paper" else metric] for entry in entries) / len(
+            entries
+        )
         assert (line["paper"], line["here"]) == (float(row["value"]), pytest.approx(here, abs=1e-9))
         off = abs(here - float(row["value"])) / float(row["tolerance"])
         assert line["verdict"] == ("OK" if off <= 1 else "OKISH" if off <= 3 else "FAIL")
@@ -145,7 +170,7 @@ def test_offline_again_from_the_cache(one_hub, fresh, tmp_path, monkeypatch):
 def test_a_local_copy_as_the_client_leaves_it_is_the_hub(published, fresh, tmp_path, monkeypatch):
     for key, commit in published.items():
         snapshot_download(key, repo_type="dataset", revision=commit, local_dir=tmp_path / "data" / key)
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     places = Counter(task.source.kind for task in mteb.get_tasks(tasks=TASKS))
     assert places == {"local": len(TASKS)}
     again = scored(tmp_path / "results")
@@ -159,9 +184,11 @@ def test_a_changed_copy_is_local_data(published, tmp_path, monkeypatch):
     key = "datalyes/effect2full"
     folder = tmp_path / "data" / key
     snapshot_download(key, repo_type="dataset", local_dir=folder)
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     path = folder / "test" / "data.parquet"
-    path.write_bytes(releases.patenteb_files("effect2full", test=releases.patenteb("effect2full", seed=1))["test/data.parquet"])
+    path.write_bytes(
+        releases.patenteb_files("effect2full", test=releases.patenteb("effect2full", seed=1))["test/data.parquet"]
+    )
     (task,) = mteb.get_tasks(tasks=["PatenTEBEffect2Full"])
     assert task.source.revision.startswith("local-") and task.source.subset == task.source.revision
 
@@ -175,7 +202,9 @@ def test_lexical_search_runs_on_every_retrieval_set(published, tmp_path):
     assert set(results) == set(RETRIEVAL)
     refused = prepare(tmp_path, tmp_path / "export", upstream=False).refused
     assert not refused, "every result is of a published commit"
-    assert {one.task for one in prepare(tmp_path, tmp_path / "upstream").refused} == set(RETRIEVAL), "mteb does not implement this model"
+    assert {one.task for one in prepare(tmp_path, tmp_path / "upstream").refused} == set(RETRIEVAL), (
+        "mteb does not implement this model"
+    )
 
 
 class TestASetThatMoves:
@@ -207,7 +236,11 @@ class TestASetThatMoves:
         model, cache = mteb.get_model(RANDOM), mteb.ResultCache(tmp_path)
 
         def revision():
-            return mteb.evaluate(model, mteb.get_task(MOVING), cache=cache, show_progress_bar=False).task_results[0].dataset_revision
+            return (
+                mteb.evaluate(model, mteb.get_task(MOVING), cache=cache, show_progress_bar=False)
+                .task_results[0]
+                .dataset_revision
+            )
 
         assert [revision(), revision()] == [first, first]
         second = move()
@@ -237,8 +270,13 @@ class TestASetThatMoves:
         before = sorted(path for path in tmp_path.rglob("Paten*.json"))
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "empty"))
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-        report = run(mteb.get_model(RANDOM), mteb.get_tasks(tasks=[MOVING, "PatenTEBEffect2Full"]), tmp_path, show_progress=False)
-        assert [outcome.status for outcome in report.outcomes] == ["skipped", "scored"]  # a short hash is one commit, a branch may be any
+        report = run(
+            mteb.get_model(RANDOM), mteb.get_tasks(tasks=[MOVING, "PatenTEBEffect2Full"]), tmp_path, show_progress=False
+        )
+        assert [outcome.status for outcome in report.outcomes] == [
+            "skipped",
+            "scored",
+        ]  # a short hash is one commit, a branch may be any
         assert sorted(path for path in tmp_path.rglob("Paten*.json")) == before
 
 
@@ -269,7 +307,12 @@ def test_the_command_in_a_process_of_its_own(hub, tmp_path):
     script = "import sys; from patent_mteb import cli; sys.exit(cli.main(sys.argv[1:]))"
     options = ["-m", RANDOM, "-t", "PatenTEBEffect2Substance", "--out", str(tmp_path / "results")]
     done = subprocess.run(
-        [sys.executable, "-c", script, "run", *options], env=environment, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", script, "run", *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     (path,) = (tmp_path / "results").rglob("PatenTEBEffect2Substance.json")

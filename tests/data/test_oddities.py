@@ -1,8 +1,8 @@
-"""What published files may look like, each as the hub serves it, with its right outcome: the score of the plain files, a score and a
-count in the log, or one message that says what is wrong.
+"""What published files may look like, each as the hub serves it, with its right outcome: the score of the plain files,
+a score and a count in the log, or one message that says what is wrong.
 
-Types and rules of the released sets are printed on few cards, so a task may meet any of these. ``SAME`` files hold the same data in
-another form: their score is that of the plain files, to the last digit.
+Types and rules of the released sets are printed on few cards, so a task may meet any of these. ``SAME`` files hold the
+same data in another form: their score is that of the plain files, to the last digit.
 """
 
 from __future__ import annotations
@@ -15,13 +15,22 @@ import pyarrow as pa
 import pytest
 import releases
 from huggingface_hub import constants
-from releases import DAPFAM, PATENTMAP, dapfam, dapfam_files, parquet, patenteb, patenteb_files, patentmap, patentmap_files
+from releases import (
+    DAPFAM,
+    PATENTMAP,
+    dapfam,
+    dapfam_files,
+    parquet,
+    patenteb,
+    patenteb_files,
+    patentmap,
+    patentmap_files,
+)
 from worlds import HashEncoder, scores_of
 
 from patent_mteb import tasks
 from patent_mteb.data import hub as asked
 from patent_mteb.errors import PatentMTEBError
-from patent_mteb.tasks import patentmap_retrieval
 
 TA, KEYWORDS, FULL = (f"PatentDAPFAM{pair}Retrieval" for pair in ("TAToTA", "KeywordsToTA", "TAToFullText"))
 ABS = "PatentMapAbsToAbsRetrieval"
@@ -44,7 +53,12 @@ def number(ids):
 
 def integer_families():
     tables = dapfam()
-    for name, column in (("corpus", "relevant_id"), ("queries", "query_id"), ("qrels_all", "relevant_id"), ("qrels_all", "query_id")):
+    for name, column in (
+        ("corpus", "relevant_id"),
+        ("queries", "query_id"),
+        ("qrels_all", "relevant_id"),
+        ("qrels_all", "query_id"),
+    ):
         tables[name][column] = number(tables[name][column])
     return dapfam_files(**tables)
 
@@ -52,7 +66,9 @@ def integer_families():
 def relations(**columns):
     """DAPFAM with other columns of relations; a function is given the known values."""
     known = dapfam()["qrels_all"]
-    return dapfam_files(qrels_all=known | {name: make(known[name]) if callable(make) else make for name, make in columns.items()})
+    return dapfam_files(
+        qrels_all=known | {name: make(known[name]) if callable(make) else make for name, make in columns.items()}
+    )
 
 
 def more_relations(*rows):
@@ -66,7 +82,9 @@ def relation(place=0, **changed):
 
 def families(table, **columns):
     known = dapfam()[table]
-    return dapfam_files(**{table: known | {name: make(known[name]) if callable(make) else make for name, make in columns.items()}})
+    return dapfam_files(
+        **{table: known | {name: make(known[name]) if callable(make) else make for name, make in columns.items()}}
+    )
 
 
 def repeated_family(**changed):
@@ -78,7 +96,9 @@ def rows(name, **columns):
     """A set of PatenTEB with other columns; a function is given the known values, None leaves a column out."""
     known = patenteb(name)
     made = {column: make(known[column]) if callable(make) else make for column, make in columns.items()}
-    return patenteb_files(name, test={column: values for column, values in (known | made).items() if values is not None})
+    return patenteb_files(
+        name, test={column: values for column, values in (known | made).items() if values is not None}
+    )
 
 
 def but_first(value):
@@ -113,7 +133,8 @@ def numeric(found):
         for record in found[name]:
             record["dnum"] = int(record["dnum"].removeprefix("EP"))
     found["gold"] = {
-        query[2:]: [{**entry, "cited_id": int(entry["cited_id"][2:])} for entry in entries] for query, entries in found["gold"].items()
+        query[2:]: [{**entry, "cited_id": int(entry["cited_id"][2:])} for entry in entries]
+        for query, entries in found["gold"].items()
     }
     return patentmap_files(**found)
 
@@ -134,10 +155,19 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 13
 
 SAME = {
     "DAPFAM: whole numbers as ids": (TA, integer_families),
-    "DAPFAM: whole numbers as gains": (TA, lambda: relations(relevance_score=lambda values: [int(value) for value in values])),
-    "DAPFAM: true and false as gains": (TA, lambda: relations(relevance_score=lambda values: [value > 0 for value in values])),
+    "DAPFAM: whole numbers as gains": (
+        TA,
+        lambda: relations(relevance_score=lambda values: [int(value) for value in values]),
+    ),
+    "DAPFAM: true and false as gains": (
+        TA,
+        lambda: relations(relevance_score=lambda values: [value > 0 for value in values]),
+    ),
     "DAPFAM: columns nobody has announced": (TA, lambda: families("corpus", cpc=[["A61F"]] * 50, score=[0.5] * 50)),
-    "DAPFAM: large strings": (TA, lambda: families("corpus", abstract_en=typed(pa.large_string()), relevant_id=typed(pa.large_string()))),
+    "DAPFAM: large strings": (
+        TA,
+        lambda: families("corpus", abstract_en=typed(pa.large_string()), relevant_id=typed(pa.large_string())),
+    ),
     "DAPFAM: string views": (TA, lambda: families("queries", abstract_en=typed(pa.string_view()))),
     "DAPFAM: dictionaries of domains": (TA, lambda: relations(domain_rel=dictionary)),
     "DAPFAM: dictionaries of ids": (TA, lambda: relations(query_id=dictionary, relevant_id=dictionary)),
@@ -147,9 +177,18 @@ SAME = {
         KEYWORDS,
         lambda: families("queries", abstract_keywords=lambda values: [value.split(", ") for value in values]),
     ),
-    "PatenTEB: labels 0.0 and 1.0": (PARA, lambda: rows("para_problem", label=lambda values: [float(value) for value in values])),
-    "PatenTEB: labels true and false": (PARA, lambda: rows("para_problem", label=lambda values: [value == 1 for value in values])),
-    "PatenTEB: labels in quotes": (PARA, lambda: rows("para_problem", label=lambda values: [str(value) for value in values])),
+    "PatenTEB: labels 0.0 and 1.0": (
+        PARA,
+        lambda: rows("para_problem", label=lambda values: [float(value) for value in values]),
+    ),
+    "PatenTEB: labels true and false": (
+        PARA,
+        lambda: rows("para_problem", label=lambda values: [value == 1 for value in values]),
+    ),
+    "PatenTEB: labels in quotes": (
+        PARA,
+        lambda: rows("para_problem", label=lambda values: [str(value) for value in values]),
+    ),
     "PatenTEB: clusters in quotes": (
         CLUSTERS,
         lambda: rows("clusters_inventor", cluster_id=lambda values: [str(value) for value in values]),
@@ -159,33 +198,87 @@ SAME = {
         lambda: rows("clusters_inventor", cluster_id=lambda values: [float(value) for value in values]),
     ),
     "PatenTEB: whole numbers as ids": (IN, lambda: rows("retrieval_IN", q=number, pos=number, neg=number)),
-    "PatenTEB: large strings": (IN, lambda: rows("retrieval_IN", q_text=typed(pa.large_string()), pos=typed(pa.large_string()))),
+    "PatenTEB: large strings": (
+        IN,
+        lambda: rows("retrieval_IN", q_text=typed(pa.large_string()), pos=typed(pa.large_string())),
+    ),
     "PatenTEB: dictionaries of labels": (BLOOM, lambda: rows("class_bloom", label=dictionary)),
-    "PatenTEB: classes in capitals": (TITLE, lambda: rows("title2full", first_ipcr3=lambda values: [value.upper() for value in values])),
+    "PatenTEB: classes in capitals": (
+        TITLE,
+        lambda: rows("title2full", first_ipcr3=lambda values: [value.upper() for value in values]),
+    ),
     "PatentMap: whole numbers as ids": (ABS, lambda: numeric(patentmap())),
     "PatentMap: sections nobody reads": (ABS, lambda: content("documents", section("dr-0001", "a drawing"))),
     "PatentMap: no description": (ABS, lambda: content("documents", section("p0001", None))),
 }
 
 COUNTED = {
-    "DAPFAM: a NULL abstract": (TA, lambda: families("corpus", abstract_en=but_first(None)), "1 rows of corpus have no abstract_en"),
-    "DAPFAM: an empty abstract": (TA, lambda: families("queries", abstract_en=but_first("")), "1 rows of queries have no abstract_en"),
-    "DAPFAM: a NULL description": (FULL, lambda: families("corpus", description_en=but_first(None)), "1 rows of corpus have no desc"),
+    "DAPFAM: a NULL abstract": (
+        TA,
+        lambda: families("corpus", abstract_en=but_first(None)),
+        "1 rows of corpus have no abstract_en",
+    ),
+    "DAPFAM: an empty abstract": (
+        TA,
+        lambda: families("queries", abstract_en=but_first("")),
+        "1 rows of queries have no abstract_en",
+    ),
+    "DAPFAM: a NULL description": (
+        FULL,
+        lambda: families("corpus", description_en=but_first(None)),
+        "1 rows of corpus have no desc",
+    ),
     "DAPFAM: a relation twice, alike": (TA, lambda: more_relations(relation()), "1 relations are given twice, alike"),
-    "DAPFAM: codes that are no text": (TA, lambda: families("corpus", ipcr_codes_str=[["A61F"]] * 50), "no IPC codes are known"),
-    "PatenTEB: an empty text": (CLUSTERS, lambda: rows("clusters_inventor", text=but_first("")), "1 of 60 rows have an empty 'text'"),
-    "PatenTEB: a NULL text": (CLUSTERS, lambda: rows("clusters_inventor", text=but_first(None)), "1 of 60 rows have an empty 'text'"),
-    "PatenTEB: a NULL text of a negative": (IN, lambda: rows("retrieval_IN", neg_text=but_first(None)), "have an empty 'neg_text'"),
-    "PatenTEB: a row without negative": (IN, lambda: rows("retrieval_IN", neg=but_first(None)), "of 60 rows have no negative"),
-    "PatenTEB: one id with two texts": (IN, lambda: rows("retrieval_IN", pos=first_twice), "another text for a known id in column pos"),
-    "PatenTEB: one text of two ids": (TITLE, lambda: rows("title2full", full_text=first_twice), "1 of 60 documents repeat the text"),
+    "DAPFAM: codes that are no text": (
+        TA,
+        lambda: families("corpus", ipcr_codes_str=[["A61F"]] * 50),
+        "no IPC codes are known",
+    ),
+    "PatenTEB: an empty text": (
+        CLUSTERS,
+        lambda: rows("clusters_inventor", text=but_first("")),
+        "1 of 60 rows have an empty 'text'",
+    ),
+    "PatenTEB: a NULL text": (
+        CLUSTERS,
+        lambda: rows("clusters_inventor", text=but_first(None)),
+        "1 of 60 rows have an empty 'text'",
+    ),
+    "PatenTEB: a NULL text of a negative": (
+        IN,
+        lambda: rows("retrieval_IN", neg_text=but_first(None)),
+        "have an empty 'neg_text'",
+    ),
+    "PatenTEB: a row without negative": (
+        IN,
+        lambda: rows("retrieval_IN", neg=but_first(None)),
+        "of 60 rows have no negative",
+    ),
+    "PatenTEB: one id with two texts": (
+        IN,
+        lambda: rows("retrieval_IN", pos=first_twice),
+        "another text for a known id in column pos",
+    ),
+    "PatenTEB: one text of two ids": (
+        TITLE,
+        lambda: rows("title2full", full_text=first_twice),
+        "1 of 60 documents repeat the text",
+    ),
     "PatenTEB: train rows in test": (
         BLOOM,
         lambda: rows("class_bloom", text=lambda values: [*patenteb("class_bloom", "train")["text"][:2], *values[2:]]),
         "leakage: 2 of 60 test rows",
     ),
-    "PatenTEB: a label of test alone": (BLOOM, lambda: rows("class_bloom", label=but_first("never")), "occur in no training row: never"),
-    "PatentMap: a line twice": (ABS, lambda: content("documents", lambda records: records.append(records[0])), "1 lines repeat an earlier"),
+    "PatenTEB: a label of test alone": (
+        BLOOM,
+        lambda: rows("class_bloom", label=but_first("never")),
+        "occur in no training row: never",
+    ),
+    "PatentMap: a line twice": (
+        ABS,
+        lambda: content("documents", lambda records: records.append(records[0])),
+        "1 lines repeat an earlier",
+    ),
     "PatentMap: gold of no query": (
         ABS,
         lambda: content("gold", lambda gold: gold.update(EP9=[{"cited_id": "EP1", "type": "X"}])),
@@ -219,28 +312,57 @@ REFUSED = {
         lambda: more_relations(relation(relevant_id="nobody")),
         r"row 121: unknown document 'nobody'",
     ),
-    "DAPFAM: a query that is only judged": (TA, lambda: more_relations(relation(query_id="nobody")), r"row 121: unknown query 'nobody'"),
-    "DAPFAM: a domain in small letters": (TA, lambda: relations(domain_rel=but_first("in")), r"row 1: domain_rel is 'in'"),
+    "DAPFAM: a query that is only judged": (
+        TA,
+        lambda: more_relations(relation(query_id="nobody")),
+        r"row 121: unknown query 'nobody'",
+    ),
+    "DAPFAM: a domain in small letters": (
+        TA,
+        lambda: relations(domain_rel=but_first("in")),
+        r"row 1: domain_rel is 'in'",
+    ),
     "DAPFAM: gains in quotes": (
         TA,
         lambda: relations(relevance_score=lambda values: [str(value) for value in values]),
         r"'1\.0', not a number",
     ),
     "DAPFAM: a NULL gain": (TA, lambda: relations(relevance_score=but_first(None)), r"row 1: relevance_score is None"),
-    "DAPFAM: one family with two texts": (TA, lambda: repeated_family(abstract_en="another"), "'003-530-185-733-934' occurs twice"),
+    "DAPFAM: one family with two texts": (
+        TA,
+        lambda: repeated_family(abstract_en="another"),
+        "'003-530-185-733-934' occurs twice",
+    ),
     "DAPFAM: no keywords": (
         KEYWORDS,
-        lambda: dapfam_files(queries={name: values for name, values in dapfam()["queries"].items() if name != "abstract_keywords"}),
+        lambda: dapfam_files(
+            queries={name: values for name, values in dapfam()["queries"].items() if name != "abstract_keywords"}
+        ),
         "no keyword column among: query_id, ",
     ),
     "DAPFAM: the corpus in parts": (
         TA,
-        lambda: {name.replace("corpus.parquet", "corpus-00000-of-00002.parquet"): body for name, body in dapfam_files().items()},
+        lambda: {
+            name.replace("corpus.parquet", "corpus-00000-of-00002.parquet"): body
+            for name, body in dapfam_files().items()
+        },
         r"has no file corpus\.parquet at revision 780f4011d602",
     ),
-    "PatenTEB: a third label": (PARA, lambda: rows("para_problem", label=but_first(2)), r"row 1: label '2' is neither 0 nor 1"),
-    "PatenTEB: one label only": (PARA, lambda: rows("para_problem", label=lambda values: [1] * len(values)), "have the same label"),
-    "PatenTEB: a NULL label": (BLOOM, lambda: rows("class_bloom", label=but_first(None)), "row 1: column 'label' is empty"),
+    "PatenTEB: a third label": (
+        PARA,
+        lambda: rows("para_problem", label=but_first(2)),
+        r"row 1: label '2' is neither 0 nor 1",
+    ),
+    "PatenTEB: one label only": (
+        PARA,
+        lambda: rows("para_problem", label=lambda values: [1] * len(values)),
+        "have the same label",
+    ),
+    "PatenTEB: a NULL label": (
+        BLOOM,
+        lambda: rows("class_bloom", label=but_first(None)),
+        "row 1: column 'label' is empty",
+    ),
     "PatenTEB: ids as floats": (
         IN,
         lambda: rows("retrieval_IN", q=lambda values: [float(value) for value in number(values)]),
@@ -248,14 +370,26 @@ REFUSED = {
     ),
     "PatenTEB: a missing id": (TITLE, lambda: rows("title2full", q=but_first(None)), "row 1: column 'q' is empty"),
     "PatenTEB: a missing column": (TITLE, lambda: rows("title2full", full_text=None), "column 'full_text' is missing"),
-    "PatenTEB: numbers as texts": (TITLE, lambda: rows("title2full", title=lambda values: list(range(len(values)))), "'title' .*string"),
-    "PatenTEB: no rows": (PARA, lambda: patenteb_files("para_problem", test=patenteb("para_problem", rows=0)), "the table is empty"),
+    "PatenTEB: numbers as texts": (
+        TITLE,
+        lambda: rows("title2full", title=lambda values: list(range(len(values)))),
+        "'title' .*string",
+    ),
+    "PatenTEB: no rows": (
+        PARA,
+        lambda: patenteb_files("para_problem", test=patenteb("para_problem", rows=0)),
+        "the table is empty",
+    ),
     "PatenTEB: no training split": (
         BLOOM,
         lambda: without(patenteb_files("class_bloom"), "train/data.parquet"),
         r"no file train/data\.parquet",
     ),
-    "PatenTEB: the pointer instead of the file": (PARA, lambda: {"test/data.parquet": POINTER}, r"test/data\.parquet: .*Remedy"),
+    "PatenTEB: the pointer instead of the file": (
+        PARA,
+        lambda: {"test/data.parquet": POINTER},
+        r"test/data\.parquet: .*Remedy",
+    ),
     "PatenTEB: half of the file": (
         PARA,
         lambda: {"test/data.parquet": parquet(patenteb("para_problem"))[:2000]},
@@ -266,10 +400,22 @@ REFUSED = {
         lambda: content("documents", lambda records: records.append({"dnum": "EP0", "Content": {"title": "another"}})),
         "row 41: 'EP0' occurs twice .first in row 1",
     ),
-    "PatentMap: no gold": (ABS, lambda: without(patentmap_files(), "perf200/mapping/gold.json"), r"has no file perf200/mapping/gold\.json"),
+    "PatentMap: no gold": (
+        ABS,
+        lambda: without(patentmap_files(), "perf200/mapping/gold.json"),
+        r"has no file perf200/mapping/gold\.json",
+    ),
     "PatentMap: gold of another form": (ABS, lambda: patentmap_files(gold={"EP1000": ["EP1"]}), "not of the form"),
-    "PatentMap: no number": (ABS, lambda: content("documents", lambda records: records[2].pop("dnum")), "row 3: .*'dnum' is missing"),
-    "PatentMap: a section that is no text": (ABS, lambda: content("documents", section("pa01", 7)), "row 6: .*'pa01' is no text"),
+    "PatentMap: no number": (
+        ABS,
+        lambda: content("documents", lambda records: records[2].pop("dnum")),
+        "row 3: .*'dnum' is missing",
+    ),
+    "PatentMap: a section that is no text": (
+        ABS,
+        lambda: content("documents", section("pa01", 7)),
+        "row 6: .*'pa01' is no text",
+    ),
 }
 
 
@@ -278,11 +424,13 @@ def key_of(task):
 
 
 def score(hub, task, files=None):
-    """The scores of a task on the files as the hub serves them. Nothing is left of an earlier fetch, for the commit is always the pin's."""
+    """The scores of a task on the files as the hub serves them. Nothing is left of an earlier fetch, for the commit is
+    always the pin's.
+    """
     hub.repositories.clear()
     shutil.rmtree(constants.HF_HUB_CACHE, ignore_errors=True)
     asked.forget()
-    for module in (tasks.dapfam, patentmap_retrieval):
+    for module in (tasks.dapfam, tasks.patentmap):
         for value in vars(module).values():
             getattr(value, "cache_clear", int)()
     releases.publish(hub, key_of(task), files)
@@ -320,7 +468,9 @@ def test_a_family_twice_alike_is_counted(hub, caplog):
 def test_a_family_judged_for_itself_is_counted(hub, caplog):
     tables = dapfam()
     query = tables["queries"]["query_id"][0]
-    tables["corpus"] = {name: [*values, query if name == "relevant_id" else values[0]] for name, values in tables["corpus"].items()}
+    tables["corpus"] = {
+        name: [*values, query if name == "relevant_id" else values[0]] for name, values in tables["corpus"].items()
+    }
     for name, value in relation(query_id=query, relevant_id=query).items():
         tables["qrels_all"][name].append(value)
     assert score(hub, TA, dapfam_files(**tables)) and "itself" in caplog.text

@@ -1,12 +1,18 @@
 """Row counts of the releases: the papers' totals."""
 
-from patent_mteb.data.releases import ROWS, rows_of
-from patent_mteb.tasks.patenteb_specs import CLASSES, CLUSTERS, PARAPHRASES, RETRIEVAL
+from patent_mteb.data.hub import ROWS, rows_of
+from patent_mteb.tasks.patenteb import CLASSES, CLUSTERS, PARAPHRASES, RETRIEVAL
 
 
 def test_patenteb_adds_up_to_the_totals_of_the_paper():
     """Table 2: 46,845 + 60,265 + 40,764 + 37,382 + 134,064 = 319,320."""
-    groups = {"symmetric": RETRIEVAL[:3], "asymmetric": RETRIEVAL[3:], "classes": CLASSES, "pairs": PARAPHRASES, "clusters": CLUSTERS}
+    groups = {
+        "symmetric": RETRIEVAL[:3],
+        "asymmetric": RETRIEVAL[3:],
+        "classes": CLASSES,
+        "pairs": PARAPHRASES,
+        "clusters": CLUSTERS,
+    }
     sizes = {name: sum(rows_of(spec.data.key, "test/data.parquet") for spec in specs) for name, specs in groups.items()}
     assert sizes == {"symmetric": 46_845, "asymmetric": 60_265, "classes": 40_764, "pairs": 37_382, "clusters": 134_064}
     assert sum(sizes.values()) == 319_320

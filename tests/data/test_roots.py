@@ -5,7 +5,7 @@ import pytest
 from small_world import world
 
 from patent_mteb import recipes
-from patent_mteb.data import roots, sources
+from patent_mteb.data import loading, roots
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.patents.records import write_patents
 from patent_mteb.recipes.dataset import Identity
@@ -25,32 +25,32 @@ def acme(tmp_path, monkeypatch):
 @pytest.mark.parametrize("data", OTHERS)
 @pytest.mark.parametrize("asked_for_samples", ["0", "1"])
 def test_what_was_not_built_is_neither_fetched_nor_invented(acme, data, asked_for_samples, monkeypatch):
-    monkeypatch.setenv(sources.SAMPLE_VARIABLE, asked_for_samples)
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, asked_for_samples)
     with pytest.raises(NotThereError, match=f"not built for the data set Acme.*patent-mteb build {data.recipe}"):
-        sources.resolve(data)
+        loading.resolve(data)
     task = mteb.get_task("PatentCitationRetrieval")
     with pytest.raises(NotThereError, match="not built"):
         task.load_data()
-    assert sources.resolve(data, sample=True).kind == "sample", "a sample that is asked for by name is one"
+    assert loading.resolve(data, sample=True).kind == "sample", "a sample that is asked for by name is one"
 
 
 def test_a_table_that_is_gone_is_missing(acme):
     (acme / "Sophia").rename(acme / "elsewhere")
     with pytest.raises(DataError, match="Sophia of the data set Acme is missing"):
-        sources.resolve(sophia.DATA)
+        loading.resolve(sophia.DATA)
 
 
 def test_a_copy_beside_own_data_stays_what_it_is(acme):
     (acme / "WIPO-AT").mkdir()
     (acme / "WIPO-AT" / "corpus.jsonl").write_text("")
-    assert sources.resolve(wipo_at.DATA).own is None, "dataset.json does not list it"
-    assert sources.resolve(sophia.DATA).own.name == "Acme"
+    assert loading.resolve(wipo_at.DATA).own is None, "dataset.json does not list it"
+    assert loading.resolve(sophia.DATA).own.name == "Acme"
 
 
 def test_a_registered_copy_is_the_published_data(acme, monkeypatch):
-    revision = sources.resolve(sophia.DATA).revision
-    monkeypatch.setitem(sources.REGISTERED, "Sophia", frozenset({revision.removeprefix("local-")}))
-    assert sources.resolve(sophia.DATA).own is None
+    revision = loading.resolve(sophia.DATA).revision
+    monkeypatch.setitem(loading.REGISTERED, "Sophia", frozenset({revision.removeprefix("local-")}))
+    assert loading.resolve(sophia.DATA).own is None
 
 
 @pytest.mark.parametrize(
@@ -72,4 +72,4 @@ def test_a_directory_given_wrongly_is_refused_with_a_remedy(acme, tmp_path, monk
     write_patents(tmp_path / "records" / "patents" / "1.parquet", world(3)[0])
     monkeypatch.setenv(roots.DATA_VARIABLE, str(tmp_path / inside))
     with pytest.raises(DataError, match=message):
-        sources.resolve(wipo_at.DATA)
+        loading.resolve(wipo_at.DATA)

@@ -9,17 +9,17 @@ import sys
 import pytest
 
 from patent_mteb import sample
-from patent_mteb.data import roots, sources
+from patent_mteb.data import loading, roots
 from patent_mteb.errors import AccessError, DataError
 from patent_mteb.sample import SAMPLE_VERSION
 
-RELEASED = sources.DataSet("org/data", "dapfam", "a" * 40, gated=True)
-UNRELEASED = sources.DataSet("Own", "wipo_at")
+RELEASED = loading.DataSet("org/data", "dapfam", "a" * 40, gated=True)
+UNRELEASED = loading.DataSet("Own", "wipo_at")
 
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
     monkeypatch.setitem(roots.KEYS, UNRELEASED.key, ())
     return tmp_path
 
@@ -32,7 +32,7 @@ def place(root, data, text="x"):
 
 
 def test_without_anything_released_data_is_on_the_hub_and_the_rest_is_the_sample():
-    hub, built_in = sources.resolve(RELEASED), sources.resolve(UNRELEASED)
+    hub, built_in = loading.resolve(RELEASED), loading.resolve(UNRELEASED)
     assert (hub.kind, hub.revision, hub.subset, hub.task_suffix) == ("hub", "a" * 40, "default", "")
     assert (built_in.kind, built_in.task_suffix) == ("sample", ".sample")
     assert built_in.revision == built_in.subset == f"sample-{SAMPLE_VERSION}"
@@ -40,32 +40,32 @@ def test_without_anything_released_data_is_on_the_hub_and_the_rest_is_the_sample
 
 def test_sample_variable_and_forced_sample(monkeypatch, root):
     place(root, UNRELEASED)
-    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
-    assert sources.resolve(RELEASED).kind == "sample"
-    assert sources.resolve(UNRELEASED).kind == "local"
-    assert sources.resolve(UNRELEASED, sample=True).kind == "sample"
-    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "maybe")
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
+    assert loading.resolve(RELEASED).kind == "sample"
+    assert loading.resolve(UNRELEASED).kind == "local"
+    assert loading.resolve(UNRELEASED, sample=True).kind == "sample"
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, "maybe")
     with pytest.raises(DataError, match="neither yes nor no"):
-        sources.resolve(RELEASED)
+        loading.resolve(RELEASED)
 
 
 def test_a_local_copy_wins_and_its_content_is_its_identity(root):
     folder = place(root, RELEASED)
-    first = sources.resolve(RELEASED)
+    first = loading.resolve(RELEASED)
     assert (first.kind, first.task_suffix) == ("local", f".{first.revision}")
     assert first.revision.startswith("local-") and first.subset == first.revision
     assert first.path("file") == folder / "file"
     place(root, RELEASED, "changed")
-    assert sources.resolve(RELEASED).revision != first.revision
+    assert loading.resolve(RELEASED).revision != first.revision
     place(root, RELEASED, "x")
-    assert sources.resolve(RELEASED).revision == first.revision
+    assert loading.resolve(RELEASED).revision == first.revision
 
 
 def test_registered_content_is_the_published_data(root, monkeypatch):
     place(root, UNRELEASED)
-    source = sources.resolve(UNRELEASED)
+    source = loading.resolve(UNRELEASED)
     assert source.task_suffix == f".{source.revision}"
-    monkeypatch.setitem(sources.REGISTERED, UNRELEASED.key, frozenset({source.revision.removeprefix("local-")}))
+    monkeypatch.setitem(loading.REGISTERED, UNRELEASED.key, frozenset({source.revision.removeprefix("local-")}))
     assert (source.task_suffix, source.subset) == ("", source.revision)
 
 
@@ -74,42 +74,42 @@ def test_a_download_of_the_pinned_commit_counts_as_the_hub(root):
     notes.mkdir(parents=True)
     etag = hashlib.sha1(b"blob 1\0x").hexdigest()
     (notes / "file.metadata").write_text("a" * 40 + f"\n{etag}\n0\n")
-    assert sources.resolve(RELEASED).subset == "default"
+    assert loading.resolve(RELEASED).subset == "default"
     (notes / "file.metadata").write_text("b" * 40 + f"\n{etag}\n0\n")
-    assert sources.resolve(RELEASED).subset.startswith("local-")
+    assert loading.resolve(RELEASED).subset.startswith("local-")
 
 
 def test_a_data_set_without_sample_can_be_listed_and_says_what_is_missing_when_it_is_read():
-    source = sources.resolve(sources.DataSet("Theirs", ""))
+    source = loading.resolve(loading.DataSet("Theirs", ""))
     assert (source.kind, source.revision) == ("local", "missing")
     assert str(source.path("corpus.jsonl")) == "$PATENT_MTEB_DATA/Theirs/corpus.jsonl"
-    released = sources.DataSet("org/theirs", "", "c" * 40)
-    assert sources.resolve(released, sample=True).kind == "hub"
+    released = loading.DataSet("org/theirs", "", "c" * 40)
+    assert loading.resolve(released, sample=True).kind == "hub"
 
 
 def test_a_wrong_data_variable_is_named(monkeypatch):
-    monkeypatch.setenv(sources.DATA_VARIABLE, "/nowhere/at/all")
+    monkeypatch.setenv(loading.DATA_VARIABLE, "/nowhere/at/all")
     with pytest.raises(DataError, match="not a directory"):
-        sources.resolve(UNRELEASED)
+        loading.resolve(UNRELEASED)
 
 
 def test_without_access_the_error_says_what_to_do():
     with pytest.raises(AccessError) as caught:
-        sources.resolve(RELEASED).path("test/data.parquet")
+        loading.resolve(RELEASED).path("test/data.parquet")
     for part in ("org/data", "HF_TOKEN", "PATENT_MTEB_DATA/org/data", "PATENT_MTEB_SAMPLE=1"):
         assert part in str(caught.value)
 
 
 def test_the_sample_is_built_once(monkeypatch, tmp_path):
     monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path))
-    sources.sample_root.cache_clear()
-    first = sources.sample_root("wipo_at")
+    loading.sample_root.cache_clear()
+    first = loading.sample_root("wipo_at")
     stamp = (first / "WIPO-AT" / "corpus.jsonl").stat().st_mtime_ns
-    sources.sample_root.cache_clear()
-    assert sources.sample_root("wipo_at") == first
+    loading.sample_root.cache_clear()
+    assert loading.sample_root("wipo_at") == first
     assert (first / "WIPO-AT" / "corpus.jsonl").stat().st_mtime_ns == stamp
     assert [path.name for path in first.parent.iterdir()] == ["wipo_at"]
-    sources.sample_root.cache_clear()
+    loading.sample_root.cache_clear()
 
 
 RECIPE = """
@@ -127,7 +127,9 @@ def build(patents, citations, root, params=None):
 
 @pytest.fixture
 def outside(monkeypatch, tmp_path):
-    """Writes a recipe outside the package as a module that can be imported, and forgets what was known of the one before."""
+    """Writes a recipe outside the package as a module that can be imported, and forgets what was known of the one
+    before.
+    """
     monkeypatch.setenv("PATENT_MTEB_CACHE", str(tmp_path / "cache"))
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -140,11 +142,11 @@ def outside(monkeypatch, tmp_path):
             monkeypatch.delitem(sys.modules, module, raising=False)
         shutil.rmtree(file.parent / "__pycache__", ignore_errors=True)
         forget()
-        return sources.DataSet("Outside", name)
+        return loading.DataSet("Outside", name)
 
     def forget():
-        sources.sample_root.cache_clear()
-        sources.sample_revision.cache_clear()
+        loading.sample_root.cache_clear()
+        loading.sample_revision.cache_clear()
 
     yield write
     forget()
@@ -152,43 +154,47 @@ def outside(monkeypatch, tmp_path):
 
 def test_a_benchmark_outside_the_package_has_its_own_sample(outside):
     patents, citations = sample.generate()
-    first = sources.resolve(outside(RECIPE.format(word="first")))
+    first = loading.resolve(outside(RECIPE.format(word="first")))
     assert (first.kind, first.subset, first.task_suffix) == ("sample", first.revision, ".sample")
     assert re.fullmatch(rf"sample-{SAMPLE_VERSION}-[0-9a-f]{{12}}", first.revision)
     assert first.path("table").read_text() == f"first {len(patents)} {len(citations)}"
     folder = first.path()
-    again = sources.resolve(outside(RECIPE.format(word="first")))
+    again = loading.resolve(outside(RECIPE.format(word="first")))
     assert again == first and again.path() == folder
-    changed = sources.resolve(outside(RECIPE.format(word="second")))
+    changed = loading.resolve(outside(RECIPE.format(word="second")))
     assert changed.revision != first.revision and changed.path().parent != folder.parent
-    assert changed.path("table").read_text().startswith("second ") and (folder / "table").read_text().startswith("first ")
+    assert changed.path("table").read_text().startswith("second ") and (folder / "table").read_text().startswith(
+        "first "
+    )
 
 
 def test_the_main_module_can_be_the_recipe(outside, monkeypatch, tmp_path):
     outside(RECIPE.format(word="main"), "script")
     monkeypatch.setitem(sys.modules, "__main__", importlib.import_module("script"))
-    source = sources.resolve(sources.DataSet("Outside", "__main__"))
+    source = loading.resolve(loading.DataSet("Outside", "__main__"))
     assert source.path("table").read_text().startswith("main ")
     assert source.path().parent.name.startswith("__main__-")
-    sources.sample_revision.cache_clear()
+    loading.sample_revision.cache_clear()
     monkeypatch.delattr(sys.modules["__main__"], "__file__")
     with pytest.raises(DataError, match="is in no file"):
-        sources.resolve(source.data)
+        loading.resolve(source.data)
 
 
 @pytest.mark.parametrize("name", ["my_recipes.nothing", "nothing.at.all", "wipoat"])
 def test_a_recipe_that_is_not_there_is_named(outside, name):
     outside(RECIPE.format(word="x"))
     with pytest.raises(DataError, match=f"there is no recipe '{name}'"):
-        sources.resolve(sources.DataSet("Outside", name))
+        loading.resolve(loading.DataSet("Outside", name))
 
 
 def test_a_module_that_is_no_recipe_is_refused_and_leaves_nothing(outside, tmp_path):
-    source = sources.resolve(outside("SAMPLE = None"))
+    source = loading.resolve(outside("SAMPLE = None"))
     with pytest.raises(DataError, match=r"my_recipes\.outside is no recipe: it has no build"):
         source.path("table")
     assert not [path for path in (tmp_path / "cache" / "sample").rglob("*") if "my_recipes" in path.name]
 
 
 def test_names_of_the_packages_recipes_are_read_in_any_spelling():
-    assert {sources.sample_revision(name) for name in ("wipo_at", "WIPO-AT", "PatenTEB")} == {f"sample-{SAMPLE_VERSION}"}
+    assert {loading.sample_revision(name) for name in ("wipo_at", "WIPO-AT", "PatenTEB")} == {
+        f"sample-{SAMPLE_VERSION}"
+    }

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from patent_mteb.data.sources import REGISTERED, DataSet, resolve, sample_revision
-from patent_mteb.data.worlds import WORLDS, world, world_of
+from patent_mteb.data.data_source import WORLDS, world, world_of
+from patent_mteb.data.loading import REGISTERED, DataSet, resolve, sample_revision
 from patent_mteb.errors import DataError
 from patent_mteb.sample import SAMPLE_VERSION
 
@@ -53,7 +53,9 @@ def test_earlier_states_of_the_data_are_worlds_of_their_own():
     assert world("local-3") == WORLDS["local"].earlier(2) != WORLDS["local"]
     orders = [kind.earlier(states).order for kind in WORLDS.values() for states in range(3)]
     assert orders == sorted(set(orders))
-    assert all("earlier" in kind.earlier(1).banner and "earlier" in kind.earlier(1).titled("Title") for kind in WORLDS.values())
+    assert all(
+        "earlier" in kind.earlier(1).banner and "earlier" in kind.earlier(1).titled("Title") for kind in WORLDS.values()
+    )
     for name in ("", "reall", "local-x", "-2"):
         with pytest.raises(DataError, match="there is no world"):
             world(name)
@@ -66,7 +68,12 @@ def test_earlier_states_of_the_data_are_worlds_of_their_own():
         (RELEASED, "d" * 40, False, "stands for 0123456789abcdef .an older task version"),
         (BRANCH, "main", False, "data revision main, which says no commit"),
         (UNRELEASED, "fedcba9876543210", False, "stands for a local directory"),
-        (UNRELEASED, "", False, "stands for a local directory"),  # no revision is not the pinned one of a set without a pin
+        (
+            UNRELEASED,
+            "",
+            False,
+            "stands for a local directory",
+        ),  # no revision is not the pinned one of a set without a pin
         (RELEASED, PRESENT, False, "built-in sample under the name of the real task"),
         (UNRELEASED, PRESENT, False, "built-in sample under the name of the real task"),
         (RELEASED, "sample-0", True, f"sample-0, but the present sample is {PRESENT}"),

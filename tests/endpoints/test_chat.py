@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 import pytest
 from chat_server import KEY, chat_server
 
-from patent_mteb.endpoints.answers import Answers
-from patent_mteb.endpoints.budget import Budget, BudgetError, Meter, Prices, Usage
-from patent_mteb.endpoints.chat import Chat
+from patent_mteb.endpoints.chat import Answers, Budget, BudgetError, Chat, Meter, Prices, Usage, usage_of, who_answered
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import DataError
 
@@ -41,7 +40,9 @@ def test_answers_come_in_order_from_several_requests_at_once():
 
 def test_who_asks_the_same_waits_and_nobody_else(monkeypatch, tmp_path):
     """Even where digests are much alike."""
-    monkeypatch.setattr("patent_mteb.endpoints.chat.digest", lambda asked, length: f"{asked[2]:0>{length}}".replace(" ", "0"))
+    monkeypatch.setattr(
+        "patent_mteb.endpoints.chat.digest", lambda asked, length: f"{asked[2]:0>{length}}".replace(" ", "0")
+    )
     together = threading.Barrier(2)
 
     def answer(body):
@@ -57,11 +58,15 @@ def test_who_asks_the_same_waits_and_nobody_else(monkeypatch, tmp_path):
 def test_a_budget_stops_cleanly_and_a_second_run_asks_only_the_rest(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with chat_server(echo) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
-        with pytest.raises(BudgetError, match=r"budget of 7 calls is spent \(calls 7, tokens \d+\).* kept and not asked again"):
+        with pytest.raises(
+            BudgetError, match=r"budget of 7 calls is spent \(calls 7, tokens \d+\).* kept and not asked again"
+        ):
             list(chat(url, answers, meter=Meter(Budget(calls=7))).ask_all(QUESTIONS))
         assert len(server.bodies) == len(answers) == 7
         found = list(chat(url, answers).ask_all(QUESTIONS * 2))
-        assert sorted(body["messages"][1]["content"] for body in server.bodies) == sorted(text for _, text in QUESTIONS), "each once"
+        assert sorted(body["messages"][1]["content"] for body in server.bodies) == sorted(
+            text for _, text in QUESTIONS
+        ), "each once"
         assert [one.text for one in found] == [text.upper() for _, text in QUESTIONS] * 2
         again = chat(url, answers, meter=Meter(Budget(calls=0)))
         assert all(one.kept for one in again.ask_all(QUESTIONS))
@@ -99,7 +104,9 @@ def test_an_error_ends_it_and_keeps_what_was_answered(tmp_path):
         assert len(answers) >= 5 and len(server.bodies) <= 8
 
 
-@pytest.mark.parametrize("raw", [b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": null}}]}', b'{"choices": 3}'])
+@pytest.mark.parametrize(
+    "raw", [b"{}", b'{"choices": []}', b'{"choices": [{"message": {"content": null}}]}', b'{"choices": 3}']
+)
 def test_what_is_no_completion_is_named_and_not_kept(raw, tmp_path):
     with chat_server(lambda body: (200, {}, raw)) as (url, _), Answers(tmp_path / "answers.sqlite") as answers:
         with pytest.raises(EndpointError, match=r"answered no completion with a text: \{"):
@@ -125,7 +132,9 @@ def test_a_damaged_file_and_a_full_disk_are_said(tmp_path):
         for number in range(30):
             answers.put(f"{number:03}", {"text": "x" * 500})
         answers._base.execute("PRAGMA max_page_count = 1")  # no further page, as on a full disk
-        with pytest.raises(DataError, match=r"cannot be read or written \(database or disk is full\).*the disk has room"):
+        with pytest.raises(
+            DataError, match=r"cannot be read or written \(database or disk is full\).*the disk has room"
+        ):
             answers.put("more", {"text": "x" * 5000})
         assert answers.get("007") == {"text": "x" * 500}
     whole = path.read_bytes()
@@ -136,3 +145,74 @@ def test_a_damaged_file_and_a_full_disk_are_said(tmp_path):
 
 def test_usage_adds_up():
     assert sum([Usage(1, 2, 3, 0.5)] * 3, Usage()) == Usage(3, 6, 9, 1.5)
+
+
+def completion(content, finish="stop", **message):
+    """A raw answer of the server."""
+    choices = [{"message": {"role": "assistant", "content": content, **message}, "finish_reason": finish}]
+    usage = {"prompt_tokens": 10, "completion_tokens": 2}
+    return 200, {}, json.dumps({"model": "m-1", "choices": choices, "usage": usage}).encode()
+
+
+@pytest.mark.parametrize(
+    ("answers", "asked", "text", "fault"),
+    [
+        ([completion("A pu", "length"), "never"], 1, "A pu", "cut off"),
+        ([completion("A pu", "abort"), "A pump."], 2, "A pump.", ""),
+        ([completion("", "content_filter"), "A pump."], 2, "A pump.", ""),
+        (["I'm sorry, but I can't help with that.", "A pump."], 2, "A pump.", ""),
+        (["<think>Okay, the user", "<think>x</think>A pump."], 2, "A pump.", ""),
+        (["", "A pump."], 2, "A pump.", ""),
+        (["I'm sorry.", "I'm sorry.", "never"], 2, "I'm sorry.", "refused"),
+        (["<think>Okay", "<think>Okay", "never"], 2, "", "thinking aloud without end"),
+        ([completion(None, "length")], 1, "", "cut off"),
+        ([completion(None, None, refusal="No."), completion(None, None, refusal="No.")], 2, "", "refused"),
+        ([completion("3\ud800")], 1, "3\ufffd", ""),
+        ([completion("A pump.", None)], 1, "A pump.", ""),
+    ],
+)
+def test_an_answer_with_a_fault_is_asked_for_once_more_and_kept_with_its_fault(tmp_path, answers, asked, text, fault):
+    given = iter(answers)
+    with chat_server(lambda body: next(given)) as (url, server), Answers(tmp_path / "answers.sqlite") as kept:
+        meter = Meter()
+        found = chat(url, kept, meter=meter).ask("a", "b")
+        again = chat(url, kept).ask("a", "b")
+        assert len(server.bodies) == asked == found.usage.calls == meter.spent.calls
+    assert (found.text, found.fault, found.kept) == (text, fault, False)
+    assert (again.text, again.fault, again.usage, again.kept) == (text, fault, found.usage, True)
+    assert found.usage.input_tokens == meter.spent.input_tokens
+
+
+def test_an_answer_that_was_kept_without_its_end_is_asked_for_again(tmp_path):
+    with chat_server(echo) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+        asking = chat(url, answers)
+        asking.ask("a", "b")
+        key = asking.ask("a", "b").key
+        answers.put(key, {name: value for name, value in answers.get(key).items() if name != "finish"})
+        assert not asking.ask("a", "b").kept and asking.ask("a", "b").kept
+        assert len(server.bodies) == 2
+
+
+IMPOSSIBLE = [(-1_000_000, 1), (True, True), (5, -1), (5, True), (5, 1.5), ("5", 1), (10**30, 1), (None, 1)]
+
+
+@pytest.mark.parametrize("counts", IMPOSSIBLE)
+def test_numbers_of_tokens_that_cannot_be_are_not_believed(counts):
+    assert usage_of({"usage": dict(zip(("prompt_tokens", "completion_tokens"), counts, strict=True))}) is None
+    with pytest.raises(EndpointError, match="does not count tokens"):
+        answer = {"usage": {"prompt_tokens": counts[0], "completion_tokens": counts[1]}}
+        Meter(Budget(tokens=10)).charged(lambda: answer)
+
+
+def test_numbers_of_tokens():
+    assert usage_of({"usage": {"prompt_tokens": 0}}) == Usage(1, 0, 0)
+    assert usage_of({"usage": {"prompt_tokens": 7, "completion_tokens": None}}) == Usage(1, 7, 0)
+
+
+def test_several_models_behind_one_name_are_a_warning(caplog):
+    days = [("m-1", "2026-01-02"), ("m-2", "2026-06-01"), ("m-1", "2026-01-01")]
+    assert who_answered("m", days[::2]) == {"models": {"m-1": 2}, "days": ["2026-01-01", "2026-01-02"]}
+    assert not caplog.text
+    assert who_answered("m", days) == {"models": {"m-1": 2, "m-2": 1}, "days": ["2026-01-01", "2026-06-01"]}
+    assert "m: 2 models answered under this name, from 2026-01-01 to 2026-06-01: m-1 2 times, m-2 1" in caplog.text
+    assert who_answered("m", []) == {}

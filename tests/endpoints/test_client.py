@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import socket
 import threading
+import time
 
 import pytest
 from chat_server import KEY, chat_server
@@ -95,9 +98,146 @@ def test_no_server():
 
 
 @pytest.mark.parametrize(
-    "url", ["localhost:8000", "ftp://host/v1", "http://", "https://me:secret@host/v1", "https://host/v1?key=secret", "http://[::1/v1"]
+    "url",
+    [
+        "localhost:8000",
+        "ftp://host/v1",
+        "http://",
+        "https://me:secret@host/v1",
+        "https://host/v1?key=secret",
+        "http://[::1/v1",
+    ],
 )
 def test_an_address_is_checked_and_holds_no_secret(url):
     with pytest.raises(EndpointError) as error:
         Endpoint(url)
     assert "secret@" not in str(error.value) and "key=secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("0", 0),
+        ("7", 7),
+        ("-5", 0),
+        ("nan", 0.5),
+        ("inf", 120),
+        ("1e400", 120),
+        ("86400", 120),
+        ("soon", 0.5),
+        ("Mon, 01 Jan 99999 00:00:00 GMT", 0.5),
+        ("Fri, 01 Jan 9999 00:00:00 GMT", 120),
+        ("Sat, 01 Jan 2000 00:00:00 GMT", 0),
+        ("Mon, 99 Foo 2020 99:99:99 GMT", 0.5),
+    ],
+)
+def test_what_a_server_says_of_waiting_is_obeyed_within_reason(monkeypatch, header, seconds):
+    waited = []
+    monkeypatch.setattr("patent_mteb.endpoints.client.time.sleep", waited.append)
+    refusals = iter([(429, {"Retry-After": header}, b"slow")])
+    with chat_server(lambda body: next(refusals, "done")) as (url, _):
+        Endpoint(url, pause=0.5).post_json("/chat/completions", BODY)
+    assert waited == [pytest.approx(seconds, abs=1e-9)]
+
+
+def test_pauses_double(monkeypatch):
+    waited = []
+    monkeypatch.setattr("patent_mteb.endpoints.client.time.sleep", waited.append)
+    with chat_server(lambda body: (503, {}, b"")) as (url, _), pytest.raises(EndpointError):
+        Endpoint(url, pause=0.5, retries=10).post_json("/chat/completions", BODY)
+    assert waited == [0.5, 1, 2, 4, 8, 16, 32, 64, 120, 120]
+
+
+@pytest.mark.parametrize(
+    "raw", [b'{"a":' + b"[" * 100_000, b'{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}", b'{"a": ' + b"9" * 5000 + b"}"]
+)
+def test_json_that_no_parser_reads_is_one_sentence(raw):
+    with chat_server(lambda body: (200, {}, raw)) as (url, _), pytest.raises(EndpointError, match="no JSON object"):
+        endpoint(url).post_json("/x", BODY)
+
+
+def test_an_answer_that_is_too_large_is_refused_without_being_read_whole():
+    with chat_server(lambda body: (200, {}, b"{}" + b" " * 50_000)) as (url, server):
+        with pytest.raises(EndpointError, match=r"answered more than 10000 bytes\. Remedy"):
+            endpoint(url, largest=10_000).post_json("/x", BODY)
+        assert endpoint(url, largest=50_002).post_json("/x", BODY) == {}
+    assert len(server.bodies) == 2, "the same question would have the same answer"
+
+
+@contextlib.contextmanager
+def raw_server(*sent):
+    """Answers each connection with pieces of bytes, half a second apart, as long as it is listened to."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        done = threading.Event()
+
+        def serve():
+            while not done.is_set():
+                with contextlib.suppress(OSError), listening.accept()[0] as connection:
+                    connection.recv(1 << 16)
+                    for piece in sent:
+                        connection.sendall(piece)
+                        if done.wait(0.05):
+                            break
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        done.set()
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 400\r\n\r\n"
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+DRIPPING = {
+    "text": [HEAD, *[b"x"] * 400],
+    "headers": [bytes([byte]) for byte in HEAD * 9],
+    "chunks": [CHUNKED, *[b"1\r\nx\r\n"] * 400],
+}
+
+
+@pytest.mark.parametrize("sent", DRIPPING.values(), ids=DRIPPING)
+def test_a_server_that_drips_has_a_time_for_the_whole_answer(sent):
+    started = time.monotonic()
+    with raw_server(*sent) as url, pytest.raises(EndpointError, match=r"no whole answer in 0\.4 seconds\. Remedy"):
+        endpoint(url, timeout=0.4, retries=1).post_json("/x", BODY)
+    assert time.monotonic() - started < 8, "all of it takes 20 seconds"
+
+
+def test_an_answer_that_breaks_off_is_asked_for_again():
+    whole = b'{"choices": []}'
+    with chat_server(lambda body: (200, {}, whole)) as (url, _):
+        assert endpoint(url).post_json("/x", BODY) == {"choices": []}
+    with raw_server(HEAD + whole) as url, pytest.raises(EndpointError, match=r"cannot be reached \(IncompleteRead"):
+        endpoint(url, retries=1).post_json("/x", BODY)
+
+
+@pytest.mark.parametrize(
+    ("url", "warned"),
+    [
+        ("http://models.example.org/v1", True),
+        ("http://192.168.0.7:8000/v1", True),
+        ("http://localhost.example.org/v1", True),
+        ("https://models.example.org/v1", False),
+        ("http://localhost:8000/v1", False),
+        ("http://127.0.0.1:8000/v1", False),
+        ("http://[::1]:8000/v1", False),
+    ],
+)
+def test_a_key_on_an_unencrypted_way_to_another_machine_is_a_warning(monkeypatch, caplog, url, warned):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    Endpoint(url)
+    assert not caplog.text
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    Endpoint(url)
+    assert ("the key in OPENAI_API_KEY can be read on its way" in caplog.text) == warned
+    assert caplog.text.count("\n") == warned and KEY not in caplog.text
+
+
+@pytest.mark.parametrize("before", ["", "B", "Be", "Bearer "])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_the_key_is_not_shown_in_base64_either(monkeypatch, before, encode):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    told = b"bad key " + encode(f"{before}{KEY}".encode()) + b" of account 0123456789abcdef0123"
+    with chat_server(lambda body: (401, {}, told)) as (url, _), pytest.raises(EndpointError) as error:
+        endpoint(url).post_json("/x", BODY)
+    assert "bad key ***" in str(error.value) and "of account 0123456789abcdef0123" in str(error.value)

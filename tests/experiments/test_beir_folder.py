@@ -56,7 +56,9 @@ def words(text, width=4096):
 
 
 def test_a_search_by_hand_over_the_folder_sees_what_the_task_sees(tmp_path):
-    """Bags of words over what BEIR loads, with the pairs of excluded.tsv taken out, against the texts and hidden documents of the task."""
+    """Bags of words over what BEIR loads, with the pairs of excluded.tsv taken out, against the texts and hidden
+    documents of the task.
+    """
     name = TASKS[0]
     folder = tmp_path / "beir"
     write_task(name, folder)

@@ -7,9 +7,9 @@ import shutil
 import pytest
 
 from patent_mteb import cli
-from patent_mteb.data.sources import sample_root
+from patent_mteb.data.loading import sample_root
 from patent_mteb.errors import DataError
-from patent_mteb.experiments.budgets import documents_in, left_for_blocks
+from patent_mteb.experiments.plan import documents_in, left_for_blocks
 from patent_mteb.files import write_text
 
 
@@ -35,7 +35,9 @@ def test_what_the_documents_leave_shrinks_to_a_refusal_that_says_how_much_would_
     assert left_for_blocks(None, "run", [tmp_path]) is None
     much, little = (left_for_blocks(gigabytes, "run", [tmp_path]) for gigabytes in (4, 2))
     assert much - little == pytest.approx(2) and 2 < much < left_for_blocks(4, "run", [])
-    with pytest.raises(DataError, match=r"100,000 documents take about 1.0 GB of memory to validate, and 0.5 GB are allowed") as caught:
+    with pytest.raises(
+        DataError, match=r"100,000 documents take about 1.0 GB of memory to validate, and 0.5 GB are allowed"
+    ) as caught:
         left_for_blocks(0.5, "validate", [tmp_path])
     enough = float(caught.value.remedy.split("--memory ")[1].split(",")[0])
     assert left_for_blocks(enough, "validate", [tmp_path]) >= 0.2

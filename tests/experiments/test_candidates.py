@@ -1,6 +1,9 @@
-"""Candidates that were written down give a reranker what the first stage itself gives it, and nothing else is taken for them."""
+"""Candidates that were written down give a reranker what the first stage itself gives it, and nothing else is taken for
+them.
+"""
 
 import json
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -9,6 +12,7 @@ import numpy as np
 import pytest
 from standins import write_cross_encoder
 
+from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.candidates import candidates
 from patent_mteb.experiments.evaluate import retrieval_task
@@ -65,10 +69,17 @@ def test_recall_is_the_share_of_the_relevant_documents_that_are_there(task, fold
     manifest = json.loads(next(folder.glob("*.json")).read_text())
     system, queries, context = task.searching(bm25("dapfam"))
     found = system.rank(queries, K, context).to_dict()
-    relevant = {query: {document for document, gain in judged.items() if gain > 0} for query, judged in task.tables.qrels.items()}
+    relevant = {
+        query: {document for document, gain in judged.items() if gain > 0}
+        for query, judged in task.tables.qrels.items()
+    }
     naive = [len(relevant[query] & set(found[query])) / len(relevant[query]) for query in queries["id"]]
     assert manifest["recall"] == pytest.approx(np.mean(naive), abs=1e-12)
-    assert manifest["k"] == K and manifest["system"]["name"] == "patent-mteb/bm25-dapfam" and manifest["data"]["queries"]["n"] == 15
+    assert (
+        manifest["k"] == K
+        and manifest["system"]["name"] == "patent-mteb/bm25-dapfam"
+        and manifest["data"]["queries"]["n"] == 15
+    )
 
 
 def test_what_is_there_is_kept_and_what_a_kill_left_is_done_again(task, folder, monkeypatch):
@@ -90,7 +101,9 @@ def test_what_is_there_is_kept_and_what_a_kill_left_is_done_again(task, folder, 
 
 def test_two_at_once_leave_one_whole_folder(task, tmp_path):
     with ThreadPoolExecutor(2) as pool:
-        done = list(pool.map(lambda one: candidates(bm25("dapfam"), [one], tmp_path / "both", K), [limited(), limited()]))
+        done = list(
+            pool.map(lambda one: candidates(bm25("dapfam"), [one], tmp_path / "both", K), [limited(), limited()])
+        )
     assert not any(one.reason for found in done for one in found)
     assert rankings(Candidates(tmp_path / "both"), task) == rankings(bm25("dapfam"), task)
 
@@ -111,7 +124,10 @@ def test_candidates_of_other_data_are_refused(task, folder):
     for other, words in (
         (replace(context, hidden={}), "other hidden documents"),
         (
-            replace(context, task_metadata=context.task_metadata.model_copy(update={"dataset": {"path": "x", "revision": "y"}})),
+            replace(
+                context,
+                task_metadata=context.task_metadata.model_copy(update={"dataset": {"path": "x", "revision": "y"}}),
+            ),
             "another rev",
         ),
     ):
@@ -139,3 +155,53 @@ def test_an_edited_run_and_a_broken_manifest_are_refused(task, folder, tmp_path)
         Candidates(folder)
     with pytest.raises(DataError, match="no candidates are there"):
         Candidates(tmp_path / "nothing")
+
+
+EDITS = {
+    "system: {}": lambda one: one.update(system={}),
+    "no revision": lambda one: one["system"].pop("revision"),
+    "a number as name": lambda one: one["system"].update(name=7),
+    "no name": lambda one: one["system"].update(name=None),
+    "an empty name": lambda one: one["system"].update(name=""),
+    "a list as revision": lambda one: one["system"].update(revision=[1]),
+    "a word as dimension": lambda one: one["system"].update(embed_dim="wide"),
+    "files: {}": lambda one: one.update(files={}),
+    "files: null": lambda one: one.update(files=None),
+    "files: []": lambda one: one.update(files=[]),
+    "run: null": lambda one: one["files"].update(run=None),
+    "run without name": lambda one: one["files"]["run"].pop("name"),
+    "run without digest": lambda one: one["files"]["run"].pop("sha256"),
+    "a number as file": lambda one: one["files"]["whole_run"].update(name=3),
+    "k: null": lambda one: one.update(k=None),
+    "a word as recall": lambda one: one.update(recall="much"),
+    "data: []": lambda one: one.update(data=[]),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_edited_manifests_are_refused_by_every_command(folder, cross_encoder, edit, capsys):
+    (path,) = folder.glob("*.json")
+    manifest = json.loads(path.read_text())
+    EDITS[edit](manifest)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=r"no manifest of candidates: its '\w+' is invalid\. Remedy: write them again"):
+        Candidates(folder)
+    name = "PatentDAPFAMTitleToTARetrieval.sample"
+    rerank = ["run", "-m", str(cross_encoder), "--candidates", str(folder), "--rerank-depth", "8"]
+    rerank += ["--out", str(folder / "results")]
+    for words in (rerank, ["candidates", "-m", "bm25-dapfam", "--top", str(K), "--out", str(folder)]):
+        assert cli.main([*words, "-t", name, "--limit", "15", "--no-store", "-v", "0"]) != 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert "no manifest of candidates" in said and "please report it" not in said and "Traceback" not in said
+
+
+def test_the_remedy_for_missing_candidates_of_a_limited_task_can_be_typed(folder):
+    other = retrieval_task("PatentDAPFAMTitleToTARetrieval.sample").limit_to(10)
+    with pytest.raises(DataError, match=r"Remedy: write them: (.*)\.$") as error:
+        other.rank(Candidates(folder))
+    command = error.value.remedy.partition(": ")[2]
+    assert command == "patent-mteb candidates -t PatentDAPFAMTitleToTARetrieval.sample --limit 10"
+    words = shlex.split(command)[1:]
+    assert cli.main([*words, "-m", "bm25-dapfam", "--top", str(K), "--out", str(folder), "--no-store", "-v", "0"]) == 0
+    system, queries, context = other.searching(Candidates(folder))
+    assert system.rank(queries, K, context).query_ids

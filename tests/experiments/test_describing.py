@@ -5,8 +5,8 @@ import json
 import mteb
 import pytest
 
-from patent_mteb.experiments.describing import describe
-from patent_mteb.tasks.sizes import shipped
+from patent_mteb.report.upstream import describe
+from patent_mteb.tasks.base import shipped
 
 
 @pytest.mark.parametrize("name", ["PatentMapAbsToAbsRetrieval", "PatenTEBParaProblem", "WIPOATEmergingClassification"])

@@ -15,7 +15,8 @@ from worlds import unmeasured
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
-from patent_mteb.experiments import doctor, run, torn
+from patent_mteb.experiments import doctor, run
+from patent_mteb.experiments.results_folder import QUARANTINED
 from patent_mteb.identity import content_hash
 from patent_mteb.models import bm25
 from patent_mteb.store import EmbeddingStore, hash_texts
@@ -73,7 +74,9 @@ def test_a_hook_that_is_off_or_missing_is_found(monkeypatch):
 
 
 def test_all_is_well(results, cache, without_hook, tmp_path, capsys):
-    EmbeddingStore(cache / "store").space({"model": "m", "revision": "1"}).append(hash_texts(["a"]), np.ones((1, 4), np.float32))
+    EmbeddingStore(cache / "store").space({"model": "m", "revision": "1"}).append(
+        hash_texts(["a"]), np.ones((1, 4), np.float32)
+    )
     assert content_hash(results)
     assert cli.main(["doctor", str(results)]) == 0
     assert "all is well" in capsys.readouterr().out
@@ -81,9 +84,15 @@ def test_all_is_well(results, cache, without_hook, tmp_path, capsys):
 
 def test_places(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("x")
-    places = {"cache": tmp_path / "new" / "cache", "results": tmp_path / "file", "embedding store": tmp_path / "file" / "store"}
+    places = {
+        "cache": tmp_path / "new" / "cache",
+        "results": tmp_path / "file",
+        "embedding store": tmp_path / "file" / "store",
+    }
     found = problems(doctor.check_places(places))
-    assert len(found) == 2 and "results folder is a file" in found[0] and f"below the file {tmp_path / 'file'}" in found[1]
+    assert (
+        len(found) == 2 and "results folder is a file" in found[0] and f"below the file {tmp_path / 'file'}" in found[1]
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file"]
 
     def refused(**options):
@@ -94,7 +103,9 @@ def test_places(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "left", [b"", b"{", b"[]", b"\xff\xfe", b'{"scores": {}}'], ids=["nothing", "a brace", "a list", "bytes", "no result"]
+    "left",
+    [b"", b"{", b"[]", b"\xff\xfe", b'{"scores": {}}'],
+    ids=["nothing", "a brace", "a list", "bytes", "no result"],
 )
 @pytest.mark.parametrize("name", [f"{TASK}.json", "model_meta.json"])
 def test_results_that_cannot_be_read_are_set_aside_and_made_again(results, cache, without_hook, capsys, left, name):
@@ -105,7 +116,7 @@ def test_results_that_cannot_be_read_are_set_aside_and_made_again(results, cache
     assert str(path) in (said := capsys.readouterr().out) and said.startswith("error") and path.read_bytes() == left
     assert cli.main(["doctor", str(results), "--fix"]) == 1
     assert capsys.readouterr().out.startswith("mended")
-    assert not path.exists() and path.with_name(f"{name}{torn.DAMAGED}").read_bytes() == left
+    assert not path.exists() and path.with_name(f"{name}{QUARANTINED}").read_bytes() == left
     assert cli.main(["doctor", str(results)]) == 0
     run.run(bm25("dapfam"), [mteb.get_task(TASK)], results, show_progress=False)
     after = json.loads(path.read_text())
@@ -174,7 +185,9 @@ def test_a_damaged_store(cache, without_hook, capsys):
     assert cli.main(["doctor", "--fix"]) == 1
     assert capsys.readouterr().out.count("mended") == 2
     assert cli.main(["doctor"]) == 0
-    assert EmbeddingStore(cache / "store").space({"model": "m", "revision": "1"}).contains(hash_texts(["a", "b"])).tolist() == [False, True]
+    assert EmbeddingStore(cache / "store").space({"model": "m", "revision": "1"}).contains(
+        hash_texts(["a", "b"])
+    ).tolist() == [False, True]
 
 
 def test_a_store_of_a_later_format_is_a_finding(cache, without_hook, capsys):

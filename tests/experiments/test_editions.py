@@ -1,7 +1,9 @@
 """Editions: from real USPTO files and office actions to a report, rebuilt in another order, and every change named."""
 
+import csv
 import dataclasses
 import datetime as dt
+import hashlib
 import json
 import os
 import shutil
@@ -22,13 +24,18 @@ from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.experiments import editions
 from patent_mteb.models import bm25
-from patent_mteb.readers.guard import guarded
+from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.recipes.beir import read_qrels
 from patent_mteb.tasks import catalogue
 
 BULK = SHARED / "bulk" / "uspto"
 FILES = (
-    *("go_application_v4-5-A1.xml", "go_application_v4-4-A1.xml", "go_application_v4-4-A2.xml", "go_application_v1-5-A1_2.xml"),
+    *(
+        "go_application_v4-5-A1.xml",
+        "go_application_v4-4-A1.xml",
+        "go_application_v4-4-A2.xml",
+        "go_application_v1-5-A1_2.xml",
+    ),
     *("go_grant_v4-5-B1.xml", "go_grant_v4-5-B2.xml", "pap_US20010009014A1.xml", "xmlApp2004_US20050004437A1.xml"),
     *("xmlApp2004_US20050004974A1.xml", "xml2014_US08930553.xml", "go_grant_v4-0-B2.xml", "xml2006_US07272630B2.xml"),
 )
@@ -105,7 +112,9 @@ def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
     qrels, _ = read_qrels(first / "PatentOpenUS" / "qrels" / "test.tsv")
     assert qrels["US2022159901A1"] == {"US2005004437A1": 3, "US2001009014A1": 1, "US9358892B1": 2}
     passages, _ = read_qrels(first / "PatentOpenUS" / "passages" / "qrels" / "test.tsv")
-    assert passages["US2022159901A1#1"] == dict.fromkeys(("US2005004437A1#10", "US2005004437A1#11", "US2005004437A1#12"), 3)
+    assert passages["US2022159901A1#1"] == dict.fromkeys(
+        ("US2005004437A1#10", "US2005004437A1#11", "US2005004437A1#12"), 3
+    )
 
     monkeypatch.setenv("PATENT_MTEB_DATA", str(first))
     names = [f"PatentOpenUS2023{name}Retrieval" for name in TASKS]
@@ -139,26 +148,40 @@ def published(tmp_path):
 
 
 def test_a_changed_source_document_is_named(published, tmp_path):
-    patents = [dataclasses.replace(one, abstract="Another one.") if one.publication_number == D2 else one for one in world.PATENTS]
-    assert editions.verify(published, made(tmp_path / "again", patents=patents)) == [f"document {D2}: other text or classes"]
+    patents = [
+        dataclasses.replace(one, abstract="Another one.") if one.publication_number == D2 else one
+        for one in world.PATENTS
+    ]
+    assert editions.verify(published, made(tmp_path / "again", patents=patents)) == [
+        f"document {D2}: other text or classes"
+    ]
     later = [
-        dataclasses.replace(one, publication_date=dt.date(2015, 5, 8)) if one.publication_number == D2 else one for one in world.PATENTS
+        dataclasses.replace(one, publication_date=dt.date(2015, 5, 8)) if one.publication_number == D2 else one
+        for one in world.PATENTS
     ]
     (found,) = editions.verify(published, made(tmp_path / "later", patents=later))
     assert found == f"document {D2}: public 2015-05-07 in the manifest, 2015-05-08 here"
     fewer = [one for one in world.PATENTS if one.publication_number != "US2005000006A1"]
-    assert "document US2005000006A1: missing here" in editions.verify(published, made(tmp_path / "fewer", patents=fewer))
+    assert "document US2005000006A1: missing here" in editions.verify(
+        published, made(tmp_path / "fewer", patents=fewer)
+    )
 
 
 def test_a_changed_citation_is_named(published, tmp_path):
     letter = [
-        dataclasses.replace(one, category="A") if one.cited == D1 and one.category == "X" and one.claims == (1, 2) else one
+        (
+            dataclasses.replace(one, category="A")
+            if one.cited == D1 and one.category == "X" and one.claims == (1, 2)
+            else one
+        )
         for one in world.CITATIONS
     ]
     found = editions.verify(published, made(tmp_path / "letter", citations=letter))
     assert f"judgement of document {D1} for {Q1}: grade 3 in the manifest, 2 here" in found
     assert f"judgement of claim {D1} for {Q1}#2: missing here" in found
-    gone = editions.verify(published, made(tmp_path / "gone", citations=[one for one in world.CITATIONS if one.cited != D2]))
+    gone = editions.verify(
+        published, made(tmp_path / "gone", citations=[one for one in world.CITATIONS if one.cited != D2])
+    )
     assert f"judgement of document {D2} for {Q1}: missing here" in gone
 
 
@@ -174,7 +197,9 @@ def test_a_changed_table_is_found_whatever_its_manifest_says(published, tmp_path
     assert editions.verify(published, again) == []
     path = again / "PatentOpenUS" / "qrels" / "test.tsv"
     path.write_text(path.read_text().replace(f"{Q1}\t{D2}\t2", f"{Q1}\t{D2}\t3"))
-    assert editions.verify(published, again) == [f"judgement of document {D2} for {Q1}: grade 2 in the manifest, 3 here"]
+    assert editions.verify(published, again) == [
+        f"judgement of document {D2} for {Q1}: grade 2 in the manifest, 3 here"
+    ]
 
 
 def manifest_of(folder):
@@ -182,7 +207,9 @@ def manifest_of(folder):
 
 
 @pytest.mark.parametrize("broken", ["write_json", "write_lines"])
-def test_who_is_interrupted_between_tables_and_manifest_leaves_none_and_repeats(published, tmp_path, monkeypatch, broken):
+def test_who_is_interrupted_between_tables_and_manifest_leaves_none_and_repeats(
+    published, tmp_path, monkeypatch, broken
+):
     folder = made(tmp_path / "again")
     whole = manifest_of(folder)
 
@@ -219,7 +246,10 @@ def test_a_build_that_was_killed_is_repeated_to_the_same_manifest(published, tmp
 
 
 def test_one_build_at_a_time(tmp_path):
-    with guarded(tmp_path / "edition"), pytest.raises(DataError, match=r"another build of an edition writes here.*wait until"):
+    with (
+        guarded(tmp_path / "edition"),
+        pytest.raises(DataError, match=r"another build of an edition writes here.*wait until"),
+    ):
         made(tmp_path / "edition")
     assert not (tmp_path / "edition" / "PatentOpenUS").exists()
     made(tmp_path / "edition")
@@ -308,3 +338,14 @@ def test_a_part_that_is_unknown_here_is_a_difference(published, tmp_path):
     texts = tmp_path / "other" / "texts.tsv"
     texts.write_text(texts.read_text() + "drawings\tUS1A\t0\t\t\t\n")
     assert editions.verify(tmp_path / "other", published.parent) == ["drawings US1A: missing here"]
+
+
+def test_every_claim_and_paragraph_is_in_the_manifest_with_the_digest_of_its_text(published):
+    with (published / "texts.tsv").open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    for part, name in (("claims", "queries.jsonl"), ("passages", "corpus.jsonl")):
+        path = published.parent / "PatentOpenUS" / part / name
+        texts = [json.loads(line) for line in path.read_text().splitlines()]
+        wanted = {row["_id"]: hashlib.sha256(row["text"].encode()).hexdigest()[:32] for row in texts}
+        (digest,) = {column for column in rows[0] if rows[0][column] and len(rows[0][column]) == 32}
+        assert wanted and {row["id"]: row[digest] for row in rows if row["part"] == part} == wanted

@@ -1,4 +1,6 @@
-"""The verbs: values are mteb's, intervals and p values those of the bootstrap on naively scored queries, explanations those of the data."""
+"""The verbs: values are mteb's, intervals and p values those of the bootstrap on naively scored queries, explanations
+those of the data.
+"""
 
 import math
 
@@ -14,8 +16,8 @@ from small_world import Words
 from worlds import FixedSearch, HashEncoder, dapfam_tables, scores_of
 
 import patent_mteb
-from patent_mteb.data import sources
-from patent_mteb.data.sources import plain_name
+from patent_mteb.data import loading
+from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.metrics.significance import bootstrap, counts
 from patent_mteb.models import Hybrid, Truncated, bm25
@@ -28,7 +30,12 @@ from patent_mteb.tasks.perquery import receiving
 
 TASK = "PatentDAPFAMTAToTACRetrieval"
 MEASURES = ("recall_at_10", "map_at_1000", "ndcg_at_10")
-TREC = {"ndcg_at_100": "ndcg_cut_100", "ndcg_at_10": "ndcg_cut_10", "recall_at_10": "recall_10", "map_at_1000": "map_cut_1000"}
+TREC = {
+    "ndcg_at_100": "ndcg_cut_100",
+    "ndcg_at_10": "ndcg_cut_10",
+    "recall_at_10": "recall_10",
+    "map_at_1000": "map_cut_1000",
+}
 NAMES = {"bm25": "patent-mteb/bm25-dapfam", "words": "test/words", "hash": "tests/hash-encoder"}
 
 
@@ -45,12 +52,13 @@ def data(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def local(data, monkeypatch):
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(data))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(data))
     return data / "datalyes" / "DAPFAM_patent"
 
 
 def naive_columns(local, part):
-    """Per-query scores by pytrec_eval, ``{measure: [queries, models]}``, of the rankings that mteb's own evaluation sees.
+    """Per-query scores by pytrec_eval, ``{measure: [queries, models]}``, of the rankings that mteb's own evaluation
+    sees.
 
     Args:
         part: ``""``, ``in`` or ``out``: which of the published relations count.
@@ -70,28 +78,33 @@ def naive_columns(local, part):
 
 
 def naive_p(scores, first, second):
-    """One-sided p of the paired bootstrap (WIPO-AT 3.7), one resample at a time: how often the worse model is the better one."""
+    """One-sided p of the paired bootstrap, one resample at a time: the worse model is at least as good in b of B."""
     means = scores.mean(axis=0)
     high, low = (first, second) if means[first] > means[second] else (second, first)
     reversed_ = []
     for block in counts(len(scores)):
         for row in block:
             queries = np.repeat(np.arange(len(scores)), row)
-            reversed_.append(math.fsum(scores[queries, low]) > math.fsum(scores[queries, high]))
-    return float(np.mean(reversed_))
+            reversed_.append(math.fsum(scores[queries, low]) >= math.fsum(scores[queries, high]))
+    return (sum(reversed_) + 1) / (len(reversed_) + 1)
 
 
 @pytest.fixture(scope="module")
 def table(data):
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv(sources.DATA_VARIABLE, str(data))
+        patched.setenv(loading.DATA_VARIABLE, str(data))
         return patent_mteb.evaluate(list(models().values()), TASK, NAMES["hash"], measures=MEASURES)
 
 
 def test_the_table_has_a_row_for_each_model_slice_and_measure(table):
     assert table.columns == ["model", "task", "slice", "measure", "value", "low", "high", "n_queries", "p"]
-    rows = {(model, plain_name(task), *more) for model, task, *more in table.select("model", "task", "slice", "measure").iter_rows()}
-    assert rows == {(name, TASK, part, measure) for name in NAMES.values() for part in ("", "in", "out") for measure in TREC}
+    rows = {
+        (model, plain_name(task), *more)
+        for model, task, *more in table.select("model", "task", "slice", "measure").iter_rows()
+    }
+    assert rows == {
+        (name, TASK, part, measure) for name in NAMES.values() for part in ("", "in", "out") for measure in TREC
+    }
     assert table.height == len(rows)
     assert table["measure"].to_list()[0] == "ndcg_at_100"  # the task's main score comes first
     sizes = {row["slice"]: row["n_queries"] for row in table.iter_rows(named=True)}
@@ -155,7 +168,9 @@ def test_one_model_or_task_needs_no_list_and_names_are_loaded():
 
 def test_a_task_that_is_no_retrieval_has_its_main_score_alone():
     task = "PatenTEBBloom.sample"
-    found = patent_mteb.evaluate([HashEncoder(dims=16), Words(dims=32)], task, "test/words", measures=["recall_at_10", "accuracy"])
+    found = patent_mteb.evaluate(
+        [HashEncoder(dims=16), Words(dims=32)], task, "test/words", measures=["recall_at_10", "accuracy"]
+    )
     main = mteb.get_task(task).metadata.main_score
     assert found["measure"].to_list() == [main, "accuracy"] * 2
     assert found.select("low", "high", "n_queries", "p").null_count().row(0) == (4, 4, 4, 4)
@@ -244,14 +259,26 @@ class Cross:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: patent_mteb.evaluate(bm25(), "PatentDAPFAMTAToTACRetrival"), DataError, "PatentDAPFAMTAToTACRetrival.*patent-mteb list"),
+        (
+            lambda: patent_mteb.evaluate(bm25(), "PatentDAPFAMTAToTACRetrival"),
+            DataError,
+            "PatentDAPFAMTAToTACRetrival.*patent-mteb list",
+        ),
         (lambda: patent_mteb.evaluate("./nowhere", TASK), ModelError, "no directory ./nowhere"),
-        (lambda: patent_mteb.evaluate(bm25(), TASK, "test/words"), ModelError, "baseline is not one of the models.*patent-mteb/bm25-bm25s"),
+        (
+            lambda: patent_mteb.evaluate(bm25(), TASK, "test/words"),
+            ModelError,
+            "baseline is not one of the models.*patent-mteb/bm25-bm25s",
+        ),
         (lambda: patent_mteb.evaluate(bm25(), TASK, bm25("dapfam")), ModelError, "baseline is not one of the models"),
         (lambda: patent_mteb.evaluate(bm25(), TASK, measures=["err_at_3"]), ValueError, "unknown measure 'err@3'"),
         (lambda: patent_mteb.rank("./nowhere", TASK), ModelError, "no directory ./nowhere"),
         (lambda: patent_mteb.rank(bm25(), "NoSuchTask"), DataError, "NoSuchTask"),
-        (lambda: patent_mteb.rank(bm25(), "PatenTEBBloom.sample"), DataError, "'PatenTEBBloom.sample' is no retrieval task of the suite"),
+        (
+            lambda: patent_mteb.rank(bm25(), "PatenTEBBloom.sample"),
+            DataError,
+            "'PatenTEBBloom.sample' is no retrieval task of the suite",
+        ),
         (lambda: patent_mteb.rank(bm25(), MockRetrievalTask()), DataError, "is no retrieval task of the suite"),
     ],
     ids=range(9),
@@ -299,7 +326,10 @@ def test_a_ranking_is_that_of_the_scores_and_leaves_out_what_a_query_must_not_se
 def test_an_explanation_shows_what_the_data_says(local):
     run = patent_mteb.rank(Words(), TASK)
     documents, queries = (pq.read_table(local / f"{name}.parquet").to_pylist() for name in ("corpus", "queries"))
-    texts = {row["relevant_id"]: " ".join(row[name] for name in ("title_en", "abstract_en", "claims_text")) for row in documents}
+    texts = {
+        row["relevant_id"]: " ".join(row[name] for name in ("title_en", "abstract_en", "claims_text"))
+        for row in documents
+    }
     gains = {}
     for row in pq.read_table(local / "qrels_all.parquet").to_pylist():
         if row["relevance_score"]:
@@ -325,8 +355,12 @@ def test_an_explanation_shows_what_the_data_says(local):
 def test_the_deepest_common_level_is_shown(local, tmp_path, monkeypatch):
     codes = ["A61F 2/06", "A61F 2/07", "A61F 4/00", "A61B 5/00", "A01B 1/00", "G06F 3/01", "", None, "no code"]
     expected = ["subgroup", "group", "subclass", "ipc3", "section", "", "", "", ""]
-    documents = pl.read_parquet(local / "corpus.parquet").head(len(codes)).with_columns(pl.Series("ipcr_codes_str", codes))
-    queries = pl.read_parquet(local / "queries.parquet").head(1).with_columns(ipcr_codes_str=pl.lit("H04L 12/28; A61F 2/06"))
+    documents = (
+        pl.read_parquet(local / "corpus.parquet").head(len(codes)).with_columns(pl.Series("ipcr_codes_str", codes))
+    )
+    queries = (
+        pl.read_parquet(local / "queries.parquet").head(1).with_columns(ipcr_codes_str=pl.lit("H04L 12/28; A61F 2/06"))
+    )
     place = tmp_path / "other" / "datalyes" / "DAPFAM_patent"
     place.mkdir(parents=True)
     documents.write_parquet(place / "corpus.parquet")
@@ -339,7 +373,7 @@ def test_the_deepest_common_level_is_shown(local, tmp_path, monkeypatch):
         "domain_rel": ["IN", "NC"],
     }
     pl.DataFrame(relations).write_parquet(place / "qrels_all.parquet")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "other"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "other"))
     run = patent_mteb.rank(FixedSearch({queries["query_id"].item(): names}), TASK)
     shown = patent_mteb.explain(run, queries["query_id"].item(), k=20)
     assert shown["id"].to_list()[1:] == names
@@ -376,7 +410,10 @@ def test_an_explanation_of_a_run_from_a_file_needs_its_task(tmp_path):
         patent_mteb.explain(loaded, query, "PatentMapAbsToAbsRetrieval.sample")
     with pytest.raises(DataError, match="is no retrieval task"):
         patent_mteb.explain(run, query, "PatenTEBBloom.sample")
-    with pytest.raises(DataError, match=r"local-0123 is on data that PATENT_MTEB_DATA does not hold now.*set PATENT_MTEB_DATA to the data"):
+    with pytest.raises(
+        DataError,
+        match=r"local-0123 is on data that PATENT_MTEB_DATA does not hold now.*set PATENT_MTEB_DATA to the data",
+    ):
         patent_mteb.explain(run, query, f"{TASK}.local-0123")
     strange = Run(["stranger"], run.doc_ids, run.docs[:1], run.scores[:1], task=TASK)
     with pytest.raises(DataError, match=rf"{TASK}\S* has no query 'stranger'"):
@@ -384,12 +421,17 @@ def test_an_explanation_of_a_run_from_a_file_needs_its_task(tmp_path):
 
 
 def test_run_file_measure_and_explanation_are_in_one_order(local, tmp_path):
-    """Review A5: documents whose scores differ only in double precision stood in another order in the run file than in the score."""
+    """Review A5: documents whose scores differ only in double precision stood in another order in the run file than in
+    the score.
+    """
     names = sorted(pq.read_table(local / "corpus.parquet")["relevant_id"].to_pylist())
 
     class Near(FixedSearch):
         def search(self, queries, *, top_k, **kwargs):
-            return {query: {name: 1.0 + 1e-12 * (len(names) - place) for place, name in enumerate(names)} for query in queries["id"]}
+            return {
+                query: {name: 1.0 + 1e-12 * (len(names) - place) for place, name in enumerate(names)}
+                for query in queries["id"]
+            }
 
     evaluations = []
     with receiving(evaluations.append):
@@ -399,7 +441,9 @@ def test_run_file_measure_and_explanation_are_in_one_order(local, tmp_path):
     (evaluation,) = evaluations
     values = dict(zip(evaluation.per_query.queries, evaluation.per_query.scores["mrr@1000"].tolist(), strict=True))
     for query in run.query_ids:
-        written = [line.split()[2] for line in (tmp_path / "x.run").read_text().splitlines() if line.startswith(f"{query} ")]
+        written = [
+            line.split()[2] for line in (tmp_path / "x.run").read_text().splitlines() if line.startswith(f"{query} ")
+        ]
         explained = patent_mteb.explain(run, query, k=60)
         assert written == explained["id"].to_list()[1:] == names[::-1]
         assert values[query] == pytest.approx(1 / explained.filter(gain=1)["rank"].min())

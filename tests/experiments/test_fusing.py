@@ -1,4 +1,6 @@
-"""Fusions of stored runs: as the live fusion of the same systems, filed apart, with gains and ratios worked out again."""
+"""Fusions of stored runs: as the live fusion of the same systems, filed apart, with gains and ratios worked out
+again.
+"""
 
 import json
 
@@ -9,7 +11,7 @@ import pytrec_eval
 from worlds import HashEncoder, dapfam_tables, scores_of
 
 import patent_mteb
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.fusing import GRID, fuse_runs
 from patent_mteb.experiments.run import run as run_tasks
@@ -23,18 +25,20 @@ TASK, OTHER = "PatentDAPFAMTAToTACRetrieval", "PatentDAPFAMTACToFullTextRetrieva
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    """Runs as ``patent-mteb run --save-runs`` leaves them: BM25 on one pair of views, an encoder on another; queries in the corpus."""
+    """Runs as ``patent-mteb run --save-runs`` leaves them: BM25 on one pair of views, an encoder on another; queries in
+    the corpus.
+    """
     dapfam_tables(tmp_path / "data")
     folder = tmp_path / "data" / "datalyes" / "DAPFAM_patent"
     queries = pl.read_parquet(folder / "queries.parquet").drop("abstract_keywords").rename({"query_id": "relevant_id"})
     pl.concat([pl.read_parquet(folder / "corpus.parquet"), queries]).write_parquet(folder / "corpus.parquet")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setenv("PATENT_MTEB_RUNS", str(tmp_path / "runs"))
     for model, task in ((bm25("dapfam"), TASK), (HashEncoder(), TASK), (HashEncoder(), OTHER)):
         run_tasks(model, [mteb.get_task(task)], tmp_path / "first", show_progress=False)
     monkeypatch.delenv("PATENT_MTEB_RUNS")
     root = tmp_path / "runs"
-    found = {(path.relative_to(root).parts[0], sources.plain_name(path.stem)): path for path in root.rglob("*.run")}
+    found = {(path.relative_to(root).parts[0], loading.plain_name(path.stem)): path for path in root.rglob("*.run")}
     assert len(found) == 3
     return found
 
@@ -55,7 +59,9 @@ def test_stored_runs_fuse_to_the_scores_of_the_live_systems(runs, tmp_path):
         for score in ("ndcg_at_100", "in_ndcg_at_100", "out_ndcg_at_100", "recall_at_100", "out_recall_at_100"):
             assert row[score] == found[score]
     single = table.filter(method="").to_dicts()
-    assert [row["ndcg_at_100"] for row in single] == [scores_of(task, model)["ndcg_at_100"] for model in (bm25("dapfam"), HashEncoder())]
+    assert [row["ndcg_at_100"] for row in single] == [
+        scores_of(task, model)["ndcg_at_100"] for model in (bm25("dapfam"), HashEncoder())
+    ]
 
 
 def test_gains_and_ratios_are_those_to_the_best_single_run(runs, tmp_path):
@@ -78,7 +84,7 @@ def test_results_are_filed_under_their_own_identity_with_their_queries(runs, tmp
     table = fuse_runs(paths, TASK, [RRF(60), Weighted((1, 1, 2))], tmp_path / "results")
     results = sorted((tmp_path / "results").rglob(f"{TASK}.*json"))
     assert len(results) == 2  # single runs are not filed again
-    assert len(sorted((tmp_path / "results").rglob(f"{TASK}.*queries.parquet"))) == 2
+    assert len(sorted((tmp_path / "query_scores").rglob(f"fused__*/**/{TASK}.*queries.parquet"))) == 2
     filed = [json.loads(path.read_text())["scores"]["train"][0]["ndcg_at_100"] for path in results]
     assert sorted(filed) == sorted(table["ndcg_at_100"].tail(2))
 

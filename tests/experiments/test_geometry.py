@@ -10,13 +10,13 @@ import pytest
 from small_world import Words, world
 
 from patent_mteb.errors import ModelError
-from patent_mteb.experiments.geometry import geometry, save
+from patent_mteb.experiments.embedding_geometry import geometry, save
 from patent_mteb.models.section_tags import with_section_tags
 from patent_mteb.recipes import beir
 from patent_mteb.recipes import patentmap as build_patentmap
 from patent_mteb.recipes import sophia as build_sophia
 from patent_mteb.tasks import patentmap, sophia
-from patent_mteb.tasks.patentmap_retrieval import read_search
+from patent_mteb.tasks.patentmap import read_search
 
 CLM = next(task for task in patentmap.BENCHMARK.task_classes if "ClmToAll" in task.metadata.name)
 ABSTRACTS = sophia.BENCHMARK.task_classes[2]
@@ -30,7 +30,9 @@ FREE = {
 def root(tmp_path, monkeypatch):
     patents, citations = world(60)
     build_sophia.build(patents, citations, tmp_path, build_sophia.Params(queries=15))
-    build_patentmap.build(patents, citations, tmp_path, build_patentmap.Params(queries=8, small=2, mlt=9, same_subclass=3, **FREE))
+    build_patentmap.build(
+        patents, citations, tmp_path, build_patentmap.Params(queries=8, small=2, mlt=9, same_subclass=3, **FREE)
+    )
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
     return tmp_path
 
@@ -56,11 +58,22 @@ def distance(a, b):
 
 
 def intra(groups):
-    return np.mean([np.mean([distance(a, b) for i, a in enumerate(own) for b in own[:i]]) for own in groups if len(own) > 1])
+    return np.mean(
+        [np.mean([distance(a, b) for i, a in enumerate(own) for b in own[:i]]) for own in groups if len(own) > 1]
+    )
 
 
 def apart(groups):
-    return np.mean([distance(a, b) for i, one in enumerate(groups) for j, two in enumerate(groups) if i != j for a in one for b in two])
+    return np.mean(
+        [
+            distance(a, b)
+            for i, one in enumerate(groups)
+            for j, two in enumerate(groups)
+            if i != j
+            for a in one
+            for b in two
+        ]
+    )
 
 
 def long_enough(texts, least=6):
@@ -72,14 +85,16 @@ def test_a_task_without_sections(root, monkeypatch, least):
     model = Words()
     task = ABSTRACTS()
     if least != 6:
-        monkeypatch.setattr("patent_mteb.experiments.geometry.LEAST_WORDS", least)
+        monkeypatch.setattr("patent_mteb.experiments.embedding_geometry.LEAST_WORDS", least)
     found = geometry(model, task, pairs=200_000)
     tables = beir.read_beir(root / "Sophia")
     documents = {key: model.vector(" ".join(parts)).astype(np.float64) for key, parts in tables.corpus.items()}
     import pyarrow.parquet as pq
 
     texts = pq.read_table(root / "Sophia" / "queries.parquet")
-    queries = {key: model.vector(text) for key, text in zip(texts["_id"].to_pylist(), texts["Ab"].to_pylist(), strict=True)}
+    queries = {
+        key: model.vector(text) for key, text in zip(texts["_id"].to_pylist(), texts["Ab"].to_pylist(), strict=True)
+    }
     pairs = [(queries[query], documents[document]) for query, judged in tables.qrels.items() for document in judged]
     asked = dict(zip(texts["_id"].to_pylist(), texts["Ab"].to_pylist(), strict=True))
     both = long_enough((asked[query] for query in tables.qrels), least)
@@ -99,17 +114,31 @@ def test_sections(root):
     search = read_search(CLM().source)
     names = ("abstract", "claim", "invention")
     vectors = {
-        key: [model.vector(content.section(name, False)).astype(np.float64) for name in names] for key, content in search.documents.items()
+        key: [model.vector(content.section(name, False)).astype(np.float64) for name in names]
+        for key, content in search.documents.items()
     }
-    asking = {query: [model.vector(search.queries[query].section(name, False)) for name in names] for query in search.gains}
+    asking = {
+        query: [model.vector(search.queries[query].section(name, False)) for name in names] for query in search.gains
+    }
     for column, name in enumerate(names):
-        texts = long_enough(content.section(name, False) for content in (*search.queries.values(), *search.documents.values()))
+        texts = long_enough(
+            content.section(name, False) for content in (*search.queries.values(), *search.documents.values())
+        )
         own = np.stack([model.vector(text).astype(np.float64) for text in texts])
         assert found[f"ssd_{name}"] == pytest.approx(ssd(own), abs=1e-6)
         assert found[f"uniformity_{name}"] == pytest.approx(uniformity(own), abs=0.02)
-        same = [(asking[query][column], vectors[document][column]) for query, judged in search.gains.items() for document in judged]
+        same = [
+            (asking[query][column], vectors[document][column])
+            for query, judged in search.gains.items()
+            for document in judged
+        ]
         assert found[f"alignment_{name}"] == pytest.approx(alignment(*zip(*same, strict=True)), abs=1e-6)
-        every = [(one, vectors[document][column]) for query, judged in search.gains.items() for document in judged for one in asking[query]]
+        every = [
+            (one, vectors[document][column])
+            for query, judged in search.gains.items()
+            for document in judged
+            for one in asking[query]
+        ]
         assert found[f"alignment_to_{name}"] == pytest.approx(alignment(*zip(*every, strict=True)), abs=1e-6)
     assert found["alignment"] == found["alignment_claim"]  # the section of the query
     random = apart(list(vectors.values()))
@@ -122,7 +151,9 @@ def test_sections(root):
 
 
 def test_what_one_model_reads_is_nothing_to_the_next_one(root):
-    """A task keeps no state of a model: section tags are in the texts of the models that read them, whoever came before."""
+    """A task keeps no state of a model: section tags are in the texts of the models that read them, whoever came
+    before.
+    """
     task, model = CLM(), Words()
     plain = geometry(model, task, max_documents=10, pairs=50)
     tagged = geometry(with_section_tags(Words()), task, max_documents=10, pairs=50)
@@ -143,7 +174,9 @@ def test_models_without_geometry(root):
         def vector(self, text):
             return np.zeros(8, np.float32)
 
-    with pytest.raises(ModelError, match=r"geometry of test/words on SophiaAbRetrieval.local-.* cannot be measured: .*rows of zeros"):
+    with pytest.raises(
+        ModelError, match=r"geometry of test/words on SophiaAbRetrieval.local-.* cannot be measured: .*rows of zeros"
+    ):
         geometry(Nothing(), ABSTRACTS())
     with pytest.raises(ModelError, match="object does not embed texts"):
         geometry(object(), ABSTRACTS())
@@ -168,5 +201,8 @@ def test_a_geometry_is_kept_beside_the_results_with_its_identity(root, tmp_path)
     other = json.dumps({**line, "dataset_revision": "another"})
     path.write_text(other + "\n")
     save({"ssd": 0.5}, model, task, tmp_path / "out", pairs=9)
-    assert [json.loads(row)["dataset_revision"] for row in path.read_text().splitlines()] == ["another", task.metadata.revision]
+    assert [json.loads(row)["dataset_revision"] for row in path.read_text().splitlines()] == [
+        "another",
+        task.metadata.revision,
+    ]
     assert save({"ssd": 0.5}, Words(setting=2), task, tmp_path / "out").parent.name == "setting_2"

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from patent_mteb import recipes, sample
-from patent_mteb.experiments import dry_builds, inspection
+from patent_mteb.experiments import inspection
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import STEPS, match
 from patent_mteb.patents.records import Citation, Description, ExpertSummary, Patent, TextLanguages, write_patents
@@ -18,7 +18,9 @@ from patent_mteb.patents.records import Citation, Description, ExpertSummary, Pa
 
 @pytest.fixture(scope="module")
 def bare():
-    """Titles, abstracts, codes, dates and cited numbers only; some without abstract or date, one cited number in five without its kind."""
+    """Titles, abstracts, codes, dates and cited numbers only; some without abstract or date, one cited number in five
+    without its kind.
+    """
     patents, citations = sample.generate()
     some = [
         replace(
@@ -36,7 +38,9 @@ def bare():
     ]
     numbers = {patent.publication_number for patent in some}
     within = [citation for citation in citations if citation.citing in numbers]
-    return Collection(some, [replace(link, cited=link.cited[:-2]) if row % 5 == 0 else link for row, link in enumerate(within)])
+    return Collection(
+        some, [replace(link, cited=link.cited[:-2]) if row % 5 == 0 else link for row, link in enumerate(within)]
+    )
 
 
 def test_what_there_is(bare, tmp_path):
@@ -55,10 +59,15 @@ def test_what_there_is(bare, tmp_path):
     }
     counted = {one.what: (one.publications, one.families) for one in found.has}
     assert {name: counted[name] for name in has} == {
-        name: (part.height, part["family_id"].n_unique()) for name, asked in has.items() for part in [table.filter(asked)]
+        name: (part.height, part["family_id"].n_unique())
+        for name, asked in has.items()
+        for part in [table.filter(asked)]
     }
     assert (found.publications, found.families) == (table.height, table["family_id"].n_unique())
-    assert found.dates["publication_date"] == (str(table["publication_date"].min()), str(table["publication_date"].max()))
+    assert found.dates["publication_date"] == (
+        str(table["publication_date"].min()),
+        str(table["publication_date"].max()),
+    )
     offices = table["publication_number"].str.slice(0, 2).value_counts()
     assert found.offices == dict(offices.iter_rows())
     assert found.languages == {"": 266, "de": 134}
@@ -66,7 +75,10 @@ def test_what_there_is(bare, tmp_path):
     for landscape in found.landscapes:
         rows = labels.filter(pl.col("landscape") == landscape.name)
         fine = rows.filter(pl.col("fine") != "").select("coarse", "fine")
-        assert (landscape.publications, landscape.coarse) == (rows["publication_number"].n_unique(), rows["coarse"].n_unique())
+        assert (landscape.publications, landscape.coarse) == (
+            rows["publication_number"].n_unique(),
+            rows["coarse"].n_unique(),
+        )
         assert landscape.fine == fine.n_unique()
     assert {landscape.name for landscape in found.landscapes} == set(labels["landscape"])
     assert found.matching == {step: match(bare.citations, bare, step)[1] for step in STEPS}
@@ -75,7 +87,10 @@ def test_what_there_is(bare, tmp_path):
 
 
 def test_letters_and_twins_are_counted():
-    citations = [Citation("US1B2", f"EP{number}A1", letters) for number, letters in enumerate(["X", "XD", "Y", "A,D", "P", "?", "", "YA"])]
+    citations = [
+        Citation("US1B2", f"EP{number}A1", letters)
+        for number, letters in enumerate(["X", "XD", "Y", "A,D", "P", "?", "", "YA"])
+    ]
     assert inspection.letters(citations) == {"X": 2, "Y": 2, "other": 2, "A": 1, "": 1}
     patents = [
         Patent("US1000001B2", "F1", "Pump", "A pump."),
@@ -91,17 +106,17 @@ def test_letters_and_twins_are_counted():
 
 def test_a_part_is_of_whole_families_that_cite_one_another(bare):
     links, _ = match(bare.citations, bare, "kind")
-    part = dry_builds.connected_part(bare.patents, links, 150)
+    part = inspection.connected_part(bare.patents, links, 150)
     assert 100 < len(part) <= 150
     chosen = {patent.family_id for patent in part}
     assert part == [patent for patent in bare.patents if patent.family_id in chosen]
     shuffled = random.Random(0).sample(list(bare.patents), len(bare.patents))
-    assert {patent.family_id for patent in dry_builds.connected_part(shuffled, links, 150)} == chosen
+    assert {patent.family_id for patent in inspection.connected_part(shuffled, links, 150)} == chosen
     numbers = {patent.publication_number for patent in part}
     density = sum(link.citing in numbers and link.cited in numbers for link in links) / len(part)
     few = {patent.publication_number for patent in bare.patents[: len(part)]}
     assert density > sum(link.citing in few and link.cited in few for link in links) / len(few)
-    assert dry_builds.connected_part(bare.patents, links, 400) == list(bare.patents)
+    assert inspection.connected_part(bare.patents, links, 400) == list(bare.patents)
 
 
 def test_a_benchmark_is_as_large_as_the_build_with_the_settings(bare, tmp_path):
@@ -122,7 +137,11 @@ def test_a_benchmark_is_as_large_as_the_build_with_the_settings(bare, tmp_path):
     cells = {name for name in sizes if name.endswith("Retrieval")}
     assert cells == {
         "PatentCitationRetrieval",
-        *(f"WIPOAT{query}To{corpus}Retrieval" for query in ("TA", "TAC", "Abstract") for corpus in ("TA", "TAC", "Abstract")),
+        *(
+            f"WIPOAT{query}To{corpus}Retrieval"
+            for query in ("TA", "TAC", "Abstract")
+            for corpus in ("TA", "TAC", "Abstract")
+        ),
     } - {"WIPOATTACToTACRetrieval"}
     assert wipo.distinct_texts == len({text for name in views.columns if name != "_id" for text in views[name]})
     assert wipo.lacking.keys() >= {"claims", "labels", "expert"}
@@ -130,7 +149,9 @@ def test_a_benchmark_is_as_large_as_the_build_with_the_settings(bare, tmp_path):
     dapfam = by_recipe["dapfam"]
     assert "claims" not in dict(setting.split("=") for setting in dapfam.settings)["require"]
     recipes.find("dapfam").build(bare.patents, links, tmp_path, *recipes.check_settings("dapfam", dapfam.settings))
-    relations = pl.read_parquet(tmp_path / "datalyes" / "DAPFAM_patent" / "qrels_all.parquet").filter(pl.col("relevance_score") > 0)
+    relations = pl.read_parquet(tmp_path / "datalyes" / "DAPFAM_patent" / "qrels_all.parquet").filter(
+        pl.col("relevance_score") > 0
+    )
     assert dapfam.queries == relations["query_id"].n_unique()
     assert dapfam.attempts[0].settings == ()
     assert dapfam.attempts[0].problem

@@ -4,11 +4,11 @@ import mteb
 import numpy as np
 from small_world import Words
 
-from patent_mteb.experiments.canaries import TEXTS
 from patent_mteb.experiments.plan import plan
 from patent_mteb.experiments.run import run
 from patent_mteb.store import EmbeddingStore, stored
-from patent_mteb.tasks.choosing import choose
+from patent_mteb.store.canaries import TEXTS
+from patent_mteb.tasks.selection import choose
 
 TASKS = ["PatentMapAbsToAbsRetrieval.sample", "PatenTEBBloom.sample", "PatentMapClmToAllRetrieval.sample"]
 
@@ -25,7 +25,9 @@ def test_the_plan_is_what_the_run_does(tmp_path):
     assert before.stored == 0 and before.distinct == sum(row.new for row in before.tasks)
     assert before.seconds > 0 and before.disk_free > before.disk
     first = run(model, tasks()[:1], tmp_path / "results", show_progress=False)
-    assert first.exit_status == 0 and model.stats.encoded == before.tasks[0].new + len(TEXTS), "a run encodes the canary texts too"
+    assert first.exit_status == 0 and model.stats.encoded == before.tasks[0].new + len(TEXTS), (
+        "a run encodes the canary texts too"
+    )
     after = plan(model, tasks(), tmp_path / "results")
     assert [row.status for row in after.tasks] == ["done", "to do", "to do"]
     encoded = model.stats.encoded
@@ -45,7 +47,11 @@ def test_a_result_counts_as_done_where_the_run_would_take_it(tmp_path, monkeypat
     (path,) = tmp_path.rglob("PatentMapAbsToAbsRetrieval.sample.json")
     whole = path.read_text()
     assert planned() == ["done"]
-    for before, after in (('"dataset_revision": "sample-', '"dataset_revision": "sample-0'), ('"test"', '"train"'), (whole[-40:], "")):
+    for before, after in (
+        ('"dataset_revision": "sample-', '"dataset_revision": "sample-0'),
+        ('"test"', '"train"'),
+        (whole[-40:], ""),
+    ):
         path.write_text(whole.replace(before, after))
         assert planned() == ["to do"], after
         (again,) = run(model, chosen, tmp_path, show_progress=False).outcomes

@@ -3,10 +3,16 @@
 import polars as pl
 import pytest
 
-from patent_mteb.experiments.sealed import sealed, unbroken
+from patent_mteb.experiments.sweep import sealed, unbroken
 
 TABLE = pl.DataFrame(
-    {"task": ["a", "b", "c"], "k": [1, 2, 3], "score": [0.1 + 0.2, None, 1.0], "note": ["", "x", ""], "seconds": [1.0, 2.0, 3.0]}
+    {
+        "task": ["a", "b", "c"],
+        "k": [1, 2, 3],
+        "score": [0.1 + 0.2, None, 1.0],
+        "note": ["", "x", ""],
+        "seconds": [1.0, 2.0, 3.0],
+    }
 )
 
 

@@ -13,8 +13,7 @@ from patent_mteb.cli import main
 from patent_mteb.experiments import summarising
 from patent_mteb.experiments.summarising import PROMPTS, Extracts, summarise_patents
 from patent_mteb.patents.records import Claim, Description, MachineSummaries, Patent, write_citations, write_patents
-from patent_mteb.patents.summaries import KINDS
-from patent_mteb.patents.written_summaries import EXTRACT, MODEL, read_summaries, write_summaries
+from patent_mteb.patents.summaries import EXTRACT, KINDS, MODEL, read_summaries, write_summaries
 
 DESCRIPTION = (
     "Pumps move water. A pump with a rotor moves much water. It is an object of the invention to save water. "
@@ -23,7 +22,10 @@ DESCRIPTION = (
 
 
 def patent(number, **more):
-    claims = (Claim(1, "A pump, comprising: a rotor; and a valve."), Claim(2, "The pump of claim 1, wherein the rotor is red.", (1,)))
+    claims = (
+        Claim(1, "A pump, comprising: a rotor; and a valve."),
+        Claim(2, "The pump of claim 1, wherein the rotor is red.", (1,)),
+    )
     return Patent(f"US{number}A", f"F{number}", title=f"Pump {number}", abstract="A pump.", claims=claims, **more)
 
 
@@ -39,7 +41,9 @@ def said(capsys):
 
 
 def test_extracts_are_the_patents_own_words():
-    found = summarise_patents([patent(1, description=Description(detailed=DESCRIPTION)), Patent("US2A", "F2")], Extracts())
+    found = summarise_patents(
+        [patent(1, description=Description(detailed=DESCRIPTION)), Patent("US2A", "F2")], Extracts()
+    )
     texts = {row.kind: row.text for row in found.rows}
     assert texts["features"] == "a rotor; and a valve"
     assert texts["claims"] == "A pump, comprising: a rotor; and a valve."
@@ -47,25 +51,42 @@ def test_extracts_are_the_patents_own_words():
     assert texts["objectives"] == "It is an object of the invention to save water."
     assert texts["abstract"] == DESCRIPTION, "all of it has room"
     assert {row.how for row in found.rows} == {EXTRACT} and found.lacking == dict.fromkeys(KINDS, 1)
-    long = Description(detailed=" ".join(f"The rotor turns the pump number{n}." for n in range(40)) + " Zebras graze elsewhere daily.")
+    long = Description(
+        detailed=" ".join(f"The rotor turns the pump number{n}." for n in range(40)) + " Zebras graze elsewhere daily."
+    )
     (short,) = summarise_patents([patent(1, description=long)], Extracts(), ["abstract"]).rows
     assert 100 < len(short.text.split()) <= 150 and "Zebras" not in short.text
 
 
-def test_a_run_that_was_stopped_asks_only_the_rest_and_each_text_says_where_it_is_from(records, tmp_path, capsys, monkeypatch):
+def test_a_run_that_was_stopped_asks_only_the_rest_and_each_text_says_where_it_is_from(
+    records, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setenv("MY_KEY", KEY)
     wanted = {(kind, n) for kind in KINDS for n in range(4)}
 
     def about(body):
         text = body["messages"][1]["content"]
-        return next(kind for kind, prompt in PROMPTS.items() if text.startswith(prompt)), int(re.search(r"Pump (\d)", text)[1])
+        return next(kind for kind, prompt in PROMPTS.items() if text.startswith(prompt)), int(
+            re.search(r"Pump (\d)", text)[1]
+        )
 
     def answer(body):
         return f"<think>Hm.</think> {about(body)[0]} of {about(body)[1]}. "
 
     out, answers = tmp_path / "summaries.jsonl", tmp_path / "answers.sqlite"
     with chat_server(answer) as (url, server):
-        words = ["summarise", str(records), "--endpoint", url, "--model", "llm", "--out", str(out), "--answers", str(answers)]
+        words = [
+            "summarise",
+            str(records),
+            "--endpoint",
+            url,
+            "--model",
+            "llm",
+            "--out",
+            str(out),
+            "--answers",
+            str(answers),
+        ]
         words += ["--key-variable", "MY_KEY", "--at-once", "3"]
         assert main([*words, "--budget-calls", "7"]) == 2
         assert "the budget of 7 calls is spent" in said(capsys) and not out.exists() and len(server.bodies) == 7
@@ -74,7 +95,9 @@ def test_a_run_that_was_stopped_asks_only_the_rest_and_each_text_says_where_it_i
         assert set(map(about, server.bodies)) == wanted and max(Counter(map(about, server.bodies)).values()) == 1
     assert set(server.keys) == {f"Bearer {KEY}"}
     rows = read_summaries(out)
-    assert {(row.publication_number, row.kind, row.text) for row in rows} == {(f"US{n}A", kind, f"{kind} of {n}.") for kind, n in wanted}
+    assert {(row.publication_number, row.kind, row.text) for row in rows} == {
+        (f"US{n}A", kind, f"{kind} of {n}.") for kind, n in wanted
+    }
     assert {(row.how, row.model) for row in rows} == {(MODEL, "llm-2026")} and all(
         re.fullmatch(r"\d{4}-\d\d-\d\d", row.day) for row in rows
     )
@@ -113,7 +136,10 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
         patched.setattr(summarising, "summarise_patents", lambda *given, **more: pytest.fail("a patent was read"))
         assert main(["summarise", "fewer.parquet", "--extractive", "--queries", "root"]) == 2
     assert f"1 queries of root are not among the records, such as {min(queries)}" in said(capsys)
-    write_summaries(Path("mine.jsonl"), [*rows, replace(rows[0], publication_number="US1A"), replace(rows[1], publication_number="US1A")])
+    write_summaries(
+        Path("mine.jsonl"),
+        [*rows, replace(rows[0], publication_number="US1A"), replace(rows[1], publication_number="US1A")],
+    )
     capsys.readouterr()
     assert main([*build, "--set", "summaries=mine.jsonl"]) == 0
     phrase = "extracts of the patents’ own sentences, no machine summaries"
@@ -121,7 +147,7 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
     (built,) = json.loads(Path("root/dataset.json").read_text())["recipes"].values()
     assert any(phrase in one for one in built["deviations"])
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "root"))
-    from patent_mteb.tasks.choosing import choose
+    from patent_mteb.tasks.selection import choose
 
     (task,) = choose(names=["AcmeSophiaAiAbRetrieval"])
     assert phrase in task.metadata.description

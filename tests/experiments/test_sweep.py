@@ -11,14 +11,13 @@ import pytest
 from worlds import HashEncoder, dapfam_tables, scores_of
 
 import patent_mteb
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments import sweep
-from patent_mteb.experiments.sweep import running, systems, table
 from patent_mteb.models import Quantised, Truncated
 from patent_mteb.search import bm25 as bm25_module
 from patent_mteb.search import passages as passages_module
-from patent_mteb.search import phases
+from patent_mteb.search import timing
 from patent_mteb.search.bm25 import BM25, BM25Index, BM25Settings, bm25
 from patent_mteb.search.engine import FAST_VARIABLE
 from patent_mteb.search.fusion import Hybrid
@@ -41,7 +40,7 @@ MATRIX = sweep.Matrix(
 def local(tmp_path_factory, monkeypatch):
     root = tmp_path_factory.mktemp("dapfam")
     dapfam_tables(root)
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(root))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(root))
     return root / "datalyes" / "DAPFAM_patent"
 
 
@@ -59,19 +58,23 @@ def test_rows_equal_their_own_evaluations(tmp_path):
     }
     assert table.height == 2 * len(models)
     for row in table.iter_rows(named=True):
-        found = scores_of(mteb.get_task(sources.plain_name(row["task"])), models[row["backend"], row["fusion"]])
+        found = scores_of(mteb.get_task(loading.plain_name(row["task"])), models[row["backend"], row["fusion"]])
         for name in ("ndcg_at_100", "in_ndcg_at_100", "out_ndcg_at_100", "recall_at_100", "in_recall_at_10"):
             assert row[name] == pytest.approx(found[name], abs=1e-5), (row, name)
         assert row["seconds"] > 0
 
 
 def test_every_evaluation_is_on_arrays_and_hides_what_a_query_must_not_see(local, tmp_path, monkeypatch):
-    """Review A3: no evaluation of a sweep was on arrays, for its timer hid what a model can do. Every query is in its own corpus."""
+    """Review A3: no evaluation of a sweep was on arrays, for its timer hid what a model can do. Every query is in its
+    own corpus.
+    """
     queries = pl.read_parquet(local / "queries.parquet").drop("abstract_keywords").rename({"query_id": "relevant_id"})
     pl.concat([pl.read_parquet(local / "corpus.parquet"), queries]).write_parquet(local / "corpus.parquet")
     scored, evaluations = [], []
     real = retrieval.retrieval_scores
-    monkeypatch.setattr(retrieval, "retrieval_scores", lambda docs, *rest: scored.append(len(docs)) or real(docs, *rest))
+    monkeypatch.setattr(
+        retrieval, "retrieval_scores", lambda docs, *rest: scored.append(len(docs)) or real(docs, *rest)
+    )
     with receiving(evaluations.append):
         table = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
     assert scored == [8] * table.height
@@ -92,14 +95,16 @@ def test_aggregations_share_one_pass(tmp_path):
     assert table.height == 4
     assert table.group_by("length").agg(pl.col("seconds").n_unique())["seconds"].to_list() == [1, 1]
     for row in table.iter_rows(named=True):
-        model = Passages(bm25("dapfam"), aggregate=row["aggregate"], splitter=TokenWindows(row["length"], None, WordTokenizer()))
-        found = scores_of(mteb.get_task(sources.plain_name(row["task"])), model)
+        model = Passages(
+            bm25("dapfam"), aggregate=row["aggregate"], splitter=TokenWindows(row["length"], None, WordTokenizer())
+        )
+        found = scores_of(mteb.get_task(loading.plain_name(row["task"])), model)
         assert row["ndcg_at_100"] == pytest.approx(found["ndcg_at_100"], abs=1e-5)
 
 
 def test_an_interrupted_sweep_repeats_nothing_and_gives_the_same_table(tmp_path, monkeypatch):
     whole = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), tmp_path / "whole.csv")
-    real, ran = running._run, []
+    real, ran = sweep._run, []
 
     def stopping(group, *args):
         if len(ran) == 3:
@@ -107,14 +112,14 @@ def test_an_interrupted_sweep_repeats_nothing_and_gives_the_same_table(tmp_path,
         ran.append(group)
         return real(group, *args)
 
-    monkeypatch.setattr(running, "_run", stopping)
+    monkeypatch.setattr(sweep, "_run", stopping)
     out = tmp_path / "part.csv"
     with pytest.raises(KeyboardInterrupt):
         sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), out)
     assert 0 < pl.read_csv(out).height < whole.height
     first = list(ran)
     ran.clear()
-    monkeypatch.setattr(running, "_run", lambda group, *args: ran.append(group) or real(group, *args))
+    monkeypatch.setattr(sweep, "_run", lambda group, *args: ran.append(group) or real(group, *args))
     finished = sweep.sweep(MATRIX, HashEncoder(), bm25("dapfam"), out)
     assert not [group for group in ran if group in first]
     assert len(ran) + len(first) == 6
@@ -143,7 +148,13 @@ def test_every_setting_has_a_row_of_its_own_in_one_file(tmp_path):
     out = tmp_path / "t.csv"
     for model, kwargs in settings:
         sweep.sweep(DENSE, model, bm25("dapfam"), out, encode_kwargs=kwargs)
-    for lexical in (bm25("dapfam"), bm25("bm25s"), bm25("dapfam", k1=0.4), bm25("dapfam", stemmer=None), BM25(BM25Settings(k1=3), "own")):
+    for lexical in (
+        bm25("dapfam"),
+        bm25("bm25s"),
+        bm25("dapfam", k1=0.4),
+        bm25("dapfam", stemmer=None),
+        BM25(BM25Settings(k1=3), "own"),
+    ):
         whole = sweep.sweep(LEXICAL, None, lexical, out)
     assert whole.height == len(settings) + 5 and whole["model"].n_unique() == whole.height
     task = mteb.get_task(LEXICAL.settings()[0].task)
@@ -159,7 +170,9 @@ def test_prompts_are_part_of_a_row(tmp_path):
         def __init__(self, prompt):
             super().__init__()
             self.prompt = prompt
-            self.mteb_model_meta = self.mteb_model_meta.model_copy(update={"experiment_kwargs": {"prompts": prompt or "none"}})
+            self.mteb_model_meta = self.mteb_model_meta.model_copy(
+                update={"experiment_kwargs": {"prompts": prompt or "none"}}
+            )
 
         def vector(self, text):
             return super().vector(f"{self.prompt} {text}")
@@ -168,7 +181,10 @@ def test_prompts_are_part_of_a_row(tmp_path):
     for prompt in ("w1 w2 w3", ""):
         whole = sweep.sweep(DENSE, Prompted(prompt), bm25("dapfam"), out)
     assert whole["ndcg_at_100"].n_unique() == 2
-    assert whole["ndcg_at_100"][1] == sweep.sweep(DENSE, HashEncoder(), bm25("dapfam"), tmp_path / "other.csv")["ndcg_at_100"][0]
+    assert (
+        whole["ndcg_at_100"][1]
+        == sweep.sweep(DENSE, HashEncoder(), bm25("dapfam"), tmp_path / "other.csv")["ndcg_at_100"][0]
+    )
 
 
 def test_several_encoders_and_backends_fill_one_table(tmp_path):
@@ -181,7 +197,7 @@ def test_several_encoders_and_backends_fill_one_table(tmp_path):
 
 def test_all_scores_are_rounded_alike(tmp_path):
     whole = sweep.sweep(ONE, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
-    for name in table.SCORES:
+    for name in sweep.SCORES:
         assert whole[name].to_list() == whole[name].round(5).to_list()
 
 
@@ -199,8 +215,10 @@ def test_a_corpus_is_indexed_and_tokenised_once_for_all_queries_and_lengths(tmp_
     monkeypatch.setattr(passages_module, "BM25Index", Counted)
     real = WordTokenizer.starts
     monkeypatch.setattr(WordTokenizer, "starts", lambda self, texts: tokenised.extend(texts) or real(self, texts))
-    matrix = sweep.Matrix(("bm25", "hybrid"), ("document", "passage"), ("TA", "TAC", "Title"), ("TA", "TAC"), lengths=(4, 16), rrf=(60,))
-    monkeypatch.setattr(systems, "tokenizer_of", lambda model: WordTokenizer())
+    matrix = sweep.Matrix(
+        ("bm25", "hybrid"), ("document", "passage"), ("TA", "TAC", "Title"), ("TA", "TAC"), lengths=(4, 16), rrf=(60,)
+    )
+    monkeypatch.setattr(sweep, "tokenizer_of", lambda model: WordTokenizer())
     whole = sweep.sweep(matrix, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
     assert whole.height == 2 * 6 * (1 + 2 * 4)
     assert len(built) == len(set(built)) == 2 * (1 + 2)  # two corpora: documents, and passages of two lengths
@@ -219,20 +237,28 @@ def test_windows_of_words_are_the_same_for_every_backend(tmp_path, monkeypatch):
     cut = []
     real = TokenWindows.__call__
     monkeypatch.setattr(TokenWindows, "__call__", lambda self, rows: cut.append(real(self, rows)) or cut[-1])
-    monkeypatch.setattr(systems, "tokenizer_of", lambda model: WordTokenizer() if isinstance(model, BM25) else Halves())
+    monkeypatch.setattr(sweep, "tokenizer_of", lambda model: WordTokenizer() if isinstance(model, BM25) else Halves())
     matrix = sweep.Matrix(("bm25", "dense"), ("passage",), ("TA",), ("TAC",), ("maxP",), (8,), tokens=("own", "words"))
     whole = sweep.sweep(matrix, HashEncoder(), bm25("dapfam"), tmp_path / "t.csv")
-    assert whole.select("backend", "tokens").rows() == [("bm25", "own"), ("bm25", "words"), ("dense", "own"), ("dense", "words")]
+    assert whole.select("backend", "tokens").rows() == [
+        ("bm25", "own"),
+        ("bm25", "words"),
+        ("dense", "own"),
+        ("dense", "words"),
+    ]
     lexical, own, shared = cut  # words are what BM25 has of its own: its ranking was there
     assert lexical == shared != own
-    expected = scores_of(mteb.get_task(matrix.settings()[0].task), Passages(HashEncoder(), splitter=TokenWindows(8, None, WordTokenizer())))
+    expected = scores_of(
+        mteb.get_task(matrix.settings()[0].task),
+        Passages(HashEncoder(), splitter=TokenWindows(8, None, WordTokenizer())),
+    )
     assert whole["ndcg_at_100"][3] == pytest.approx(expected["ndcg_at_100"], abs=1e-5)
 
 
 def test_times_of_indexing_splitting_encoding_and_scoring_are_apart(tmp_path, monkeypatch):
     """Review D4, with a clock that only the parts themselves move."""
     now = [0.0]
-    monkeypatch.setattr(phases.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
 
     def passing(seconds, function):
         def call(*args, **kwargs):
@@ -245,7 +271,7 @@ def test_times_of_indexing_splitting_encoding_and_scoring_are_apart(tmp_path, mo
     monkeypatch.setattr(TokenWindows, "__call__", passing(10, TokenWindows.__call__))
     monkeypatch.setattr(HashEncoder, "encode", passing(1000, HashEncoder.encode))
     monkeypatch.setattr(passages_module, "aggregate", passing(1, passages_module.aggregate))
-    monkeypatch.setattr(systems, "tokenizer_of", lambda model: WordTokenizer())
+    monkeypatch.setattr(sweep, "tokenizer_of", lambda model: WordTokenizer())
     matrix = sweep.Matrix(("bm25", "dense"), ("passage",), ("TA",), ("TAC",), ("maxP",), (8,))
     whole = sweep.sweep(matrix, HashEncoder(), bm25("dapfam", k1=1.0), tmp_path / "t.csv")
     times = whole.select("backend", "index_seconds", "split_seconds", "encode_seconds", "seconds")
@@ -267,12 +293,17 @@ def test_the_runs_of_the_paper_are_its_249_and_each_has_its_printed_numbers():
                 query, place, numbers = found.groups()
                 read[heading, VIEWS[query], place] = [float(number) for number in numbers.split()]
     assert len(read) == 249
-    tables = {("bm25", "document"): "17", ("bm25", "passage"): "18", ("dense", "document"): "19", ("dense", "passage"): "20"}
+    tables = {
+        ("bm25", "document"): "17",
+        ("bm25", "passage"): "18",
+        ("dense", "document"): "19",
+        ("dense", "passage"): "20",
+    }
     for setting, printed in sweep.printed_rows().items():
         passage = f"p{setting.length} ({setting.aggregate.replace('avg_top3', 'avg_topN')})"
         place = passage if setting.length else LONG[setting.corpus]
         numbers = read[tables[setting.backend, setting.granularity], setting.query, place]
-        assert numbers == [printed[name] for name in table.PRINTED.values()]
+        assert numbers == [printed[name] for name in sweep.PRINTED.values()]
 
 
 VIEWS = {"T + A": "TA", "T + A + C": "TAC", "A": "Abstract", "K": "Keywords"}
@@ -288,12 +319,20 @@ LONG = {
 def test_differences_are_those_to_the_release_only(tmp_path, monkeypatch):
     setting = sweep.Setting("bm25", "document", "TA", "TAC")
     scores = {"ndcg_at_100": 0.25, "paper_ndcg_at_100": 0.24, "in_recall_at_100": 0.3432}
-    released, other = (table.row_of(setting, {"model": "m", "data": data}, "T", scores, {}) for data in (dapfam.DATA.revision, "sample-1"))
+    released, other = (
+        sweep.row_of(setting, {"model": "m", "data": data}, "T", scores, {})
+        for data in (dapfam.DATA.revision, "sample-1")
+    )
     assert released["printed_ndcg_at_100"] == other["printed_ndcg_at_100"] == 0.2392
-    assert released["difference_ndcg_at_100"] == pytest.approx(0.24 - 0.2392) and released["difference_in_recall_at_100"] == 0
+    assert (
+        released["difference_ndcg_at_100"] == pytest.approx(0.24 - 0.2392)
+        and released["difference_in_recall_at_100"] == 0
+    )
     assert other["difference_ndcg_at_100"] is None
     assert released["printed_model"] == "mteb/baseline-bm25s"
-    assert "printed_model" not in table.row_of(sweep.Setting("bm25", "document", "Title", "TAC"), {"model": "m", "data": ""}, "T", {}, {})
+    assert "printed_model" not in sweep.row_of(
+        sweep.Setting("bm25", "document", "Title", "TAC"), {"model": "m", "data": ""}, "T", {}, {}
+    )
 
 
 def test_a_table_of_other_data_is_not_continued(local, tmp_path):

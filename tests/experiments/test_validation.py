@@ -1,4 +1,6 @@
-"""validate: what is wrong is an error, what is not there a note with the tasks that it would add; all of it in one pass."""
+"""validate: what is wrong is an error, what is not there a note with the tasks that it would add; all of it in one
+pass.
+"""
 
 import gzip
 import json
@@ -48,8 +50,21 @@ def test_build_validate_and_run_of_data_with_empty_views_end_well(acme, tmp_path
     empty = {name: sum(not row[name] for row in views) for name in views[0]}
     wanted = ", ".join(f"{name} {number}" for name, number in empty.items() if number)
     assert wanted == "Abstract 2, Claim1 3, Claims 3" and f"by view: {wanted}" in printed.out, "all views in one line"
-    assert "Acme, version 2, of Acme Corp.: 5 files as they were built" in printed.out and "20 tasks load (AcmeCitation" in printed.out
-    words = ["run", "-v", "0", "-t", "AcmeAbstractToClaim1Retrieval", "-m", "mteb/baseline-bm25s", "--out", str(tmp_path / "results")]
+    assert (
+        "Acme, version 2, of Acme Corp.: 5 files as they were built" in printed.out
+        and "20 tasks load (AcmeCitation" in printed.out
+    )
+    words = [
+        "run",
+        "-v",
+        "0",
+        "-t",
+        "AcmeAbstractToClaim1Retrieval",
+        "-m",
+        "mteb/baseline-bm25s",
+        "--out",
+        str(tmp_path / "results"),
+    ]
     assert cli.main(words) == 0
     assert "AcmeAbstractToClaim1Retrieval.local-" in capsys.readouterr().out
 
@@ -80,7 +95,9 @@ def test_what_is_not_there_is_a_note_with_the_tasks_that_it_would_add(tmp_path):
     write_beir(tmp_path / "WIPO-AT", documents, {"q1": "frame"}, {"q1": {"d1": 1}})
     found = ranks(tmp_path)
     assert not found["error"] and len(found["ok"]) == 1 and "1 tasks load" in found["ok"][0]
-    added = {text.partition(": ")[2].partition(": would add ")[0]: text for text in found["note"] if "would add" in text}
+    added = {
+        text.partition(": ")[2].partition(": would add ")[0]: text for text in found["note"] if "would add" in text
+    }
     numbers = {what: int(text.partition("would add ")[2].split()[0]) for what, text in added.items()}
     assert sum(number for what, number in numbers.items() if "text view" in what) == 31, "all cells but TAC to TAC"
     assert numbers["there are no label sets"] == 2, "for each"
@@ -93,7 +110,10 @@ def test_labels_by_hand_are_enough(tmp_path):
     texts = {name: [f"{name} of {key}" for key in ids] for name in ("claim1", "abstract", "title", "keywords")}
     pq.write_table(pa.table({"_id": ids, **texts}), folder / "fields.parquet")
     splits = ["train"] * 6 + ["validation"] * 3 + ["test"] * 3
-    pq.write_table(pa.table({"_id": ids, "split": splits, "labels": [[f"L{n % 2}"] for n in range(12)]}), folder / "labels" / "X.parquet")
+    pq.write_table(
+        pa.table({"_id": ids, "split": splits, "labels": [[f"L{n % 2}"] for n in range(12)]}),
+        folder / "labels" / "X.parquet",
+    )
     found = ranks(tmp_path)
     assert not found["error"]
     assert any("2 tasks load (WIPOATXClassification, WIPOATXClustering)" in text for text in found["ok"])

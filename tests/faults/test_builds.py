@@ -41,7 +41,14 @@ def test_no_file_of_an_older_build_survives(tmp_path):
         "patentmap",
         *world(),
         tmp_path,
-        ["query_offices=", "query_first_year=None", "query_last_year=None", "ipc_offices=", "ipc_first_year=None", "ipc_last_year=None"],
+        [
+            "query_offices=",
+            "query_first_year=None",
+            "query_last_year=None",
+            "ipc_offices=",
+            "ipc_first_year=None",
+            "ipc_last_year=None",
+        ],
     )
     assert not stale.exists()
     assert other.read_text() == "older", "another data set of the same organisation is not touched"
@@ -68,7 +75,9 @@ recipes.run("sophia", *world(), Path({root!r}), ["queries=20"])
 
 
 def test_a_build_killed_at_any_of_its_files_leaves_nothing_that_counts(tmp_path):
-    """Every file is renamed into its place once; the process is killed at each of these moments, then the build is repeated."""
+    """Every file is renamed into its place once; the process is killed at each of these moments, then the build is
+    repeated.
+    """
     patents, citations = world()
     whole = tmp_path / "whole" / "root"
     written = len(recipes.run("sophia", patents, citations, whole, ["queries=20"]).files) + len(["dataset.json"])

@@ -1,7 +1,7 @@
 """Bad data: what would make a score wrong is refused with file, row and remedy, the rest is counted; never a traceback.
 
-Every row of the tables below scored silently, or ended in a traceback, before. ``patent-mteb validate`` and a run meet the same
-errors: each refused input is loaded by the task and validated.
+Every row of the tables below scored silently, or ended in a traceback, before. ``patent-mteb validate`` and a run meet
+the same errors: each refused input is loaded by the task and validated.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import pytest
 from worlds import dapfam_tables
 
 from patent_mteb import cli
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError
 from patent_mteb.experiments.validation import validate
 from patent_mteb.patents import records
 from patent_mteb.recipes.beir import write_beir
-from patent_mteb.recipes.wipo_at import DWPI_FIELDS, LABEL_SETS, PUBLIC_FIELDS, VIEWS
+from patent_mteb.recipes.label_sets import LABEL_SETS
+from patent_mteb.recipes.wipo_at import DWPI_FIELDS, PUBLIC_FIELDS, VIEWS
 
 IDS = [f"US{i}A" for i in range(12)]
 STRINGS = pa.list_(pa.string())
@@ -49,7 +50,9 @@ def bad_input():
 
 @pytest.fixture
 def wipo(tmp_path, monkeypatch):
-    """Twelve documents of twelve families: eight to train, two to validate, two to test; every task of WIPO-AT loads."""
+    """Twelve documents of twelve families: eight to train, two to validate, two to test; every task of WIPO-AT
+    loads.
+    """
     folder = tmp_path / "data" / "WIPO-AT"
     corpus = {key: (f"Title {key}", f"Text of {key}.") for key in IDS}
     metadata = pa.table(
@@ -63,7 +66,14 @@ def wipo(tmp_path, monkeypatch):
         }
     )
     views = pa.table({"_id": IDS, **{name: [f"{name} of {key}" for key in IDS] for name in VIEWS}})
-    write_beir(folder, corpus, {key: f"query {key}" for key in IDS[:3]}, {"US0A": {"US5A": 1}, "US1A": {"US6A": 1}}, metadata, views)
+    write_beir(
+        folder,
+        corpus,
+        {key: f"query {key}" for key in IDS[:3]},
+        {"US0A": {"US5A": 1}, "US1A": {"US6A": 1}},
+        metadata,
+        views,
+    )
     fields = {name: [f"{name} of {key}" for key in IDS] for name in (*DWPI_FIELDS, *PUBLIC_FIELDS)}
     pq.write_table(pa.table({"_id": IDS, **fields}), folder / "fields.parquet")
     (folder / "labels").mkdir()
@@ -72,7 +82,7 @@ def wipo(tmp_path, monkeypatch):
         rows = {"_id": IDS, "split": metadata["split"], "labels": labels}
         write_labels(folder, rows, one.name)
     (folder / "labels" / "taxonomy.json").write_text(json.dumps({one.name: ["A", "B"] for one in LABEL_SETS}))
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     return folder
 
 
@@ -152,49 +162,117 @@ WIPO = {
         labels("_id", lambda ids: [*ids[:11], ids[0]]),
         r"Emerging.parquet, row 12: document 'US0A' occurs in the splits train and test \(first in row 1\)",
     ),
-    "document twice in a split": (CLASSES, labels("_id", lambda ids: [ids[0], ids[0], *ids[2:]]), r"row 2: document 'US0A' occurs twice"),
-    "leak by family": (CLASSES, meta("family_id", [*[f"F{i}" for i in range(11)], "F0"]), "family 'F0' straddles two splits"),
-    "leak by text": (CLASSES, same_text, r"row 12: document 'US11A' of the test split has the very text of 'US0A' of the train split"),
-    "constant labels": (CLASSES, labels("labels", lambda rows: [["A"]] * 12), "all 8 training documents have the same label"),
-    "label outside the taxonomy": (CLASSES, labels("labels", lambda rows: [*rows[:11], ["C"]]), "row 12: label 'C' of 'US11A' is outside"),
+    "document twice in a split": (
+        CLASSES,
+        labels("_id", lambda ids: [ids[0], ids[0], *ids[2:]]),
+        r"row 2: document 'US0A' occurs twice",
+    ),
+    "leak by family": (
+        CLASSES,
+        meta("family_id", [*[f"F{i}" for i in range(11)], "F0"]),
+        "family 'F0' straddles two splits",
+    ),
+    "leak by text": (
+        CLASSES,
+        same_text,
+        r"row 12: document 'US11A' of the test split has the very text of 'US0A' of the train split",
+    ),
+    "constant labels": (
+        CLASSES,
+        labels("labels", lambda rows: [["A"]] * 12),
+        "all 8 training documents have the same label",
+    ),
+    "label outside the taxonomy": (
+        CLASSES,
+        labels("labels", lambda rows: [*rows[:11], ["C"]]),
+        "row 12: label 'C' of 'US11A' is outside",
+    ),
     "one cluster": (CLUSTERS, labels("labels", lambda rows: rows), "all 2 rows have the same label"),
-    "each its own cluster": (CLUSTERS, labels("labels", lambda rows: [*rows[:10], ["A"], ["B"]]), "is a cluster of its own"),
-    "ipc a string": (RETRIEVAL, meta("ipc", ["A61H 3/00"] * 12), r"metadata.parquet: column 'ipc' has type string, expected list"),
+    "each its own cluster": (
+        CLUSTERS,
+        labels("labels", lambda rows: [*rows[:10], ["A"], ["B"]]),
+        "is a cluster of its own",
+    ),
+    "ipc a string": (
+        RETRIEVAL,
+        meta("ipc", ["A61H 3/00"] * 12),
+        r"metadata.parquet: column 'ipc' has type string, expected list",
+    ),
     "coarse a string": (RETRIEVAL, meta("coarse", ["Mobility"] * 12), "column 'coarse' has type string"),
-    "family_id an integer": (RETRIEVAL, meta("family_id", list(range(12))), "column 'family_id' has type int64, expected string"),
+    "family_id an integer": (
+        RETRIEVAL,
+        meta("family_id", list(range(12))),
+        "column 'family_id' has type int64, expected string",
+    ),
     "null _id in metadata": (RETRIEVAL, meta("_id", [None, *IDS[1:]]), "metadata.parquet, row 1: _id is null"),
     "fields twice": (CLASSES, repeated, "fields.parquet, row 13: _id 'US0A' occurs twice"),
-    "gain of 10^18": (RETRIEVAL, qrels("US0A\tUS5A\t1000000000000000000"), "row 2: the score 1000000000000000000 is no grade"),
+    "gain of 10^18": (
+        RETRIEVAL,
+        qrels("US0A\tUS5A\t1000000000000000000"),
+        "row 2: the score 1000000000000000000 is no grade",
+    ),
     "gain of 10^30": (RETRIEVAL, qrels(f"US0A\tUS5A\t{10**30}"), "is no grade of relevance"),
     "empty label": (CLASSES, labels("labels", lambda rows: [[""], *rows[1:]]), "row 1: a label of 'US0A' is empty"),
-    "empty label list": (CLUSTERS, labels("labels", lambda rows: [[], *rows[1:]]), "row 1: document 'US0A' has no label"),
+    "empty label list": (
+        CLUSTERS,
+        labels("labels", lambda rows: [[], *rows[1:]]),
+        "row 1: document 'US0A' has no label",
+    ),
     # a traceback
-    "label list null": (CLASSES, labels("labels", lambda rows: [None, *rows[1:]]), "row 1: document 'US0A' has no label"),
+    "label list null": (
+        CLASSES,
+        labels("labels", lambda rows: [None, *rows[1:]]),
+        "row 1: document 'US0A' has no label",
+    ),
     "label null": (CLASSES, labels("labels", lambda rows: [[None], *rows[1:]]), "row 1: a label of 'US0A' is null"),
     "taxonomy a list": (CLASSES, line("labels/taxonomy.json", '["A"]'), "a JSON list where an object is expected"),
-    "taxonomy of numbers": (CLASSES, line("labels/taxonomy.json", '{"Emerging": 5}'), "labels of Emerging are no list of strings"),
+    "taxonomy of numbers": (
+        CLASSES,
+        line("labels/taxonomy.json", '{"Emerging": 5}'),
+        "labels of Emerging are no list of strings",
+    ),
     "jurisdiction an integer": (RETRIEVAL, meta("jurisdiction", [1] * 12), "column 'jurisdiction' has type int64"),
     "views of integers": (
         VIEWED,
         lambda folder: change(folder / "views.parquet", "Abstract", list(range(12))),
         "views.parquet: column 'Abstract' has type int64, expected string",
     ),
-    "surrogate in the corpus": (RETRIEVAL, line("corpus.jsonl", '{"_id": "a", "text": "\\ud800"}\n'), r"row 1: half of a surrogate pair"),
-    "surrogate in the queries": (RETRIEVAL, line("queries.jsonl", '{"_id": "a", "text": "\\uDFFF"}\n'), r"row 1: half of a surrogate"),
+    "surrogate in the corpus": (
+        RETRIEVAL,
+        line("corpus.jsonl", '{"_id": "a", "text": "\\ud800"}\n'),
+        r"row 1: half of a surrogate pair",
+    ),
+    "surrogate in the queries": (
+        RETRIEVAL,
+        line("queries.jsonl", '{"_id": "a", "text": "\\uDFFF"}\n'),
+        r"row 1: half of a surrogate",
+    ),
     "surrogate in an id": (
         RETRIEVAL,
         line("corpus.jsonl", '{"_id": "\\ud83d", "text": ""}\n'),
         r"row 1: half of .* \(.ud83d",
     ),
     "nested brackets": (RETRIEVAL, line("corpus.jsonl", "[" * 100_000 + "\n"), "row 1: the JSON is nested too deeply"),
-    "number of 5,000 digits": (RETRIEVAL, line("corpus.jsonl", f'{{"_id": {"9" * 5000}}}\n'), "row 1: a number that cannot be read"),
+    "number of 5,000 digits": (
+        RETRIEVAL,
+        line("corpus.jsonl", f'{{"_id": {"9" * 5000}}}\n'),
+        "row 1: a number that cannot be read",
+    ),
     "invalid UTF-8 in parquet": (
         RETRIEVAL,
         bad_utf8("metadata.parquet", "jurisdiction"),
         "row 12: column 'jurisdiction' holds text",
     ),
-    "invalid UTF-8 in fields": (CLASSES, bad_utf8("fields.parquet", "title"), r"fields.parquet, row 12: column 'title' holds text that is"),
-    "UTF-16": (RETRIEVAL, line("corpus.jsonl", '{"_id": "a"}\n', "utf-16"), "UTF-16 or UTF-32, not UTF-8. Remedy: .*iconv -f utf-16"),
+    "invalid UTF-8 in fields": (
+        CLASSES,
+        bad_utf8("fields.parquet", "title"),
+        r"fields.parquet, row 12: column 'title' holds text that is",
+    ),
+    "UTF-16": (
+        RETRIEVAL,
+        line("corpus.jsonl", '{"_id": "a"}\n', "utf-16"),
+        "UTF-16 or UTF-32, not UTF-8. Remedy: .*iconv -f utf-16",
+    ),
     "UTF-16 without mark": (RETRIEVAL, line("queries.jsonl", '{"_id": "a"}\n', "utf-16-le"), "UTF-16 or UTF-32"),
     "gzip": (
         RETRIEVAL,
@@ -204,10 +282,17 @@ WIPO = {
     "a directory": (RETRIEVAL, a_folder, "corpus.jsonl: a directory stands where a file is expected"),
     "ids in two Unicode forms": (
         RETRIEVAL,
-        lambda folder: (line("corpus.jsonl", '{"_id": "\u00e9", "text": "x"}\n')(folder), qrels("US0A\te\u0301\t1")(folder)),
+        lambda folder: (
+            line("corpus.jsonl", '{"_id": "\u00e9", "text": "x"}\n')(folder),
+            qrels("US0A\te\u0301\t1")(folder),
+        ),
         "in another Unicode form",
     ),
-    "only self-judgements": (RETRIEVAL, qrels("US0A\tUS0A\t1"), "no judgement is positive but those of a document for itself"),
+    "only self-judgements": (
+        RETRIEVAL,
+        qrels("US0A\tUS0A\t1"),
+        "no judgement is positive but those of a document for itself",
+    ),
 }
 
 
@@ -251,11 +336,23 @@ COUNTED = {
         "own family is not removed: no family_id",
     ),
     "family_id null": (RETRIEVAL, meta("family_id", [None, *[f"F{i}" for i in range(11)]]), "without family_id"),
-    "null in ipc": (RETRIEVAL, meta("ipc", pa.array([[None, "A61H 3/00"]] * 12, STRINGS)), "12 null items in lists of metadata.parquet"),
-    "null in coarse": (RETRIEVAL, meta("coarse", pa.array([[None]] * 12, STRINGS)), "12 null items in lists of metadata.parquet"),
+    "null in ipc": (
+        RETRIEVAL,
+        meta("ipc", pa.array([[None, "A61H 3/00"]] * 12, STRINGS)),
+        "12 null items in lists of metadata.parquet",
+    ),
+    "null in coarse": (
+        RETRIEVAL,
+        meta("coarse", pa.array([[None]] * 12, STRINGS)),
+        "12 null items in lists of metadata.parquet",
+    ),
     "no list has an item": (RETRIEVAL, meta("ipc", pa.array([[]] * 12)), ""),
     "graded gains": (RETRIEVAL, qrels("US0A\tUS5A\t3"), "1 judgements with a score above 1"),
-    "empty view": (VIEWED, lambda f: change(f / "views.parquet", "TA", ["", *IDS[1:]]), "1 of 12 rows have an empty view TA"),
+    "empty view": (
+        VIEWED,
+        lambda f: change(f / "views.parquet", "TA", ["", *IDS[1:]]),
+        "1 of 12 rows have an empty view TA",
+    ),
     "test class without training row": (
         CLASSES,
         lambda f: (
@@ -264,7 +361,11 @@ COUNTED = {
         ),
         "1 of 2 labels of the test split occur in no training row: Z",
     ),
-    "labels without family": (CLASSES, lambda f: (f / "metadata.parquet").unlink(), "12 of 12 documents have no family_id"),
+    "labels without family": (
+        CLASSES,
+        lambda f: (f / "metadata.parquet").unlink(),
+        "12 of 12 documents have no family_id",
+    ),
 }
 
 
@@ -285,12 +386,13 @@ def test_all_test_classes_unseen(wipo):
     refused_alike(CLASSES, wipo, r"no label of the test split occurs in the training split \('Y' is one\)")
 
 
-# --- PatenTEB ----------------------------------------------------------------------------------------------------------------
+# --- PatenTEB
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def teb(tmp_path, monkeypatch):
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
 
     def write(name, test, train=None):
         folder = tmp_path / "data" / "datalyes" / name
@@ -315,17 +417,39 @@ def classes(*names, start=0, **changes):
 
 
 def pairs(*names):
-    return {"text1": [f"one {i}" for i in range(len(names))], "text2": [f"two {i}" for i in range(len(names))], "label": list(names)}
+    return {
+        "text1": [f"one {i}" for i in range(len(names))],
+        "text2": [f"two {i}" for i in range(len(names))],
+        "label": list(names),
+    }
 
 
 CITED, BLOOM, PARA, CLUSTER = "PatenTEBRetrievalIN", "PatenTEBBloom", "PatenTEBParaProblem", "PatenTEBFullIPCClustering"
 TRAIN = classes("early", "late", "early", "late", start=10)
 TEB = {
     "ids NaN": (CITED, "retrieval_IN", links(q=[1.0, float("nan")]), None, "the ids of column 'q' have type double"),
-    "ids with a fraction": (CITED, "retrieval_IN", links(pos=[1.0, 2.0]), None, "the ids of column 'pos' have type double"),
+    "ids with a fraction": (
+        CITED,
+        "retrieval_IN",
+        links(pos=[1.0, 2.0]),
+        None,
+        "the ids of column 'pos' have type double",
+    ),
     "id null": (CITED, "retrieval_IN", links(q=["a", None]), None, "row 2: column 'q' is empty"),
-    "every positive is its query": (CITED, "retrieval_IN", links(pos=["a", "b"]), None, "every row has the query itself"),
-    "all of test in train": (BLOOM, "class_bloom", classes("early", "late"), classes("early", "late"), "every test row stands in the"),
+    "every positive is its query": (
+        CITED,
+        "retrieval_IN",
+        links(pos=["a", "b"]),
+        None,
+        "every row has the query itself",
+    ),
+    "all of test in train": (
+        BLOOM,
+        "class_bloom",
+        classes("early", "late"),
+        classes("early", "late"),
+        "every test row stands in the",
+    ),
     "one class in train": (
         BLOOM,
         "class_bloom",
@@ -333,15 +457,51 @@ TEB = {
         classes("late", "late", start=5),
         "all 2 rows of the train",
     ),
-    "all test classes unseen": (BLOOM, "class_bloom", classes("x", "y"), TRAIN, "no label of the test split occurs in the training split"),
+    "all test classes unseen": (
+        BLOOM,
+        "class_bloom",
+        classes("x", "y"),
+        TRAIN,
+        "no label of the test split occurs in the training split",
+    ),
     "label null": (BLOOM, "class_bloom", classes("early", None), TRAIN, "row 2: column 'label' is empty"),
-    "label a list": (BLOOM, "class_bloom", classes(["early"], ["late"]), TRAIN, "holds a list where a label is expected"),
+    "label a list": (
+        BLOOM,
+        "class_bloom",
+        classes(["early"], ["late"]),
+        TRAIN,
+        "holds a list where a label is expected",
+    ),
     "pair labels all 1": (PARA, "para_problem", pairs(1, 1), None, r"all 2 pairs have the same label \('1'\)"),
     "STS of one row": (PARA, "para_problem", pairs(1), None, "all 1 pairs have the same label"),
-    "one cluster": (CLUSTER, "clusters_ext_full_ipc", {"text": ["a", "b"], "cluster_id": [1, 1]}, None, "all 2 rows have the same label"),
-    "one row": (CLUSTER, "clusters_ext_full_ipc", {"text": ["a"], "cluster_id": [1]}, None, "all 1 rows have the same label"),
-    "each its own": (CLUSTER, "clusters_ext_full_ipc", {"text": ["a", "b"], "cluster_id": [1, 2]}, None, "cluster of its own"),
-    "cluster NaN": (CLUSTER, "clusters_ext_full_ipc", {"text": ["a", "b"], "cluster_id": [1.0, float("nan")]}, None, "row 2: column"),
+    "one cluster": (
+        CLUSTER,
+        "clusters_ext_full_ipc",
+        {"text": ["a", "b"], "cluster_id": [1, 1]},
+        None,
+        "all 2 rows have the same label",
+    ),
+    "one row": (
+        CLUSTER,
+        "clusters_ext_full_ipc",
+        {"text": ["a"], "cluster_id": [1]},
+        None,
+        "all 1 rows have the same label",
+    ),
+    "each its own": (
+        CLUSTER,
+        "clusters_ext_full_ipc",
+        {"text": ["a", "b"], "cluster_id": [1, 2]},
+        None,
+        "cluster of its own",
+    ),
+    "cluster NaN": (
+        CLUSTER,
+        "clusters_ext_full_ipc",
+        {"text": ["a", "b"], "cluster_id": [1.0, float("nan")]},
+        None,
+        "row 2: column",
+    ),
 }
 
 
@@ -384,13 +544,14 @@ def test_unseen_test_classes_are_said(teb, caplog):
     assert "1 of 2 labels of the test split occur in no training row: normal" in caplog.text
 
 
-# --- DAPFAM ------------------------------------------------------------------------------------------------------------------
+# --- DAPFAM
+# ------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def dapfam(tmp_path, monkeypatch):
     dapfam_tables(tmp_path / "data")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     return tmp_path / "data" / "datalyes" / "DAPFAM_patent"
 
 
@@ -408,8 +569,16 @@ def scores(values, kind=None):
 
 TA, KEYWORDS = "PatentDAPFAMTAToTARetrieval", "PatentDAPFAMKeywordsToTARetrieval"
 DAPFAM = {
-    "twice, two scores": (TA, relations(lambda r: [*r, {**r[0], "relevance_score": 0.0}]), r"row 97: the relation .* in row 1"),
-    "twice, two domains": (TA, relations(lambda r: [*r, {**r[0], "domain_rel": "OUT"}]), r"row 97: the relation .* in row 1"),
+    "twice, two scores": (
+        TA,
+        relations(lambda r: [*r, {**r[0], "relevance_score": 0.0}]),
+        r"row 97: the relation .* in row 1",
+    ),
+    "twice, two domains": (
+        TA,
+        relations(lambda r: [*r, {**r[0], "domain_rel": "OUT"}]),
+        r"row 97: the relation .* in row 1",
+    ),
     "positive and NC": (
         TA,
         relations(lambda r: [{**one, "domain_rel": "NC"} for one in r]),
@@ -424,7 +593,11 @@ DAPFAM = {
         relations(lambda r: [one for one in r if one["domain_rel"] != "OUT"]),
         "no OUT relation is positive",
     ),
-    "keywords integers": (KEYWORDS, lambda f: change(f / "queries.parquet", "abstract_keywords", list(range(8))), "has type int64"),
+    "keywords integers": (
+        KEYWORDS,
+        lambda f: change(f / "queries.parquet", "abstract_keywords", list(range(8))),
+        "has type int64",
+    ),
 }
 
 
@@ -441,11 +614,15 @@ def test_dapfam_reads_what_may_be_published(dapfam, caplog):
     queries, rows = (pq.read_table(dapfam / f"{name}.parquet").to_pylist() for name in ("queries", "qrels_all"))
     corpus = pq.read_table(dapfam / "corpus.parquet").to_pylist()
     number = {
-        key: place for place, key in enumerate(dict.fromkeys([*(r["relevant_id"] for r in corpus), *(q["query_id"] for q in queries)]))
+        key: place
+        for place, key in enumerate(
+            dict.fromkeys([*(r["relevant_id"] for r in corpus), *(q["query_id"] for q in queries)])
+        )
     }
     own = {**queries[0], "relevant_id": queries[0]["query_id"]}
     corpus = [
-        {**row, "relevant_id": number[row["relevant_id"]]} for row in [*corpus, {name: own.get(name) for name in corpus[0]}, corpus[0]]
+        {**row, "relevant_id": number[row["relevant_id"]]}
+        for row in [*corpus, {name: own.get(name) for name in corpus[0]}, corpus[0]]
     ]
     rows += [{**rows[0], "relevant_id": rows[0]["query_id"], "relevance_score": 1.0, "domain_rel": "IN"}]
     rows = [
@@ -462,7 +639,9 @@ def test_dapfam_reads_what_may_be_published(dapfam, caplog):
         pq.write_table(pa.Table.from_pylist(table), dapfam / f"{name}.parquet")
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         after = mteb.get_task(TA).load_tables()
-    renamed = {str(number[q]): {str(number[d]): gain for d, gain in judged.items()} for q, judged in before.qrels.items()}
+    renamed = {
+        str(number[q]): {str(number[d]): gain for d, gain in judged.items()} for q, judged in before.qrels.items()
+    }
     assert after.qrels == renamed
     assert after.queries == {str(number[key]): text for key, text in before.queries.items()}
     assert "1 documents repeat an earlier one" in caplog.text
@@ -486,20 +665,24 @@ def test_dapfam_counts(dapfam, caplog):
     assert not [finding for finding in validate(dapfam) if finding.fatal]
 
 
-# --- PatentMap ---------------------------------------------------------------------------------------------------------------
+# --- PatentMap
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def perf(tmp_path, monkeypatch):
     folder = tmp_path / "data" / "ZoeYou" / "downstream" / "perf200"
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     write_perf(folder)
     return folder
 
 
 def write_perf(folder, gold=None, documents=("US2", "US3"), extra=""):
     def rows(keys):
-        return "".join(json.dumps({"dnum": key, "Content": {"title": f"Title {key}", "c-en-0001": "A pump."}}) + "\n" for key in keys)
+        return "".join(
+            json.dumps({"dnum": key, "Content": {"title": f"Title {key}", "c-en-0001": "A pump."}}) + "\n"
+            for key in keys
+        )
 
     for name in ("content", "mapping"):
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -533,8 +716,13 @@ def test_patentmap_refuses(perf, kind):
 
 
 def test_patentmap_reads_what_is_published(perf, caplog):
-    """Numbers as ids, a document's line twice, citing ids that are no queries, a key of thousands of digits that is no claim."""
-    gold = {"EP1": [{"cited_id": 22, "type": "X"}, {"cited_id": "US99", "type": "X"}], "EP7": [{"cited_id": "US2", "type": "X"}]}
+    """Numbers as ids, a document's line twice, citing ids that are no queries, a key of thousands of digits that is no
+    claim.
+    """
+    gold = {
+        "EP1": [{"cited_id": 22, "type": "X"}, {"cited_id": "US99", "type": "X"}],
+        "EP7": [{"cited_id": "US2", "type": "X"}],
+    }
     extra = json.dumps({"dnum": "US4", "Content": {"title": "x", f"c-en-{'9' * 5000}": "A lens."}})
     write_perf(perf, gold, documents=(22, 22, "US3"), extra=extra)
     with caplog.at_level(logging.WARNING, "patent_mteb"):
@@ -545,7 +733,8 @@ def test_patentmap_reads_what_is_published(perf, caplog):
     assert "1 citations of documents that are not in the pool (left out)" in caplog.text
 
 
-# --- records, resolution, the last door ------------------------------------------------------------------------------------------
+# --- records, resolution, the last door
+# ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -554,7 +743,13 @@ def test_patentmap_reads_what_is_published(perf, caplog):
         ('{"publication_number": "US1A", "family_id": "F", "ipc": [null]}', "row 1: .*field 'ipc' holds a null"),
         ('{"publication_number": "US1A", "family_id": "F", "labels": [null]}', "row 1: .*field 'labels' holds a null"),
         ('{"publication_number": "US1A", "family_id": "F", "title": "\\ud800"}', "row 1: half of a surrogate pair"),
-        ('{"publication_number": "US1A", "family_id": "F", "claims": [{"number": 99999999999999999999, "text": ""}]}', "row 1: .*claims"),
+        (
+            (
+                '{"publication_number": "US1A", "family_id": "F", "claims": [{"number": 99999999999999999999, "text":'
+                ' ""}]}'
+            ),
+            "row 1: .*claims",
+        ),
         ("[" * 100_000, "row 1: the JSON is nested too deeply"),
     ],
 )
@@ -569,13 +764,13 @@ def test_a_broken_root_breaks_no_listing(tmp_path, monkeypatch):
     expected = {type(task): task.metadata.name.removesuffix(".sample") for task in mteb.get_tasks(task_types=["STS"])}
     path = tmp_path / "file"
     path.write_text("no directory")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(path))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(path))
     found = {type(task): task.metadata.name for task in mteb.get_tasks(task_types=["STS"])}
     assert found == expected
     with pytest.raises(DataError, match="PATENT_MTEB_DATA is not a directory") as told:
         mteb.get_task(PARA).load_data()
     with pytest.raises(DataError) as direct:
-        sources.resolve(type(mteb.get_task(PARA)).data)
+        loading.resolve(type(mteb.get_task(PARA)).data)
     assert str(told.value) == str(direct.value)
 
 
@@ -583,7 +778,7 @@ def test_what_resolution_itself_breaks_on_waits_for_the_data(monkeypatch):
     def broken(*arguments):
         raise PermissionError(13, "Permission denied", "labels/Secret.parquet")
 
-    monkeypatch.setattr(sources, "resolve", broken)
+    monkeypatch.setattr(loading, "resolve", broken)
     task = mteb.get_task(RETRIEVAL)
     with pytest.raises(DataError, match="Permission denied"):
         task.load_data()
@@ -610,9 +805,9 @@ def test_the_last_door(wipo, monkeypatch, capsys):
 
 def test_sophia_says_that_the_own_family_stays(tmp_path, monkeypatch, caplog):
     folder = tmp_path / "Sophia"
-    shutil.copytree(sources.sample_root("sophia") / "Sophia", folder)
+    shutil.copytree(loading.sample_root("sophia") / "Sophia", folder)
     (folder / "metadata.parquet").unlink()
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
     with caplog.at_level(logging.WARNING, "patent_mteb"):
         mteb.get_task("SophiaClmsRetrieval").load_data()
     assert "own family is not removed: no family_id in Sophia/metadata.parquet" in caplog.text

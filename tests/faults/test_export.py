@@ -1,4 +1,6 @@
-"""An export copies only what it has read and checked: no links, no other model's description, nothing that contradicts its evidence."""
+"""An export copies only what it has read and checked: no links, no other model's description, nothing that contradicts
+its evidence.
+"""
 
 import json
 import shutil
@@ -6,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_folders import add, model_folder, write_queries
+from report_folders import add, attest, model_folder, write_queries
 
 from patent_mteb.cli import main
 from patent_mteb.report.export import prepare
 from patent_mteb.report.leaderboard import leaderboard
-from patent_mteb.report.suite import suite_tasks
+from patent_mteb.tasks.suite import suite_tasks
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "8b3219a92973c328a8e22fadcfa821b5dc75636a"
@@ -96,9 +98,7 @@ def test_a_score_that_contradicts_its_per_query_scores(tmp_path, capsys):
     path = add(folder, DAPFAM, kind="real", queries=np.linspace(0.2, 0.8, 31))
     add(folder, TITLE, kind="real", queries=np.linspace(0.2, 0.8, 31))
     assert prepare(tmp_path / "in", tmp_path / "whole").exported == 2
-    content = json.loads(path.read_text())
-    content["scores"]["train"][0] |= {"main_score": 0.99, "ndcg_at_100": 0.99}
-    path.write_text(json.dumps(content))
+    attest(path, scores={"main_score": 0.99, "ndcg_at_100": 0.99})
     refused(tmp_path, "0.500000", "0.990000", exported=1)
     assert main(["export", str(tmp_path / "in"), str(tmp_path / "again")]) == 1
     assert "0.990000" in capsys.readouterr().err
@@ -114,7 +114,9 @@ def test_incomplete_per_query_scores_contradict(tmp_path):
     folder = model_folder(tmp_path / "in", MINILM, REVISION)
     add(folder, DAPFAM, kind="real", queries=np.full(31, 0.5))
     data = suite_tasks()[DAPFAM].data.revision
-    write_queries(folder, DAPFAM, np.full(30, 0.5), data, "default", json.loads((folder / "model_meta.json").read_text()))
+    write_queries(
+        folder, DAPFAM, np.full(30, 0.5), data, "default", json.loads((folder / "model_meta.json").read_text())
+    )
     refused(tmp_path, "1 of 31 queries are missing")
 
 

@@ -18,7 +18,7 @@ from worlds import HashEncoder
 
 import patent_mteb
 from patent_mteb import identity
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.experiments import run, sweep
 from patent_mteb.models import Hybrid, Passages, Truncated, bm25, load, stored
@@ -161,7 +161,11 @@ class TestSettings:
     """Settings of a loaded model that its name does not tell."""
 
     def test_a_model_as_it_was_loaded_keeps_its_identity(self, checkpoint, tmp_path):
-        for wrap in (lambda model: model, lambda model: stored(model, tmp_path), lambda model: settings.settled(model, {"batch_size": 4})):
+        for wrap in (
+            lambda model: model,
+            lambda model: stored(model, tmp_path),
+            lambda model: settings.settled(model, {"batch_size": 4}),
+        ):
             assert kwargs_of(wrap(load(str(checkpoint)))) == {}
         model = load(str(checkpoint))
         patent_mteb.rank(model, TASK)
@@ -255,7 +259,9 @@ class TestSettings:
         nameless.mteb_model_meta = mteb.models.model_meta.ModelMeta.create_empty()
         for model in (nameless, SentenceTransformer(str(checkpoint), device="cpu")):
             with pytest.raises(ModelError, match="has no name"):
-                mteb.evaluate(model, mteb.get_task(TASK), cache=ResultCache(tmp_path), co2_tracker=False, show_progress_bar=False)
+                mteb.evaluate(
+                    model, mteb.get_task(TASK), cache=ResultCache(tmp_path), co2_tracker=False, show_progress_bar=False
+                )
         assert not list(tmp_path.rglob(f"{TASK}.json"))
 
 
@@ -272,7 +278,11 @@ class TestPaths:
 
     @pytest.mark.parametrize(
         ("first", "second"),
-        [({"prompt": "query: "}, {"prompt": "query? "}), ({"a": "1__b_2"}, {"a": "1", "b": "2"}), ({"p": {"q": "a:"}}, {"p": {"q": "a?"}})],
+        [
+            ({"prompt": "query: "}, {"prompt": "query? "}),
+            ({"a": "1__b_2"}, {"a": "1", "b": "2"}),
+            ({"p": {"q": "a:"}}, {"p": {"q": "a?"}}),
+        ],
     )
     def test_settings_of_a_model(self, first, second):
         base = bm25("dapfam").mteb_model_meta.model_copy(update={"experiment_kwargs": None})
@@ -280,15 +290,20 @@ class TestPaths:
 
     def test_plain_settings_keep_their_path(self):
         kept = bm25("dapfam").mteb_model_meta
-        assert kept.experiment_name == "b_0.75__k1_1.2__method_lucene__stemmer_english__stopwords_en__token_pattern__w_w+"
-        assert with_settings(kept.model_copy(update={"experiment_kwargs": None}), input="noSEP+trim[1,-1]").experiment_kwargs == {
-            "input": "noSEP+trim[1,-1]"
-        }
+        assert (
+            kept.experiment_name == "b_0.75__k1_1.2__method_lucene__stemmer_english__stopwords_en__token_pattern__w_w+"
+        )
+        assert with_settings(
+            kept.model_copy(update={"experiment_kwargs": None}), input="noSEP+trim[1,-1]"
+        ).experiment_kwargs == {"input": "noSEP+trim[1,-1]"}
 
     def test_such_a_model_is_loaded_again_from_its_metadata(self):
         model = BM25(BM25Settings(token_pattern=r"\w\w*"), "my/bm25")
         again = model.mteb_model_meta.load_model()
-        assert again.settings == model.settings and again.mteb_model_meta.experiment_name == model.mteb_model_meta.experiment_name
+        assert (
+            again.settings == model.settings
+            and again.mteb_model_meta.experiment_name == model.mteb_model_meta.experiment_name
+        )
 
 
 class TestSweep:
@@ -316,7 +331,7 @@ class TestSweep:
 
     def test_weights_of_a_fusion_in_full(self):
         matrix = sweep.Matrix(("hybrid",), rrf=(60,), alphas=(0.1234567, 0.1234568, 0.5))
-        (group, *_) = matrix.groups()
+        group, *_ = matrix.groups()
         assert [setting.fusion for setting in group] == ["rrf-60", "linear-0.1234567", "linear-0.1234568", "linear-0.5"]
 
 
@@ -327,11 +342,11 @@ def git_hash(content):
 class TestCopies:
     """What counts as the hub's data."""
 
-    DATA = sources.DataSet("org/data", "dapfam", "a" * 40)
+    DATA = loading.DataSet("org/data", "dapfam", "a" * 40)
 
     @pytest.fixture
     def copy(self, tmp_path, cache, monkeypatch):
-        monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+        monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
         folder = tmp_path / "org" / "data"
         for name, content in (("corpus.parquet", b"corpus"), ("sub/queries.parquet", b"queries")):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -347,7 +362,7 @@ class TestCopies:
         return note
 
     def revision(self):
-        return sources.resolve(self.DATA).revision
+        return loading.resolve(self.DATA).revision
 
     def test_a_whole_download_is_the_hub(self, copy):
         assert self.revision() == "a" * 40
@@ -377,21 +392,21 @@ class TestCopies:
 
 @pytest.mark.parametrize("damage", ["deleted", "cut"])
 def test_damaged_sample_tables_are_built_anew(cache, caplog, damage):
-    sources.sample_root.cache_clear()
-    root = sources.sample_root("dapfam")
+    loading.sample_root.cache_clear()
+    root = loading.sample_root("dapfam")
     table = root / "datalyes" / "DAPFAM_patent" / "queries.parquet"
     whole = table.read_bytes()
     if damage == "deleted":
         table.unlink()
     else:
         table.write_bytes(whole[:-8])
-    sources.sample_root.cache_clear()
+    loading.sample_root.cache_clear()
     with caplog.at_level("WARNING", logger="patent_mteb"):
-        assert sources.sample_root("dapfam") == root
+        assert loading.sample_root("dapfam") == root
     assert table.read_bytes() == whole
     assert len([record for record in caplog.records if "built anew" in record.message]) == 1
     assert [path.name for path in root.parent.iterdir()] == ["dapfam"]
-    sources.sample_root.cache_clear()
+    loading.sample_root.cache_clear()
 
 
 class TestCheckpoints:
@@ -401,7 +416,10 @@ class TestCheckpoints:
 
     @pytest.fixture(scope="class")
     def weights(self, tmp_path_factory):
-        return [standins.checkpoint(tmp_path_factory.mktemp("nano") / "nano", 128, "mean", layers=1, seed=seed) for seed in (0, 1)]
+        return [
+            standins.checkpoint(tmp_path_factory.mktemp("nano") / "nano", 128, "mean", layers=1, seed=seed)
+            for seed in (0, 1)
+        ]
 
     @pytest.fixture
     def hub(self, tmp_path, monkeypatch, weights):
@@ -477,7 +495,13 @@ class TestCheckpoints:
             found[revision] = scored(meta, tmp_path / "results")
             assert list((tmp_path / "results").rglob(f"{revision}/{TASK}.json"))
         assert len(set(found.values())) == 2
-        mteb.evaluate(meta, mteb.get_task(TASK), cache=ResultCache(tmp_path / "results"), co2_tracker=False, show_progress_bar=False)
+        mteb.evaluate(
+            meta,
+            mteb.get_task(TASK),
+            cache=ResultCache(tmp_path / "results"),
+            co2_tracker=False,
+            show_progress_bar=False,
+        )
         assert set(collect(tmp_path / "results").results["revision"]) == set(found), (
             "mteb's own command has files that contradict themselves"
         )
@@ -489,12 +513,16 @@ class TestCheckpoints:
         kept = stored(mteb.get_model_meta(self.NAME), tmp_path / "store")
         assert kept.mteb_model_meta.revision == first
         copy(1)
-        with pytest.raises(ModelError, match=f"files were changed before they were loaded, they are local-.* and not {first}"):
+        with pytest.raises(
+            ModelError, match=f"files were changed before they were loaded, they are local-.* and not {first}"
+        ):
             _ = kept.model
         folder = shutil.copytree(checkpoint, tmp_path / "mine")
         meta = find_meta(str(folder))
         (folder / "more.txt").write_text("x")
-        assert meta.load_model(device="cpu").mteb_model_meta.revision == identity.content_revision(folder) != meta.revision
+        assert (
+            meta.load_model(device="cpu").mteb_model_meta.revision == identity.content_revision(folder) != meta.revision
+        )
 
     def test_a_revision_of_a_directory_is_refused(self, checkpoint):
         with pytest.raises(ModelError, match="has no revision"):

@@ -1,7 +1,8 @@
-"""Commands that are killed at each change of a file they make, and then repeated: the outcome is that of an unbroken one.
+"""Commands that are killed at each change of a file they make, and then repeated: the outcome is that of an unbroken
+one.
 
-A change is an open for writing, a write (killed in its middle), a rename, a removal or a new folder, made by whatever code. Without
-``-m long`` the first change of each kind to each file is taken.
+A change is an open for writing, a write (killed in its middle), a rename, a removal or a new folder, made by whatever
+code. Without ``-m long`` the first change of each kind to each file is taken.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from standins import checkpoint
 from worlds import dapfam_tables
 
 from patent_mteb import recipes, sample
-from patent_mteb.experiments.sweep.table import PHASES
+from patent_mteb.experiments.sweep import PHASES
 from patent_mteb.patents.records import write_citations, write_patents
 from patent_mteb.recipes.parameters import settings_of, written
 from patent_mteb.store import EmbeddingStore
@@ -79,7 +80,9 @@ def server(tmp_path_factory) -> Iterator[Killer]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory, server) -> Path:
-    """What the cases have in common: small data, records, two tiny models and a store with vectors of both, a result to export."""
+    """What the cases have in common: small data, records, two tiny models and a store with vectors of both, a result to
+    export.
+    """
     shared = tmp_path_factory.mktemp("kills")
     dapfam_tables(shared / "data")
     patents, citations = world(30)
@@ -89,7 +92,9 @@ def shared(tmp_path_factory, server) -> Path:
     patents, citations = sample.generate()
     write_patents(shared / "sample/patents/0.parquet", patents[:500])
     write_citations(shared / "sample/citations/0.parquet", citations)
-    folder = model_folder(shared / "real", "sentence-transformers/all-MiniLM-L6-v2", "8b3219a92973c328a8e22fadcfa821b5dc75636a")
+    folder = model_folder(
+        shared / "real", "sentence-transformers/all-MiniLM-L6-v2", "8b3219a92973c328a8e22fadcfa821b5dc75636a"
+    )
     add(folder, "PatentDAPFAMTACToTACRetrieval", 0.5, kind="real")
     for seed, name in enumerate(("tiny", "other")):
         model = checkpoint(shared / "models" / name, 16, "mean", layers=1, seed=seed)
@@ -103,8 +108,13 @@ def export(folder: Path) -> None:
     """Three tables, each of which repeats the last patent of the one before, one with a row without a number."""
     folder.mkdir()
     for place in range(3):
-        rows = [f"US{number}B2,Pump {number},US{number - 1}B2" for number in range(7_000_000 + 9 * place, 7_000_010 + 9 * place)]
-        (folder / f"{place}.csv").write_text("\n".join(["publication_number,title,cites", *rows, ",Nameless,"]) + "\n", "utf-8")
+        rows = [
+            f"US{number}B2,Pump {number},US{number - 1}B2"
+            for number in range(7_000_000 + 9 * place, 7_000_010 + 9 * place)
+        ]
+        (folder / f"{place}.csv").write_text(
+            "\n".join(["publication_number,title,cites", *rows, ",Nameless,"]) + "\n", "utf-8"
+        )
 
 
 DATA = {"PATENT_MTEB_DATA": "{shared}/data", "PATENT_MTEB_CACHE": "{shared}/cache"}
@@ -116,7 +126,8 @@ CASES = {
     ),
     "run of an encoder": Case(f"run {MODEL} -t {TASK} --output-folder {{}}/results", DATA),
     "sweep": Case(
-        f"sweep dapfam {MODEL} --backends bm25 dense hybrid --queries TA --corpora TA --rrf 60 --alphas 0.5 --out {{}}/sweep.csv",
+        f"sweep dapfam {MODEL} --backends bm25 dense hybrid --queries TA --corpora TA --rrf 60 --alphas 0.5 --out"
+        " {}/sweep.csv",
         DATA,
     ),
     "prune": Case("store prune --store {}/store --model local/tiny", DATA, ("store",)),
@@ -134,7 +145,8 @@ def of_sample(recipe: str) -> str:
 
 
 LONG_CASES = {
-    f"build of {recipe}": Case(f"build {recipe} {{shared}}/sample {{}}/built {of_sample(recipe)}", {}) for recipe in recipes.RECIPES
+    f"build of {recipe}": Case(f"build {recipe} {{shared}}/sample {{}}/built {of_sample(recipe)}", {})
+    for recipe in recipes.RECIPES
 }
 if BULK.is_dir():
     LONG_CASES |= {
@@ -171,7 +183,7 @@ def outcome(folder: Path) -> dict[str, Any]:
     found = {
         path.relative_to(folder).as_posix(): content(path, folder)
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_relative_to(store) and not path.name.endswith(".damaged")
+        if path.is_file() and not path.is_relative_to(store) and not path.name.endswith(".quarantined")
     }
     if store.is_dir():
         opened = EmbeddingStore(store)
@@ -228,18 +240,27 @@ def test_killed_at_a_change_and_repeated(server, shared, tmp_path, name, counted
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_killed_at_every_change_and_repeated(server, shared, tmp_path, name, counted):
-    counted(f"{name}, killed at each change", attack(server, CASES[name], shared, tmp_path, every=True), wrong=0, lost=0, tracebacks=0)
+    counted(
+        f"{name}, killed at each change",
+        attack(server, CASES[name], shared, tmp_path, every=True),
+        wrong=0,
+        lost=0,
+        tracebacks=0,
+    )
 
 
 def strike(server: Killer, case: Case, shared: Path, work: Path, signals: Sequence[int]) -> int:
-    """Send the command each signal at a moment by chance, repeat it each time, and compare; the number of times that it was stopped."""
+    """Send the command each signal at a moment by chance, repeat it each time, and compare; the number of times that it
+    was stopped.
+    """
     dice = random.Random(11)
     whole = case.folder(work / "whole", shared)
     unbroken = case.run(server, whole, shared)
     assert unbroken.status == 0, unbroken.said
     expected, stopped = outcome(whole), 0
+    warm = case.run(server, case.folder(work / "warm", shared), shared).seconds  # the first run also fills caches
     for turn, number in enumerate(signals):
-        blow = Blow(number, dice.random() * unbroken.seconds)
+        blow = Blow(number, dice.random() * min(warm, unbroken.seconds))
         folder = case.folder(work / f"turn{turn}", shared)
         stopped += case.run(server, folder, shared, blow=blow).status != 0
         aged(folder)

@@ -1,5 +1,6 @@
-"""What changes after a first result: settings of a model of mteb's own, weights of late interaction, extras that are asked for later, an
-edited table, files that nobody may read, leftovers of killed writers."""
+"""What changes after a first result: settings of a model of mteb's own, weights of late interaction, extras that are
+asked for later, an edited table, files that nobody may read, leftovers of killed writers.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +36,20 @@ TASK = "PatentMapAbsToAbsRetrieval.sample"
 
 
 def test_a_model_of_mteb_changed_after_its_first_score_is_filed_apart(tmp_path):
-    """mteb looks for a result before it asks the task: the identity of the object itself has to say what was changed."""
+    """mteb looks for a result before it asks the task: the identity of the object itself has to say what was
+    changed.
+    """
     folder = standins.checkpoint(tmp_path / "tiny", 16, "mean")
     model = SentenceTransformerEncoderWrapper(SentenceTransformer(str(folder), device="cpu"))
     model.mteb_model_meta = model.mteb_model_meta.model_copy(update={"name": "test/tiny", "revision": "1"})
     task, cache = mteb.get_task(TASK), ResultCache(tmp_path / "results")
 
     def score():
-        return mteb.evaluate(model, task, cache=cache, co2_tracker=False, show_progress_bar=False).task_results[0].get_score()
+        return (
+            mteb.evaluate(model, task, cache=cache, co2_tracker=False, show_progress_bar=False)
+            .task_results[0]
+            .get_score()
+        )
 
     whole = score()
     model.model.max_seq_length = 4
@@ -83,7 +90,9 @@ def test_token_vectors_of_changed_weights_are_stored_apart(colbert, tmp_path):
     kept, texts = colbert.with_store(tmp_path / "store", "float32"), ["a pump", "a valve of brass"]
     kept.encode_tokens(texts, is_query=True)
     trained(colbert)
-    for got, expected in zip(kept.encode_tokens(texts, is_query=True), colbert.encode_tokens(texts, is_query=True), strict=True):
+    for got, expected in zip(
+        kept.encode_tokens(texts, is_query=True), colbert.encode_tokens(texts, is_query=True), strict=True
+    ):
         np.testing.assert_array_equal(got, expected)
 
 

@@ -1,4 +1,6 @@
-"""Hostile names and files in a results folder: no pattern, no markup, no formula, no escape sequence, and nothing is left out silently."""
+"""Hostile names and files in a results folder: no pattern, no markup, no formula, no escape sequence, and nothing is
+left out silently.
+"""
 
 import contextlib
 import csv
@@ -22,10 +24,10 @@ from report_folders import HEADLINE, add, built_tables, model_folder
 from patent_mteb import report
 from patent_mteb.cli import common, main
 from patent_mteb.errors import DataError
-from patent_mteb.report import forms
+from patent_mteb.report import rendering
 from patent_mteb.report.collect import collect
-from patent_mteb.report.names import inert, shortened, visible
 from patent_mteb.report.statistics import statistics
+from patent_mteb.report.words import inert, shortened, visible
 
 TASK = f"{HEADLINE}.sample"
 NAMES = (
@@ -105,7 +107,9 @@ def test_visible_and_inert_texts():
     assert visible("two\nlines\r", lines=True) == "two\nlines\\r"
 
 
-@pytest.mark.parametrize(("name", "other"), [("run[1]", "run1"), ("runs[2024]", None), ("a*", "ab"), ("what?", "whats")])
+@pytest.mark.parametrize(
+    ("name", "other"), [("run[1]", "run1"), ("runs[2024]", None), ("a*", "ab"), ("what?", "whats")]
+)
 def test_a_name_is_no_pattern(tmp_path, name, other):
     for folder, shift in ((name, 0.0), (other, 0.5), ("plain", 0.0)):
         if folder:
@@ -120,12 +124,14 @@ def test_hostile_names_in_every_form_of_a_table(hostile):
     table = built_tables(root)["sample-wipo-at"]
     by_name = {row[0].value: row for row in table.rows}
     assert len(by_name) == len(scores)
-    markdown = [line for line in forms.as_markdown(table).splitlines() if line.startswith("|")]
+    markdown = [line for line in rendering.as_markdown(table).splitlines() if line.startswith("|")]
     assert len(markdown) == len(scores) + 2
     assert {len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in markdown} == {len(table.columns) + 1}
-    rows = list(csv.reader(io.StringIO(forms.as_csv(table))))
+    rows = list(csv.reader(io.StringIO(rendering.as_csv(table))))
     assert {len(row) for row in rows} == {sum(1 + len(column.further) for column in table.columns)}
-    latex = forms.as_latex(table).partition(r"\endlastfoot")[2].partition(r"\end{longtable}")[0].strip().splitlines()
+    latex = (
+        rendering.as_latex(table).partition(r"\endlastfoot")[2].partition(r"\end{longtable}")[0].strip().splitlines()
+    )
     assert len(latex) == len(scores)
     assert len({len(re.findall(r"(?<!\\)(?:\\\\)*&", line)) for line in latex}) == 1
     assert not any(line.lstrip().startswith(("[", "*")) for line in latex)
@@ -149,9 +155,16 @@ def test_a_report_on_hostile_names(hostile, tmp_path, capsys):
     root, scores = hostile
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        outcome = report.run(root, formats=forms.FORMATS, out=tmp_path, html=tmp_path, plots=True)
+        outcome = report.run(root, formats=rendering.FORMATS, out=tmp_path, html=tmp_path, plots=True)
     written = {path.relative_to(tmp_path).as_posix() for path in outcome.files}
-    assert {"index.html", "report.md", "tables.tex", "csv/scores.csv", "csv/results.csv", "plots/sample-wipo-at-in-out.png"} <= written
+    assert {
+        "index.html",
+        "report.md",
+        "tables.tex",
+        "csv/scores.csv",
+        "csv/results.csv",
+        "plots/sample-wipo-at-in-out.png",
+    } <= written
     for path in outcome.files:
         if path.suffix in (".md", ".tex", ".csv"):
             assert all(map(is_plain, path.read_text().split("\n"))), path
@@ -183,7 +196,13 @@ def test_plots_show_names_as_they_are(hostile):
 
 def test_names_that_look_alike_stay_apart(tmp_path):
     for number, (model, revision) in enumerate(
-        [("acme/a\x1b", "r"), ("acme/a\\x1b", "r"), ("acme/b", "a-long-revision-1"), ("acme/b", "a-long-revision-2"), ("acme/c", "r")]
+        [
+            ("acme/a\x1b", "r"),
+            ("acme/a\\x1b", "r"),
+            ("acme/b", "a-long-revision-1"),
+            ("acme/b", "a-long-revision-2"),
+            ("acme/c", "r"),
+        ]
     ):
         add(model_folder(tmp_path, model, revision), HEADLINE, 0.1 * number)
     runs = collect(tmp_path).runs
@@ -192,7 +211,8 @@ def test_names_that_look_alike_stay_apart(tmp_path):
     assert {"acme/b @a-long-revision-1", "acme/b @a-long-revision-2"} <= set(runs)
 
 
-# --- the console ---------------------------------------------------------------------------------------------------------------
+# --- the console
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["out[/x]", "out[red]y", "a\\[/b]", "a\x1b[31mb", "\u202ex", ":smile:"])
@@ -222,7 +242,12 @@ def test_every_command_prints_names_as_they_are(tmp_path, monkeypatch, capsys, n
 
 
 def test_arguments_that_are_refused_are_shown_as_they_are(capsys):
-    for words in (["list", "tasks", "\x1b[31mx"], ["report", "a", "--html"], ["\x1b[31m"], ["run", "-t", "a", "-m", "b", "--co", "\u202e"]):
+    for words in (
+        ["list", "tasks", "\x1b[31mx"],
+        ["report", "a", "--html"],
+        ["\x1b[31m"],
+        ["run", "-t", "a", "-m", "b", "--co", "\u202e"],
+    ):
         with pytest.raises(SystemExit):
             main(words)
         assert all(map(is_plain, capsys.readouterr().err.split("\n")))
@@ -258,7 +283,9 @@ SHOW = READY + r"common.show(('gr\xf6\xdfe',), [['\u2013\u2192\u6a21'], ['x' * 1
 def shell(line, **variables):
     folder = str(Path(report.__file__).parents[2])
     environment = os.environ | {"PYTHONPATH": folder, "PY": sys.executable, "SHOW": SHOW} | variables
-    return subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], env=environment, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line}"], env=environment, capture_output=True, text=True, check=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -278,7 +305,9 @@ def test_nobody_reads(line):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}])
+@pytest.mark.parametrize(
+    "variables", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}]
+)
 def test_a_terminal_without_unicode(variables):
     done = shell('"$PY" -c "$SHOW"', **variables)
     assert (done.returncode, done.stderr) == (0, "")
@@ -292,7 +321,8 @@ def test_a_closed_output_is_no_file(tmp_path):
     assert (tmp_path / "data").read_text() == "x"
 
 
-# --- what a report cannot see --------------------------------------------------------------------------------------------------
+# --- what a report cannot see
+# --------------------------------------------------------------------------------------------------
 
 
 def only_message(folder, *words):
@@ -332,12 +362,12 @@ def test_files_that_are_no_files(tmp_path):
     os.mkfifo(folder / "A.json")
     (folder / "B.json").mkdir()
     (folder / "C.json").symlink_to(folder / "nowhere")
-    path.with_name(f"{path.name}.damaged").write_text("{")
+    path.with_name(f"{path.name}.quarantined").write_text("{")
     (tmp_path / "results" / os.fsdecode(b"acme__\xff")).mkdir()
     (folder / "loop").symlink_to(tmp_path / "results")
     for name in "ABC":
         assert "no regular file" in only_message(tmp_path, f"{name}.json")
-    assert "set aside as damaged" in only_message(tmp_path, ".json.damaged")
+    assert "quarantined" in only_message(tmp_path, ".json.quarantined")
     assert "not UTF-8" in only_message(tmp_path, "\\udcff")
     assert collect(tmp_path).results["value"].to_list() == [0.1]
 
@@ -413,15 +443,24 @@ def test_hostile_descriptions_of_a_model_are_named(tmp_path, meta):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"kind": "hybrid", "method": "linear", "alpha": "x"}, {"dims": "x"}, {"dims": 2**70}, {"a": {"b": ["\x1b"]}}]
+    "settings",
+    [{"kind": "hybrid", "method": "linear", "alpha": "x"}, {"dims": "x"}, {"dims": 2**70}, {"a": {"b": ["\x1b"]}}],
 )
 def test_odd_settings_and_sizes(tmp_path, settings):
     part = [{"name": "a/b"}, {"name": "c/d\x1b"}]
     for number, more in enumerate(({}, {"parts": part} if "kind" in settings else {})):
-        folder = model_folder(tmp_path, "acme/small", f"r{number}", settings | more, n_parameters=10**400, embed_dim=2**80)
-        add(folder, HEADLINE, 0.1 + number / 10, slices={"in": float("nan"), "out": float("nan")}, more={"recall_at_1": float("nan")})
+        folder = model_folder(
+            tmp_path, "acme/small", f"r{number}", settings | more, n_parameters=10**400, embed_dim=2**80
+        )
+        add(
+            folder,
+            HEADLINE,
+            0.1 + number / 10,
+            slices={"in": float("nan"), "out": float("nan")},
+            more={"recall_at_1": float("nan")},
+        )
     assert len(collect(tmp_path).runs) == 2
-    outcome = report.run(tmp_path, formats=forms.FORMATS, out=tmp_path / "out", html=tmp_path / "page")
+    outcome = report.run(tmp_path, formats=rendering.FORMATS, out=tmp_path / "out", html=tmp_path / "page")
     assert all(is_plain(line) for path in outcome.files for line in path.read_text().split("\n"))
 
 
@@ -442,7 +481,8 @@ def test_hostile_per_query_scores_are_named(tmp_path, metadata, kind):
     assert collect(tmp_path).results["queries"].to_list() == [None]
 
 
-# --- killed ---------------------------------------------------------------------------------------------------------------------
+# --- killed
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 def test_a_report_killed_at_any_write_leaves_the_old_files_whole(tmp_path, monkeypatch):

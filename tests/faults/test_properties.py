@@ -1,5 +1,6 @@
-"""What holds for every value: two settings never share a path, whatever is read gives a result or one clear error, nothing is lost on the
-way through a file."""
+"""What holds for every value: two settings never share a path, whatever is read gives a result or one clear error,
+nothing is lost on the way through a file.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from patent_mteb.identity import compose_meta, digest, json_digest, local_name, 
 from patent_mteb.models import bm25
 from patent_mteb.patents import claims, ipc, records, text
 from patent_mteb.recipes import beir, dapfam, label_sets, parameters, sophia
-from patent_mteb.report.names import inert, shortened, visible
+from patent_mteb.report.words import inert, shortened, visible
 from patent_mteb.search import trec
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.search.cache import RunCache
@@ -39,7 +40,9 @@ PATH = Path("data.parquet")
 WORDS = st.text(alphabet='ab_12:*?/\\"<>|.,[]{} ', max_size=6)
 NAMES = st.text(alphabet="ab_1", min_size=1, max_size=5).filter(lambda name: name not in ("digest", "parts"))
 LEAVES = st.none() | st.booleans() | st.integers(-12, 12) | st.floats(-2, 2, width=16) | WORDS
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2), max_leaves=3)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=2), max_leaves=3
+)
 SETTINGS = st.dictionaries(NAMES, VALUES, max_size=3)
 
 
@@ -111,7 +114,10 @@ def test_a_directory_has_a_name_that_is_a_name_of_a_folder(name):
 
 
 @usual
-@given(st.dictionaries(st.text(alphabet="abc", min_size=1, max_size=3), st.binary(max_size=8), min_size=1, max_size=4), st.data())
+@given(
+    st.dictionaries(st.text(alphabet="abc", min_size=1, max_size=3), st.binary(max_size=8), min_size=1, max_size=4),
+    st.data(),
+)
 def test_folders_of_other_content_have_other_hashes(content, data):
     changed = dict(content)
     name = data.draw(st.sampled_from(sorted(content)))
@@ -148,7 +154,9 @@ def test_every_text_is_cleaned_and_split_into_claims(value):
     assert isinstance(text.clean(value), str)
     found = claims.read_claims(value)
     numbers = [claim.number for claim in found.claims]
-    assert all(parent < claim.number for claim in found.claims for parent in claim.depends_on) or len(set(numbers)) == len(numbers)
+    assert all(parent < claim.number for claim in found.claims for parent in claim.depends_on) or len(
+        set(numbers)
+    ) == len(numbers)
 
 
 @usual
@@ -157,13 +165,18 @@ def test_an_ipc_code_is_one_or_is_refused(value):
     try:
         code = ipc.parse(value)
     except ValueError as error:
-        assert str(error).count(repr(value)) == 1
+        assert str(error).startswith(repr(value))
     else:
         assert ipc.parse(str(code)).at("section") == code.section
 
 
 CELLS = (
-    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.floats() | st.text(max_size=6) | st.lists(st.text(max_size=3), max_size=2)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**40), 2**40)
+    | st.floats()
+    | st.text(max_size=6)
+    | st.lists(st.text(max_size=3), max_size=2)
 )
 
 
@@ -203,7 +216,9 @@ def test_texts_are_read_or_refused(values):
 @usual
 @given(
     st.binary(max_size=60)
-    | st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=4).map(lambda rows: "".join("\t".join(r) + "\n" for r in rows).encode())
+    | st.lists(st.tuples(WORDS, WORDS, WORDS), max_size=4).map(
+        lambda rows: "".join("\t".join(r) + "\n" for r in rows).encode()
+    )
 )
 @example(b"q\td\t" + b"9" * 5000 + b"\n")
 @example("q\td\t٣\n".encode())
@@ -220,7 +235,9 @@ def test_qrels_are_read_or_refused(content):
 
 DOCUMENTS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["_id", "text", "title", "x"]), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["_id", "text", "title", "x"]), inner, max_size=4)
+    ),
     max_leaves=6,
 )
 
@@ -250,7 +267,18 @@ def test_a_taxonomy_is_read_or_refused(document):
     assert found is None or all(isinstance(label, str) for labels in found.values() for label in labels)
 
 
-FIELDS = ["publication_number", "family_id", "title", "abstract", "claims", "description", "ipc", "publication_date", "labels", "summaries"]
+FIELDS = [
+    "publication_number",
+    "family_id",
+    "title",
+    "abstract",
+    "claims",
+    "description",
+    "ipc",
+    "publication_date",
+    "labels",
+    "summaries",
+]
 ROWS = st.dictionaries(
     st.sampled_from(FIELDS),
     CELLS | st.dates().map(str) | st.dictionaries(st.sampled_from(["number", "text"]), CELLS, max_size=2),
@@ -306,7 +334,10 @@ RANKINGS = st.dictionaries(IDS, st.dictionaries(IDS, SCORES, max_size=6), min_si
 
 def naive(scores):
     """The order of a run by its definition: single precision, equal ones by id, descending."""
-    return [document for document, _ in sorted(scores.items(), key=lambda pair: (np.float32(pair[1]), pair[0]), reverse=True)]
+    return [
+        document
+        for document, _ in sorted(scores.items(), key=lambda pair: (np.float32(pair[1]), pair[0]), reverse=True)
+    ]
 
 
 @usual

@@ -19,7 +19,9 @@ SECTIONS = {
 OLD = ("fails", "right", "not tried (", "not reproduced", "not a defect", "see ", "as below")
 
 
-ITEMS = [f"{letter}{n}" for letter, last in (("A", 6), ("B", 9), ("C", 11), ("D", 9)) for n in range(1, last + 1)] + ["E"]
+ITEMS = [f"{letter}{n}" for letter, last in (("A", 6), ("B", 9), ("C", 11), ("D", 9)) for n in range(1, last + 1)] + [
+    "E"
+]
 
 
 def rows(name="rows.csv"):
@@ -37,12 +39,16 @@ def names(file):
     tree = ast.parse((ROOT / file).read_text("utf-8"))
     found = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    return found | {f"{owner.name}::{node.name}" for owner in classes for node in owner.body if isinstance(node, ast.FunctionDef)}
+    return found | {
+        f"{owner.name}::{node.name}" for owner in classes for node in owner.body if isinstance(node, ast.FunctionDef)
+    }
 
 
 def test_every_test_that_is_named_exists():
     every = rows() + rows("friendliness.csv")
-    missing = [one for row in every for one in guards(row) if one.partition("::")[2] not in names(one.partition("::")[0])]
+    missing = [
+        one for row in every for one in guards(row) if one.partition("::")[2] not in names(one.partition("::")[0])
+    ]
     assert not missing
 
 

@@ -19,7 +19,8 @@ DOCS = [f"document {number:03d}" for number in range(40)]
 def some_run(seed=0):
     random = np.random.default_rng(seed)
     scores = {
-        f"q{query}": {DOCS[number]: float(random.integers(0, 50)) / 7 for number in random.permutation(40)[:DEPTH]} for query in range(6)
+        f"q{query}": {DOCS[number]: float(random.integers(0, 50)) / 7 for number in random.permutation(40)[:DEPTH]}
+        for query in range(6)
     }
     run = Run.from_dict(scores, doc_ids=sorted(DOCS, reverse=True))
     return replace(run, parts=np.abs(run.docs) % 3, task="T", first_stage=FirstStage(replace(run, task="T"), DEPTH))
@@ -52,7 +53,9 @@ def test_no_flipped_bit_is_used_or_raises(tmp_path, caplog, first_version, flips
     same(RunCache(tmp_path).get("key", DEPTH), whole)
     content = path.read_bytes()
     random = np.random.default_rng(1)
-    directory = content.rindex(b"PK\x01\x02")  # zip's own records are a small part of the file: they get half of the flips
+    directory = content.rindex(
+        b"PK\x01\x02"
+    )  # zip's own records are a small part of the file: they get half of the flips
     refused = used = 0
     for turn in range(flips):
         at = int(random.integers(0, len(content)) if turn % 2 else random.integers(directory - 600, len(content)))
@@ -66,7 +69,14 @@ def test_no_flipped_bit_is_used_or_raises(tmp_path, caplog, first_version, flips
         else:
             used += 1
             same(got, whole)
-    counted(f"run cache: one bit flipped{', first version' * first_version}", flips, wrong=0, lost=0, tracebacks=0, refused=refused)
+    counted(
+        f"run cache: one bit flipped{', first version' * first_version}",
+        flips,
+        wrong=0,
+        lost=0,
+        tracebacks=0,
+        refused=refused,
+    )
     assert refused > 100
 
 

@@ -25,7 +25,9 @@ def once(tmp_path, model=None, task=TASK):
     return run.run(model or bm25("dapfam"), [mteb.get_task(task)], tmp_path, show_progress=False)
 
 
-@pytest.mark.parametrize("left", [b"", b"{", b'{"scores": ', b"\xff\xfe"], ids=["nothing", "a brace", "half", "other bytes"])
+@pytest.mark.parametrize(
+    "left", [b"", b"{", b'{"scores": ', b"\xff\xfe"], ids=["nothing", "a brace", "half", "other bytes"]
+)
 @pytest.mark.parametrize("file", [f"{TASK}.json", "model_meta.json"])
 def test_a_torn_result_is_set_aside_and_made_again(tmp_path, caplog, left, file):
     whole = once(tmp_path)
@@ -36,8 +38,8 @@ def test_a_torn_result_is_set_aside_and_made_again(tmp_path, caplog, left, file)
         again = once(tmp_path)
     assert again.exit_status == 0
     assert again.outcomes[0].main == whole.outcomes[0].main
-    assert path.with_name(f"{file}.damaged").read_bytes() == left
-    assert f"{file}.damaged" in caplog.text
+    assert path.with_name(f"{file}.quarantined").read_bytes() == left
+    assert f"{file}.quarantined" in caplog.text
     after = json.loads(path.read_text())
     assert unmeasured(after["scores"]) == unmeasured(before["scores"]) if "scores" in before else after == before
 

@@ -1,6 +1,8 @@
-"""Corpora of more text than memory has room for twice, as DAPFAM's FullText: loaded and searched with every text held once.
+"""Corpora of more text than memory has room for twice, as DAPFAM's FullText: loaded and searched with every text held
+once.
 
-The full size is opt-in, for it takes memory and minutes: ``PATENT_MTEB_LARGE=1 pytest -n 0 -s tests/faults/test_sizes.py``.
+The full size is opt-in, for it takes memory and minutes: ``PATENT_MTEB_LARGE=1 pytest -n 0 -s
+tests/faults/test_sizes.py``.
 """
 
 from __future__ import annotations
@@ -122,7 +124,9 @@ def test_three_gibibytes_of_text_are_loaded_and_searched_in_six_gigabytes(tmp_pa
     """45,336 documents as the published corpus has, in a process of its own; prints its peaks of memory in GB."""
     large_tables(tmp_path, 3 << 30)
     own = {"PATENT_MTEB_DATA": str(tmp_path), "PATENT_MTEB_CACHE": str(tmp_path / "cache")}
-    done = subprocess.run([sys.executable, str(SCRIPT), TASK, system], env={**os.environ, **own}, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), TASK, system], env={**os.environ, **own}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr[-4000:]
     found = json.loads(done.stdout.splitlines()[-1])
     print(f"\n{system}: {found}")

@@ -1,4 +1,6 @@
-"""The store with many threads, with another process that prunes, with places that cannot be written, and with leftovers."""
+"""The store with many threads, with another process that prunes, with places that cannot be written, and with
+leftovers.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ def test_threads_share_a_space(tmp_path, monkeypatch, interval, ragged, size, co
 
 
 def test_what_one_thread_found_stays_true_when_another_takes_in_more(tmp_path):
-    """The moment between finding keys and copying their vectors, without chance: another thread's rows come in just then."""
+    """The moment between finding keys and copying their vectors, without chance: another thread's rows come in just
+    then.
+    """
     store = EmbeddingStore(tmp_path)
     space = store.space(IDENTITY)
     space.append(keys_of(range(50)), vectors_of(range(50)))
@@ -122,7 +126,10 @@ def test_what_one_thread_found_stays_true_when_another_takes_in_more(tmp_path):
     def between(shape, dtype):
         store.allocate = allocate
         other = threading.Thread(
-            target=lambda: (space.append(keys_of(range(50, 150)), vectors_of(range(50, 150))), space.contains(keys_of([60])))
+            target=lambda: (
+                space.append(keys_of(range(50, 150)), vectors_of(range(50, 150))),
+                space.contains(keys_of([60])),
+            )
         )
         other.start()
         other.join(20)
@@ -145,7 +152,9 @@ print(len(report.removed), len(report.kept))
 
 
 def prune_elsewhere(store, *options):
-    done = subprocess.run([sys.executable, "-c", PRUNE, str(store.path), *options], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", PRUNE, str(store.path), *options], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -298,7 +307,9 @@ def failing(monkeypatch, number, *, room=0):
 ROOT = [Path("/nowhere")]
 
 
-@pytest.mark.parametrize(("number", "room"), [(errno.EROFS, 0), (errno.ENOSPC, 0), (errno.ENOSPC, 300), (errno.ENOSPC, 700)])
+@pytest.mark.parametrize(
+    ("number", "room"), [(errno.EROFS, 0), (errno.ENOSPC, 0), (errno.ENOSPC, 300), (errno.ENOSPC, 700)]
+)
 def test_a_store_that_cannot_be_written_costs_one_warning(tmp_path, monkeypatch, caplog, number, room):
     plain, model = HashEncoder(), stored(HashEncoder(), tmp_path)
     old, new = ["a pump", "a valve"], ["a gear", "a wheel", "a lens"]
@@ -354,7 +365,8 @@ def test_vectors_that_cannot_be_kept_do_not_fill_the_memory(tmp_path, monkeypatc
     for start in range(0, 100, 10):
         numbers = np.arange(start, start + 10)
         got = space.filled(
-            keys_of(numbers), lambda missing, numbers=numbers: space.append(keys_of(numbers[missing]), vectors_of(numbers[missing]))
+            keys_of(numbers),
+            lambda missing, numbers=numbers: space.append(keys_of(numbers[missing]), vectors_of(numbers[missing])),
         )
         np.testing.assert_array_equal(got, vectors_of(numbers))
         assert space.unwritten_bytes <= 1000 + 10 * WIDTH * 4
@@ -440,7 +452,9 @@ def test_a_marker_with_a_flipped_bit(tmp_path):
                 space = EmbeddingStore(tmp_path).space(IDENTITY)
                 mended += 1
             except DataError as error:
-                assert "delete this" not in str(error) and f"delete {marker}, which says the format and nothing else" in str(error)
+                assert "delete this" not in str(
+                    error
+                ) and f"delete {marker}, which says the format and nothing else" in str(error)
                 refused += 1
                 marker.unlink()
                 space = EmbeddingStore(tmp_path).space(IDENTITY)

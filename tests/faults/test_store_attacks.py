@@ -1,4 +1,5 @@
-"""The store under kills, under many processes, and with damaged files: never a wrong vector, nothing lost that was acknowledged.
+"""The store under kills, under many processes, and with damaged files: never a wrong vector, nothing lost that was
+acknowledged.
 
 Small here; with ``-m long`` at the sizes of docs/faults.md.
 """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mteb._evaluators.retrieval_metrics import nauc as mteb_nauc
 
-from patent_mteb.metrics.abstention import confidences, nauc, naucs
+from patent_mteb.metrics.measures import confidences, nauc, naucs
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -24,7 +24,9 @@ def test_all_at_once_are_those_of_each_alone(queries):
     of = {f"m{k}": draw.integers(0, 4, queries) / draw.integers(1, 5, queries) for k in range(20)}
     together = naucs(by, of)
     assert list(together) == [f"nauc_{measure}_{name}" for measure in of for name in by]
-    np.testing.assert_array_equal(list(together.values()), [nauc(by[name], of[measure]) for measure in of for name in by])
+    np.testing.assert_array_equal(
+        list(together.values()), [nauc(by[name], of[measure]) for measure in of for name in by]
+    )
 
 
 def test_confidences_are_those_of_the_scores_of_each_ranking():

@@ -7,8 +7,8 @@ import pytest
 from scipy.spatial.distance import cosine, pdist
 from scipy.stats import entropy
 
-from patent_mteb.metrics import geometry as module
-from patent_mteb.metrics.geometry import (
+from patent_mteb.metrics import embedding_geometry as module
+from patent_mteb.metrics.embedding_geometry import (
     alignment,
     ida_ratio,
     intra_document_distances,
@@ -41,7 +41,9 @@ def test_uniformity_by_hand():
 @pytest.mark.parametrize("block", [1024, 7])
 def test_uniformity_over_all_pairs_equals_scipy(monkeypatch, block):
     monkeypatch.setattr(module, "_BLOCK", block)
-    assert uniformity(X, pairs=None) == pytest.approx(np.log(np.mean(np.exp(-2 * pdist(UNIT, "sqeuclidean")))), abs=1e-12)
+    assert uniformity(X, pairs=None) == pytest.approx(
+        np.log(np.mean(np.exp(-2 * pdist(UNIT, "sqeuclidean")))), abs=1e-12
+    )
 
 
 def test_uniformity_of_drawn_pairs():
@@ -53,7 +55,9 @@ def test_uniformity_of_drawn_pairs():
 
 
 def test_spectrum_by_hand():
-    """Points at +-e1, +-e2 have two equal singular values; in d = 2 the divergence is 0, in d = 4 it is half of log 4."""
+    """Points at +-e1, +-e2 have two equal singular values; in d = 2 the divergence is 0, in d = 4 it is half of log
+    4.
+    """
     square = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]])
     assert spectrum_divergence(square) == pytest.approx(0, abs=1e-12)
     assert spectrum_divergence(np.pad(square, ((0, 0), (0, 2)))) == pytest.approx(0.5)
@@ -76,7 +80,9 @@ def test_spectrum_equals_the_divergence_from_uniform(rows):
 
 
 def test_ida_by_hand():
-    """Document a: two sections at right angles, distance 1; b: two sections in one direction, distance 0; c: one section."""
+    """Document a: two sections at right angles, distance 1; b: two sections in one direction, distance 0; c: one
+    section.
+    """
     sections = [[1, 0], [0, 1], [2, 0], [3, 0], [0, -1]]
     got = ida_ratio(sections, ["a", "a", "b", "b", "c"], pairs=None)
     across = [0, 0, 1, 1, 1, 2, 1, 1]  # a1 b1, a1 b2, a2 b1, a2 b2, a1 c, a2 c, b1 c, b2 c

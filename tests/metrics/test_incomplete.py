@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from ir_measures import Bpref, Judged
 
-from patent_mteb.metrics.incomplete import bpref, judged_share
+from patent_mteb.metrics.measures import bpref, judged_share
 
 DRAW = np.random.default_rng(4)
 DOCUMENTS = sorted((f"d{number:02}" for number in range(30)), reverse=True)
@@ -24,13 +24,17 @@ RUN = [
     for place, document in enumerate(docs)
     if document >= 0
 ]
-TRUTH = [ir_measures.Qrel(query, document, gain) for query, judged in QRELS.items() for document, gain in judged.items()]
+TRUTH = [
+    ir_measures.Qrel(query, document, gain) for query, judged in QRELS.items() for document, gain in judged.items()
+]
 
 
 @pytest.mark.parametrize("k", [1, 10, 25])
 def test_judged_share(k):
     expected = {one.query_id: one.value for one in ir_measures.iter_calc([Judged @ k], TRUTH, RUN)}
-    assert judged_share(DOCS, QRELS, QUERIES, DOCUMENTS, k).tolist() == pytest.approx([expected[query] for query in QUERIES], abs=1e-12)
+    assert judged_share(DOCS, QRELS, QUERIES, DOCUMENTS, k).tolist() == pytest.approx(
+        [expected[query] for query in QUERIES], abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("least", [1, 2])

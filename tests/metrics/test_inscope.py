@@ -32,7 +32,9 @@ def test_hand_made_case():
         cut = [[ipc.codes_at(own, level).codes for own in codes] for codes in (queries, documents)]
         got = in_scope_at(in_scope(ranked, *code_matrices(*cut)), (1, 2, 3, 5, 10))
         assert [got[k][0] for k in (1, 2, 3, 5, 10)] == pytest.approx(values)
-        assert [scores[f"inscope_{level}_at_{k}"] for k in (1, 5, 10)] == pytest.approx([values[0], values[3], values[4]])
+        assert [scores[f"inscope_{level}_at_{k}"] for k in (1, 5, 10)] == pytest.approx(
+            [values[0], values[3], values[4]]
+        )
 
 
 def world(seed=0, queries=40, documents=150, depth=120):
@@ -40,7 +42,8 @@ def world(seed=0, queries=40, documents=150, depth=120):
 
     def codes(most):
         return [
-            f"{rng.choice(list('ABCDEFGH'))}{rng.integers(1, 3):02}{rng.choice(['B', 'C'])} {rng.integers(1, 4)}/{rng.integers(0, 3):02}"
+            f"{rng.choice(list('ABCDEFGH'))}{rng.integers(1, 3):02}{rng.choice(['B', 'C'])}"
+            f" {rng.integers(1, 4)}/{rng.integers(0, 3):02}"
             for _ in range(rng.integers(0, most))
         ]
 
@@ -58,14 +61,17 @@ def test_equals_the_equation_as_loops(monkeypatch, pairs):
     monkeypatch.setattr(module, "_PAIRS", pairs)
     ranked, queries, documents = world()
     got = inscope_scores(*numbered(ranked, queries, documents))
-    assert set(got) == {f"inscope_{level}_{what}" for level in LEVELS for what in ("n_queries", *(f"at_{k}" for k in KS))}
+    assert set(got) == {
+        f"inscope_{level}_{what}" for level in LEVELS for what in ("n_queries", *(f"at_{k}" for k in KS))
+    }
     for level in LEVELS:
         cut = CUT[level]
         known = [row for row, own in enumerate(queries) if own]
         assert got[f"inscope_{level}_n_queries"] == len(known) < len(queries)
         for k in KS:
             naive = [
-                sum(bool({*map(cut, queries[row])} & {*map(cut, documents[d])}) for d in ranked[row, :k] if d >= 0) / k for row in known
+                sum(bool({*map(cut, queries[row])} & {*map(cut, documents[d])}) for d in ranked[row, :k] if d >= 0) / k
+                for row in known
             ]
             assert got[f"inscope_{level}_at_{k}"] == pytest.approx(np.mean(naive), abs=1e-15)
     means = [got[f"inscope_{level}_at_10"] for level in LEVELS]
@@ -96,11 +102,15 @@ def test_nobody_has_codes():
 
 
 def test_the_first_places_are_those_of_trec_eval():
-    """One document of many with tied scores is in scope: InScope@k is 1 / k from the rank on that trec_eval gives it."""
+    """One document of many with tied scores is in scope: InScope@k is 1 / k from the rank on that trec_eval gives
+    it.
+    """
     pytrec_eval = pytest.importorskip("pytrec_eval")
     rng = np.random.default_rng(1)
     documents = [f"d{n}" for n in range(50)]
-    results = {f"q{q}": {d: float(rng.integers(0, 6)) for d in rng.permutation(documents)[:30].tolist()} for q in range(20)}
+    results = {
+        f"q{q}": {d: float(rng.integers(0, 6)) for d in rng.permutation(documents)[:30].tolist()} for q in range(20)
+    }
     run = Run.from_dict(results)
     for query, found in results.items():
         wanted = rng.choice(list(found))

@@ -1,4 +1,6 @@
-"""Measures on arrays against pytrec_eval, mteb's own evaluator and loops, with ties, gaps, graded and negative gains, short rankings."""
+"""Measures on arrays against pytrec_eval, mteb's own evaluator and loops, with ties, gaps, graded and negative gains,
+short rankings.
+"""
 
 import math
 import random
@@ -31,7 +33,9 @@ def graded_world(seed, n_queries=60, n_documents=150):
     for i in range(n_queries):
         found = draw.sample(documents, draw.randint(1, n_documents))
         results[f"q{i}"] = {document: round(draw.random(), draw.choice((1, 2, 9))) for document in found}
-        qrels[f"q{i}"] = {document: draw.choice((-1, 0, 1, 1, 2, 3)) for document in draw.sample(documents, draw.randint(1, 20))}
+        qrels[f"q{i}"] = {
+            document: draw.choice((-1, 0, 1, 1, 2, 3)) for document in draw.sample(documents, draw.randint(1, 20))
+        }
     return results, qrels
 
 
@@ -91,7 +95,10 @@ def test_a_slice_equals_pytrec_eval_on_its_judgements(seed, judged_too):
     results, qrels = graded_world(seed)
     draw = random.Random(seed + 100)
     pools = {query: list(qrels[query] if judged_too else results[query]) for query in draw.sample(list(qrels), 40)}
-    part = {query: {d: draw.choice((-1, 0, 1, 2, 5)) for d in draw.sample(pool, min(len(pool), 7))} for query, pool in pools.items()}
+    part = {
+        query: {d: draw.choice((-1, 0, 1, 2, 5)) for d in draw.sample(pool, min(len(pool), 7))}
+        for query, pool in pools.items()
+    }
     ours = judged_by(Run.from_dict(results), qrels).scores(MEASURES, part)
     assert ours.queries == tuple(query for query, judged in part.items() if max(judged.values()) > 0)
     assert len(ours.queries) > 20
@@ -176,15 +183,21 @@ def assert_same(ours, theirs):
 def test_every_score_is_mtebs(kind, seed):
     _, qrels, run = world(seed, **kind)
     ours = scores_of(run, qrels)
-    # In the order of the run: a standard deviation depends in its last bit on the order, and nAUC on which deviations are equal.
+    # In the order of the run: a standard deviation depends in its last bit on the order, and nAUC on which deviations
+    # are equal.
     assert_same(ours, mteb_scores(run.to_dict(), qrels))
     assert len(ours) == 6 * len(KS) + 1 + 5 * 3 * len(KS)
 
 
 def test_scores_that_differ_only_in_double_precision_are_tied_in_every_measure():
-    """trec_eval reads scores in single precision, mteb's MRR in double: there a hit at rank 1 need not be one for MRR@1. A run has
-    single precision throughout, and then both agree."""
-    results = {"q": {"a": 1.0 + 2e-9, "b": 1.0 + 1e-9, "c": 1.0, "z": 0.5}, "p": {"a": 1e-9, "c": 0.0}, "o": {"a": 0.1, "b": 0.2}}
+    """trec_eval reads scores in single precision, mteb's MRR in double: there a hit at rank 1 need not be one for
+    MRR@1. A run has single precision throughout, and then both agree.
+    """
+    results = {
+        "q": {"a": 1.0 + 2e-9, "b": 1.0 + 1e-9, "c": 1.0, "z": 0.5},
+        "p": {"a": 1e-9, "c": 0.0},
+        "o": {"a": 0.1, "b": 0.2},
+    }
     qrels = {"q": {"a": 1}, "p": {"c": 2, "a": 1}, "o": {"a": 1}}
     run = Run.from_dict(results, list(results), ranked_ids("abcz"))
     ours, in_double = scores_of(run, qrels), mteb_scores(results, qrels)
@@ -198,7 +211,9 @@ def test_scores_that_differ_only_in_double_precision_are_tied_in_every_measure()
 
 
 def test_the_border_between_two_roundings_falls_as_in_mteb():
-    """Precision at 10 of 32 queries: a mean is a multiple of 1 / 320 = 0.003125, for odd multiples the half of a fifth decimal."""
+    """Precision at 10 of 32 queries: a mean is a multiple of 1 / 320 = 0.003125, for odd multiples the half of a fifth
+    decimal.
+    """
     draw = np.random.default_rng(0)
     otherwise = 0
     for _ in range(40):
@@ -226,17 +241,24 @@ def test_nauc_is_undefined_where_every_query_is_equal(all_found):
 @pytest.mark.parametrize("seed", range(4))
 def test_per_query_values_of_a_slice_are_those_of_dictionaries(seed):
     results, qrels, run = world(seed, levels=5, gains=(0, 1, 2))
-    part = {query: {document: gain for document, gain in judged.items() if len(document) % 2} for query, judged in qrels.items()}
+    part = {
+        query: {document: gain for document, gain in judged.items() if len(document) % 2}
+        for query, judged in qrels.items()
+    }
     names = ("ndcg@10", "recall@3", "precision@3", "map@50", "mrr@10")
     ours = judged_by(run, qrels).scores(names, part)
     positive = {query: judged for query, judged in part.items() if any(gain > 0 for gain in judged.values())}
     assert ours.queries == tuple(positive)
     assert len(ours.queries) > 10
     cuts = {"ndcg_cut.10", "recall.3", "P.3", "map_cut.50"}
-    reference = pytrec_eval.RelevanceEvaluator(positive, cuts).evaluate({query: found for query, found in results.items() if found})
+    reference = pytrec_eval.RelevanceEvaluator(positive, cuts).evaluate(
+        {query: found for query, found in results.items() if found}
+    )
     for query, judged in positive.items():
         expected = reference.get(query, dict.fromkeys(("ndcg_cut_10", "recall_3", "P_3", "map_cut_50"), 0.0))
-        ordered = sorted(results[query], key=lambda d, found=results[query]: (np.float32(found[d]), d), reverse=True)[:10]
+        ordered = sorted(results[query], key=lambda d, found=results[query]: (np.float32(found[d]), d), reverse=True)[
+            :10
+        ]
         ranks = [rank for rank, document in enumerate(ordered, start=1) if judged.get(document, 0) > 0]
         expected["recip"] = 1 / min(ranks) if ranks else 0.0
         row = ours.queries.index(query)
@@ -257,7 +279,9 @@ def test_all_judgements_and_a_slice_that_holds_all_of_them_score_the_same():
     for measure in MEASURES:
         np.testing.assert_array_equal(everything.scores[measure], part.scores[measure])
         np.testing.assert_array_equal(whole.score(measure)[rows], part.scores[measure])
-        assert whole.score(measure).sum() == pytest.approx(part.scores[measure].sum(), abs=1e-12)  # the others count as 0
+        assert whole.score(measure).sum() == pytest.approx(
+            part.scores[measure].sum(), abs=1e-12
+        )  # the others count as 0
 
 
 def test_ranks_of_judged_documents():
@@ -284,7 +308,9 @@ def test_what_cannot_be_scored():
 
 
 def pres_by_areas(ranking, relevant, depth):
-    """PRES as the area between the actual and the worst curve, over that between the best and the worst (Magdy & Jones 2010, Fig. 2)."""
+    """PRES as the area between the actual and the worst curve, over that between the best and the worst (Magdy & Jones
+    2010, Fig. 2).
+    """
     found = [rank for rank, document in enumerate(ranking[:depth], start=1) if document in relevant]
     actual = found + [depth + number for number in range(len(found) + 1, len(relevant) + 1)]
     best = list(range(1, len(relevant) + 1))

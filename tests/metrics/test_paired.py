@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from patent_mteb.metrics.paired import TESTS, detectable, effect_sizes, paired_t, permutation
-from patent_mteb.metrics.significance import bootstrap
+from patent_mteb.metrics.significance import TESTS, bootstrap, detectable, effect_sizes, paired_t, permutation
 
 RNG = np.random.default_rng(4)
 BASE = RNG.random(80) ** 2
@@ -29,7 +28,9 @@ def test_t_is_scipys():
     result = paired_t(SCORES)
     for base in range(4):
         for other in range(4):
-            expected = 1.0 if base == other else stats.ttest_rel(*sided(SCORES, base, other), alternative="greater").pvalue
+            expected = (
+                1.0 if base == other else stats.ttest_rel(*sided(SCORES, base, other), alternative="greater").pvalue
+            )
             assert against(result, base)[other] == pytest.approx(expected, rel=1e-9)
     expected = stats.t.interval(0.95, 79, SCORES.mean(axis=0), stats.sem(SCORES))
     np.testing.assert_allclose(result.intervals().T, expected)

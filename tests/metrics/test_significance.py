@@ -1,4 +1,6 @@
-"""The bootstrap against loops over the same resamples, its resamples against their distribution, corrections against SciPy."""
+"""The bootstrap against loops over the same resamples, its resamples against their distribution, corrections against
+SciPy.
+"""
 
 import math
 
@@ -7,11 +9,13 @@ import pytest
 from scipy import stats
 
 from patent_mteb.metrics import significance as module
-from patent_mteb.metrics.significance import bonferroni, bootstrap, counts, difference_interval, holm, letters, stars, tiers
+from patent_mteb.metrics.significance import bootstrap, counts, difference_interval, holm, holm_by_row, p_text
 
 RNG = np.random.default_rng(0)
 BASE = RNG.random(300) ** 2
-SCORES = np.stack([np.clip(BASE + RNG.normal(shift, 0.15, 300), 0, 1) for shift in (0.0, 0.01, -0.02, 0.012, 0.1)], axis=1)
+SCORES = np.stack(
+    [np.clip(BASE + RNG.normal(shift, 0.15, 300), 0, 1) for shift in (0.0, 0.01, -0.02, 0.012, 0.1)], axis=1
+)
 SCORES[RNG.random(SCORES.shape) < 0.3] = 0
 
 
@@ -33,7 +37,7 @@ def test_equal_to_a_naive_loop_with_the_same_resamples():
         assert p[first, first] == 1
         for second in range(first):
             high, low = sorted((first, second), key=lambda model: -SCORES[:, model].mean())
-            expected = sum(means[low] > means[high] for means in naive.tolist()) / 1500
+            expected = (sum(means[low] >= means[high] for means in naive.tolist()) + 1) / 1501
             assert p[first, second] == p[second, first] == expected
     assert len(np.unique(p)) == 11
 
@@ -82,14 +86,21 @@ def test_every_resample_has_n_draws(n):
 def test_resamples_of_four_are_multinomial():
     """All 35 count vectors of 4 draws from 4 queries, by their probabilities 4! / (prod counts!) / 4^4."""
     rows = np.concatenate(list(counts(4, 40_000, 3)))
-    seen = {tuple(map(int, vector)): int(times) for vector, times in zip(*np.unique(rows, axis=0, return_counts=True), strict=True)}
-    expected = {v: 24 / np.prod([math.factorial(c) for c in v]) / 256 * 40_000 for v in np.ndindex(5, 5, 5, 5) if sum(v) == 4}
+    seen = {
+        tuple(map(int, vector)): int(times)
+        for vector, times in zip(*np.unique(rows, axis=0, return_counts=True), strict=True)
+    }
+    expected = {
+        v: 24 / np.prod([math.factorial(c) for c in v]) / 256 * 40_000 for v in np.ndindex(5, 5, 5, 5) if sum(v) == 4
+    }
     assert stats.chisquare([seen.get(v, 0) for v in expected], list(expected.values())).pvalue > 0.001
 
 
 @pytest.mark.parametrize("n", [10, 50, 2000])
 def test_counts_of_one_query_and_of_a_pair_are_those_of_draws_with_replacement(n):
-    """Binomial(n, 1/n) for each query; -1/n covariance of two queries; where Poisson counts are drawn (n > 9) as where not."""
+    """Binomial(n, 1/n) for each query; -1/n covariance of two queries; where Poisson counts are drawn (n > 9) as where
+    not.
+    """
     rows = np.concatenate(list(counts(n, 400_000 // n + 200, 5))).astype(np.int64)
     observed = np.bincount(rows.ravel(), minlength=8)
     expected = stats.binom.pmf(np.arange(5), n, 1 / n) * rows.size
@@ -105,12 +116,28 @@ def test_models_of_equal_mean_are_never_called_different():
     assert p[0, 1] == 1 and p[0, 2] == 1
 
 
-def test_ties_within_resamples():
-    """A and B differ in one of four queries: B is never above A; they tie where it is not drawn, (3/4)^4 of the time."""
+def test_models_that_differ_on_one_query_are_not_called_different():
+    """B is never above A, but ties with it where the one query is not drawn: (3/4)^4 of the time."""
     scores = np.array([[0.7, 0.2], [0.1, 0.1], [0.3, 0.3], [1 / 3, 1 / 3]])
-    result = bootstrap(scores)
-    assert result.p_values()[0, 1] == 0
-    assert result.p_values(ties=True)[0, 1] == pytest.approx(0.75**4, abs=0.02)
+    assert bootstrap(scores).p_values()[0, 1] == pytest.approx(0.75**4, abs=0.02)
+
+
+def test_no_p_is_below_one_of_the_resamples_and_one():
+    apart = np.column_stack([BASE, BASE + 1])
+    for resamples in (1, 99, 10_000):
+        assert bootstrap(apart, resamples=resamples).p_values()[0, 1] == 1 / (resamples + 1)
+
+
+def test_p_is_that_of_scipys_permutation_test_on_differences_of_a_symmetric_distribution():
+    """Both count what is at least as extreme, and the observed value with it: the two agree for many queries."""
+    rng = np.random.default_rng(8)
+    gap = rng.normal(0.02, 0.15, 400)
+    theirs = stats.permutation_test(
+        (gap,), np.mean, permutation_type="samples", alternative="greater", n_resamples=9999, vectorized=True, rng=1
+    )
+    p = bootstrap(np.column_stack([gap, np.zeros(400)])).p_values()[0, 1]
+    assert theirs.pvalue == (np.sum(theirs.null_distribution >= gap.mean()) + 1) / 10_000
+    assert p == pytest.approx(theirs.pvalue, abs=0.004)
 
 
 def test_means_tie_exactly_where_the_same_scores_are_drawn_for_both():
@@ -125,7 +152,9 @@ def test_means_tie_exactly_where_the_same_scores_are_drawn_for_both():
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e6])
 def test_scale_does_not_matter(scale):
-    np.testing.assert_array_equal(bootstrap(SCORES * scale, resamples=400).p_values(), bootstrap(SCORES, resamples=400).p_values())
+    np.testing.assert_array_equal(
+        bootstrap(SCORES * scale, resamples=400).p_values(), bootstrap(SCORES, resamples=400).p_values()
+    )
 
 
 def test_zeros_only():
@@ -145,49 +174,41 @@ def test_bad_scores_are_refused():
 
 def test_corrections():
     p = np.array([0.01, 0.04, 0.03, 0.005, 0.03, 0.9])
-    np.testing.assert_allclose(bonferroni(p), [0.06, 0.24, 0.18, 0.03, 0.18, 1])
     np.testing.assert_allclose(holm(p), [0.05, 0.12, 0.12, 0.03, 0.12, 0.9])
     rng = np.random.default_rng(2)
     for _ in range(20):
         p = rng.random(12) ** 3
         naive = [max(min(1, (12 - rank) * q) for rank, q in enumerate(sorted(p)) if q <= own) for own in p]
         np.testing.assert_allclose(holm(p), naive)
-    for correction in (holm, bonferroni):
-        assert len(correction([])) == 0
-        for bad in ([0.1, np.nan], [1.5], [[0.1]]):
-            with pytest.raises(ValueError, match="p values"):
-                correction(bad)
+    assert len(holm([])) == 0
+    for bad in ([0.1, np.nan], [1.5], [[0.1]]):
+        with pytest.raises(ValueError, match="p values"):
+            holm(bad)
 
 
-def table(m, **pairs):
-    p = np.zeros((m, m))
-    for pair, value in pairs.items():
-        i, j = map(int, pair[1:].split("_"))
-        p[i, j] = p[j, i] = value
-    return p
+def test_each_row_of_pairs_is_a_family_of_its_own():
+    p = np.ones((5, 5))
+    for row in range(5):
+        p[row, row + 1 :] = p[row + 1 :, row] = RNG.random(4 - row) ** 3
+    found = holm_by_row(p)
+    np.testing.assert_array_equal(found, found.T)
+    assert np.diag(found).tolist() == [1] * 5
+    for row in range(4):
+        family = p[row, row + 1 :]
+        k = len(family)
+        naive = [max(min(1, (k - rank) * q) for rank, q in enumerate(sorted(family)) if q <= own) for own in family]
+        np.testing.assert_allclose(found[row, row + 1 :], naive)
 
 
-def test_tiers_look_at_neighbours_only():
-    """Ranked 2, 0, 3, 1: 2 and 0 not significant, 0 and 3 not, 3 and 1 significant; 2 and 3 differ and still share a tier."""
-    means = [0.5, 0.1, 0.6, 0.4]
-    p = table(4, p0_2=0.3, p0_3=0.05, p1_3=0.049)
-    assert tiers(means, p) == [[2, 0, 3], [1]]
-    assert tiers(means, p, alpha=0.01) == [[2, 0, 3, 1]]
-    assert tiers(means, p, alpha=0.2) == [[2, 0], [3], [1]]
+def test_a_hundred_models_that_are_far_apart_are_found_different():
+    """10,000 resamples know no p below 0.0001, which a correction over all 4,950 pairs would bring to 0.5."""
+    floor = np.full((100, 100), 1 / 10_001)
+    assert holm_by_row(floor)[np.triu_indices(100, 1)].max() < 0.05 < holm(floor[np.triu_indices(100, 1)]).min()
 
 
-def test_letters():
-    means = [0.5, 0.1, 0.6]
-    p = table(3, p0_2=0.3)
-    assert letters(means, p) == ["b", "", "b"]
-    assert letters(means, p, alpha=0.5) == ["b", "", "ab"]
-    assert letters(means, p, against=[1]) == ["a", "", "a"]
-    with pytest.raises(ValueError, match="27 models need a letter"):
-        letters(np.zeros(27), np.ones((27, 27)))
-
-
-def test_stars():
-    assert [stars(p) for p in (0, 0.0009, 0.001, 0.009, 0.01, 0.04, 0.05, 1)] == ["***", "***", "**", "**", "*", "*", "", ""]
+def test_p_in_print():
+    assert [p_text(p) for p in (0, 1 / 10_001)] == ["< 0.0001"] * 2
+    assert [p_text(p) for p in (0.0001, 0.04999, 1.0)] == ["0.0001", "0.0500", "1.0000"]
 
 
 def test_the_interval_of_a_difference_is_that_of_independent_means_and_wider_than_the_paired_one():
@@ -206,7 +227,9 @@ def test_the_interval_of_a_difference_is_that_of_independent_means_and_wider_tha
 
 
 def test_the_interval_of_a_difference_by_hand():
-    """Zou and Donner 2008: L = a - b - sqrt((a - la)^2 + (ub - b)^2), U = a - b + sqrt((ua - a)^2 + (b - lb)^2); no two distances equal."""
+    """Zou and Donner 2008: L = a - b - sqrt((a - la)^2 + (ub - b)^2), U = a - b + sqrt((ua - a)^2 + (b - lb)^2); no two
+    distances equal.
+    """
     first, second = (0.50, (0.47, 0.62)), (0.30, (0.22, 0.36))  # distances 0.03, 0.12 and 0.08, 0.06
     low, high = difference_interval(first[0], first[1], second[0], second[1])
     assert low == pytest.approx(0.20 - math.sqrt(0.03**2 + 0.06**2), abs=1e-12)

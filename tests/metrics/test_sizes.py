@@ -2,7 +2,7 @@
 
 import pytest
 
-from patent_mteb.metrics.sizes import explained, too_small
+from patent_mteb.metrics.significance import explained, too_small
 
 
 @pytest.mark.parametrize(
@@ -26,4 +26,4 @@ def test_too_small(scores, part, said):
 
 
 def test_the_explanation_names_the_limits():
-    assert all(limit in explained() for limit in ("50 queries", "30 test rows", "2 classes"))
+    assert all(limit in explained() for limit in ("queries (< 50)", "test rows (< 30)", "classes (< 2)"))

@@ -36,7 +36,9 @@ def test_jurisdictions():
 
 
 def test_by_judgement_allows_several_slices_of_one_pair():
-    parts = slices.by_judgement({"q": {"a": 2, "b": 1, "c": 0}}, lambda query, document: {"a": ("x", "y"), "b": "x"}.get(document))
+    parts = slices.by_judgement(
+        {"q": {"a": 2, "b": 1, "c": 0}}, lambda query, document: {"a": ("x", "y"), "b": "x"}.get(document)
+    )
     assert parts == {"x": {"q": {"a": 2, "b": 1}}, "y": {"q": {"a": 2}}}
 
 

@@ -15,7 +15,7 @@ from patent_mteb.cli import main
 from patent_mteb.cli.models import PRECISIONS
 from patent_mteb.errors import ModelError
 from patent_mteb.models import bm25, load, loading
-from patent_mteb.models.adjusted import AUTOCAST
+from patent_mteb.models.loading import AUTOCAST
 from patent_mteb.models.registry import load_plain
 from patent_mteb.store.settings import check_identity
 
@@ -35,7 +35,13 @@ def by_hand(folder, text, *, tokens=512, layers=3):
     """Mean of the hidden states, with transformers alone."""
     encoded = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt", truncation=True, max_length=tokens)
     with torch.no_grad():
-        return AutoModel.from_pretrained(folder).eval()(**encoded, output_hidden_states=True).hidden_states[layers][0].mean(0).numpy()
+        return (
+            AutoModel.from_pretrained(folder)
+            .eval()(**encoded, output_hidden_states=True)
+            .hidden_states[layers][0]
+            .mean(0)
+            .numpy()
+        )
 
 
 @pytest.mark.parametrize("tokens", [4, 6])
@@ -78,7 +84,15 @@ def test_what_is_changed_afterwards_is_still_seen(folder):
 
 
 def test_every_setting_is_an_identity(folder):
-    given = ({}, {"max_tokens": 4}, {"max_tokens": 6}, {"layers": 1}, {"layers": 2}, {"input": "noSEP"}, {"layers": 1, "input": "noSEP"})
+    given = (
+        {},
+        {"max_tokens": 4},
+        {"max_tokens": 6},
+        {"layers": 1},
+        {"layers": 2},
+        {"input": "noSEP"},
+        {"layers": 1, "input": "noSEP"},
+    )
     names = {load(str(folder), device="cpu", **one).mteb_model_meta.experiment_name for one in given}
     assert len(names) == len(given)
 

@@ -1,4 +1,6 @@
-"""One model from several: every sensible combination runs, has an identity of its own, and scores the same with and without a store."""
+"""One model from several: every sensible combination runs, has an identity of its own, and scores the same with and
+without a store.
+"""
 
 import json
 from functools import lru_cache
@@ -44,7 +46,9 @@ class Shortest:
     """A cross-encoder that prefers short documents."""
 
     max_seq_length = 512
-    mteb_model_meta = ModelMeta.create_empty({"name": "tests/shortest", "revision": "1", "model_type": ["cross-encoder"]})
+    mteb_model_meta = ModelMeta.create_empty(
+        {"name": "tests/shortest", "revision": "1", "model_type": ["cross-encoder"]}
+    )
 
     def predict(self, inputs1, inputs2, **kwargs):
         return np.array([-float(len(text)) for batch in inputs2 for text in batch["text"]])
@@ -76,7 +80,15 @@ SETTINGS = [
     {"rerank": "shortest", "dims": 8},
     {"rerank": "shortest", "passages": 20},
     {"rerank": "shortest", "fuse": "bm25", "alpha": 0.7},
-    {"rerank": "shortest", "fuse": "bm25", "rrf_k": 60, "passages": 20, "aggregate": "avg_top3", "dims": 8, "rerank_depth": 20},
+    {
+        "rerank": "shortest",
+        "fuse": "bm25",
+        "rrf_k": 60,
+        "passages": 20,
+        "aggregate": "avg_top3",
+        "dims": 8,
+        "rerank_depth": 20,
+    },
 ]
 LEXICAL = [
     {},
@@ -90,7 +102,11 @@ OTHERS = {"bm25": lambda: bm25("dapfam"), "encoder": lambda: Encoder("tests/seco
 
 
 def made(settings, store=None, base=Encoder):
-    return compose(base(), store=store, **{name: OTHERS.get(value, lambda value=value: value)() for name, value in settings.items()})
+    return compose(
+        base(),
+        store=store,
+        **{name: OTHERS.get(value, lambda value=value: value)() for name, value in settings.items()},
+    )
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +143,9 @@ def test_every_combination_has_an_identity_of_its_own():
     assert len(every) > 30
     paths = [ResultCache("x").get_task_result_path(TASK, model.mteb_model_meta) for model, _ in every]
     assert len(set(paths)) == len(every)
-    assert len({(model.mteb_model_meta.name, model.mteb_model_meta.experiment_name) for model, _ in every}) == len(every)
+    assert len({(model.mteb_model_meta.name, model.mteb_model_meta.experiment_name) for model, _ in every}) == len(
+        every
+    )
     lines = [describe(model.mteb_model_meta) for model, _ in every]
     assert len(set(lines)) == len(every)
     words = {
@@ -166,7 +184,10 @@ def test_options_mean_what_their_parts_mean(task):
         ({"dims": 8}, Truncated(encoder, 8)),
         ({"passages": 20, "aggregate": "avg_top3", "stride": 10}, Passages(encoder, 20, "avg_top3", stride=10)),
         ({"fuse": "bm25", "alpha": 0.7}, Hybrid(lexical, encoder, alpha=0.7)),
-        ({"fuse": "bm25", "rrf_k": 10, "passages": 20}, Hybrid(Passages(lexical, 20), Passages(encoder, 20), "rrf", k=10)),
+        (
+            {"fuse": "bm25", "rrf_k": 10, "passages": 20},
+            Hybrid(Passages(lexical, 20), Passages(encoder, 20), "rrf", k=10),
+        ),
         ({"rerank": "shortest", "rerank_depth": 20, "dims": 8}, Reranked(Truncated(encoder, 8), Shortest(), k=20)),
     ]
     found = [scores_of(task, model) for _, model in by_hand]
@@ -180,7 +201,13 @@ def test_options_mean_what_their_parts_mean(task):
 
 def test_dimensions_and_fusion_encode_each_text_once(task, store):
     encoder = Encoder()
-    for settings in ({}, {"dims": 8}, {"dims": 16, "fuse": bm25("dapfam")}, {"passages": 20}, {"passages": 20, "aggregate": "avgP"}):
+    for settings in (
+        {},
+        {"dims": 8},
+        {"dims": 16, "fuse": bm25("dapfam")},
+        {"passages": 20},
+        {"passages": 20, "aggregate": "avgP"},
+    ):
         scores_of(task, compose(encoder, store=store, **settings))
     assert len(encoder.texts) == len(set(encoder.texts)) > 48
 
@@ -210,7 +237,13 @@ def test_store_changes_no_score_of_any_benchmark(store):
         expected, found = (scores_of(mteb.get_task(f"{kind.metadata.name}.sample"), one) for one in (bare, model))
         np.testing.assert_equal(found, expected)
         assert 0 < found["main_score"] <= 1, kind.metadata.name
-    assert {kind.metadata.type for kind in kinds} >= {"Retrieval", "MultilabelClassification", "Classification", "Clustering", "STS"}
+    assert {kind.metadata.type for kind in kinds} >= {
+        "Retrieval",
+        "MultilabelClassification",
+        "Classification",
+        "Clustering",
+        "STS",
+    }
     assert len(once.texts) == len(set(once.texts)) < len(bare.texts)
     assert set(once.texts) == set(bare.texts)
 
@@ -321,7 +354,9 @@ def checkpoints(tmp_path_factory):
         tokenizer = Tokenizer(models.WordLevel(words, unk_token="?"))
         tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         vectors = np.random.default_rng(width).standard_normal((len(words), width)).astype(np.float32)
-        SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=vectors)], device="cpu").save(str(root / name))
+        SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=vectors)], device="cpu").save(
+            str(root / name)
+        )
     return {"MODEL": root / "one", "SECOND": root / "two", "CROSS": write_cross_encoder(root / "cross")}
 
 
@@ -350,7 +385,9 @@ def test_the_command_composes_as_python_does(task, tmp_path, store, checkpoints,
     for line in COMMANDS:
         words = [str(checkpoints.get(word, word)) for word in line.split()]
         kept = [] if "--no-store" in words else ["--store", str(store)]
-        assert run("-m", str(checkpoints["MODEL"]), "--output-folder", str(folder), *kept, *words) == 0, capsys.readouterr().err
+        assert run("-m", str(checkpoints["MODEL"]), "--output-folder", str(folder), *kept, *words) == 0, (
+            capsys.readouterr().err
+        )
         paths = set(folder.rglob(f"{TASK}.local-*[0-9a-f].json")) - seen.keys()
         if line == "--no-store":
             assert not paths, "the store is no part of the identity"

@@ -13,13 +13,16 @@ from tokenizers.models import WordLevel
 
 from patent_mteb.errors import ModelError
 from patent_mteb.models import Truncated, load
-from patent_mteb.models.folder_facts import folder_facts
+from patent_mteb.models.loading import folder_facts
 from patent_mteb.store import stored
 
 
 def told(folder):
     meta = load(str(folder)).mteb_model_meta
-    return {name: getattr(meta, name) for name in ("embed_dim", "max_tokens", "n_parameters", "n_embedding_parameters", "memory_usage_mb")}
+    return {
+        name: getattr(meta, name)
+        for name in ("embed_dim", "max_tokens", "n_parameters", "n_embedding_parameters", "memory_usage_mb")
+    }
 
 
 def test_a_real_checkpoint(minilm_dir):

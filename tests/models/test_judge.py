@@ -1,5 +1,6 @@
 """A language model as a reranker, against a loopback server whose grades are known."""
 
+import json
 import re
 import time
 from collections import Counter
@@ -10,13 +11,12 @@ from mteb.models.model_meta import ModelMeta
 from searching import ranking as ranked
 from searching import run_of
 
-from patent_mteb.endpoints.answers import Answers
-from patent_mteb.endpoints.budget import Budget, BudgetError, Meter, Prices
-from patent_mteb.endpoints.chat import Chat
+from patent_mteb.endpoints.chat import Answers, Budget, BudgetError, Chat, Meter, Prices
 from patent_mteb.endpoints.client import Endpoint
 from patent_mteb.errors import ModelError
 from patent_mteb.models.judge import Judge, grade_in
 from patent_mteb.search.rerank import Reranked
+from patent_mteb.store.canaries import behaviours, difference
 
 CORPUS = {f"d{number}": f"rotor {number}" for number in range(12)}
 QUERIES = {"qa": "a pump", "qb": "a valve"}
@@ -67,16 +67,24 @@ def test_grades_order_the_documents_and_the_first_stage_those_of_one_grade():
 def test_a_spent_budget_a_second_run_and_a_third(tmp_path, monkeypatch):
     """Nothing is asked twice, the effort of a result is that of all its answers, and the key is in no file."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with chat_server(lambda body: str(grade(*said(body)))) as (url, server), Answers(tmp_path / "answers.sqlite") as answers:
+    with (
+        chat_server(lambda body: str(grade(*said(body)))) as (url, server),
+        Answers(tmp_path / "answers.sqlite") as answers,
+    ):
         with pytest.raises(BudgetError, match="budget of 7 calls is spent"):
             run_of(Reranked(First(), judge(url, answers, meter=Meter(Budget(calls=7))), k=10), CORPUS, QUERIES)
         assert len(server.bodies) == 7
-        runs = [run_of(Reranked(First(), judge(url, answers, meter=Meter(prices=Prices(1, 1))), k=10), CORPUS, QUERIES) for _ in range(2)]
+        runs = [
+            run_of(Reranked(First(), judge(url, answers, meter=Meter(prices=Prices(1, 1))), k=10), CORPUS, QUERIES)
+            for _ in range(2)
+        ]
     assert len(server.bodies) == 20 and max(Counter(map(said, server.bodies)).values()) == 1
     assert server.keys == [f"Bearer {KEY}"] * 20
     assert runs[0].to_dict() == runs[1].to_dict() and runs[0].effort == runs[1].effort
     effort = runs[0].effort
-    assert effort["calls"] == 20 and effort["cost"] == pytest.approx((effort["input_tokens"] + effort["output_tokens"]) / 1e6, abs=1e-6)
+    assert effort["calls"] == 20 and effort["cost"] == pytest.approx(
+        (effort["input_tokens"] + effort["output_tokens"]) / 1e6, abs=1e-6
+    )
     assert all(KEY.encode() not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
 
 
@@ -90,7 +98,10 @@ def test_hidden_documents_are_not_asked_about_twice():
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [("4", 4), ("0.", 0), ("**3**", 3), ('{"grade": 2}', 2), ("Relevance: 1/4", 1), ("<think>4? no, 2</think>\n2", 2)]
-    + [(other, None) for other in ("", "5", "-", "3.5", "12", "2 or 3", "I cannot grade 3 documents", "Grade 3 because it is close")],
+    + [
+        (other, None)
+        for other in ("", "5", "-", "3.5", "12", "2 or 3", "I cannot grade 3 documents", "Grade 3 because it is close")
+    ],
 )
 def test_an_answer_is_a_grade_or_none(text, wanted):
     assert grade_in(text) == wanted
@@ -102,13 +113,17 @@ def test_answers_without_a_grade_are_counted_and_too_many_are_refused():
     assert run.effort["unreadable"] == 2 and run.ranking("qa")[-1][0] == "d4"
     with (
         chat_server(lambda body: "As an assistant I like rotors") as (url, _),
-        pytest.raises(ModelError, match=r"gave 6 of 6 answers without a grade from 0 to 4, the last is 'As an assistant"),
+        pytest.raises(
+            ModelError, match=r"gave 6 of 6 answers without a grade from 0 to 4, the last is 'As an assistant"
+        ),
     ):
         run_of(Reranked(First(), judge(url), k=10), CORPUS, QUERIES)
 
 
 def test_a_refused_ranking_asks_no_more_and_leaves_nothing_to_the_next():
-    """Its 8 requests under way are finished; what it counted is no part of the next ranking's effort or share of unreadable answers."""
+    """Its 8 requests under way are finished; what it counted is no part of the next ranking's effort or share of
+    unreadable answers.
+    """
     talking = [True]
     corpus = {f"d{number}": f"rotor {number}" for number in range(60)}
 
@@ -140,3 +155,30 @@ def test_what_it_reads_and_is_told_is_its_identity():
         Judge(Chat(Endpoint("http://host/v1"), "model")),
     ]
     assert len({(one.mteb_model_meta.name, one.mteb_model_meta.revision) for one in chats}) == len(chats)
+
+
+def test_what_a_name_answers_now_is_compared_with_what_it_answered_then():
+    names = iter(["llm-2026-01"] * 8 + ["llm-2026-06"] * 4)
+
+    def answer(body):
+        text = "3" if len(body["messages"][1]["content"]) % 2 else "1"
+        return (
+            200,
+            {},
+            json.dumps(
+                {"model": next(names), "choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+            ).encode(),
+        )
+
+    with chat_server(answer) as (url, server):
+        first, again, moved = (behaviours(judge(url))[0] for _ in range(3))
+    assert len(server.bodies) == 12 and first["models"] == ["llm-2026-01"] and len(first["grades"]) == 4
+    assert difference(again, first) == ""
+    assert difference(moved, first) == "llm-2026-01 answered then, llm-2026-06 answers now"
+    assert "graded fixed pairs" in difference({**first, "grades": [0, 4, 0, 4]}, first)
+
+
+def test_a_spent_budget_leaves_its_behaviour_unknown():
+    with chat_server(lambda body: "3") as (url, _):
+        model = judge(url, meter=Meter(Budget(calls=2)))
+        assert behaviours(model) == [None]

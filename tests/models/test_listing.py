@@ -19,7 +19,13 @@ def test_every_model_of_the_paper_and_of_the_suite_stands_once():
 def test_what_is_said_of_a_model():
     rows = {row.model: row for row in models()}
     base = rows["datalyes/patembed-base"]
-    assert (base.printed, base.category, base.dims, base.max_tokens, base.runs) == ("patembed-base", "patent", 768, 512, "yes")
+    assert (base.printed, base.category, base.dims, base.max_tokens, base.runs) == (
+        "patembed-base",
+        "patent",
+        768,
+        512,
+        "yes",
+    )
     large = rows["datalyes/patembed-large"]
     assert (large.printed, large.category, large.dims, large.max_tokens, large.runs) == ("", "", 1024, 512, "yes")
     assert rows["mteb/baseline-bm25s"].dims is None and rows["mteb/baseline-bm25s"].max_tokens is None

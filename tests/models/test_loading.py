@@ -28,15 +28,23 @@ def test_precision_is_another_identity_and_nearly_the_same_vectors(minilm_dir):
     assert (cosines > 0.99).all() and not np.array_equal(vectors(full), vectors(half))
 
 
-@pytest.mark.parametrize(("name", "precision", "message"), [("bm25", "bfloat16", "is no encoder"), ("bm25", "int4", "is none of float32")])
+@pytest.mark.parametrize(
+    ("name", "precision", "message"), [("bm25", "bfloat16", "is no encoder"), ("bm25", "int4", "is none of float32")]
+)
 def test_a_precision_that_cannot_be_had_is_refused(name, precision, message):
     with pytest.raises(ModelError, match=message):
         load(name, precision=precision)
 
 
 def test_attention_is_another_identity_and_the_same_vectors_but_for_last_bits(minilm_dir):
-    plain, eager, torch = (load(str(minilm_dir), device="cpu", **given) for given in ({}, {"attention": "eager"}, {"backend": "torch"}))
-    assert torch.mteb_model_meta.experiment_name == plain.mteb_model_meta.experiment_name != eager.mteb_model_meta.experiment_name
+    plain, eager, torch = (
+        load(str(minilm_dir), device="cpu", **given) for given in ({}, {"attention": "eager"}, {"backend": "torch"})
+    )
+    assert (
+        torch.mteb_model_meta.experiment_name
+        == plain.mteb_model_meta.experiment_name
+        != eager.mteb_model_meta.experiment_name
+    )
     assert eager.model[0].auto_model.config._attn_implementation == "eager"
     np.testing.assert_allclose(vectors(eager), vectors(plain), atol=1e-6)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from patent_mteb.models.prompt_report import prompt_used
+from patent_mteb.report.records import prompt_used
 
 TASK = "PatenTEBTitle2Full"
 
@@ -17,7 +17,10 @@ TASK = "PatenTEBTitle2Full"
         ({"text": "t: "}, '"t: "'),
         ({"text": None}, "not recorded"),
         ({}, "none"),
-        ({"my/one": {"query": "q: ", "document": ""}, "my/two": {"query": "", "document": ""}}, 'my/one: "q: " / none; my/two: none'),
+        (
+            {"my/one": {"query": "q: ", "document": ""}, "my/two": {"query": "", "document": ""}},
+            'my/one: "q: " / none; my/two: none',
+        ),
         ({"my/one": {"query": "q: "}, "my/two": 3}, 'my/one: "q: "; my/two: not recorded'),
     ],
 )

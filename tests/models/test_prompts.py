@@ -1,4 +1,6 @@
-"""Prompts: Table 11 against a transcription by role, key forms against mteb's own lookup, mapping of the other families."""
+"""Prompts: Table 11 against a transcription by role, key forms against mteb's own lookup, mapping of the other
+families.
+"""
 
 from __future__ import annotations
 

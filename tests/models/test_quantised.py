@@ -1,4 +1,6 @@
-"""Quantised vectors against sentence-transformers' own quantisation, and scores that no chunk, order or store changes."""
+"""Quantised vectors against sentence-transformers' own quantisation, and scores that no chunk, order or store
+changes.
+"""
 
 import mteb
 import numpy as np
@@ -10,7 +12,7 @@ from sentence_transformers import quantize_embeddings
 from torch.utils.data import DataLoader
 from worlds import HashEncoder, dapfam_tables, scores_of
 
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import ModelError
 from patent_mteb.models import Passages, Quantised, Truncated, load, stored
 from patent_mteb.models.quantised import VECTOR_PRECISIONS, calibration_texts
@@ -49,7 +51,9 @@ def test_codes_are_those_of_sentence_transformers(precision):
     expected = quantize_embeddings(vectors, precision, ranges=calibrated).astype(np.int64)
     model = Quantised(HashEncoder(), precision, calibration=OWN)
     codes = model.codes(vectors).astype(np.int64) + (128 if precision == "uint8" else 0)
-    assert np.abs(codes - expected).max() <= 1 and (codes != expected).mean() < 1e-3  # a sum in another order moves a border
+    assert (
+        np.abs(codes - expected).max() <= 1 and (codes != expected).mean() < 1e-3
+    )  # a sum in another order moves a border
     steps = (calibrated[1] - calibrated[0]) / 255
     inside = (vectors > calibrated[0]) & (vectors < calibrated[1])
     assert inside.mean() > 0.9
@@ -71,7 +75,9 @@ def test_vectors_depend_on_no_other_text_of_a_call(precision):
     backwards = np.concatenate([encode(other, [text]) for text in reversed(TEXTS)])[::-1]
     np.testing.assert_array_equal(whole, backwards)
     repeated = Quantised(HashEncoder(), precision, calibration=[*reversed(OWN), *OWN])
-    np.testing.assert_array_equal(encode(repeated, TEXTS), encode(Quantised(HashEncoder(), precision, calibration=OWN), TEXTS))
+    np.testing.assert_array_equal(
+        encode(repeated, TEXTS), encode(Quantised(HashEncoder(), precision, calibration=OWN), TEXTS)
+    )
 
 
 def test_the_calibration_is_encoded_in_both_roles_and_once():
@@ -84,7 +90,7 @@ def test_the_calibration_is_encoded_in_both_roles_and_once():
 @pytest.fixture
 def dapfam(tmp_path, monkeypatch):
     dapfam_tables(tmp_path / "data")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     return mteb.get_task("PatentDAPFAMTAToTACRetrieval")
 
 
@@ -130,9 +136,16 @@ def test_a_store_keeps_a_byte_a_number_and_changes_no_score(dapfam, tmp_path, pr
 
 def test_each_precision_and_calibration_is_an_identity_of_its_own():
     encoder = HashEncoder()
-    models = [encoder, *(Quantised(encoder, precision) for precision in VECTOR_PRECISIONS), Quantised(encoder, "int8", OWN)]
+    models = [
+        encoder,
+        *(Quantised(encoder, precision) for precision in VECTOR_PRECISIONS),
+        Quantised(encoder, "int8", OWN),
+    ]
     models += [Quantised(encoder, "int8", OWN[1:]), Truncated(Quantised(encoder), 8), Quantised(Truncated(encoder, 8))]
-    names = [(model.mteb_model_meta.name, model.mteb_model_meta.experiment_name, model.mteb_model_meta.embed_dim) for model in models]
+    names = [
+        (model.mteb_model_meta.name, model.mteb_model_meta.experiment_name, model.mteb_model_meta.embed_dim)
+        for model in models
+    ]
     assert len(set(names)) == len(models)
     assert encoder.mteb_model_meta.experiment_kwargs is None
 

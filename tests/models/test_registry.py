@@ -1,4 +1,6 @@
-"""Loaders of the patent models: stand-ins with the published module structures, judged by what reaches the tokenizer."""
+"""Loaders of the patent models: stand-ins with the published module structures, judged by what reaches the
+tokenizer.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ from patent_mteb.models.registry import METAS, PatentEncoder, load_plain, sectio
 
 QUERY, DOCUMENT = PromptType.query, PromptType.document
 NESTED = {
-    row: {prompt.query_field: prompt.query} | ({prompt.document_field: prompt.document} if prompt.document_field else {})
+    row: (
+        {prompt.query_field: prompt.query} | ({prompt.document_field: prompt.document} if prompt.document_field else {})
+    )
     for row, prompt in TABLE_11.items()
 }
 BY_NAME = {meta.name: meta for meta in METAS}
@@ -131,7 +135,9 @@ def test_the_stock_path_loses_the_prefix(stock, seen, task, role):
 
 
 def test_prompts_are_there_before_anything_is_encoded(hub):
-    """Whoever looks prompts up without encoding (a store, a report) finds the same ones; unprompted models have none."""
+    """Whoever looks prompts up without encoding (a store, a report) finds the same ones; unprompted models have
+    none.
+    """
     name = "PatenTEBTitle2Full"
     for settings in ({}, {"input": "noSEP"}):
         model = load_plain("datalyes/patembed-base", device="cpu", **settings)
@@ -260,7 +266,12 @@ def test_section_tags(text, tagged):
         ("PatenTEBTitle2Full", QUERY, "pump", "pump"),
         ("PatenTEBProblem2Full", DOCUMENT, "pump [SEP] a pump.", "pump [SEP] [abstract] a pump."),
         ("PatenTEBProblem2Solution", DOCUMENT, "a pump [SEP] a valve", "a pump [SEP] a valve"),
-        ("PatenTEBBloom", None, "pump [SEP] a pump. [SEP] 1. a pump", "pump [SEP] [abstract] a pump. [SEP] [claim] 1. a pump"),
+        (
+            "PatenTEBBloom",
+            None,
+            "pump [SEP] a pump. [SEP] 1. a pump",
+            "pump [SEP] [abstract] a pump. [SEP] [claim] 1. a pump",
+        ),
         ("PatenTEBParaProblem", None, "a pump leaks", "a pump leaks"),
         ("SophiaClmsRetrieval", QUERY, "1. a pump", "[claim] 1. a pump"),
         ("SophiaAbRetrieval", QUERY, "a pump.", "[abstract] a pump."),
@@ -273,7 +284,13 @@ def test_section_tags(text, tagged):
 )
 @pytest.mark.parametrize("twin", ["", ".sample"])
 def test_patentmap_checkpoints_read_the_tags_of_the_tasks_sections(task, role, text, tagged, twin, tagging, seen):
-    tagging.encode(loader(text), task_metadata=mteb.get_task(task + twin).metadata, hf_split="test", hf_subset="default", prompt_type=role)
+    tagging.encode(
+        loader(text),
+        task_metadata=mteb.get_task(task + twin).metadata,
+        hf_split="test",
+        hf_subset="default",
+        prompt_type=role,
+    )
     assert seen[-1] == tagged
 
 
@@ -292,7 +309,14 @@ def test_settings_reach_model_and_identity(seen):
     assert model.mteb_model_meta.experiment_kwargs == {"layers": 2, "input": "noSEP+trim[-1]"}
     names = {
         _serialize_experiment_kwargs_to_name(kwargs)
-        for kwargs in (None, {"layers": 2}, {"layers": 1}, {"prompts": "none"}, {"input": "noSEP"}, {"input": "trim[1]"})
+        for kwargs in (
+            None,
+            {"layers": 2},
+            {"layers": 1},
+            {"prompts": "none"},
+            {"input": "noSEP"},
+            {"input": "trim[1]"},
+        )
     }
     assert len(names) == 6
 
@@ -362,7 +386,9 @@ class TestMetas:
         }
 
     def test_what_is_not_zero_shot(self):
-        """By PatenTEB §4.3 and §7.1: 13 training tasks, without classification 10, retrieval only 8; clustering never."""
+        """By PatenTEB §4.3 and §7.1: 13 training tasks, without classification 10, retrieval only 8; clustering
+        never.
+        """
         seen = {name: BY_NAME[f"datalyes/patembed-{name}"].training_datasets for name in ("large", "nano")}
         assert seen["large"] == seen["nano"] == {name for name in TASK_PROMPTS if "Clustering" not in name}
         assert len(BY_NAME["datalyes/patembed-large_all_no_classif"].training_datasets) == 10

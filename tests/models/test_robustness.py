@@ -1,4 +1,6 @@
-"""Robustness settings of PatenTEB Tables 9 and 10: edited inputs as the model sees them, pruned layers against hidden states."""
+"""Robustness settings of PatenTEB Tables 9 and 10: edited inputs as the model sees them, pruned layers against hidden
+states.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ def test_title2full_documents_have_no_title(kind, role):
     recorder = Recorder()
     model = InputVariant(recorder, "trim[1]")
     loader = DataLoader(Dataset.from_dict({"text": ["an abstract [SEP] 1. a claim"]}))
-    model.encode(loader, task_metadata=mteb.get_task(kind).metadata, hf_split="test", hf_subset="default", prompt_type=role)
+    model.encode(
+        loader, task_metadata=mteb.get_task(kind).metadata, hf_split="test", hf_subset="default", prompt_type=role
+    )
     assert recorder.texts == ["1. a claim" if role == PromptType.document else "an abstract [SEP] 1. a claim"]
 
 
@@ -168,7 +172,9 @@ def test_pruning_equals_the_hidden_states_of_the_full_model(four_layers, layers)
     before = full.encode(["a rotor"])
     tokens = AutoTokenizer.from_pretrained(four_layers)("a rotor", return_tensors="pt")
     with torch.no_grad():
-        states = AutoModel.from_pretrained(four_layers).eval()(**tokens, output_hidden_states=True).hidden_states[layers]
+        states = (
+            AutoModel.from_pretrained(four_layers).eval()(**tokens, output_hidden_states=True).hidden_states[layers]
+        )
         expected = full[2].linear(states[0].mean(0))
     cut = pruned(full, layers)
     np.testing.assert_allclose(cut.encode(["a rotor"])[0], expected.numpy(), atol=1e-5)
@@ -188,7 +194,9 @@ def test_pruning_modernbert(tmp_path):
     cut = pruned(full, 2)
     transformer = full[0].auto_model
     captured = []
-    hook = transformer.layers[1].register_forward_hook(lambda module, args, out: captured.append(out if torch.is_tensor(out) else out[0]))
+    hook = transformer.layers[1].register_forward_hook(
+        lambda module, args, out: captured.append(out if torch.is_tensor(out) else out[0])
+    )
     full.encode(["a rotor"])
     hook.remove()
     with torch.no_grad():

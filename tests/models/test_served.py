@@ -1,4 +1,6 @@
-"""An encoder behind a loopback server: its vectors in order, retries, prompts, identity, and a stop that costs no text twice."""
+"""An encoder behind a loopback server: its vectors in order, retries, prompts, identity, and a stop that costs no text
+twice.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from torch.utils.data import DataLoader
 
 from patent_mteb.endpoints.client import Endpoint, EndpointError
 from patent_mteb.errors import ModelError
-from patent_mteb.models.served import Served
+from patent_mteb.models.loading import Served
 from patent_mteb.store import stored
 
 WHERE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
@@ -83,12 +85,17 @@ def test_a_refusal_that_lasts_keeps_what_was_encoded_and_the_next_run_asks_for_t
         lambda document: {"data": document["data"][1:]},
         lambda document: {"data": [*document["data"], {"index": 9, "embedding": [0.0] * 32}]},
         lambda document: {"data": [{**row, "embedding": "abc"} for row in document["data"]]},
-        lambda document: {"data": [{**row, "embedding": row["embedding"][: 3 + row["index"]]} for row in document["data"]]},
+        lambda document: {
+            "data": [{**row, "embedding": row["embedding"][: 3 + row["index"]]} for row in document["data"]]
+        },
         lambda document: {"error": "no"},
     ],
 )
 def test_an_answer_that_is_not_one_vector_a_text_is_refused(change):
-    with chat_server(lambda body: embeddings(body, change)) as (url, _), pytest.raises(EndpointError, match=r"org/words.*Remedy"):
+    with (
+        chat_server(lambda body: embeddings(body, change)) as (url, _),
+        pytest.raises(EndpointError, match=r"org/words.*Remedy"),
+    ):
         encode(served(url), ["a pump", "a valve"])
 
 
@@ -101,7 +108,13 @@ def test_identity_holds_model_settings_and_a_revision_or_else_the_address():
 
     assert identity(one, "m", "1") == identity(other, "m", "1", at_once=9, texts_at_once=2)
     assert identity(one, "m") == identity(Endpoint("http://a/v1/"), "m", at_once=9)
-    different = [identity(one, "m"), identity(other, "m"), identity(one, "n"), identity(one, "m", "2"), identity(one, "m", dimensions=8)]
+    different = [
+        identity(one, "m"),
+        identity(other, "m"),
+        identity(one, "n"),
+        identity(one, "m", "2"),
+        identity(one, "m", dimensions=8),
+    ]
     assert len({*different, identity(one, "m", prompts={"query": "q: "})}) == 6
     with pytest.raises(ModelError, match="positive"):
         Served(one, "m", dimensions=0)

@@ -11,7 +11,7 @@ import patent_mteb  # noqa: F401
 from patent_mteb.experiments.run import run
 from patent_mteb.files import write_json
 from patent_mteb.models import load
-from patent_mteb.models.trained import RECORD
+from patent_mteb.models.loading import RECORD
 from patent_mteb.report.collect import collect
 from patent_mteb.report.model_facts import facts_of_runs
 
@@ -24,6 +24,12 @@ def test_the_leak_record_reaches_the_report(tmp_path):
     for folder in (trained, plain):
         run(load(str(folder)), [mteb.get_task("PatenTEBEffect2Full.sample")], tmp_path / "results")
     metas = [json.loads(path.read_text()) for path in sorted((tmp_path / "results").rglob("model_meta.json"))]
-    assert {meta["name"].rpartition("/")[2]: meta.get("contamination") for meta in metas} == {"trained": FOUND, "plain": None}
-    told = {name.rpartition("/")[2]: facts["trained"] for name, facts in facts_of_runs(collect(tmp_path / "results"))[0].items()}
+    assert {meta["name"].rpartition("/")[2]: meta.get("contamination") for meta in metas} == {
+        "trained": FOUND,
+        "plain": None,
+    }
+    told = {
+        name.rpartition("/")[2]: facts["trained"]
+        for name, facts in facts_of_runs(collect(tmp_path / "results"))[0].items()
+    }
     assert told == {"trained": f"not stated; leak check: {FOUND}", "plain": "not stated"}

@@ -48,7 +48,9 @@ class Given:
 
 
 @pytest.mark.parametrize("dims", [1, 5, 8])
-@pytest.mark.parametrize("convert", [np.asarray, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16(), lambda v: v.astype(np.float16)])
+@pytest.mark.parametrize(
+    "convert", [np.asarray, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16(), lambda v: v.astype(np.float16)]
+)
 def test_against_a_naive_cut(dims, convert, monkeypatch):
     from patent_mteb.models import truncation
 
@@ -67,7 +69,9 @@ def test_any_number_of_widths_costs_one_encoding(tmp_path):
     encoder = stored(META, tmp_path)
     full = encoder.encode(loader(TEXTS), **WHERE)
     for dims in (4, 16, 32):
-        np.testing.assert_allclose(Truncated(encoder, dims).encode(loader(TEXTS), **WHERE), naive(full, dims), atol=1e-6)
+        np.testing.assert_allclose(
+            Truncated(encoder, dims).encode(loader(TEXTS), **WHERE), naive(full, dims), atol=1e-6
+        )
     assert encoder.stats.encoded == 25
     later = stored(META, tmp_path)
     Truncated(later, 8).encode(loader(TEXTS), **WHERE)

@@ -49,7 +49,23 @@ def test_a_directory_runs_and_its_score_is_that_of_its_logits(nli, tmp_path, cap
         whole.classes,
     )
     monkeypatch.setattr(short, lambda self: data)
-    assert cli.main(["run", "-v", "1", "-t", TASK, "PatentCitationRetrieval.sample", "-m", str(nli), "--output-folder", str(tmp_path)]) == 0
+    assert (
+        cli.main(
+            [
+                "run",
+                "-v",
+                "1",
+                "-t",
+                TASK,
+                "PatentCitationRetrieval.sample",
+                "-m",
+                str(nli),
+                "--output-folder",
+                str(tmp_path),
+            ]
+        )
+        == 0
+    )
     streams = capsys.readouterr()
     assert "scores label names, for multi-label classification only" in streams.err
     (path,) = tmp_path.rglob(f"{TASK}.json")
@@ -57,7 +73,10 @@ def test_a_directory_runs_and_its_score_is_that_of_its_logits(nli, tmp_path, cap
     (scores,) = json.loads(path.read_text())["scores"]["test"]
     assert scores["evidence"]["texts"]["text"]["n"] > 0 and scores["evidence"]["seal"]
 
-    tokenizer, model = AutoTokenizer.from_pretrained(nli), AutoModelForSequenceClassification.from_pretrained(nli).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(nli),
+        AutoModelForSequenceClassification.from_pretrained(nli).eval(),
+    )
 
     def entailed(text, label):
         with torch.no_grad():
@@ -76,11 +95,16 @@ def test_a_directory_runs_and_its_score_is_that_of_its_logits(nli, tmp_path, cap
     assert scores["threshold"] == pytest.approx(threshold, abs=1e-5)
     assert scores["validation_macro_f1"] == pytest.approx(validation, abs=1e-6)
     predicted = values("test") >= scores["threshold"] - 1e-6
-    assert scores["main_score"] == pytest.approx(f1_score(hot("test"), predicted, average="macro", zero_division=0), abs=1e-6)
+    assert scores["main_score"] == pytest.approx(
+        f1_score(hot("test"), predicted, average="macro", zero_division=0), abs=1e-6
+    )
 
 
 def test_another_hypothesis_or_other_weights_are_another_identity(nli):
-    usual, other = load_nli("local/tiny_nli", folder=str(nli)), load_nli("local/tiny_nli", folder=str(nli), hypothesis="It is {}.")
+    usual, other = (
+        load_nli("local/tiny_nli", folder=str(nli)),
+        load_nli("local/tiny_nli", folder=str(nli), hypothesis="It is {}."),
+    )
     assert usual.mteb_model_meta.experiment_kwargs is None
     assert other.mteb_model_meta.experiment_kwargs["hypothesis"] == "It is {}."
     loaded = load(str(nli))
@@ -94,7 +118,10 @@ def test_the_papers_models_are_known_to_mteb_and_absent_weights_are_said(monkeyp
     assert len(METAS) == 4
     for meta in METAS:
         assert mteb.get_model_meta(meta.name).name == meta.name
-    with pytest.raises(ModelError, match=r"(?s)facebook/bart-large-mnli' cannot be loaded as an NLI cross-encoder.*unset HF_HUB_OFFLINE"):
+    with pytest.raises(
+        ModelError,
+        match=r"(?s)facebook/bart-large-mnli' cannot be loaded as an NLI cross-encoder.*unset HF_HUB_OFFLINE",
+    ):
         load("facebook/bart-large-mnli")
     monkeypatch.setitem(sys.modules, "gliner2", None)
     with pytest.raises(ModelError, match=r"needs the package gliner2. Remedy: pip install 'gliner2\[local\]'"):
@@ -105,13 +132,19 @@ def test_a_tagger_is_filed_under_the_commit_that_was_loaded(monkeypatch, tmp_pat
     class Tagger:
         def extract_entities(self, text, labels, *, threshold, include_confidence):
             assert include_confidence and threshold < 0.05
-            spans = {label: [{"text": label, "confidence": 0.3}, {"text": label, "confidence": 0.6}] for label in labels if label in text}
+            spans = {
+                label: [{"text": label, "confidence": 0.3}, {"text": label, "confidence": 0.6}]
+                for label in labels
+                if label in text
+            }
             return {"entities": spans}
 
     package = types.ModuleType("gliner2")
     package.GLiNER2 = types.SimpleNamespace(from_pretrained=lambda folder: Tagger())
     monkeypatch.setitem(sys.modules, "gliner2", package)
-    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, revision: str(tmp_path / "snapshots" / ("c" * 40)))
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download", lambda name, revision: str(tmp_path / "snapshots" / ("c" * 40))
+    )
     model = load_gliner2("fastino/gliner2-base-v1")
     assert model.mteb_model_meta.revision == "c" * 40
     assert model.score_labels(["a pump", "a valve"], ["pump", "lens"]).tolist() == [[0.6, 0.0], [0.0, 0.0]]
@@ -119,7 +152,8 @@ def test_a_tagger_is_filed_under_the_commit_that_was_loaded(monkeypatch, tmp_pat
 
 def test_what_it_cannot_do_is_skipped_with_the_reason():
     model = ZeroShotModel(
-        ModelMeta.create_empty({"name": "me/words", "revision": "1"}), lambda texts, labels: np.zeros((len(texts), len(labels)))
+        ModelMeta.create_empty({"name": "me/words", "revision": "1"}),
+        lambda texts, labels: np.zeros((len(texts), len(labels))),
     )
     assert run.unable(model, mteb.get_task(TASK)) == ""
     for other in ("PatentCitationRetrieval.sample", "PatenTEBBloom.sample", "WIPOATEmergingClustering.sample"):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
-from patent_mteb.patents.applications import citing_application, of_publications
-from patent_mteb.patents.collection import read_collection
+from patent_mteb.patents.collection import citing_application, of_publications, read_collection
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.records import Citation, Patent, Relation, write_citations, write_patents
 
@@ -22,7 +21,9 @@ def test_the_publication_before_grant_goes_before_the_grant():
         Relation("US2019000009A1", "US15000001", "continuation"),
     ]
     day = dt.date(2019, 5, 17)
-    said = Citation(citing_application("US16123456"), "EP1000000A1", "X", "examiner", (1,), ("page 4",), "examination", "US", day)
+    said = Citation(
+        citing_application("US16123456"), "EP1000000A1", "X", "examiner", (1,), ("page 4",), "examination", "US", day
+    )
     others = [Citation(citing_application(number), "EP1000000A1") for number in ("US15000001", "US12000001")]
     found = of_publications([said, *others, Citation("US12000001", "EP1A")], patents, relations)
     assert [one.citing for one in found] == ["US2019000001A1", "US10000001B1", "application US12000001", "US12000001"]

@@ -1,4 +1,6 @@
-"""Texts in columns against plain dictionaries: the same texts in the same order, over the borders of blocks, and no needless copy."""
+"""Texts in columns against plain dictionaries: the same texts in the same order, over the borders of blocks, and no
+needless copy.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +64,11 @@ def test_only_chunks_that_change_are_made_anew(monkeypatch):
     column = text_column(["a", "b", " c ", "d", "e"])
     after = changed(column, str.strip)
     assert after.to_pylist() == ["a", "b", "c", "d", "e"]
-    assert [first == second for first, second in zip(addresses(column), addresses(after), strict=True)] == [True, False, True]
+    assert [first == second for first, second in zip(addresses(column), addresses(after), strict=True)] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_titled_texts_give_their_parts_and_their_view(rows_at_once):

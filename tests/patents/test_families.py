@@ -17,7 +17,9 @@ from patent_mteb.patents.collection import read_collection
 from patent_mteb.patents.records import Citation, Patent, Relation, write_citations, write_patents, write_relations
 
 NUMBERS = (
-    [f"US20130{number:05}A1" for number in range(1, 13)] + [f"US8{number:06}B2" for number in range(1, 13)] + ["EP1000001A1", "EP1000002B1"]
+    [f"US20130{number:05}A1" for number in range(1, 13)]
+    + [f"US8{number:06}B2" for number in range(1, 13)]
+    + ["EP1000001A1", "EP1000002B1"]
 )
 APPLICATIONS = [f"US13{number:06}" for number in range(1, 15)]
 
@@ -30,7 +32,9 @@ def _world(seed: int) -> tuple[list[Patent], list[Relation]]:
     ]
     relations = []
     for _ in range(14):
-        kind = draw.choice(["member", "pre-grant", "application", "priority", "priority", "provisional", "continuation"])
+        kind = draw.choice(
+            ["member", "pre-grant", "application", "priority", "priority", "provisional", "continuation"]
+        )
         related = draw.choice(NUMBERS if kind in ("member", "pre-grant") else APPLICATIONS)
         relations.append(Relation(draw.choice(patents).publication_number, related, kind))
     return patents, relations
@@ -41,7 +45,9 @@ def _components(edges: list[tuple[str, str]], nodes: list[str]) -> dict[str, int
     names = sorted({*nodes, *(end for edge in edges for end in edge)})
     place = {name: number for number, name in enumerate(names)}
     rows, columns = [place[one] for one, _ in edges], [place[other] for _, other in edges]
-    _, component = connected_components(coo_array((np.ones(len(edges)), (rows, columns)), shape=(len(names), len(names))), directed=False)
+    _, component = connected_components(
+        coo_array((np.ones(len(edges)), (rows, columns)), shape=(len(names), len(names))), directed=False
+    )
     return {name: int(component[place[name]]) for name in names}
 
 
@@ -94,7 +100,10 @@ def test_definitions_against_connected_components(seed):
 def test_given_families_reach_publications_without_a_record():
     patents = [Patent("EP1000000A1", "own"), Patent("US20130000001A1", "F2")]
     table = {"EP1000000A1": "19768124", "US6093011A": "19768124"}
-    relations = [Relation("US20130000001A1", "US 8,000,001 B2", "pre-grant"), Relation("EP1000000A1", "US6093011A", "member")]
+    relations = [
+        Relation("US20130000001A1", "US 8,000,001 B2", "pre-grant"),
+        Relation("EP1000000A1", "US6093011A", "member"),
+    ]
     assert families.family_ids(patents, relations, table) == {
         "EP1000000A1": "19768124",
         "US20130000001A1": "F2",
@@ -131,7 +140,10 @@ def test_a_records_directory_is_read_as_a_whole(tmp_path):
 @pytest.mark.parametrize(
     ("table", "problem"),
     [
-        ({"publication_number": ["EP1A1", "EP1A1"], "family_id": ["F", "G"]}, "publication_number 'EP1A1' occurs twice"),
+        (
+            {"publication_number": ["EP1A1", "EP1A1"], "family_id": ["F", "G"]},
+            "publication_number 'EP1A1' occurs twice",
+        ),
         ({"publication_number": ["EP1A1"], "family_id": [""]}, "publication 'EP1A1' has no family_id"),
         ({"publication_number": ["EP1A1"]}, "column 'family_id' is missing"),
     ],

@@ -4,7 +4,7 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from patent_mteb.patents.groups import Groups
+from patent_mteb.patents.families import Groups
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -17,5 +17,8 @@ def test_groups_are_the_connected_components(seed):
         groups.connect(things[one], things[other])
     graph = coo_array(([1] * len(pairs), ([one for one, _ in pairs], [other for _, other in pairs])), shape=(40, 40))
     _, component = connected_components(graph, directed=False)
-    first = {label: min(thing for thing, its in zip(things, component, strict=True) if its == label) for label in set(component)}
+    first = {
+        label: min(thing for thing, its in zip(things, component, strict=True) if its == label)
+        for label in set(component)
+    }
     assert [groups.of(thing) for thing in things] == [first[label] for label in component]

@@ -1,4 +1,6 @@
-"""From cited numbers to records: a small world by hand, random ones against a naive matcher, the sample in five styles."""
+"""From cited numbers to records: a small world by hand, random ones against a naive matcher, the sample in five
+styles.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,8 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.matching import match
 from patent_mteb.patents.numbers import read_application, read_number
+from patent_mteb.patents.on_disk import Spool, stored
 from patent_mteb.patents.records import Citation, Patent, Relation
-from patent_mteb.patents.spool import Spool
-from patent_mteb.patents.stored import stored
 from patent_mteb.sample import generate
 
 WORLD = Collection(
@@ -72,10 +73,15 @@ def test_what_is_left_out_is_counted_and_the_best_category_stays():
         Citation("EP1000000B1", "US9999999B2"),
     ]
     links, report = match(citations, WORLD, "kind")
-    assert links == [Citation("EP1000000B1", "US08930553B2", "XD", "examiner", claims=(1, 2, 3), passages=("p. 1", "p. 2"))]
+    assert links == [
+        Citation("EP1000000B1", "US08930553B2", "XD", "examiner", claims=(1, 2, 3), passages=("p. 1", "p. 2"))
+    ]
     assert (report.citations, report.matched, report.links, report.duplicates, report.own_family) == (7, 4, 1, 2, 1)
     assert (report.unknown_citing, report.unknown_cited, report.examples) == (2, 1, ("US9999999B2",))
-    assert "1 links of 7 citations by kind, 2 of unknown documents, 1 to unknown ones, 1 within a family, 2 repeated" in str(report)
+    assert (
+        "1 links of 7 citations by kind, 2 of unknown documents, 1 to unknown ones, 1 within a family, 2 repeated"
+        in str(report)
+    )
     with pytest.raises(DataError, match="number, kind, family"):
         match(citations, WORLD, "docdb")
 
@@ -87,7 +93,11 @@ def _naive(citations: list[Citation], world: Collection, by: str) -> tuple[set[t
 
     def applications(text: str) -> set[str]:
         docdb = read_number(text).docdb
-        mine = {p.application_number for p in world.patents if p.application_number and read_number(p.publication_number).docdb == docdb}
+        mine = {
+            p.application_number
+            for p in world.patents
+            if p.application_number and read_number(p.publication_number).docdb == docdb
+        }
         mine |= {
             relation.related
             for relation in world.relations
@@ -121,22 +131,31 @@ def _naive(citations: list[Citation], world: Collection, by: str) -> tuple[set[t
 @pytest.mark.parametrize("seed", range(15))
 def test_random_worlds_against_a_naive_matcher(seed):
     draw = random.Random(seed)
-    serials = [f"EP{number:07}" for number in range(1000001, 1000009)] + [f"US{number}" for number in range(8000001, 8000009)]
+    serials = [f"EP{number:07}" for number in range(1000001, 1000009)] + [
+        f"US{number}" for number in range(8000001, 8000009)
+    ]
     names = [f"{serial}{kind}" for serial in serials for kind in ("A1" if serial < "F" else "B1", "B2")]
     chosen = draw.sample(names, 14)
     filed = {name: draw.choice(["", "", *(f"US130000{number:02}" for number in range(6))]) for name in names}
     told = {name for name in names if filed[name] and draw.random() < 0.5}
     world = Collection(
-        [Patent(name, draw.choice("ABCDEFG"), application_number="" if name in told else filed[name]) for name in chosen],
+        [
+            Patent(name, draw.choice("ABCDEFG"), application_number="" if name in told else filed[name])
+            for name in chosen
+        ],
         relations=[Relation(name, filed[name], "application") for name in sorted(told)],
-        families={name: draw.choice("ABCDEFG") for name in draw.sample([name for name in names if name not in chosen], 6)},
+        families={
+            name: draw.choice("ABCDEFG") for name in draw.sample([name for name in names if name not in chosen], 6)
+        },
     )
     styles = (
         str,
         lambda name: f"{name[:2]}-{name[2:-2]}-{name[-2:]}",
         lambda name: f"{name[:2]} {name[2]} {name[3:6]} {name[6:9]} {name[-2:]}",
     )
-    citations = [Citation(draw.choice(styles)(draw.choice(chosen)), draw.choice(styles)(draw.choice(names))) for _ in range(60)]
+    citations = [
+        Citation(draw.choice(styles)(draw.choice(chosen)), draw.choice(styles)(draw.choice(names))) for _ in range(60)
+    ]
     for by in ("number", "kind", "family"):
         links, report = match(citations, world, by)
         assert match(Spool(citations), replace(world, patents=stored(world.patents)), by) == (links, report)
@@ -161,7 +180,9 @@ def _five_styles(number: str, style: int) -> str:
 def test_the_links_of_the_sample_survive_five_styles():
     patents, citations = generate()
     rewritten = [
-        replace(citation, citing=_five_styles(citation.citing, row % 5), cited=_five_styles(citation.cited, row // 5 % 5))
+        replace(
+            citation, citing=_five_styles(citation.citing, row % 5), cited=_five_styles(citation.cited, row // 5 % 5)
+        )
         for row, citation in enumerate(citations)
     ]
     links, report = match(rewritten, Collection(patents))

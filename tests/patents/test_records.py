@@ -28,7 +28,11 @@ FULL = Patent(
     family_id="F1",
     title="Hand orthosis — with “quotes”\nand a second line",
     abstract="An orthosis … 10 µm, H₂O.",
-    claims=(Claim(1, "An orthosis."), Claim(2, "The orthosis of claim 1.", (1,)), Claim(4, "A kit of claims 1 and 2.", (1, 2))),
+    claims=(
+        Claim(1, "An orthosis."),
+        Claim(2, "The orthosis of claim 1.", (1,)),
+        Claim(4, "A kit of claims 1 and 2.", (1, 2)),
+    ),
     description=Description("background", "summary", "drawings", "detailed"),
     kind="A1",
     filing_jurisdiction="JP",
@@ -45,12 +49,26 @@ FULL = Patent(
     summaries=MachineSummaries("a", "f", "c", "ad", "o"),
     application_number="US16123456",
     languages=TextLanguages("en", "en", "en", "en"),
-    translations=(Translation("de", "Handorthese", "Eine Orthese.", (Claim(1, "Orthese."), Claim(2, "Orthese nach Anspruch 1.", (1,)))),),
+    translations=(
+        Translation(
+            "de", "Handorthese", "Eine Orthese.", (Claim(1, "Orthese."), Claim(2, "Orthese nach Anspruch 1.", (1,)))
+        ),
+    ),
     source="by hand",
 )
 BARE = Patent("EP1A1", "F2")
 CITATIONS = [
-    Citation("US2019012345A1", "EP1A1", "X", "examiner", (1, 2), ("page 4, lines 1-9", "claim 3"), "search", "EP", dt.date(2020, 2, 29)),
+    Citation(
+        "US2019012345A1",
+        "EP1A1",
+        "X",
+        "examiner",
+        (1, 2),
+        ("page 4, lines 1-9", "claim 3"),
+        "search",
+        "EP",
+        dt.date(2020, 2, 29),
+    ),
     Citation("EP1A1", "WO3A1"),
 ]
 RELATIONS = [Relation("US2019012345A1", "JP1999123456", "priority"), Relation("US2019012345A1", "EP1A1", "member")]
@@ -74,11 +92,15 @@ def test_a_folder_of_parts_reads_as_one_file(tmp_path):
     folder = tmp_path / "patents"
     records.write_patents(folder / "b.parquet", [FULL])
     records.write_patents(folder / "a.jsonl", [BARE])
-    (folder / "c.jsonl.gz").write_bytes(gzip.compress(json.dumps({"publication_number": "CN9A", "family_id": "F9"}).encode()))
+    (folder / "c.jsonl.gz").write_bytes(
+        gzip.compress(json.dumps({"publication_number": "CN9A", "family_id": "F9"}).encode())
+    )
     (folder / "notes.txt").write_text("not a part")
     assert records.read_patents(folder) == [BARE, FULL, Patent("CN9A", "F9")]
     records.write_patents(folder / "d.parquet", [Patent("CN8A", "F9"), BARE])
-    with pytest.raises(DataError, match=r"d\.parquet, row 2: publication number 'EP1A1' occurs twice \(first in row 1 of a\.jsonl\)"):
+    with pytest.raises(
+        DataError, match=r"d\.parquet, row 2: publication number 'EP1A1' occurs twice \(first in row 1 of a\.jsonl\)"
+    ):
         records.read_patents(folder)
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="holds no table of records"):
@@ -86,8 +108,14 @@ def test_a_folder_of_parts_reads_as_one_file(tmp_path):
 
 
 def test_a_packed_file_that_is_cut_off_is_named(tmp_path):
-    packed = gzip.compress(b"".join(json.dumps({"citing": f"A{number}", "cited": "B"}).encode() + b"\n" for number in range(5000)))
-    for name, content in (("cut", packed[:-500]), ("flipped", packed[:200] + bytes(200) + packed[400:]), ("plain", b'{"citing": "A"}')):
+    packed = gzip.compress(
+        b"".join(json.dumps({"citing": f"A{number}", "cited": "B"}).encode() + b"\n" for number in range(5000))
+    )
+    for name, content in (
+        ("cut", packed[:-500]),
+        ("flipped", packed[:200] + bytes(200) + packed[400:]),
+        ("plain", b'{"citing": "A"}'),
+    ):
         path = tmp_path / f"{name}.jsonl.gz"
         path.write_bytes(content)
         with pytest.raises(DataError, match=rf"{name}\.jsonl\.gz.*(cut off|cannot be read|malformed|UTF-8)"):
@@ -101,7 +129,9 @@ def test_files_of_the_first_version_are_read_and_of_a_later_one_refused(tmp_path
     assert records.read_citations(path) == [Citation("A", "B", "X")]
     for version in (str(records.SCHEMA_VERSION + 1), "next"):
         pq.write_table(first.replace_schema_metadata({"patent_mteb.records": version}), path)
-        with pytest.raises(DataError, match=f"c.parquet: the file has version {version} of the records.*Remedy: install a newer"):
+        with pytest.raises(
+            DataError, match=f"c.parquet: the file has version {version} of the records.*Remedy: install a newer"
+        ):
             records.read_citations(path)
 
 
@@ -109,7 +139,9 @@ def test_tables_of_other_forms_are_sent_to_the_import(tmp_path):
     """Review of own data, §6: "row 1: not a JSON object. Remedy: mend the line" for a table of a spreadsheet."""
     for name in ("export.csv", "export.XLSX", "ipg260113.zip"):
         (tmp_path / name).write_bytes(b"Publication Number,Title")
-        with pytest.raises(DataError, match=rf"{name}: records are read from .*Remedy: make records of it: patent-mteb import .*{name}"):
+        with pytest.raises(
+            DataError, match=rf"{name}: records are read from .*Remedy: make records of it: patent-mteb import .*{name}"
+        ):
             records.read_patents(tmp_path / name)
 
 
@@ -144,7 +176,9 @@ def test_schema_has_every_field_of_the_record_in_order():
     hints = typing.get_type_hints(Patent)
     for name, kind in {"description": Description, "expert": ExpertSummary, "summaries": MachineSummaries}.items():
         assert hints[name] is kind
-        assert [part.name for part in records.PATENT_SCHEMA.field(name).type] == [part.name for part in dataclasses.fields(kind)]
+        assert [part.name for part in records.PATENT_SCHEMA.field(name).type] == [
+            part.name for part in dataclasses.fields(kind)
+        ]
     claim = records.PATENT_SCHEMA.field("claims").type.value_type
     assert [part.name for part in claim] == [part.name for part in dataclasses.fields(Claim)]
 
@@ -163,8 +197,14 @@ def test_properties():
 
 
 def test_fields_left_out_or_null_get_their_defaults(tmp_path):
-    row = dict.fromkeys((field.name for field in dataclasses.fields(Patent)), None) | {"publication_number": "A1", "family_id": "F"}
-    rows = [row, {"publication_number": "A2", "family_id": "F", "expert": {"use": None, "novelty": "new"}, "claims": []}]
+    row = dict.fromkeys((field.name for field in dataclasses.fields(Patent)), None) | {
+        "publication_number": "A1",
+        "family_id": "F",
+    }
+    rows = [
+        row,
+        {"publication_number": "A2", "family_id": "F", "expert": {"use": None, "novelty": "new"}, "claims": []},
+    ]
     path = tmp_path / "p.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)) + "\n\n", encoding="utf-8")
     first, second = records.read_patents(path)
@@ -189,7 +229,11 @@ GOOD = {"publication_number": "A1", "family_id": "F"}
 @pytest.mark.parametrize(
     ("lines", "row", "problem"),
     [
-        ([json.dumps(GOOD), "{not json"], 2, "malformed JSON (Expecting property name enclosed in double quotes at column 2)"),
+        (
+            [json.dumps(GOOD), "{not json"],
+            2,
+            "malformed JSON (Expecting property name enclosed in double quotes at column 2)",
+        ),
         ([json.dumps(GOOD), "[1, 2]"], 2, "a JSON list where an object is expected"),
         ([json.dumps({"publication_number": "A1"})], 1, "family_id"),
         ([json.dumps(GOOD | {"publication_number": ""})], 1, "publication_number or family_id is empty"),
@@ -244,7 +288,10 @@ def test_citation_errors(tmp_path):
         (json.dumps(GOOD | {"ipc": [1, 2]}).encode(), records.read_patents),
         (json.dumps(GOOD | {"title": ["a"]}).encode(), records.read_patents),
         (json.dumps(GOOD | {"claims": [{"number": 1, "text": None}]}).encode(), records.read_patents),
-        (json.dumps(GOOD | {"claims": [{"number": 2, "text": "a", "depends_on": "12"}]}).encode(), records.read_patents),
+        (
+            json.dumps(GOOD | {"claims": [{"number": 2, "text": "a", "depends_on": "12"}]}).encode(),
+            records.read_patents,
+        ),
         (json.dumps(GOOD | {"description": {"background": 5}}).encode(), records.read_patents),
         (json.dumps(GOOD | {"application_date": 20190101}).encode(), records.read_patents),
         (b'{"citing": 5, "cited": "B"}', records.read_citations),

@@ -4,7 +4,7 @@ import datetime as dt
 import pyarrow as pa
 import pytest
 
-from patent_mteb.patents.schema import arrow_schema, record_reader
+from patent_mteb.patents.records import arrow_schema, record_reader
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,9 +53,15 @@ def test_what_arrow_writes_is_read_back():
         ({"key": "a", "number": 2**31}, "field 'number' holds the integer 2147483648"),
         ({"key": "a", "number": 1, "day": 20190101}, "field 'day' holds a int where a date is expected"),
         ({"key": "a", "number": 1, "day": "2019-02-30"}, "field 'day': "),
-        ({"key": "a", "number": 1, "parts": {"name": "x"}}, "field 'parts' holds a dict where a list of objects is expected"),
+        (
+            {"key": "a", "number": 1, "parts": {"name": "x"}},
+            "field 'parts' holds a dict where a list of objects is expected",
+        ),
         ({"key": "a", "number": 1, "parts": [{"sizes": [1]}]}, "field 'parts.name' is missing"),
-        ({"key": "a", "number": 1, "parts": [{"name": "x", "sizes": [None]}]}, "field 'parts.sizes' holds a null in its list"),
+        (
+            {"key": "a", "number": 1, "parts": [{"name": "x", "sizes": [None]}]},
+            "field 'parts.sizes' holds a null in its list",
+        ),
         ({"key": "a", "number": 1, "main": {"name": "x", "colour": 1}}, "there is no field 'main.colour'"),
         ({"key": "a", "number": 1, "main": "x"}, "field 'main' holds a str where an object is expected"),
     ],

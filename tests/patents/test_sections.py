@@ -24,11 +24,29 @@ def lines_of(found):
     [
         ("It has a seal.", 0, 0, 0, 1),
         ("", 0, 0, 0, 0),
-        ("Title\nCROSS REFERENCE TO RELATED APPLICATIONS\nNone.\nBACKGROUND\nB.\nSUMMARY\nS.\nDETAILED DESCRIPTION\nD.", 5, 2, 0, 2),
-        ("TECHNICAL FIELD\nF.\nBACKGROUND ART\nB.\nDISCLOSURE OF THE INVENTION\nS.\nDESCRIPTION OF EMBODIMENTS\nD.", 4, 2, 0, 2),
+        (
+            (
+                "Title\nCROSS REFERENCE TO RELATED APPLICATIONS\nNone.\nBACKGROUND\nB.\nSUMMARY\nS.\nDETAILED"
+                " DESCRIPTION\nD."
+            ),
+            5,
+            2,
+            0,
+            2,
+        ),
+        (
+            "TECHNICAL FIELD\nF.\nBACKGROUND ART\nB.\nDISCLOSURE OF THE INVENTION\nS.\nDESCRIPTION OF EMBODIMENTS\nD.",
+            4,
+            2,
+            0,
+            2,
+        ),
         ("FIELD OF THE INVENTION\nF.\nDESCRIPTION OF THE INVENTION\nD.", 2, 0, 0, 2),
         (
-            "DESCRIPTION\nBACKGROUND\nB.\nBRIEF DESCRIPTION OF THE DRAWINGS\nFIG. 1 is a pump.\nFIG. 2 is a seal.\nDefinitions\nD.",
+            (
+                "DESCRIPTION\nBACKGROUND\nB.\nBRIEF DESCRIPTION OF THE DRAWINGS\nFIG. 1 is a pump.\nFIG. 2 is a"
+                " seal.\nDefinitions\nD."
+            ),
             3,
             0,
             3,
@@ -38,7 +56,13 @@ def lines_of(found):
         ("A pump. BACKGROUND OF THE INVENTION Pumps leak. SUMMARY OF THE INVENTION Ours does not.", 3, 2, 0, 0),
         ("BACKGROUND\nB.\nDETAILED DESCRIPTION OF SOME EMBODIMENTS\nD.", 2, 0, 0, 2),
         ("<p>BACKGROUND</p><p>B.</p><p>SUMMARY:</p><p>S.</p>", 2, 2, 0, 0),
-        ("Technical Problem\nLeaks.\nSolution to Problem\nA seal.\nAdvantageous Effects of Invention\nIt is tight.", 0, 6, 0, 0),
+        (
+            "Technical Problem\nLeaks.\nSolution to Problem\nA seal.\nAdvantageous Effects of Invention\nIt is tight.",
+            0,
+            6,
+            0,
+            0,
+        ),
     ],
 )
 def test_headings_open_sections(text, background, summary, drawings, detailed):
@@ -55,7 +79,9 @@ def test_no_line_of_a_real_description_is_lost_or_doubled(real_data):
         assert Counter(lines_of(parts)) == Counter(plain_lines(text))
     filled = Counter(name for parts in found for name in NAMES if getattr(parts, name))
     assert filled["background"] > 0.9 * len(texts)
-    assert filled["summary"] > 0.8 * len(texts), "the texts are cut at 10,000 characters: later sections are often missing"
+    assert filled["summary"] > 0.8 * len(texts), (
+        "the texts are cut at 10,000 characters: later sections are often missing"
+    )
 
 
 def marked_sections(xml):
@@ -63,12 +89,16 @@ def marked_sections(xml):
     found = {}
     for name, mark in (("drawings", "brief-description-of-drawings"), ("detailed", "DETDESC")):
         if match := re.search(rf"<\?{mark}[^>]*end=\"lead\"\?>(.*?)<\?{mark}[^>]*end=\"tail\"\?>", xml, re.DOTALL):
-            found[name] = [clean(text, boilerplate=False) for text in re.findall(r"<p [^>]*>(.*?)</p>", match[1], re.DOTALL)]
+            found[name] = [
+                clean(text, boilerplate=False) for text in re.findall(r"<p [^>]*>(.*?)</p>", match[1], re.DOTALL)
+            ]
     return found
 
 
 def test_the_sections_are_those_that_the_office_marks(real_data):
-    """An independent reference: what stands between the marks of the XML, against the headings of the same text without them."""
+    """An independent reference: what stands between the marks of the XML, against the headings of the same text without
+    them.
+    """
     checked = wrong = 0
     for path in sorted((real_data / "bulk" / "uspto").glob("*.xml")):
         for xml in re.split(r"(?=<\?xml )", path.read_text("utf-8", errors="replace")):

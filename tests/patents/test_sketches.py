@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from patent_mteb import sample
+from patent_mteb.patents.near_duplicates import Sketched, sketch
 from patent_mteb.patents.records import Claim, Description, Patent
-from patent_mteb.patents.sketches import Sketched, sketch
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.recipes.needs import FIELDS
 from patent_mteb.recipes.sampling import stratum
@@ -32,9 +32,21 @@ def test_a_sketch_has_what_the_record_has(patent):
         name: has(patent) for name, has in FIELDS.items() if name not in LISTS
     }
     sections = ("Title", "Abstract", "Claims", "Description")
-    assert [bool(VIEWS[name](made).strip()) for name in sections] == [bool(VIEWS[name](patent).strip()) for name in sections]
-    assert [bool(text) for text in (made.title, made.abstract)] == [bool(text) for text in (patent.title, patent.abstract)]
-    names = ("publication_number", "family_id", "jurisdiction", "kind", "filing_jurisdiction", "application_number", "publication_date")
+    assert [bool(VIEWS[name](made).strip()) for name in sections] == [
+        bool(VIEWS[name](patent).strip()) for name in sections
+    ]
+    assert [bool(text) for text in (made.title, made.abstract)] == [
+        bool(text) for text in (patent.title, patent.abstract)
+    ]
+    names = (
+        "publication_number",
+        "family_id",
+        "jurisdiction",
+        "kind",
+        "filing_jurisdiction",
+        "application_number",
+        "publication_date",
+    )
     assert [getattr(made, name) for name in (*names, "application_date", "priority_date", "ipc")] == [
         getattr(patent, name) for name in (*names, "application_date", "priority_date", "ipc")
     ]
@@ -44,7 +56,10 @@ def test_a_sketch_has_what_the_record_has(patent):
 
 def test_parts_are_as_few_as_what_can_be_there_or_not():
     texts = [f"{first}{second}" for first in "abcde" for second in "vwxyz"]
-    made = [sketch(replace(BARE, description=Description(detailed=text, drawings=text[1:]), claims=(Claim(1, text),))) for text in texts]
+    made = [
+        sketch(replace(BARE, description=Description(detailed=text, drawings=text[1:]), claims=(Claim(1, text),)))
+        for text in texts
+    ]
     assert len({id(one.description) for one in made}) == len({id(one.claims) for one in made}) == 1
 
 

@@ -1,4 +1,6 @@
-"""Records in a temporary file are the records that were put there, in any order of reading, and leave no file behind."""
+"""Records in a temporary file are the records that were put there, in any order of reading, and leave no file
+behind.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,8 @@ import pytest
 
 from patent_mteb import sample
 from patent_mteb.errors import DataError
-from patent_mteb.patents import corpus, spool
-from patent_mteb.patents.spool import Spool, held_up_to
+from patent_mteb.patents import corpus, on_disk
+from patent_mteb.patents.on_disk import Spool, held_up_to
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +45,9 @@ def test_records_larger_than_a_block_and_none_at_all():
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
-@pytest.mark.parametrize("write", [lambda: list(Spool(["a" * 100_000] * 3)), lambda: corpus.text_column(["a" * 1000] * 300)])
+@pytest.mark.parametrize(
+    "write", [lambda: list(Spool(["a" * 100_000] * 3)), lambda: corpus.text_column(["a" * 1000] * 300)]
+)
 def test_a_full_disk_is_one_message(write, monkeypatch):
     def full(dir: Path | None = None) -> IO[bytes]:
         return Path("/dev/full").open("w+b", buffering=0)
@@ -51,14 +55,16 @@ def test_a_full_disk_is_one_message(write, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", "/scratch")
     monkeypatch.setattr(tempfile, "TemporaryFile", full)
     monkeypatch.setattr(corpus, "_BYTES_IN_MEMORY", 1000)
-    with pytest.raises(DataError, match=r"/scratch: temporary files cannot be written \(No space left on device\)") as caught:
+    with pytest.raises(
+        DataError, match=r"/scratch: temporary files cannot be written \(No space left on device\)"
+    ) as caught:
         write()
     assert "TMPDIR=FOLDER" in caught.value.remedy
 
 
 def test_a_folder_that_is_missing_is_one_message(tmp_path):
     with pytest.raises(DataError, match="temporary files cannot be written"):
-        spool.Spool([], tmp_path / "nowhere")
+        on_disk.Spool([], tmp_path / "nowhere")
 
 
 def test_what_is_small_together_stays_in_memory_and_what_is_not_goes_to_a_file_whole():

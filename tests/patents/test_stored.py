@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from patent_mteb import sample
-from patent_mteb.patents.stored import in_order, only, outline, publications, stored, with_family
+from patent_mteb.patents.on_disk import in_order, only, outline, publications, stored, with_family
 
 PATENTS = sample.generate()[0][:60]
 

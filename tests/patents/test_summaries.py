@@ -10,7 +10,14 @@ from patent_mteb.patents.summaries import KINDS, SummaryCache, SummaryError, sum
 
 
 def patent(number: str, **fields) -> Patent:
-    return Patent(number, f"F{number}", title=f"Title {number}", abstract=f"Abstract {number}", claims=(Claim(1, "A thing."),), **fields)
+    return Patent(
+        number,
+        f"F{number}",
+        title=f"Title {number}",
+        abstract=f"Abstract {number}",
+        claims=(Claim(1, "A thing."),),
+        **fields,
+    )
 
 
 class Recorder:

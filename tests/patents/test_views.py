@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from patent_mteb.patents import views
-from patent_mteb.patents.claims import ClaimSet, claims_text, first_independent_claim, independent_claims, read_claims, split_claims
+from patent_mteb.patents.claims import (
+    ClaimSet,
+    claims_text,
+    first_independent_claim,
+    independent_claims,
+    read_claims,
+    split_claims,
+)
 from patent_mteb.patents.records import Claim, Description, ExpertSummary, MachineSummaries, Patent
 from patent_mteb.patents.text import clean, clean_patent
 
@@ -25,7 +32,8 @@ PATENT = Patent(
     summaries=MachineSummaries("a", "f", "c", "ad", "o"),
 )
 
-# --- views ------------------------------------------------------------------------------------------------------------------
+# --- views
+# ------------------------------------------------------------------------------------------------------------------
 
 CLAIMS = "3. The kit of claim 4. 4. A splint. 5. A method."
 EXPECTED = {
@@ -61,7 +69,10 @@ def test_missing_sections_leave_no_separator():
 
 
 def test_one_space_is_what_a_beir_row_gives():
-    row = {"title": PATENT.title, "text": views.join_sections(views.SECTIONS[name](PATENT) for name in ("abstract", "claims"))}
+    row = {
+        "title": PATENT.title,
+        "text": views.join_sections(views.SECTIONS[name](PATENT) for name in ("abstract", "claims")),
+    }
     assert (row["title"] + " " + row["text"]).strip() == views.VIEWS["TAC"](PATENT)
 
 
@@ -80,7 +91,8 @@ def test_view_specs_name_known_sections():
     assert {name for sections in views.VIEW_SECTIONS.values() for name in sections} == set(views.SECTIONS)
 
 
-# --- claims: splitting ------------------------------------------------------------------------------------------------------
+# --- claims: splitting
+# ------------------------------------------------------------------------------------------------------
 
 TWO = [(1, "A device with a lever."), (2, "The device of claim 1, wherein the lever is bent.")]
 
@@ -106,16 +118,26 @@ TWO = [(1, "A device with a lever."), (2, "The device of claim 1, wherein the le
         "A device with a lever.\n2. The device of claim 1, wherein the lever is bent.",
         "A device with a lever. 2. The device of claim 1, wherein the lever is bent.",
         "CLAIMS\n\n1. A device with a lever.\n2. The device of claim 1, wherein the lever is bent.\n* * * * *",
-        "The embodiments in which an exclusive right is claimed are defined as follows:\n1. A device with a lever.\n"
-        "2. The device of claim 1, wherein the lever is bent.",
+        (
+            "The embodiments in which an exclusive right is claimed are defined as follows:\n1. A device with a"
+            " lever.\n2. The device of claim 1, wherein the lever is bent."
+        ),
         "A device with a lever.\nThe device of claim 1, wherein the lever is bent.",
         "A device with a lever. The device of claim 1, wherein the lever is bent.",
         "We claim:\nA device\nwith a lever.\nThe device of claim 1, wherein the lever is bent.",
-        '<claims><claim num="1"><claim-text>1. A device <b>with</b> a lever.</claim-text></claim><claim num="2"><claim-text>'
-        '2. The device of <claim-ref idref="CLM-1">claim 1</claim-ref>, wherein the lever is bent.</claim-text></claim></claims>',
-        '<claim num="1"><claim-text>A device<claim-text>with a lever.</claim-text></claim-text></claim>'
-        '<claim num="2"><claim-text>The device of claim&#160;1, wherein the lever is bent.</claim-text></claim>',
-        "1. (Original) A device with a lever.\n2. (Currently Amended) The device of claim 1, wherein the lever is bent.",
+        (
+            '<claims><claim num="1"><claim-text>1. A device <b>with</b> a lever.</claim-text></claim><claim'
+            ' num="2"><claim-text>2. The device of <claim-ref idref="CLM-1">claim 1</claim-ref>, wherein the lever is'
+            " bent.</claim-text></claim></claims>"
+        ),
+        (
+            '<claim num="1"><claim-text>A device<claim-text>with a lever.</claim-text></claim-text></claim>'
+            '<claim num="2"><claim-text>The device of claim&#160;1, wherein the lever is bent.</claim-text></claim>'
+        ),
+        (
+            "1. (Original) A device with a lever.\n2. (Currently Amended) The device of claim 1, wherein the lever is"
+            " bent."
+        ),
         "1. (previously presented): A device with a lever.\n2. (New) The device of claim 1, wherein the lever is bent.",
     ],
 )
@@ -159,7 +181,12 @@ def test_numbers_within_a_claim(form, first):
 
 def test_claims_without_full_stops():
     text = "1. A device\n2. The device of claim 1\n3. A system comprising:\na lever\n4. A method"
-    assert numbered(text) == [(1, "A device"), (2, "The device of claim 1"), (3, "A system comprising: a lever"), (4, "A method")]
+    assert numbered(text) == [
+        (1, "A device"),
+        (2, "The device of claim 1"),
+        (3, "A system comprising: a lever"),
+        (4, "A method"),
+    ]
     assert numbered("1. A device 2. The device of claim 1 3. A kit")[1:] == [(2, "The device of claim 1"), (3, "A kit")]
 
 
@@ -167,7 +194,10 @@ def test_numbers_left_out_and_out_of_sequence():
     gap = "21. A device.\n23. The device of claim 21.\n29. A method."
     assert [number for number, _ in numbered(gap)] == [21, 23, 29]
     assert [number for number, _ in numbered(gap.replace("\n", " "))] == [21, 23, 29]
-    twice = "1. A device.\n2. The device of claim 1, wherein a.\n2. The device of claim 1, wherein b.\n3. The device of claim 2."
+    twice = (
+        "1. A device.\n2. The device of claim 1, wherein a.\n2. The device of claim 1, wherein b.\n3. The device of"
+        " claim 2."
+    )
     assert [number for number, _ in numbered(twice)] == [1, 2, 2, 3]
     swapped = "1. A device.\n3. The device of claim 1.\n2. The device of claim 1.\n4. A method."
     assert [number for number, _ in numbered(swapped)] == [1, 3, 2, 4]
@@ -197,7 +227,8 @@ def test_cancelled_claims(text, kept, cancelled):
     assert not any("cancel" in claim.text.lower() or "(" in claim.text for claim in claims.claims)
 
 
-# --- claims: dependence -----------------------------------------------------------------------------------------------------
+# --- claims: dependence
+# -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -247,7 +278,8 @@ def test_references(text, depends_on):
 def test_a_claim_that_mentions_itself_does_not_depend_on_itself():
     """Claim 2 has lost its number and stands at the end of claim 1, which stays the first independent claim."""
     text = (
-        "1. A virus containing a site. A virus according to claim 1, being DNA. 2. A virus of claim 1, frozen. 3. A kit comprising a vial."
+        "1. A virus containing a site. A virus according to claim 1, being DNA. 2. A virus of claim 1, frozen. 3. A kit"
+        " comprising a vial."
     )
     claims = split_claims(text)
     assert [claim.depends_on for claim in claims] == [(), (1,), ()]
@@ -264,7 +296,9 @@ def test_claims_whose_numbers_were_misread_keep_their_first_claim(text):
 
 
 def test_references_leave_cancelled_claims_out_of_ranges():
-    claims = split_claims("1. A device.\n2-3. (canceled)\n4. A lever.\n5. The device of claims 1-4.\n6. The device of claim 2.")
+    claims = split_claims(
+        "1. A device.\n2-3. (canceled)\n4. A lever.\n5. The device of claims 1-4.\n6. The device of claim 2."
+    )
     assert [claim.depends_on for claim in claims] == [(), (), (1, 4), (2,)]
 
 
@@ -285,7 +319,8 @@ def test_claims_text_reads_back():
         assert split_claims(claims_text(claims, separator)) == claims
 
 
-# --- cleaning ---------------------------------------------------------------------------------------------------------------
+# --- cleaning
+# ---------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -322,7 +357,10 @@ def test_clean_leaves_real_text_alone(text):
         ("a &lt; b &amp;&nbsp;c &#8805; d &#x2265; e &deg;C", "a < b & c ≥ d ≥ e °C"),
         ("H&lt;sub&gt;2&lt;/sub&gt;O &amp;lt; &amp;amp;micro;", "H2O < µ"),
         ("&notanentity; &not;", "&notanentity; ¬"),
-        ("soft\u00adhyphen zero\u200bwidth \ufeffmark a\u2062b \u202eturn\x00\x07", "softhyphen zerowidth mark ab turn"),
+        (
+            "soft\u00adhyphen zero\u200bwidth \ufeffmark a\u2062b \u202eturn\x00\x07",
+            "softhyphen zerowidth mark ab turn",
+        ),
         (" a \t b\u00a0c\u2003d \r\n\r\n e\u2028f ", "a b c d e f"),
         ("", ""),
         (" \n\t ", ""),
@@ -341,25 +379,39 @@ def test_clean_markup_and_white_space(dirty, plain):
         ("**Patent Documents**\nUS 5.\nII. Background\nBars.", "US 5. Bars."),
         ("BRIEF DESCRIPTION OF THE DRAWINGS\nFIG. 1 shows a lever.", "FIG. 1 shows a lever."),
         (
-            "CROSS-REFERENCE TO RELATED APPLICATIONS\nThis application claims priority to U.S. Ser. No. 1/2, filed May 5, 2003.\n"
-            "It is a continuation of U.S. Ser. No. 1/1, which is incorporated by reference.\nLevers are known.",
+            (
+                "CROSS-REFERENCE TO RELATED APPLICATIONS\nThis application claims priority to U.S. Ser. No. 1/2, filed"
+                " May 5, 2003.\nIt is a continuation of U.S. Ser. No. 1/1, which is incorporated by reference.\nLevers"
+                " are known."
+            ),
             "Levers are known.",
         ),
         (
-            "STATEMENT REGARDING FEDERALLY SPONSORED RESEARCH\nNot Applicable\nBACKGROUND\nThe government pays for levers.",
+            (
+                "STATEMENT REGARDING FEDERALLY SPONSORED RESEARCH\nNot Applicable\nBACKGROUND\nThe government pays for"
+                " levers."
+            ),
             "The government pays for levers.",
         ),
         (
-            "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH\nGovernment support.\nLevers are known.",
+            (
+                "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH\nGovernment"
+                " support.\nLevers are known."
+            ),
             "Levers are known.",
         ),
         (
-            "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH AND DEVELOPMENT\nNot applicable\nLevers bend.",
+            (
+                "STATEMENT AS TO RIGHTS TO INVENTIONS MADE UNDER FEDERALLY SPONSORED RESEARCH AND DEVELOPMENT\nNot"
+                " applicable\nLevers bend."
+            ),
             "Levers bend.",
         ),
         (
-            "This invention was made with government support under grant X awarded by NIH. The government has certain rights in it.\n"
-            "Levers are known.",
+            (
+                "This invention was made with government support under grant X awarded by NIH. The government has"
+                " certain rights in it.\nLevers are known."
+            ),
             "Levers are known.",
         ),
         ("[0001] Levers bend. [0002] Bars too, as in US 1 [0115].", "Levers bend. Bars too, as in US 1 [0115]."),
@@ -383,7 +435,10 @@ def test_clean_boilerplate(dirty, plain):
 
 
 def test_legal_paragraphs_end_where_the_text_begins():
-    text = "RELATED APPLICATIONS\nThis application claims the benefit of US 1.\nLevers bend.\nA sequence listing is a list."
+    text = (
+        "RELATED APPLICATIONS\nThis application claims the benefit of US 1.\nLevers bend.\nA sequence listing is a"
+        " list."
+    )
     assert clean(text) == "Levers bend. A sequence listing is a list."
 
 
@@ -420,12 +475,27 @@ def test_clean_patent():
     assert clean_patent(PATENT) == PATENT
 
 
-# --- repetitive texts, on which a pattern that tries everything again at every place would not come back --------------------
+# --- repetitive texts, on which a pattern that tries everything again at every place would not come back
+# --------------------
 
 
 @pytest.mark.parametrize(
     "piece",
-    ["claim 1, ", "claim ", "1. A ", "1, 2, 3, ", "1-", "above a b claim ", "<p a=b ", "<", "&amp;", "&#38;", "(canceled) ", "* ", "- "],
+    [
+        "claim 1, ",
+        "claim ",
+        "1. A ",
+        "1, 2, 3, ",
+        "1-",
+        "above a b claim ",
+        "<p a=b ",
+        "<",
+        "&amp;",
+        "&#38;",
+        "(canceled) ",
+        "* ",
+        "- ",
+    ],
 )
 def test_repetitive_text_is_read(piece):
     text = "1. A device of " + piece * (20_000 // len(piece))
@@ -433,7 +503,8 @@ def test_repetitive_text_is_read(piece):
     assert clean(text).startswith("1. A device of")
 
 
-# --- real claims ------------------------------------------------------------------------------------------------------------
+# --- real claims
+# ------------------------------------------------------------------------------------------------------------
 
 # Sets whose numbers are not 1, 2, 3, ... (cancelled ones counted in), by what is wrong in the source.
 MISNUMBERED = {
@@ -539,7 +610,9 @@ def test_real_claim_sets_against_a_line_by_line_reader(real):
 
 @needs_data
 def test_real_references_against_a_plain_pattern(real):
-    """Whatever names a claim by number is dependent; the rest is "preceding claims" and the like, a lost number, or odd."""
+    """Whatever names a claim by number is dependent; the rest is "preceding claims" and the like, a lost number, or
+    odd.
+    """
     beyond = 0
     for publication, (_, found) in real.items():
         for claim in found.claims:
@@ -550,7 +623,9 @@ def test_real_references_against_a_plain_pattern(real):
             if claim.depends_on and not plain:
                 assert "claim" in claim.text.lower()
                 beyond += 1
-            if plain and re.fullmatch(r"[^;]*?\bclaim (\d+),? (?:wherein|further comprising)[^;]*", claim.text, re.IGNORECASE):
+            if plain and re.fullmatch(
+                r"[^;]*?\bclaim (\d+),? (?:wherein|further comprising)[^;]*", claim.text, re.IGNORECASE
+            ):
                 named = int(re.search(r"\bclaim (\d+)", claim.text, re.IGNORECASE)[1])
                 assert (
                     max(one.number for one in found.claims if one.number < named) if named == claim.number else named

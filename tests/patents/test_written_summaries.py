@@ -1,4 +1,6 @@
-"""A file of summaries: read back as it was written, refused where it is not one, and filled in where it belongs only."""
+"""A file of summaries: read back as it was written, refused where it is not one, and filled in where it belongs
+only.
+"""
 
 import json
 from dataclasses import asdict, replace
@@ -7,13 +9,23 @@ import pytest
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import MachineSummaries, Patent
-from patent_mteb.patents.written_summaries import EXTRACT, MODEL, Filling, WrittenSummary, read_summaries, source_of, write_summaries
+from patent_mteb.patents.summaries import (
+    EXTRACT,
+    MODEL,
+    Filling,
+    WrittenSummary,
+    read_summaries,
+    source_of,
+    write_summaries,
+)
 
 PATENTS = [Patent(f"US{n}A", f"F{n}", title=f"Pump {n}", abstract="A pump.") for n in range(3)]
 
 
 def row(patent, kind="abstract", text="Short.", how=MODEL, **more):
-    return WrittenSummary(patent.publication_number, kind, text, how, "llm-7", "abcd", source_of(patent), "2026-01-02", **more)
+    return WrittenSummary(
+        patent.publication_number, kind, text, how, "llm-7", "abcd", source_of(patent), "2026-01-02", **more
+    )
 
 
 def test_only_what_lacks_is_filled_and_each_origin_is_counted():

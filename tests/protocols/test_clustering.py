@@ -41,7 +41,9 @@ def test_mini_batches_equal_a_naive_script():
     result = minibatch_cluster(X, CLASSES.tolist(), batch_size=64)
     assert_equal_to_script(result, MiniBatchKMeans(n_clusters=6, batch_size=64, random_state=42).fit_predict(X))
     default = minibatch_cluster(X, CLASSES.tolist())
-    assert default.assigned == tuple(MiniBatchKMeans(n_clusters=6, batch_size=16_384, random_state=42).fit_predict(X).tolist())
+    assert default.assigned == tuple(
+        MiniBatchKMeans(n_clusters=6, batch_size=16_384, random_state=42).fit_predict(X).tolist()
+    )
     assert default.silhouette is None
 
 
@@ -52,20 +54,35 @@ def test_worked_example():
 
 
 def test_classes_may_be_numbers():
-    assert cluster(X, [ord(c) for c in CLASSES]).v_measure == pytest.approx(cluster(X, CLASSES.tolist()).v_measure, abs=1e-12)
+    assert cluster(X, [ord(c) for c in CLASSES]).v_measure == pytest.approx(
+        cluster(X, CLASSES.tolist()).v_measure, abs=1e-12
+    )
 
 
 def test_the_rarest_label_is_the_class():
     sets = [{"big", "small"}, ["big"], {"big", "mid"}, {"mid", "small"}, ["mid", "big"], {"tie2", "tie1"}]
     assert single_label(sets) == ["small", "big", "mid", "small", "mid", "tie1"]
-    assert single_label(sets, {"big": 1, "small": 9, "mid": 5, "tie1": 3, "tie2": 2}) == ["big", "big", "big", "mid", "big", "tie2"]
+    assert single_label(sets, {"big": 1, "small": 9, "mid": 5, "tie1": 3, "tie2": 2}) == [
+        "big",
+        "big",
+        "big",
+        "mid",
+        "big",
+        "tie2",
+    ]
     assert single_label([["a", "a"], ["b", "a"]]) == ["a", "b"]
 
 
 def test_the_most_frequent_label_is_the_class():
     sets = [{"big", "small"}, ["big"], {"mid", "small"}, ["mid", "big"], {"tie2", "tie1"}]
     assert most_frequent_label(sets) == ["big", "big", "mid", "big", "tie1"]
-    assert most_frequent_label(sets, {"big": 1, "small": 9, "mid": 5, "tie1": 3, "tie2": 4}) == ["small", "big", "small", "mid", "tie2"]
+    assert most_frequent_label(sets, {"big": 1, "small": 9, "mid": 5, "tie1": 3, "tie2": 4}) == [
+        "small",
+        "big",
+        "small",
+        "mid",
+        "tie2",
+    ]
 
 
 def test_every_label_counts_its_document_once():
@@ -90,7 +107,10 @@ def test_readings_of_given_clusters_equal_scikit_learn():
 
 def test_spread_is_over_the_scores_of_all_seeds():
     flat = RNG.normal(size=(120, 6))
-    values = [v_measure_score(CLASSES[:120], KMeans(6, random_state=seed, n_init=10).fit_predict(flat)) for seed in (42, 43, 44, 45, 46)]
+    values = [
+        v_measure_score(CLASSES[:120], KMeans(6, random_state=seed, n_init=10).fit_predict(flat))
+        for seed in (42, 43, 44, 45, 46)
+    ]
     result = spread(flat, CLASSES[:120].tolist(), clusters=6)
     assert (result.mean, result.std) == pytest.approx((np.mean(values), np.std(values, ddof=1)), abs=1e-9)
     assert result.seeds == 5 and result.std > 1e-3

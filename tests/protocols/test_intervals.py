@@ -66,9 +66,14 @@ def test_draws_are_scored_as_scikit_learn_scores_the_repeated_documents(monkeypa
 
     drawn = np.stack([np.bincount(RNG.integers(0, N, N), minlength=N) for _ in range(5)]).astype(np.uint8)
     monkeypatch.setattr(intervals, "counts", lambda n, resamples, seed: iter([drawn[:2], drawn[2:]]))
-    for score, found in ((macro_f1, macro_f1_interval(TRUE, PREDICTED)), (v_measure, v_measure_interval(CLASSES, ASSIGNED))):
+    for score, found in (
+        (macro_f1, macro_f1_interval(TRUE, PREDICTED)),
+        (v_measure, v_measure_interval(CLASSES, ASSIGNED)),
+    ):
         values = np.array([score(np.repeat(np.arange(N), row)) for row in drawn])
-        assert found == pytest.approx(score(np.arange(N)) + np.percentile(values - values.mean(), [2.5, 97.5]), abs=1e-9)
+        assert found == pytest.approx(
+            score(np.arange(N)) + np.percentile(values - values.mean(), [2.5, 97.5]), abs=1e-9
+        )
 
 
 def test_limits_stay_within_0_and_1_and_one_cluster_of_one_class_is_right():

@@ -70,11 +70,17 @@ def test_votes_and_scores_equal_scikit_learn():
     table = neighbours(TRAIN[0], TEST[0], 20)
     votes = majority_vote(table, TRAIN[1], WIPO_AT_KS)
     for k in WIPO_AT_KS:
-        model = KNeighborsClassifier(n_neighbors=k, metric="cosine", algorithm="brute").fit(TRAIN[0].astype(float), TRAIN[1].astype(int))
+        model = KNeighborsClassifier(n_neighbors=k, metric="cosine", algorithm="brute").fit(
+            TRAIN[0].astype(float), TRAIN[1].astype(int)
+        )
         predicted = model.predict(TEST[0].astype(float))
         np.testing.assert_array_equal(votes[k], predicted)
-        assert result.macro_f1[k] == pytest.approx(f1_score(TEST[1], predicted, average="macro", zero_division=0), abs=1e-9)
-        np.testing.assert_allclose(list(result.f1[k].values()), f1_score(TEST[1], predicted, average=None, zero_division=0), atol=1e-9)
+        assert result.macro_f1[k] == pytest.approx(
+            f1_score(TEST[1], predicted, average="macro", zero_division=0), abs=1e-9
+        )
+        np.testing.assert_allclose(
+            list(result.f1[k].values()), f1_score(TEST[1], predicted, average=None, zero_division=0), atol=1e-9
+        )
         shares = np.array([proba[:, 1] for proba in model.predict_proba(TEST[0].astype(float))]).T
         np.testing.assert_allclose(neighbour_scores(table, TRAIN[1], k), shares, atol=1e-12)
     assert len(set(result.macro_f1.values())) == 5
@@ -120,7 +126,9 @@ def test_tuned_k_is_the_best_on_validation():
 
 def test_bad_input_is_refused():
     x, y = TRAIN
-    with pytest.raises(ValueError, match="test embeddings hold NaN or infinite values in 1 of 120 rows, first in row 3"):
+    with pytest.raises(
+        ValueError, match="test embeddings hold NaN or infinite values in 1 of 120 rows, first in row 3"
+    ):
         knn(TRAIN, (np.where(np.arange(120)[:, None] == 3, np.inf, TEST[0]), TEST[1]), NAMES)
     with pytest.raises(ValueError, match="query embeddings are 4 wide where 16 is expected"):
         neighbours(x, TEST[0][:, :4], 3)

@@ -9,8 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from patent_mteb.protocols import f1_per_label, label_matrix, multi_hot, precision_at
-from patent_mteb.protocols.linear_probe import C_GRID, linear_probe, logistic_regression_f1
-from patent_mteb.protocols.logistic import fit_logistic
+from patent_mteb.protocols.linear_probe import C_GRID, fit_logistic, linear_probe, logistic_regression_f1
 
 GRID = (0.01, 1.0, 100.0)
 
@@ -38,7 +37,11 @@ def naive_probe(train, validation, test, grid):
     def predict(c, x):
         columns = []
         for y in train[1].T:
-            columns.append(np.full(len(x), y[0]) if y.all() or not y.any() else reference(train[0], y, c).predict(x.astype(np.float64)))
+            columns.append(
+                np.full(len(x), y[0])
+                if y.all() or not y.any()
+                else reference(train[0], y, c).predict(x.astype(np.float64))
+            )
         return np.array(columns).T
 
     def score(c, split):
@@ -56,10 +59,14 @@ def test_decisions_are_those_of_a_converged_solver(dtype, c):
     assert fits.converged.all() and fits.residuals.max() <= 1e-6
     held = world(100, seed=7, dtype=dtype)[0]
     for place, y in enumerate(labels.T):
-        np.testing.assert_allclose(fits.decide(held)[:, place], reference(x, y, c).decision_function(held.astype(np.float64)), atol=3e-6)
+        np.testing.assert_allclose(
+            fits.decide(held)[:, place], reference(x, y, c).decision_function(held.astype(np.float64)), atol=3e-6
+        )
 
 
-@pytest.mark.parametrize(("n", "scale", "offset", "c"), [(20, 1, 0, 10.0), (200, 30, 0, 10.0), (200, 1, 5, 1.0), (200, 10, 0, 10_000.0)])
+@pytest.mark.parametrize(
+    ("n", "scale", "offset", "c"), [(20, 1, 0, 10.0), (200, 30, 0, 10.0), (200, 1, 5, 1.0), (200, 10, 0, 10_000.0)]
+)
 def test_few_rows_long_rows_shifted_rows_and_a_weak_penalty(n, scale, offset, c):
     x, labels = world(n, d=40, classes=3, seed=3)
     x = x * np.float32(scale) + np.float32(offset)
@@ -132,7 +139,10 @@ def test_fits_that_stop_short_are_reported():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda s: (s[0], s[1], (np.where(np.arange(24) == 3, np.nan, s[2][0]), s[2][1])), "test embeddings hold NaN.* 300 of 300 rows"),
+        (
+            lambda s: (s[0], s[1], (np.where(np.arange(24) == 3, np.nan, s[2][0]), s[2][1])),
+            "test embeddings hold NaN.* 300 of 300 rows",
+        ),
         (lambda s: (s[0], (s[1][0][:, :20], s[1][1]), s[2]), "validation embeddings are 20 wide where 24 is expected"),
         (lambda s: ((s[0][0], s[0][1][:-1]), s[1], s[2]), r"train labels must be \[500, classes\]"),
         (lambda s: ((s[0][0], s[0][1][:, :5]), s[1], s[2]), "train labels have 5 classes where 6"),
@@ -161,7 +171,9 @@ def test_single_label_probe_is_scikit_learns():
     predicted = model.predict(test[0])
     assert got.macro_f1 == pytest.approx(f1_score(single_label(test), predicted, average="macro"), abs=1e-9)
     assert 0 < got.macro_f1 < 1 and got.solver == "lbfgs" and got.converged
-    assert got.f1["a"] == pytest.approx(f1_score(single_label(test), predicted, labels=["a"], average="macro"), abs=1e-9)
+    assert got.f1["a"] == pytest.approx(
+        f1_score(single_label(test), predicted, labels=["a"], average="macro"), abs=1e-9
+    )
 
 
 def test_single_label_probe_falls_back_to_saga_and_says_so():
@@ -191,7 +203,9 @@ def test_label_helpers():
     rng = np.random.default_rng(0)
     true, predicted = rng.random((2, 50, 8)) < 0.3
     true[:, 7] = predicted[:, 7] = False
-    np.testing.assert_allclose(f1_per_label(true, predicted), f1_score(true, predicted, average=None, zero_division=0), atol=1e-12)
+    np.testing.assert_allclose(
+        f1_per_label(true, predicted), f1_score(true, predicted, average=None, zero_division=0), atol=1e-12
+    )
 
 
 def test_precision_at_takes_ties_by_class():
@@ -212,7 +226,9 @@ def test_the_best_c_at_the_edge_of_the_grid_is_said():
 
 
 def test_a_best_c_inside_the_grid_is_not_at_its_edge():
-    """Two labels that a threshold on one number separates best with a middle penalty: too strong and nothing is predicted."""
+    """Two labels that a threshold on one number separates best with a middle penalty: too strong and nothing is
+    predicted.
+    """
     split = [[-1.0], [-0.9], [0.9], [1.0]], [[0], [0], [1], [1]]
     probe = linear_probe(split, split, split, ["G"], grid=(1e-6, 1.0, 10.0))
     assert (probe.c, probe.at_edge) == (1e-6, True)

@@ -27,7 +27,9 @@ def sigmoid(z):
 
 
 def naive(settings):
-    """(validation losses, test probabilities after each epoch) by hand-written gradients and Adam in double precision."""
+    """(validation losses, test probabilities after each epoch) by hand-written gradients and Adam in double
+    precision.
+    """
     torch.manual_seed(settings.seed)
     layers = torch.nn.Linear(12, settings.hidden), torch.nn.Linear(settings.hidden, 6)
     weights = [p.detach().double().numpy().copy() for layer in layers for p in (layer.weight, layer.bias)]
@@ -57,7 +59,11 @@ def naive(settings):
                 g = plain * shrink + settings.weight_decay * weights[i]
                 first[i] = 0.9 * first[i] + 0.1 * g
                 second[i] = 0.999 * second[i] + 0.001 * g * g
-                weights[i] -= settings.learning_rate * (first[i] / (1 - 0.9**step)) / (np.sqrt(second[i] / (1 - 0.999**step)) + 1e-8)
+                weights[i] -= (
+                    settings.learning_rate
+                    * (first[i] / (1 - 0.9**step))
+                    / (np.sqrt(second[i] / (1 - 0.999**step)) + 1e-8)
+                )
         p = forward(VALIDATION[0].astype(float))[1]
         losses.append(-np.mean(np.where(VALIDATION[1], np.log(p), np.log(1 - p))))
         tests.append(forward(TEST[0].astype(float))[1])
@@ -75,7 +81,9 @@ def test_equal_to_the_equations(settings):
     assert result.epoch == 4 and not result.stopped_early and losses[-1] < losses[0]
     for cutoff in (1, 3, 5):
         top = np.argsort(-tests[-1], axis=1)[:, :cutoff]
-        expected = np.mean([len({*row} & {*np.flatnonzero(true)}) / cutoff for row, true in zip(top, TEST[1], strict=True)])
+        expected = np.mean(
+            [len({*row} & {*np.flatnonzero(true)}) / cutoff for row, true in zip(top, TEST[1], strict=True)]
+        )
         assert result.precision[cutoff] == pytest.approx(expected, abs=1e-12)
     assert result.precision[1] > TEST[1].mean() + 0.15
 
@@ -121,7 +129,10 @@ def test_small_data_get_as_many_steps_as_the_paper():
 def test_held_out_parts():
     kept, out = held_out(200)
     assert len(out) == 30 and sorted([*kept, *out]) == list(range(200))
-    assert out.tolist() != list(range(30)) and out.tolist() == held_out(200)[1].tolist() != held_out(200, seed=1)[1].tolist()
+    assert (
+        out.tolist() != list(range(30))
+        and out.tolist() == held_out(200)[1].tolist() != held_out(200, seed=1)[1].tolist()
+    )
     with pytest.raises(ValueError, match="empty"):
         held_out(2)
 

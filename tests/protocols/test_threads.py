@@ -3,7 +3,7 @@
 import pytest
 from threadpoolctl import threadpool_info
 
-from patent_mteb.protocols.threads import one_thread
+from patent_mteb.protocols.mlp_probe import one_thread
 
 torch = pytest.importorskip("torch")
 

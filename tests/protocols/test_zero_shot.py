@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from patent_mteb.protocols.zero_shot import HYPOTHESIS, best_threshold, cross_encoder_scorer, nli_scorer, tagger_scorer, zero_shot
+from patent_mteb.protocols.zero_shot import (
+    HYPOTHESIS,
+    best_threshold,
+    cross_encoder_scorer,
+    nli_scorer,
+    tagger_scorer,
+    zero_shot,
+)
 
 CLASSES = ["drones", "batteries", "vision", "rail"]
 
@@ -46,7 +53,9 @@ def test_protocol_equals_a_naive_script():
         assert list(labels) == CLASSES
         return [by_text[text] for text in texts]
 
-    result = zero_shot(scorer, ([f"v{i}" for i in range(40)], val_labels), ([f"t{i}" for i in range(40)], test_labels), CLASSES)
+    result = zero_shot(
+        scorer, ([f"v{i}" for i in range(40)], val_labels), ([f"t{i}" for i in range(40)], test_labels), CLASSES
+    )
     threshold, macro = naive_best(val_scores, val_labels)
     assert result.threshold == threshold and result.validation_f1 == pytest.approx(macro, abs=1e-12)
     expected = f1_score(test_labels, test_scores >= threshold, average=None)
@@ -71,7 +80,9 @@ def test_nli_scorer_by_hand():
     assert got[0, 0] == pytest.approx(0.5)
 
 
-@pytest.fixture(scope="module", params=[("entailment", "neutral", "contradiction"), ("entailment", "not_entailment"), ("a", "b")])
+@pytest.fixture(
+    scope="module", params=[("entailment", "neutral", "contradiction"), ("entailment", "not_entailment"), ("a", "b")]
+)
 def tiny_nli(request, tmp_path_factory):
     """A random two-layer BERT with the given NLI classes."""
     import torch
@@ -80,13 +91,31 @@ def tiny_nli(request, tmp_path_factory):
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
     folder = tmp_path_factory.mktemp("nli")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "This", "text", "is", "about", ".", "a", "drone", "camera", "with", "battery", *CLASSES]
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "This",
+        "text",
+        "is",
+        "about",
+        ".",
+        "a",
+        "drone",
+        "camera",
+        "with",
+        "battery",
+        *CLASSES,
+    ]
     inner = Tokenizer(models.WordLevel({word: number for number, word in enumerate(words)}, unk_token="[UNK]"))
     inner.pre_tokenizer = pre_tokenizers.Whitespace()
     inner.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=inner, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]"
+    )
     names = dict(enumerate(request.param))
     torch.manual_seed(0)
     config = BertConfig(
@@ -113,7 +142,12 @@ def test_cross_encoder_scores_are_the_models(tiny_nli):
             encoded = model.tokenizer(text, HYPOTHESIS.format(label), return_tensors="pt")
             with torch.no_grad():
                 logits = model.model(**encoded).logits[0].double()
-            pair = logits[[names.index("entailment"), names.index("contradiction" if "contradiction" in names else "not_entailment")]]
+            pair = logits[
+                [
+                    names.index("entailment"),
+                    names.index("contradiction" if "contradiction" in names else "not_entailment"),
+                ]
+            ]
             assert got[row, column] == pytest.approx(torch.softmax(pair, 0)[0].item(), abs=1e-6)
     assert got.std() > 1e-3
 

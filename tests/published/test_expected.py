@@ -3,11 +3,17 @@
 import pytest
 
 from patent_mteb import published
-from patent_mteb.published.expected import expected
+from patent_mteb.published import expected
 from patent_mteb.report.published import METRICS
-from patent_mteb.report.suite import suite_tasks
+from patent_mteb.tasks.suite import suite_tasks
 
-PAPERS = {"PatenTEB": "patenteb", "DAPFAM": "dapfam", "Sophia": "sophia", "WIPO-AT": "wipo_at", "PatentMap": "patentmap"}
+PAPERS = {
+    "PatenTEB": "patenteb",
+    "DAPFAM": "dapfam",
+    "Sophia": "sophia",
+    "WIPO-AT": "wipo_at",
+    "PatentMap": "patentmap",
+}
 ROWS = expected()
 
 
@@ -15,7 +21,9 @@ def printed(source):
     """{(model, task, metric): numbers} of one table, and its scores of one model by column."""
     name, number = source.split(";")[0].split(" Table ")
     found = {}
-    for row in published.table(PAPERS[name], int(number)).filter(kind="score").drop_nulls("value").iter_rows(named=True):
+    for row in (
+        published.table(PAPERS[name], int(number)).filter(kind="score").drop_nulls("value").iter_rows(named=True)
+    ):
         model = "patent-mteb/bm25-dapfam" if row["model_id"] == "mteb/baseline-bm25s" else row["model_id"]
         metric = METRICS.get(row["metric"], row["metric"]).removeprefix("paper_")
         metric = f"{row['slice']}_{metric}" if row["slice"] else metric
@@ -48,7 +56,9 @@ def test_tasks_metrics_and_tolerances():
 def test_the_values_that_a_reader_looks_for_first():
     """PaECTER in PatenTEB: Table 15, and Table 16 without prompts."""
     mine = [row for row in ROWS if row.model == "mpi-inno-comp/paecter"]
-    assert [row.value for name in ("IN", "MIXED", "OUT") for row in mine if row.tasks == (f"PatenTEBRetrieval{name}",)] == [
+    assert [
+        row.value for name in ("IN", "MIXED", "OUT") for row in mine if row.tasks == (f"PatenTEBRetrieval{name}",)
+    ] == [
         0.421,
         0.356,
         0.12,

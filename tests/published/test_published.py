@@ -1,4 +1,6 @@
-"""The published tables: the csv files against sums and identities of the papers themselves, and against lines read by eye."""
+"""The published tables: the csv files against sums and identities of the papers themselves, and against lines read by
+eye.
+"""
 
 import csv
 import hashlib
@@ -12,10 +14,10 @@ import pytest
 
 from patent_mteb import published
 from patent_mteb.report.published import METRICS, protocol_slice
-from patent_mteb.report.suite import suite_tasks
 from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
-from patent_mteb.tasks.patentmap_ipc import IPCClassification
+from patent_mteb.tasks.patentmap import IPCClassification
 from patent_mteb.tasks.retrieval import PatentRetrieval
+from patent_mteb.tasks.suite import suite_tasks
 
 VIEWS = ["ta", "tac", "dwpi_full", "abstract", "claim1", "dwpi_ta"]
 SETS = ["conventional", "conventional_environment", "emerging", "emerging_mobility", "emerging_vision"]
@@ -55,7 +57,9 @@ EVERY = [(t.paper, t.table) for t in published.tables()]
 
 
 def raw(paper, number):
-    """Rows as dictionaries of printed strings, read without the package's loader, so that the printed digits are kept."""
+    """Rows as dictionaries of printed strings, read without the package's loader, so that the printed digits are
+    kept.
+    """
     path = files("patent_mteb.published") / paper / f"table_{number:02d}.csv"
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
@@ -77,7 +81,24 @@ def mean(row, columns):
 # ---------------------------------------- what is stored
 
 ROWS = {
-    "wipo_at": {3: 22, 4: 22, 5: 22, 6: 6, 7: 6, 8: 25, 9: 21, 10: 8, 16: 21, 18: 6, 19: 13, 21: 22, 22: 22, 23: 19, 25: 29, 26: 21}
+    "wipo_at": {
+        3: 22,
+        4: 22,
+        5: 22,
+        6: 6,
+        7: 6,
+        8: 25,
+        9: 21,
+        10: 8,
+        16: 21,
+        18: 6,
+        19: 13,
+        21: 22,
+        22: 22,
+        23: 19,
+        25: 29,
+        26: 21,
+    }
     | {11: 12, 12: 13, 13: 4, 14: 6, 15: 22, 17: 15, 20: 6, 24: 11, 27: 22, 28: 22},
     "dapfam": {9: 4, 10: 6, 11: 6, 12: 3, 13: 3, 14: 3, 15: 3, 16: 6, 17: 16, 18: 128, 19: 9, 20: 96},
     "patenteb": {5: 15, 6: 4, 7: 10, 8: 7, 9: 6, 10: 8, 15: 8, 16: 16},
@@ -93,7 +114,8 @@ def test_all_wanted_tables_with_all_their_rows():
     assert sum(ROWS["dapfam"][n] for n in (17, 18, 19, 20)) == 249
 
 
-# Digests of the tables as they were compared with the papers, every number of every row: a changed cell has to be compared again.
+# Digests of the tables as they were compared with the papers, every number of every row: a changed cell has to be
+# compared again.
 COMPARED = {
     "wipo_at": "faf440c6b8a1124d",
     "dapfam": "b219b7bd4177a496",
@@ -122,7 +144,10 @@ def test_csv_and_descriptor_agree(paper, number):
         assert column.kind in published.KINDS
         assert column.metric and column.unit and column.printed
         assert (column.higher_is_better is True) == (column.kind in ("score", "mean"))
-    assert spec.unit == {"patentmap": "percent"}.get(paper, "fraction") or (paper, number) in {("wipo_at", 3), ("patentmap", 4)}
+    assert spec.unit == {"patentmap": "percent"}.get(paper, "fraction") or (paper, number) in {
+        ("wipo_at", 3),
+        ("patentmap", 4),
+    }
 
 
 @pytest.mark.parametrize(("paper", "number"), EVERY)
@@ -159,7 +184,9 @@ def test_empty_cells_are_those_of_the_papers():
         ("wipo_at", 20): {"all_std": 2, "in_std": 2, "out_std": 2},
         ("wipo_at", 27): {"no_dwpi": 18, "dwpi_only": 18, "advantage": 18},
         ("wipo_at", 28): {"no_dwpi": 18, "dwpi_only": 18, "advantage": 18},
-        ("wipo_at", 18): dict.fromkeys(["full_dim", "full", "dim_512", "dim_256", "dim_128", "dim_64"], 1),  # row of means
+        ("wipo_at", 18): dict.fromkeys(
+            ["full_dim", "full", "dim_512", "dim_256", "dim_128", "dim_64"], 1
+        ),  # row of means
         ("patenteb", 10): {"difference": 1},  # the standard text against itself
         ("patentmap", 2): {"dim": 12, **{f"knn_precision_at_{k}": 1 for k in (1, 3, 5)}},
         ("patentmap", 3): {"dim": 20},
@@ -211,7 +238,10 @@ def test_every_printed_row_mean():
 
 def test_every_column_called_mean_of_its_row_is_recomputed():
     named = {
-        (t.paper, t.table) for t in published.tables() for c in t.columns if c.column in ("mean", "average", "overall") and c.kind == "mean"
+        (t.paper, t.table)
+        for t in published.tables()
+        for c in t.columns
+        if c.column in ("mean", "average", "overall") and c.kind == "mean"
     }
     without_parts = {
         ("patenteb", 6),
@@ -247,8 +277,16 @@ FULL = Decimal("0.6544")  # patembed-large, overall
 DERIVED = [
     ("wipo_at", 5, "gap", lambda r: Decimal(r["in"]) - Decimal(r["out"])),
     ("wipo_at", 19, "gap", lambda r: Decimal(r["in"]) - Decimal(r["out"])),
-    ("wipo_at", 6, "gain", lambda r: max(Decimal(v) for c, v in r.items() if c[:3] in ("lin", "rrf")) - Decimal(r["unfused"])),
-    *(("wipo_at", 18, f"dim_{d}_retained", lambda r, d=d: 100 * Decimal(r[f"dim_{d}"]) / Decimal(r["full"])) for d in (512, 256, 128, 64)),
+    (
+        "wipo_at",
+        6,
+        "gain",
+        lambda r: max(Decimal(v) for c, v in r.items() if c[:3] in ("lin", "rrf")) - Decimal(r["unfused"]),
+    ),
+    *(
+        ("wipo_at", 18, f"dim_{d}_retained", lambda r, d=d: 100 * Decimal(r[f"dim_{d}"]) / Decimal(r["full"]))
+        for d in (512, 256, 128, 64)
+    ),
     *(("patenteb", n, "retained", lambda r: 100 * Decimal(r["overall"]) / FULL) for n in (8, 9, 10)),
     *(("patenteb", n, "difference", lambda r: Decimal(r["overall"]) - FULL) for n in (9, 10)),
     ("patenteb", 8, "storage_mb", lambda r: Decimal(r["dim"]) * 2),
@@ -257,16 +295,25 @@ DERIVED = [
         ("patenteb", 16, f"{b}_difference", lambda r, b=b: Decimal(r[f"{b}_prompt"]) - Decimal(r[f"{b}_no_prompt"]))
         for b in ("bigpatent", "dapfam_all", "dapfam_in", "dapfam_out")
     ),
-    ("sophia", 3, "max_min", lambda r: max(Decimal(r[q]) for q in SOPHIA_QUERIES) - min(Decimal(r[q]) for q in SOPHIA_QUERIES)),
+    (
+        "sophia",
+        3,
+        "max_min",
+        lambda r: max(Decimal(r[q]) for q in SOPHIA_QUERIES) - min(Decimal(r[q]) for q in SOPHIA_QUERIES),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("paper", "number", "column", "recompute"), DERIVED, ids=lambda v: str(v) if isinstance(v, str | int) else "")
+@pytest.mark.parametrize(
+    ("paper", "number", "column", "recompute"), DERIVED, ids=lambda v: str(v) if isinstance(v, str | int) else ""
+)
 def test_derived_columns_with_their_signs(paper, number, column, recompute):
     checked = 0
     for row in raw(paper, number):
         if row[column] and row["model"] != "Mean":
-            assert off_by(row, column, recompute(row)) <= Decimal("1.5"), row["model"]  # two rounded cells and a rounded result
+            assert off_by(row, column, recompute(row)) <= Decimal("1.5"), row[
+                "model"
+            ]  # two rounded cells and a rounded result
             checked += 1
     assert checked >= 5
 
@@ -306,9 +353,14 @@ def test_wipo_at_repeats_its_scores():
         "Qwen3-4B": ("0.1866", "0.1867"),
     }
     assert differing(column("wipo_at", 23, "ndcg_at_10"), tac) == {"KaLM-Gemma3-12B": ("0.1644", "0.1564")}
-    first_stage = {c: {r["model_id"]: r[c] for r in raw("wipo_at", 7) if r["model_id"]} for c in ("ndcg_at_10", "recall_at_10", "map")}
+    first_stage = {
+        c: {r["model_id"]: r[c] for r in raw("wipo_at", 7) if r["model_id"]}
+        for c in ("ndcg_at_10", "recall_at_10", "map")
+    }
     llama = "nvidia/llama-embed-nemotron-8b"
-    assert differing(first_stage["ndcg_at_10"], column("wipo_at", 4, "tac", "model_id")) == {llama: ("0.1970", "0.1969")}
+    assert differing(first_stage["ndcg_at_10"], column("wipo_at", 4, "tac", "model_id")) == {
+        llama: ("0.1970", "0.1969")
+    }
     assert differing(first_stage["recall_at_10"], column("wipo_at", 21, "tac", "model_id")) == {}
     assert differing(first_stage["map"], column("wipo_at", 22, "tac", "model_id")) == {llama: ("0.0997", "0.0996")}
 
@@ -383,15 +435,26 @@ def test_sophia_repeats_its_scores_and_those_of_patenteb():
 
 def test_patentmap_repeats_its_scores():
     def by_model(number):
-        return {r["model"].replace("PaACTER", "PaECTER").replace("TA → TA", "TA→TA"): r for r in raw("patentmap", number)}
+        return {
+            r["model"].replace("PaACTER", "PaECTER").replace("TA → TA", "TA→TA"): r for r in raw("patentmap", number)
+        }
 
     main, classification, retrieval = by_model(2), by_model(3), by_model(5)
     for model, row in main.items():
-        assert {c: v for c, v in row.items() if "recall" in c} == {c: v for c, v in retrieval[model].items() if "recall" in c}
+        assert {c: v for c, v in row.items() if "recall" in c} == {
+            c: v for c, v in retrieval[model].items() if "recall" in c
+        }
         if model != "BM25":
-            assert {c: v for c, v in row.items() if "knn" in c} == {c: v for c, v in classification[model].items() if "knn" in c}
+            assert {c: v for c, v in row.items() if "knn" in c} == {
+                c: v for c, v in classification[model].items() if "knn" in c
+            }
 
-    names = {"Shuffling": "+ shuffle", "Cropping": "+ crop", "Shuffle+Crop": "+ shuffle/crop", "Paraphrasing": "+ paraphrase"}
+    names = {
+        "Shuffling": "+ shuffle",
+        "Cropping": "+ crop",
+        "Shuffle+Crop": "+ shuffle/crop",
+        "Paraphrasing": "+ paraphrase",
+    }
     names |= {"IPC match": "+ IPC match", "Dropout (TA→TA)": "Dropout (TA→TA)"}
     off = {}
     for row in raw("patentmap", 6):
@@ -465,7 +528,8 @@ LINES = [
     ),
     # "T + A + C Abstract 0.2820 0.3210 0.0432 0.3351 0.4122 0.1153" in Table 19
     ("dapfam", 19, {"query": "TAC", "corpus": "Abstract"}, SIX, "0.2820 0.3210 0.0432 0.3351 0.4122 0.1153"),
-    # "patembed-small 0.279 0.356 0.356 0.077-0.077 0.361 0.337 0.361 +0.024", minus signs doubled by the conversion to text
+    # "patembed-small 0.279 0.356 0.356 0.077-0.077 0.361 0.337 0.361 +0.024", minus signs doubled by the conversion to
+    # text
     (
         "patenteb",
         16,
@@ -573,7 +637,9 @@ def test_tidy_table_holds_every_printed_cell_with_its_meaning():
         assert set(tidy["paper"]) == {paper} and set(tidy["table"]) == {number}
         assert not tidy.drop("value").is_duplicated().any()
 
-    dapfam = published.table("dapfam", 19).filter((pl.col("query") == "TA") & (pl.col("corpus") == "Abstract") & (pl.col("slice") == "in"))
+    dapfam = published.table("dapfam", 19).filter(
+        (pl.col("query") == "TA") & (pl.col("corpus") == "Abstract") & (pl.col("slice") == "in")
+    )
     assert dapfam.select("task", "metric", "kind", "unit", "value").rows() == [
         ("PatentDAPFAMTAToAbstractRetrieval", "ndcg_at_100", "score", "fraction", 0.3109),
         ("PatentDAPFAMTAToAbstractRetrieval", "recall_at_100", "score", "fraction", 0.4011),
@@ -597,7 +663,11 @@ SYMMETRIC |= {"Abstract": "PatentDAPFAMAbstractToAbstractRetrieval", "Claim1": "
 
 
 def cell_task(prefix, query, corpus):
-    return "PatentCitationRetrieval" if prefix == "WIPOAT" and query == corpus == "TAC" else f"{prefix}{query}To{corpus}Retrieval"
+    return (
+        "PatentCitationRetrieval"
+        if prefix == "WIPOAT" and query == corpus == "TAC"
+        else f"{prefix}{query}To{corpus}Retrieval"
+    )
 
 
 @pytest.mark.parametrize(
@@ -618,7 +688,11 @@ def test_every_joined_number_has_the_query_and_the_corpus_of_its_task(paper, num
         assert row["task"] == task_of(row), row
 
 
-CLASSES = {task.metadata.name: task for room in (wipo_at, dapfam, patenteb, sophia, patentmap) for task in room.BENCHMARK.task_classes}
+CLASSES = {
+    task.metadata.name: task
+    for room in (wipo_at, dapfam, patenteb, sophia, patentmap)
+    for task in room.BENCHMARK.task_classes
+}
 DIRECTIONS = {"Abs→Abs": ("abstract", ("abstract",)), "Clm→All": ("claim", ("abstract", "claim", "invention"))}
 
 
@@ -643,7 +717,9 @@ def texts_of(task):
 
 def sections_named(row):
     (direction,) = [
-        name for name in (*DIRECTIONS, "KNN", "Linear Probe") if name in row["printed"].replace(" ", "") or name in row["printed"]
+        name
+        for name in (*DIRECTIONS, "KNN", "Linear Probe")
+        if name in row["printed"].replace(" ", "") or name in row["printed"]
     ]
     return DIRECTIONS.get(direction, "PatentMapIPCClassification")
 
@@ -668,21 +744,28 @@ SCORES_OUT = {("wipo_at", 19, "claim1")}
 @pytest.mark.parametrize("spec", published.tables(), ids=lambda spec: f"{spec.paper}-{spec.table}")
 def test_a_table_is_joined_to_what_it_names_or_says_why_it_is_not(spec):
     printed = {column.column: column.printed for column in spec.columns}
-    rows = [row | {"printed": printed[row["column"]]} for row in published.table(spec.paper, spec.table).iter_rows(named=True)]
+    rows = [
+        row | {"printed": printed[row["column"]]}
+        for row in published.table(spec.paper, spec.table).iter_rows(named=True)
+    ]
     joined = [row for row in rows if row["task"] and row["kind"] == "score"]
     if spec.not_joined:
         assert not joined and not spec.protocol
         assert (spec.paper, spec.table) not in NAMED
         return
     assert joined and spec.protocol in ("paper", "same")
-    assert {(spec.paper, spec.table, row["column"]) for row in rows if row["kind"] == "score" and not row["task"]} <= SCORES_OUT
+    assert {
+        (spec.paper, spec.table, row["column"]) for row in rows if row["kind"] == "score" and not row["task"]
+    } <= SCORES_OUT
     named = NAMED[spec.paper, spec.table]
     for row in joined:
         task = CLASSES[row["task"]]
         assert texts_of(task) == named(row), row
         name = METRICS.get(row["metric"], row["metric"])
         filed = "_".join(filter(None, (protocol_slice(suite_tasks()[row["task"]].kind, row["slice"]), name)))
-        two_protocols = isinstance(task, type) and (issubclass(task, PatentRetrieval) or issubclass(task, IPCClassification))
+        two_protocols = isinstance(task, type) and (
+            issubclass(task, PatentRetrieval) or issubclass(task, IPCClassification)
+        )
         assert filed.startswith("paper_") == two_protocols, filed
         assert spec.protocol == "paper" or not two_protocols
 
@@ -700,7 +783,9 @@ def printed_rows(head, count):
 @pytest.mark.skipif(not SHARED.exists(), reason="the papers' texts are not here")
 def test_tables_10_and_19_are_those_of_the_text():
     stored = [[row["model"], row["query"], row["corpus"], row["ndcg_at_10"]] for row in raw("wipo_at", 10)]
-    assert stored == [[model, query, corpus.replace("-", ""), value] for model, query, corpus, value in printed_rows("Table 10:", 8)]
+    assert stored == [
+        [model, query, corpus.replace("-", ""), value] for model, query, corpus, value in printed_rows("Table 10:", 8)
+    ]
     columns = ["model", "ta", "tac", "abstract", "claim1", "mean", "in", "out", "gap"]
     assert [[row[column] for column in columns] for row in raw("wipo_at", 19)] == printed_rows("Table 19:", 13)
 
@@ -755,7 +840,9 @@ def as_text_15(rows):
     for row in rows:
         if row["model"] == "Jina-ColBERT":
             yield "ColBERT models (MaxSim)"
-        yield " ".join((row["model"], row["ta"], row["tac"], row["dwpi_full"], row["dwpi_ta"], with_sign(row["advantage"])))
+        yield " ".join(
+            (row["model"], row["ta"], row["tac"], row["dwpi_full"], row["dwpi_ta"], with_sign(row["advantage"]))
+        )
 
 
 def as_text_17(rows):
@@ -775,7 +862,15 @@ def as_text_dwpi(rows):
     return (" ".join(filter(None, (row[name] for name in names))) for row in rows)
 
 
-AS_TEXT = {11: as_text_11, 12: as_text_12, 13: as_text_spread, 14: as_text_14, 15: as_text_15, 17: as_text_17, 20: as_text_spread}
+AS_TEXT = {
+    11: as_text_11,
+    12: as_text_12,
+    13: as_text_spread,
+    14: as_text_14,
+    15: as_text_15,
+    17: as_text_17,
+    20: as_text_spread,
+}
 AS_TEXT |= {24: as_text_24, 27: as_text_dwpi, 28: as_text_dwpi}
 
 
@@ -795,15 +890,21 @@ def test_tables_11_to_28_agree_with_the_tables_that_they_repeat():
         for view in ("ta", "tac", "dwpi_full", "dwpi_ta"):
             if off_by(row, view, Decimal(full[view])) > Decimal("0.5"):
                 off[row["model"], view] = (row[view], full[view])
-        assert off_by(row, "advantage", Decimal(full["dwpi_full"]) - Decimal(full["tac"])) <= Decimal("0.6"), row["model"]
+        assert off_by(row, "advantage", Decimal(full["dwpi_full"]) - Decimal(full["tac"])) <= Decimal("0.6"), row[
+            "model"
+        ]
     assert off == {}
     for row in raw("wipo_at", 17):
-        assert (row["score"], row["compared_score"]) == tuple(retrieval[row[name]]["tac"] for name in ("model_id", "compared_id"))
+        assert (row["score"], row["compared_score"]) == tuple(
+            retrieval[row[name]]["tac"] for name in ("model_id", "compared_id")
+        )
     for number, score in ((17, "score"), (24, "score"), (12, "fine_tuned")):
         other = "zero_shot" if number == 12 else "compared_score"
         for row in raw("wipo_at", number):
             assert off_by(row, "difference", Decimal(row[score]) - Decimal(row[other])) <= 1, row
-    means = {number: {row["model_id"]: row["mean"] for row in raw("wipo_at", number) if row["model_id"]} for number in (8, 9)}
+    means = {
+        number: {row["model_id"]: row["mean"] for row in raw("wipo_at", number) if row["model_id"]} for number in (8, 9)
+    }
     differ = {}
     for number, repeated in ((27, 8), (28, 9)):
         for row in raw("wipo_at", number):
@@ -811,7 +912,10 @@ def test_tables_11_to_28_agree_with_the_tables_that_they_repeat():
                 assert off_by(row, "advantage", Decimal(row["combined"]) - Decimal(row["no_dwpi"])) <= 1, row
             elif row["combined"] != means[repeated][row["model_id"]]:
                 differ[number, row["model"]] = (row["combined"], means[repeated][row["model_id"]])
-    assert differ == {(27, "Qwen3-4B"): ("0.7748", "0.7585"), (27, "Conan-v1"): ("0.6669", "0.6802")}  # docs/contradictions.md
+    assert differ == {
+        (27, "Qwen3-4B"): ("0.7748", "0.7585"),
+        (27, "Conan-v1"): ("0.6669", "0.6802"),
+    }  # docs/contradictions.md
     released = [row for row in raw("wipo_at", 11) if row["recipe"] == "R0"]
     assert [(row["macro_f1"], row["v_measure"]) for row in released] == [
         tuple(means[n][row["model_id"]] for n in (8, 9)) for row in released
@@ -829,7 +933,9 @@ def test_tasks_are_names_of_the_suite():
     for name in ("Conventional", "ConventionalEnvironment", "Emerging", "EmergingMobility", "EmergingVision"):
         wipo |= {f"WIPOAT{name}Classification", f"WIPOAT{name}Clustering"}
     dapfam = {
-        f"PatentDAPFAM{q}To{c}Retrieval" for q in ("TA", "TAC", "Abstract") for c in ("FullText", "TA", "Description", "TAC", "Abstract")
+        f"PatentDAPFAM{q}To{c}Retrieval"
+        for q in ("TA", "TAC", "Abstract")
+        for c in ("FullText", "TA", "Description", "TAC", "Abstract")
     }
     dapfam |= {f"PatentDAPFAMKeywordsTo{c}Retrieval" for c in ("FullText", "TA", "Description", "TAC")}
     patenteb = """RetrievalIN RetrievalMIXED RetrievalOUT Title2Full Problem2Full Problem2Solution Effect2Full Effect2Substance
@@ -869,11 +975,22 @@ NOT_IN_MTEB = {
     "fastino/gliner2-base-v1": "token classifier",
     **dict.fromkeys(
         [
-            *(f"datalyes/patembed-{m}" for m in ("large", "base", "base_small", "base_long_4096", "small", "mini", "nano")),
+            *(
+                f"datalyes/patembed-{m}"
+                for m in ("large", "base", "base_small", "base_long_4096", "small", "mini", "nano")
+            ),
             *(f"datalyes/patembed-large_{m}" for m in ("no_prompts", "all_ret_only", "all_no_classif")),
-            *("mpi-inno-comp/paecter", "mpi-inno-comp/pat_specter", "anferico/bert-for-patents", "bhlim/bge-base-patentmatch"),
+            *(
+                "mpi-inno-comp/paecter",
+                "mpi-inno-comp/pat_specter",
+                "anferico/bert-for-patents",
+                "bhlim/bge-base-patentmatch",
+            ),
             *("AI-Growth-Lab/PatentSBERTa", "AAUBS/PatentSBERTa_V2"),
-            *(f"ZoeYou/PatentMap-V0-{m}" for m in ("Dropout", "SentShuffle", "CropShuffle", "SecPair-Claim", "SecPair-BackgroundDrawing")),
+            *(
+                f"ZoeYou/PatentMap-V0-{m}"
+                for m in ("Dropout", "SentShuffle", "CropShuffle", "SecPair-Claim", "SecPair-BackgroundDrawing")
+            ),
         ],
         "patent model, unknown to mteb",
     ),
@@ -905,14 +1022,16 @@ def test_table_of_models_has_an_id_in_every_row():
         "AI-Growth-Lab/PatentSBERTa",
         "answerdotai/answerai-colbert-small-v1",
     ]
-    # "1 Llama-Nemotron-8B MTEB-SOTA (Large) 8B 4096 128K" and "20 Jina-ColBERT-v2 ColBERT / Multilingual 559M 128* 8192"
+    # "1 Llama-Nemotron-8B MTEB-SOTA (Large) 8B 4096 128K" and "20 Jina-ColBERT-v2 ColBERT / Multilingual 559M 128*
+    # 8192"
     numbers = ("category", "vectors", "params_millions", "dim", "max_tokens")
     assert [rows[0][c] for c in numbers] == ["mteb_sota_large", "per_text", "8000", "4096", "131072"]
     assert [rows[19][c] for c in numbers] == ["colbert_multilingual", "per_token", "559", "128", "8192"]
 
 
 def test_one_name_one_id():
-    # PatenTEB's distillation table has nano with less data than the released one, PatentMap's Table 6 another dropout run
+    # PatenTEB's distillation table has nano with less data than the released one, PatentMap's Table 6 another dropout
+    # run
     released_as_one_of_several = {"patenteb": {"patembed-nano"}, "patentmap": {"Dropout (TA→TA)"}}
     for paper in ROWS:
         names = published.models(paper)
@@ -920,7 +1039,9 @@ def test_one_name_one_id():
         assert twice == released_as_one_of_several.get(paper, set())
         assert all(re.fullmatch(r"[\w-]+/[\w.-]+", i) for i in names["model_id"] if i)
     models = published.models("wipo_at")
-    assert models.filter(pl.col("model") == "Conan-v1")["tables"].to_list() == [[3, 4, 5, 8, 9, 15, 16, 21, 22, 23, 25, 26, 27, 28]]
+    assert models.filter(pl.col("model") == "Conan-v1")["tables"].to_list() == [
+        [3, 4, 5, 8, 9, 15, 16, 21, 22, 23, 25, 26, 27, 28]
+    ]
     assert "Mean" not in set(models["model"])
 
 

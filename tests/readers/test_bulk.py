@@ -1,4 +1,6 @@
-"""An import of full texts that is killed and repeated gives the bytes of an unbroken one, set-aside documents among them."""
+"""An import of full texts that is killed and repeated gives the bytes of an unbroken one, set-aside documents among
+them.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from pathlib import Path
 
 from patent_mteb.patents.records import read_citations, read_patents, read_relations
 from patent_mteb.readers import READERS, tables
-from patent_mteb.readers.accounts import read_accounts
+from patent_mteb.readers.import_shares import read_accounts
 from patent_mteb.readers.importing import import_files
 
 DOCUMENT = """<?xml version="1.0" encoding="UTF-8"?>
@@ -38,7 +40,12 @@ def weekly(path, first):
     text = "<p>" + "A pump that does not leak. " * 40 + "</p>"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         documents = [
-            DOCUMENT.format(number=number, earlier=number - 1_000_000, short=number % 1_000_000, text=text if number % 50 else "<p>torn")
+            DOCUMENT.format(
+                number=number,
+                earlier=number - 1_000_000,
+                short=number % 1_000_000,
+                text=text if number % 50 else "<p>torn",
+            )
             for number in range(first, first + EACH)
         ]
         archive.writestr(f"{path.stem}.xml", "".join(documents))
@@ -47,7 +54,9 @@ def weekly(path, first):
 def written(root):
     """The files of a directory but those that a killed writer left unfinished, which nobody reads."""
     return {
-        path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file() and path.suffix != ".partial"
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file() and path.suffix != ".partial"
     }
 
 
@@ -75,7 +84,12 @@ def test_a_killed_import_of_full_texts_ends_in_the_same_bytes(tmp_path):
     assert written(root) == written(tmp_path / "unbroken")
     assert len([name for name in written(root) if name.startswith("set-aside/")]) == WEEKS * EACH // 50
     good = WEEKS * EACH - WEEKS * EACH // 50
-    assert len(read_patents(root / "patents")) == len(read_citations(root / "citations")) == len(read_relations(root / "relations")) == good
+    assert (
+        len(read_patents(root / "patents"))
+        == len(read_citations(root / "citations"))
+        == len(read_relations(root / "relations"))
+        == good
+    )
 
 
 def test_the_page_of_sources_names_each():

@@ -1,4 +1,6 @@
-"""What a column map may say, and how each thing that it may not is refused; what is suggested for real and odd headers."""
+"""What a column map may say, and how each thing that it may not is refused; what is suggested for real and odd
+headers.
+"""
 
 import pytest
 
@@ -9,8 +11,7 @@ from patent_mteb.readers.tables import read_table
 
 
 def test_a_map_in_full(tmp_path):
-    (tmp_path / "all.toml").write_text(
-        """
+    (tmp_path / "all.toml").write_text("""
         optional = true
         empty = ["none"]
         preamble = 2
@@ -23,8 +24,7 @@ def test_a_map_in_full(tmp_path):
         cited = "Cited"
         [relations]
         pre-grant = "A1"
-        """
-    )
+        """)
     columns = read_map(tmp_path / "all.toml")
     assert columns.fields == {
         "publication_number": Column(("office", "number"), join=""),
@@ -61,19 +61,30 @@ def test_what_no_map_can_say_is_refused_with_its_file(tmp_path, text, said):
 @pytest.mark.parametrize(
     ("header", "read"),
     [
-        ("publication_number,family_id,title,abstract,claims,ipc", "publication_number family_id title abstract claims ipc"),
+        (
+            "publication_number,family_id,title,abstract,claims,ipc",
+            "publication_number family_id title abstract claims ipc",
+        ),
         ("_id,title,text", "publication_number title abstract"),
-        ("Patent No.;Title (English);Filing Date;Assignee/Applicant;Remarks", "publication_number title application_date applicants"),
+        (
+            "Patent No.;Title (English);Filing Date;Assignee/Applicant;Remarks",
+            "publication_number title application_date applicants",
+        ),
         ("query-id\tcorpus-id\tscore", "citing cited"),
         ("PN,TITLE,Simple Family Members,Cites", "publication_number title cited member"),
-        ("Pat No.,Title of invention,DOCDB family,Filed,Published", "publication_number title family_id application_date publication_date"),
+        (
+            "Pat No.,Title of invention,DOCDB family,Filed,Published",
+            "publication_number title family_id application_date publication_date",
+        ),
         ("Number,Description,Background,Topic,Subtopic", "publication_number description coarse fine"),
     ],
 )
 def test_what_is_suggested_can_be_read(tmp_path, header, read):
     (tmp_path / "t.csv").write_text(f"{header}\n")
     columns = parse_map(suggest(tmp_path / "t.csv"), tmp_path / "t.toml")
-    assert sorted(ours for section in columns.sections() for ours in section if ours != "landscape") == sorted(read.split())
+    assert sorted(ours for section in columns.sections() for ours in section if ours != "landscape") == sorted(
+        read.split()
+    )
     assert not [item for item in read_table(tmp_path / "t.csv", columns) if not hasattr(item, "count")]
 
 
@@ -84,5 +95,7 @@ def test_a_table_without_a_number_is_not_guessed_at(tmp_path):
     begun = suggest(tmp_path / "t.csv", unfinished=True)
     with pytest.raises(DataError, match="names no column of a number"):
         parse_map(begun, tmp_path / "t.toml")
-    columns = parse_map(begun.replace('# publication_number = "name its column"', 'publication_number = "Title"'), tmp_path / "t.toml")
+    columns = parse_map(
+        begun.replace('# publication_number = "name its column"', 'publication_number = "Title"'), tmp_path / "t.toml"
+    )
     assert columns.fields.keys() == {"publication_number", "title", "abstract"}

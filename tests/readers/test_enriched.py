@@ -12,9 +12,28 @@ from patent_mteb.readers import enriched, recognise
 from patent_mteb.readers.items import LeftOut, Noted
 
 FIELDS = (
-    *("patentApplicationNumber", "publicationNumber", "citedDocumentIdentifier", "countryCode", "kindCode", "citationCategoryCode"),
-    *("relatedClaimNumberText", "passageLocationText", "officeActionDate", "officeActionCategory", "examinerCitedReferenceIndicator"),
-    *("applicantCitedExaminerReferenceIndicator", "nplIndicator", "qualitySummaryText", "inventorNameText", "groupArtUnitNumber"),
+    *(
+        "patentApplicationNumber",
+        "publicationNumber",
+        "citedDocumentIdentifier",
+        "countryCode",
+        "kindCode",
+        "citationCategoryCode",
+    ),
+    *(
+        "relatedClaimNumberText",
+        "passageLocationText",
+        "officeActionDate",
+        "officeActionCategory",
+        "examinerCitedReferenceIndicator",
+    ),
+    *(
+        "applicantCitedExaminerReferenceIndicator",
+        "nplIndicator",
+        "qualitySummaryText",
+        "inventorNameText",
+        "groupArtUnitNumber",
+    ),
     *("workGroupNumber", "techCenter", "createDateTime", "createUserIdentifier", "obsoleteDocumentIdentifier", "id"),
 )
 
@@ -39,12 +58,19 @@ def record(**values):
 
 ROWS = [
     record(),
-    record(patentApplicationNumber="15000001", citationCategoryCode="Y", relatedClaimNumberText="1, 7", passageLocationText=None),
+    record(
+        patentApplicationNumber="15000001",
+        citationCategoryCode="Y",
+        relatedClaimNumberText="1, 7",
+        passageLocationText=None,
+    ),
     record(nplIndicator=True, citedDocumentIdentifier="A book"),
     record(qualitySummaryText="FAIL"),
     record(citedDocumentIdentifier=" "),
     record(patentApplicationNumber=None),
-    record(citedDocumentIdentifier="Fictitious 99-X", countryCode="", kindCode="", examinerCitedReferenceIndicator=False),
+    record(
+        citedDocumentIdentifier="Fictitious 99-X", countryCode="", kindCode="", examinerCitedReferenceIndicator=False
+    ),
 ]
 FIRST = Citation(
     "application US16123456", "US2007261094A1", "X", "examiner", (1, 2, 3, 7), ("page 4 paragraphs [0036]-[0043]", "claim 3", "figure 2"),
@@ -61,7 +87,12 @@ def test_records_become_citations_of_applications(tmp_path, answers):
     items = list(enriched.reader().read(path))
     first, second, third = [item for item in items if isinstance(item, Citation)]
     assert first == FIRST
-    assert (second.citing, second.category, second.claims, second.passages) == ("application US15000001", "Y", (1, 7), ())
+    assert (second.citing, second.category, second.claims, second.passages) == (
+        "application US15000001",
+        "Y",
+        (1, 7),
+        (),
+    )
     assert third.cited == "FICTITIOUS99X"
     assert [item.reason for item in items if isinstance(item, LeftOut)] == [
         "a citation of other literature than patents",
@@ -69,4 +100,6 @@ def test_records_become_citations_of_applications(tmp_path, answers):
         "a citation without a number",
         "no application number",
     ]
-    assert [item.what for item in items if isinstance(item, Noted)] == ["a number that cannot be read, kept as it is written"]
+    assert [item.what for item in items if isinstance(item, Noted)] == [
+        "a number that cannot be read, kept as it is written"
+    ]

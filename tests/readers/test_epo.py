@@ -1,4 +1,6 @@
-"""EPO full text: each real file against counts by XPath and regular expressions; the TSV written by the test in its published form."""
+"""EPO full text: each real file against counts by XPath and regular expressions; the TSV written by the test in its
+published form.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,12 @@ HOLDS = {
     "grant_v1-5-B1.xml": (12, 24, 4, 3, 2),
     "grant_v1-5-B2.xml": (13, 26, 5, 1, 3),
 }
-MENDED = {"application_v1-2-A1.xml", "application_v1-4-A1-1.xml", "application_v1-4-A1.xml", "application_v1-5-1-A1-2.xml"}
+MENDED = {
+    "application_v1-2-A1.xml",
+    "application_v1-4-A1-1.xml",
+    "application_v1-4-A1.xml",
+    "application_v1-5-1-A1-2.xml",
+}
 
 
 def of(items, kind):
@@ -161,7 +168,11 @@ def test_rows_of_the_tsv_are_joined_to_publications(tmp_path):
     pump, pompe = of(items, Patent)
     assert (pump.publication_number, pump.title, pump.languages.title) == ("EP1234567B1", 'Pump "quoted', "en")
     assert (pump.description.background, pump.description.summary) == ("Background\nPumps leak.", "Summary\nNo more.")
-    assert [claim.depends_on for claim in pump.claims] == [claim.depends_on for claim in pump.translations[0].claims] == [(), (1,)]
+    assert (
+        [claim.depends_on for claim in pump.claims]
+        == [claim.depends_on for claim in pump.translations[0].claims]
+        == [(), (1,)]
+    )
     assert (pompe.abstract, pompe.languages.abstract, pompe.title) == ("Une pompe.", "fr", "")
     assert [(one.number, one.place, one.reason.partition(" (")[0], bool(one.text)) for one in of(items, LeftOut)] == [
         ("EP1234567B1", "row 6", "a text that records do not hold", False),

@@ -1,4 +1,6 @@
-"""The import: a part for each input, made once, replaced when the input changes, complete after a kill; nothing lost without a count."""
+"""The import: a part for each input, made once, replaced when the input changes, complete after a kill; nothing lost
+without a count.
+"""
 
 import csv
 import json
@@ -16,9 +18,8 @@ from patent_mteb import cli
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import read_citations, read_patents, read_relations
 from patent_mteb.readers import READERS, recognise
-from patent_mteb.readers.accounts import read_accounts
-from patent_mteb.readers.importing import Work, import_files
-from patent_mteb.readers.repeats import REPEATED
+from patent_mteb.readers.import_shares import read_accounts
+from patent_mteb.readers.importing import REPEATED, Work, import_files
 
 
 def table(path, rows, header=("publication_number", "title", "cites", "family members")):
@@ -29,7 +30,10 @@ def table(path, rows, header=("publication_number", "title", "cites", "family me
 
 
 def rows_of(first, last):
-    return [(f"US{number}B2", f"Pump {number}", f"US{number - 1}B2; EP{number}A1", f"WO20{number}A1") for number in range(first, last)]
+    return [
+        (f"US{number}B2", f"Pump {number}", f"US{number - 1}B2; EP{number}A1", f"WO20{number}A1")
+        for number in range(first, last)
+    ]
 
 
 def titles(root):
@@ -47,7 +51,11 @@ def test_each_input_gives_one_part_of_each_kind(tmp_path):
         {"patents": 39, "citations": 78, "relations": 39},
         {"patents": 10, "citations": 20, "relations": 10},
     ]
-    for kind, read, expected in (("patents", read_patents, 49), ("citations", read_citations, 98), ("relations", read_relations, 49)):
+    for kind, read, expected in (
+        ("patents", read_patents, 49),
+        ("citations", read_citations, 98),
+        ("relations", read_relations, 49),
+    ):
         assert len(list((tmp_path / "root" / kind).iterdir())) == 2
         assert len(read(tmp_path / "root" / kind)) == expected
     assert {relation.kind for relation in read_relations(tmp_path / "root" / "relations")} == {"member"}
@@ -55,7 +63,10 @@ def test_each_input_gives_one_part_of_each_kind(tmp_path):
 
 def test_a_finished_part_is_not_made_again_and_a_changed_input_replaces_its_own(tmp_path):
     root = tmp_path / "root"
-    one, two = table(tmp_path / "a.csv", rows_of(7000001, 7000004)), table(tmp_path / "b.csv", rows_of(7000100, 7000102))
+    one, two = (
+        table(tmp_path / "a.csv", rows_of(7000001, 7000004)),
+        table(tmp_path / "b.csv", rows_of(7000100, 7000102)),
+    )
     import_files([one, two], root)
     before = written(root)
     assert import_files([one, two], root).accounts == list(read_accounts(root).values())
@@ -70,9 +81,16 @@ def test_a_finished_part_is_not_made_again_and_a_changed_input_replaces_its_own(
 
 def test_a_publication_of_two_inputs_is_kept_once_and_comes_back_with_a_changed_input(tmp_path):
     root = tmp_path / "root"
-    one, two = table(tmp_path / "a.csv", rows_of(7000001, 7000004)), table(tmp_path / "b.csv", rows_of(7000003, 7000006))
+    one, two = (
+        table(tmp_path / "a.csv", rows_of(7000001, 7000004)),
+        table(tmp_path / "b.csv", rows_of(7000003, 7000006)),
+    )
     _, second = import_files([one, two], root).accounts
-    assert (second.left_out[REPEATED].count, second.left_out[REPEATED].examples, second.records["patents"]) == (1, ["US7000003B2"], 2)
+    assert (second.left_out[REPEATED].count, second.left_out[REPEATED].examples, second.records["patents"]) == (
+        1,
+        ["US7000003B2"],
+        2,
+    )
     assert len(titles(root)) == 5
     table(one, rows_of(7000001, 7000003))
     import_files([one], root)
@@ -81,7 +99,10 @@ def test_a_publication_of_two_inputs_is_kept_once_and_comes_back_with_a_changed_
 
 
 def test_workers_give_the_same_records(tmp_path):
-    files = [table(tmp_path / f"{name}.csv", rows_of(7000001 + 50 * place, 7000040 + 50 * place)) for place, name in enumerate("ab")]
+    files = [
+        table(tmp_path / f"{name}.csv", rows_of(7000001 + 50 * place, 7000040 + 50 * place))
+        for place, name in enumerate("ab")
+    ]
     import_files(files, tmp_path / "alone")
     import_files(files, tmp_path / "beside", work=Work(workers=2))
     for kind in ("patents", "citations", "relations"):
@@ -109,7 +130,10 @@ def test_a_broken_file_stops_with_one_message_and_what_was_finished_stays(tmp_pa
 
 
 def test_what_is_left_out_and_noted_stands_in_import_json_with_its_place(tmp_path):
-    file = table(tmp_path / "a.csv", [("", "Nameless", "", ""), *rows_of(7000001, 7000003), ("US7000001B2", "Again", "US9B2", "")])
+    file = table(
+        tmp_path / "a.csv",
+        [("", "Nameless", "", ""), *rows_of(7000001, 7000003), ("US7000001B2", "Again", "US9B2", "")],
+    )
     import_files([file], tmp_path / "root")
     (row,) = json.loads((tmp_path / "root" / "import.json").read_text())["inputs"]
     assert row["left_out"] == {"no publication number": {"count": 1, "examples": ["row 2"]}}
@@ -148,7 +172,9 @@ def test_sources_are_named_or_recognised(tmp_path, capsys):
 
 def test_many_files_are_told_of_together(tmp_path, capsys):
     for number in range(13):
-        table(tmp_path / "in" / f"{number}.csv", [*rows_of(7000001 + number, 7000002 + number), ("", "Nameless", "", "")])
+        table(
+            tmp_path / "in" / f"{number}.csv", [*rows_of(7000001 + number, 7000002 + number), ("", "Nameless", "", "")]
+        )
     assert cli.main(["import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
     rows = [re.split(r"\s{2,}", line.strip()) for line in capsys.readouterr().out.splitlines()]
     told = {row[1]: (row[2], row[3]) for row in rows if row[0] == "13 files" and row[1] != "note"}
@@ -169,7 +195,10 @@ def test_a_file_that_no_reader_can_open_is_not_recognised(tmp_path):
 
 def test_a_killed_import_goes_on_where_it_was(tmp_path):
     root = tmp_path / "root"
-    files = [table(tmp_path / f"{name}.csv", rows_of(7000001 + 5000 * place, 7002001 + 5000 * place)) for place, name in enumerate("abcd")]
+    files = [
+        table(tmp_path / f"{name}.csv", rows_of(7000001 + 5000 * place, 7002001 + 5000 * place))
+        for place, name in enumerate("abcd")
+    ]
     words = [sys.executable, "-m", "patent_mteb.cli", "import", *map(str, files), "--out", str(root)]
     running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
     deadline = time.monotonic() + 60

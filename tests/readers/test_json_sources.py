@@ -70,7 +70,9 @@ def of(items, kind):
 
 
 def test_lens_rows_become_records(tmp_path):
-    items = read(lines(tmp_path / "lens.jsonl", LENS, LENS, LENS | {"doc_number": ""}, LENS | {"biblio": "?"}), "lens-json")
+    items = read(
+        lines(tmp_path / "lens.jsonl", LENS, LENS, LENS | {"doc_number": ""}, LENS | {"biblio": "?"}), "lens-json"
+    )
     (patent,) = of(items, Patent)
     assert (patent.publication_number, patent.family_id, patent.keywords) == (
         "US2007140112A1",
@@ -79,7 +81,12 @@ def test_lens_rows_become_records(tmp_path):
     )
     assert patent.claims == (Claim(1, "A pump."), Claim(2, "The pump of claim 1.", (1,)))
     assert (patent.title, patent.translations[0].title, patent.description.detailed) == ("Pump", "Pompe", "Pumps leak.")
-    assert (patent.ipc, patent.cpc, patent.inventors, patent.applicants) == (("F04B1/00",), ("F04B1/02",), ("LI MIN",), ("ACME",))
+    assert (patent.ipc, patent.cpc, patent.inventors, patent.applicants) == (
+        ("F04B1/00",),
+        ("F04B1/02",),
+        ("LI MIN",),
+        ("ACME",),
+    )
     assert (patent.priority_date, patent.filing_jurisdiction) == (dt.date(2004, 12, 17), "JP")
     assert [(one.cited, one.category, one.origin, one.phase) for one in of(items, Citation)] == [
         ("EP0680812A1", "X", "examiner", "search"),
@@ -105,7 +112,11 @@ def test_hupd_applications_become_records(tmp_path, form):
     assert (patent.ipc, patent.cpc, patent.inventors) == (("F04B",), ("F04B", "G06F"), ("Min Li",))
     assert [claim.depends_on for claim in patent.claims] == [(), (1,)]
     sections = patent.description
-    assert (sections.background, sections.summary, sections.detailed) == ("Pumps leak.", "This one does not.", "FIG. 1 shows it.")
+    assert (sections.background, sections.summary, sections.detailed) == (
+        "Pumps leak.",
+        "This one does not.",
+        "FIG. 1 shows it.",
+    )
 
 
 GOOGLE = {
@@ -136,4 +147,9 @@ def test_google_publications_are_read_nested(tmp_path, form):
     assert (str(patent.publication_date), patent.priority_date, patent.ipc) == ("2015-01-06", None, ("G06F15/16",))
     assert [claim.depends_on for claim in patent.claims] == [(), (1,)]
     (citation,) = of(items, Citation)
-    assert (citation.cited, citation.category, citation.phase, citation.origin) == ("US7844851B2", "X", "SEA", "examiner")
+    assert (citation.cited, citation.category, citation.phase, citation.origin) == (
+        "US7844851B2",
+        "X",
+        "SEA",
+        "examiner",
+    )

@@ -1,4 +1,6 @@
-"""Exchange documents: the real answers of OPS against counts by XPath, and DOCDB's form of citations written by the test."""
+"""Exchange documents: the real answers of OPS against counts by XPath, and DOCDB's form of citations written by the
+test.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 from bulk_counts import BULK, plain
 
 from patent_mteb.patents.records import Citation, Patent, Relation
-from patent_mteb.readers import inner, ops, xml
+from patent_mteb.readers import ops, xml
 from patent_mteb.readers.items import LeftOut
 
 OPS = BULK / "ops"
@@ -25,7 +27,9 @@ def of(items, kind):
 
 
 @real
-@pytest.mark.parametrize("name, patents, citations, codes", [("ep1000000_full_cycle", 2, 3, 8), ("ep1000000_abstract", 1, 0, 0)])
+@pytest.mark.parametrize(
+    "name, patents, citations, codes", [("ep1000000_full_cycle", 2, 3, 8), ("ep1000000_abstract", 1, 0, 0)]
+)
 def test_an_answer_gives_what_xpath_counts(name, patents, citations, codes):
     path = OPS / f"{name}_result.xml"
     root = plain(path.read_bytes())
@@ -33,7 +37,11 @@ def test_an_answer_gives_what_xpath_counts(name, patents, citations, codes):
     assert READER.sniff(path)
     assert len(of(items, Patent)) == patents == root.xpath("count(//x:exchange-document)", namespaces=SPACES)
     assert len(of(items, Citation)) == citations == root.xpath("count(//x:citation[x:patcit])", namespaces=SPACES)
-    assert sum(len(one.ipc) for one in of(items, Patent)) == codes == root.xpath("count(//x:classification-ipcr)", namespaces=SPACES)
+    assert (
+        sum(len(one.ipc) for one in of(items, Patent))
+        == codes
+        == root.xpath("count(//x:classification-ipcr)", namespaces=SPACES)
+    )
     assert len(of(items, LeftOut)) == root.xpath("count(//x:citation[x:nplcit])", namespaces=SPACES)
 
 
@@ -107,7 +115,12 @@ def test_docdb_letters_have_claims_and_passages_of_their_own(tmp_path):
     (path := tmp_path / "docdb.xml").write_text(DOCDB, "utf-8")
     items = list(READER.read(path))
     (patent,) = of(items, Patent)
-    assert (patent.family_id, patent.ipc, patent.cpc, patent.application_number) == ("77", ("A61K31/12",), ("A61K31/12",), "EP07000001")
+    assert (patent.family_id, patent.ipc, patent.cpc, patent.application_number) == (
+        "77",
+        ("A61K31/12",),
+        ("A61K31/12",),
+        "EP07000001",
+    )
     assert of(items, Citation) == [
         Citation("EP2000000A1", "US2007140112A1", "X", "examiner", (1, 2, 3), ("page 4",), "search", "EP"),
         Citation("EP2000000A1", "US2007140112A1", "Y", "examiner", (4, 7), (), "search", "EP"),
@@ -131,14 +144,18 @@ TAIL = "</exch:exchange-documents>\n"
 
 @pytest.mark.parametrize("chunk", [1 << 20, 61])
 def test_a_docdb_file_is_read_document_by_document_whatever_is_wrong_with_one(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(inner, "_CHUNK", chunk)
+    monkeypatch.setattr(ops, "_CHUNK", chunk)
     good = [exchange(2000000 + number) for number in range(3)]
     torn = exchange(2000100, text="<exch:abstract>torn")
     endless = exchange(2000200, end="")
     path = tmp_path / "docdb.xml"
-    path.write_text(HEAD + good[0] + torn + good[1] + endless + "stray" + good[2] + TAIL + HEAD + exchange(3000000) + TAIL, "utf-8")
+    path.write_text(
+        HEAD + good[0] + torn + good[1] + endless + "stray" + good[2] + TAIL + HEAD + exchange(3000000) + TAIL, "utf-8"
+    )
     items = list(READER.read(path))
-    assert [one.publication_number for one in of(items, Patent)] == [f"EP{number}A1" for number in (2000000, 2000001, 2000002, 3000000)]
+    assert [one.publication_number for one in of(items, Patent)] == [
+        f"EP{number}A1" for number in (2000000, 2000001, 2000002, 3000000)
+    ]
     assert [(one.place, one.reason.partition(" (")[0]) for one in of(items, LeftOut)] == [
         ("document 2", "not well-formed XML"),
         ("document 4", "not well-formed XML"),
@@ -155,7 +172,7 @@ def test_a_docdb_file_is_read_document_by_document_whatever_is_wrong_with_one(tm
 
 
 def test_a_large_docdb_file_needs_no_more_memory_than_a_document(tmp_path, monkeypatch):
-    monkeypatch.setattr(inner, "_CHUNK", 1 << 16)
+    monkeypatch.setattr(ops, "_CHUNK", 1 << 16)
     monkeypatch.setattr(xml, "_CHUNK", 1 << 16)
     path = tmp_path / "docdb.xml"
     text = f'<exch:abstract lang="en"><exch:p>{"pump" * 10_000}</exch:p></exch:abstract>'

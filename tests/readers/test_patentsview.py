@@ -30,7 +30,10 @@ TABLES = {
         ("13648029", "8930553", "utility", "2012-10-09", "13", "0"),
     ],
     "g_ipc_at_issue": [
-        "patent_id ipc_sequence classification_level section ipc_class subclass main_group subgroup classification_value",
+        (
+            "patent_id ipc_sequence classification_level section ipc_class subclass main_group subgroup"
+            " classification_value"
+        ),
         ("8930553", "1", "A", "G", "06", "F", "013", "/42", "I"),
         ("8930553", "0", "A", "A", "61", "F", "2", "06", "I"),
     ],
@@ -55,7 +58,10 @@ TABLES = {
         ("8930553", "0", "1095724", "2001-05-02", "cited by examiner", "EP"),
     ],
     "pg_published_application": [
-        "pgpub_id application_id filing_date patent_type filing_type published_date wipo_kind series_code application_title",
+        (
+            "pgpub_id application_id filing_date patent_type filing_type published_date wipo_kind series_code"
+            " application_title"
+        ),
         ("20140101323", "13648029", "2012-10-09", "utility", "", "2014-04-10", "A1", "13", "Pump"),
     ],
     "pg_granted_pgpubs_crosswalk": ["pgpub_id patent_id application_id", ("20140101323", "8930553", "13648029")],
@@ -86,7 +92,12 @@ def test_the_tables_of_a_folder_are_joined(folder):
         (2, "The pump of claim 1.", (1,)),
     ]
     assert first.description.summary == "BACKGROUND\nPumps leak."
-    assert (second.publication_number, second.abstract, second.claims, second.family_id) == ("US8930555B1", "Seals.", (), "US8930555B1")
+    assert (second.publication_number, second.abstract, second.claims, second.family_id) == (
+        "US8930555B1",
+        "Seals.",
+        (),
+        "US8930555B1",
+    )
     assert [(item.number, item.place, item.reason) for item in items if isinstance(item, LeftOut)] == [
         ("D0712345", "row 3", "no utility patent (design)"),
         ("8930554", "row 4", "a withdrawn patent"),
@@ -122,7 +133,9 @@ HEADER = "patent_id\tpatent_type\tpatent_date\tpatent_title\twipo_kind\twithdraw
         ("patent_id\tpatent_type\n1\tutility\n", "column 'patent_date' is missing"),
         ("", "the file is empty"),
         (
-            "patent_id\tpatent_type\tpatent_date\tpatent_title\twipo_kind\twithdrawn\n1\tutility\t2015-01-06\té\tB2\t0\n".encode("latin-1"),
+            "patent_id\tpatent_type\tpatent_date\tpatent_title\twipo_kind\twithdrawn\n1\tutility\t2015-01-06\té\tB2\t0\n".encode(
+                "latin-1"
+            ),
             "UTF-8",
         ),
     ],

@@ -15,7 +15,10 @@ from patent_mteb.readers.items import LeftOut
 
 TABLES = {
     "tls201_appln": [
-        "appln_id appln_auth appln_nr appln_kind appln_filing_date earliest_filing_date docdb_family_id inpadoc_family_id granted",
+        (
+            "appln_id appln_auth appln_nr appln_kind appln_filing_date earliest_filing_date docdb_family_id"
+            " inpadoc_family_id granted"
+        ),
         ("1", "EP", "99203729", "A", "1999-11-08", "1998-11-12", "19768124", "77", "Y"),
         ("2", "US", "07000001", "A", "1990-01-01", "9999-12-31", "0", "78", "N"),
         ("3", "NL", "1010536", "A", "1998-11-12", "1998-11-12", "19768124", "77", "N"),
@@ -40,8 +43,10 @@ TABLES = {
         ("0", "", "0", "", "", "0", "9999-12-31", ""),
     ],
     "tls212_citation": [
-        "pat_publn_id citn_replenished citn_id citn_origin cited_pat_publn_id cited_appln_id pat_citn_seq_nr cited_npl_publn_id"
-        " npl_citn_seq_nr citn_gener_auth",
+        (
+            "pat_publn_id citn_replenished citn_id citn_origin cited_pat_publn_id cited_appln_id pat_citn_seq_nr"
+            " cited_npl_publn_id npl_citn_seq_nr citn_gener_auth"
+        ),
         ("10", "0", "1", "SEA", "20", "0", "1", "0", "0", "EP"),
         ("10", "0", "2", "SEA", "21", "0", "2", "0", "0", "EP"),
         ("10", "0", "3", "SEA", "0", "0", "0", "55", "1", "EP"),
@@ -80,7 +85,11 @@ def read(folder, name, kind):
 
 def test_publications_take_texts_codes_and_families_of_their_application(folder):
     first, second = read(folder, "tls211_part01", Patent)
-    assert (first.publication_number, second.publication_number, first.family_id) == ("EP1000000A1", "EP1000000B1", "19768124")
+    assert (first.publication_number, second.publication_number, first.family_id) == (
+        "EP1000000A1",
+        "EP1000000B1",
+        "19768124",
+    )
     assert (first.title, first.abstract, first.languages.abstract) == ('Bricks, "green"', "Des briques", "fr")
     assert (first.ipc, first.cpc, first.application_number) == (("B28B5/02", "A01D57/24"), ("B28B5/022",), "EP99203729")
     other, alone = read(folder, "tls211_part02", Patent)
@@ -112,7 +121,9 @@ def test_citations_are_joined_on_three_keys(folder):
 
 
 def test_priorities_and_a_whole_folder(folder, tmp_path):
-    assert read(folder, "tls204_appln_prior", Relation) == [Relation(f"EP1000000{kind}", "NL1010536", "priority") for kind in ("A1", "B1")]
+    assert read(folder, "tls204_appln_prior", Relation) == [
+        Relation(f"EP1000000{kind}", "NL1010536", "priority") for kind in ("A1", "B1")
+    ]
     done = import_files([folder], tmp_path / "out")
     assert not done.unknown
     assert sum(account.records["patents"] for account in done.accounts) == 4

@@ -1,4 +1,6 @@
-"""Shares of an import: merged they are one import, byte for byte; interrupted at any file and repeated, they end in the same bytes."""
+"""Shares of an import: merged they are one import, byte for byte; interrupted at any file and repeated, they end in the
+same bytes.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,16 @@ import pytest
 
 from patent_mteb import cli
 from patent_mteb.errors import DataError
-from patent_mteb.readers.accounts import read_accounts
-from patent_mteb.readers.guard import guarded
-from patent_mteb.readers.importing import Work, import_files, import_share, merge_shares
-from patent_mteb.readers.repeats import REPEATED
+from patent_mteb.readers.folder_lock import guarded
+from patent_mteb.readers.import_shares import read_accounts
+from patent_mteb.readers.importing import REPEATED, Work, import_files, import_share, merge_shares
 
 
 @pytest.fixture
 def inputs(tmp_path):
-    """Three tables; each but the first repeats the last publication of the one before, one has a row without a number."""
+    """Three tables; each but the first repeats the last publication of the one before, one has a row without a
+    number.
+    """
     folder = tmp_path / "in"
     folder.mkdir()
     for place in range(3):

@@ -1,4 +1,6 @@
-"""Tables through column maps: the records of the sample, written as each source writes them, come back; what is odd is said."""
+"""Tables through column maps: the records of the sample, written as each source writes them, come back; what is odd is
+said.
+"""
 
 import csv
 import gzip
@@ -13,20 +15,33 @@ from patent_mteb.patents.claims import claims_text
 from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Claim, Label, Patent, Relation, read_patents
 from patent_mteb.readers import READERS, LeftOut, Noted, reader_named, recognise
-from patent_mteb.readers.accounts import read_accounts
 from patent_mteb.readers.columns import parse_map
+from patent_mteb.readers.import_shares import read_accounts
 from patent_mteb.readers.tables import SHIPPED, read_table
 
 HEADERS = {
-    "derwent": "Publication Number,Title,Title - DWPI,Abstract,Abstract - DWPI Novelty,Abstract - DWPI Use,Claims,Priority Date,"
-    "Publication Date,Inventor,Optimized Assignee,IPC - Current,Cited Refs - Patent,DWPI Family Members,Count of Cited Refs - Patent",
-    "lens": "#,Jurisdiction,Kind,Display Key,Lens ID,Publication Date,Application Number,Application Date,Earliest Priority Date,Title,"
-    "Abstract,Applicants,Inventors,Cites Patent Count,Cited Patents,Simple Family Members,CPC Classifications,IPCR Classifications",
-    "espacenet": "No,Title,Inventors,Applicants,Publication number,Earliest priority,IPC,CPC,Publication date,Earliest publication,"
-    "Family number",
-    "patentscope": "Application Id,Application Number,Application Date,Publication Date,Country,Title,Abstract,I P C,Applicants,Inventors",
-    "patstat": "publn_auth,publn_nr,publn_kind,publn_date,appln_auth,appln_nr,docdb_family_id,appln_title,appln_title_lg,appln_abstract,"
-    "appln_abstract_lg,appln_filing_date,earliest_filing_date,ipc_class_symbol",
+    "derwent": (
+        "Publication Number,Title,Title - DWPI,Abstract,Abstract - DWPI Novelty,Abstract - DWPI Use,Claims,Priority"
+        " Date,Publication Date,Inventor,Optimized Assignee,IPC - Current,Cited Refs - Patent,DWPI Family Members,Count"
+        " of Cited Refs - Patent"
+    ),
+    "lens": (
+        "#,Jurisdiction,Kind,Display Key,Lens ID,Publication Date,Application Number,Application Date,Earliest Priority"
+        " Date,Title,Abstract,Applicants,Inventors,Cites Patent Count,Cited Patents,Simple Family Members,CPC"
+        " Classifications,IPCR Classifications"
+    ),
+    "espacenet": (
+        "No,Title,Inventors,Applicants,Publication number,Earliest priority,IPC,CPC,Publication date,Earliest"
+        " publication,Family number"
+    ),
+    "patentscope": (
+        "Application Id,Application Number,Application Date,Publication Date,Country,Title,Abstract,I P"
+        " C,Applicants,Inventors"
+    ),
+    "patstat": (
+        "publn_auth,publn_nr,publn_kind,publn_date,appln_auth,appln_nr,docdb_family_id,appln_title,appln_title_lg,appln_abstract,"
+        "appln_abstract_lg,appln_filing_date,earliest_filing_date,ipc_class_symbol"
+    ),
 }
 
 
@@ -54,7 +69,9 @@ def write_csv(path, header, rows, above=(), delimiter=","):
 def read(path, source=""):
     reader = reader_named(source) if source else recognise(path)
     found = list(reader.read(path))
-    by_kind = {kind: [one for one in found if isinstance(one, kind)] for kind in (Patent, Citation, Relation, LeftOut, Noted)}
+    by_kind = {
+        kind: [one for one in found if isinstance(one, kind)] for kind in (Patent, Citation, Relation, LeftOut, Noted)
+    }
     return reader.name, by_kind
 
 
@@ -85,7 +102,9 @@ def test_derwent(world, tmp_path):
             "IPC - Current": " | ".join(one.ipc),
             "Cited Refs - Patent": " | ".join(cites[one.publication_number]),
             "Count of Cited Refs - Patent": len(cites[one.publication_number]),
-            "DWPI Family Members": " | ".join(other.publication_number for other in patents if other.family_id == one.family_id),
+            "DWPI Family Members": " | ".join(
+                other.publication_number for other in patents if other.family_id == one.family_id
+            ),
         }
         for one in patents
     ]
@@ -99,7 +118,9 @@ def test_derwent(world, tmp_path):
     assert [(one.citing, one.cited) for one in found[Citation]] == [
         (one.publication_number, cited) for one in patents for cited in cites[one.publication_number]
     ]
-    groups = {frozenset(other.publication_number for other in patents if other.family_id == one.family_id) for one in patents}
+    groups = {
+        frozenset(other.publication_number for other in patents if other.family_id == one.family_id) for one in patents
+    }
     assert len({one.family_id for one in found[Patent]}) == len(groups)
     assert len(found[Relation]) == sum(len(group) * (len(group) - 1) for group in groups)
     unread = next(one for one in found[Noted] if one.what == "columns not read")
@@ -132,7 +153,9 @@ def test_bigquery_as_parquet_and_as_json_lines(world, tmp_path):
     patents, cites = world
     rows = [
         {
-            "publication_number": f"{one.publication_number[:2]}-{one.publication_number[2:-2]}-{one.publication_number[-2:]}",
+            "publication_number": (
+                f"{one.publication_number[:2]}-{one.publication_number[2:-2]}-{one.publication_number[-2:]}"
+            ),
             "family_id": str(number),
             "title_localized": [{"text": "Titel", "language": "de"}, {"text": one.title, "language": "en"}],
             "abstract_localized": [{"text": one.abstract, "language": "en"}],
@@ -143,7 +166,10 @@ def test_bigquery_as_parquet_and_as_json_lines(world, tmp_path):
             "ipc": [{"code": code, "first": True} for code in one.ipc],
             "inventor_harmonized": [{"name": name, "country_code": "US"} for name in one.inventors],
             "citation": [
-                *({"publication_number": cited, "type": "X", "category": "SEA", "npl_text": ""} for cited in cites[one.publication_number]),
+                *(
+                    {"publication_number": cited, "type": "X", "category": "SEA", "npl_text": ""}
+                    for cited in cites[one.publication_number]
+                ),
                 {"publication_number": "", "type": "", "category": "APP", "npl_text": "A book"},
             ],
         }
@@ -152,15 +178,21 @@ def test_bigquery_as_parquet_and_as_json_lines(world, tmp_path):
     pl.DataFrame(rows).write_parquet(tmp_path / "bq.parquet")
     with gzip.open(tmp_path / "bq.jsonl.gz", "wt", encoding="utf-8") as out:
         out.writelines(
-            json.dumps({key: str(value) if isinstance(value, int) else value for key, value in row.items()}) + "\n" for row in rows
+            json.dumps({key: str(value) if isinstance(value, int) else value for key, value in row.items()}) + "\n"
+            for row in rows
         )
     name, found = read(tmp_path / "bq.parquet")
     assert name == "bigquery"
     same_texts(found[Patent], patents, "title", "abstract", "publication_date", "inventors", "ipc", "claims")
-    assert all(one.priority_date is None and one.languages.title == "en" and one.translations[0].title == "Titel" for one in found[Patent])
+    assert all(
+        one.priority_date is None and one.languages.title == "en" and one.translations[0].title == "Titel"
+        for one in found[Patent]
+    )
     assert found[Patent][0].description.summary == "SUMMARY\nOurs does not."
     expected = [
-        Citation(one.publication_number, cited, "X", "examiner", phase="SEA") for one in patents for cited in cites[one.publication_number]
+        Citation(one.publication_number, cited, "X", "examiner", phase="SEA")
+        for one in patents
+        for cited in cites[one.publication_number]
     ]
     assert found[Citation] == expected
     assert read(tmp_path / "bq.jsonl.gz")[1] == found
@@ -182,7 +214,9 @@ def test_patstat(tmp_path):
         "earliest_filing_date": "1998-11-10",
         "ipc_class_symbol": "B28B   1/29;B28B   5/02",
     }
-    name, found = read(write_csv(tmp_path / "p.csv", HEADERS["patstat"], [row, row | {"publn_nr": "1000001", "docdb_family_id": 0}]))
+    name, found = read(
+        write_csv(tmp_path / "p.csv", HEADERS["patstat"], [row, row | {"publn_nr": "1000001", "docdb_family_id": 0}])
+    )
     assert name == "patstat"
     one, other = found[Patent]
     numbers = (one.publication_number, one.family_id, one.application_number, one.languages.title)
@@ -192,7 +226,11 @@ def test_patstat(tmp_path):
         "EP99203729",
         "en",
     )
-    assert (one.application_date, str(one.priority_date), one.ipc) == (None, "1998-11-10", ("B28B   1/29", "B28B   5/02"))
+    assert (one.application_date, str(one.priority_date), one.ipc) == (
+        None,
+        "1998-11-10",
+        ("B28B   1/29", "B28B   5/02"),
+    )
     assert other.family_id == "EP1000001A1", "0 is none"
     citations = (
         "publn_auth,publn_nr,publn_kind,cited_publn_auth,cited_publn_nr,cited_publn_kind,citn_categ,citn_origin,relevant_claim,"
@@ -202,7 +240,9 @@ def test_patstat(tmp_path):
     (tmp_path / "c.csv").write_text(citations)
     name, found = read(tmp_path / "c.csv")
     assert name == "patstat-citations"
-    assert found[Citation] == [Citation("EP1000000A1", "US4218478A", "XY", "examiner", (1, 2, 3), phase="SEA", office="EP")]
+    assert found[Citation] == [
+        Citation("EP1000000A1", "US4218478A", "XY", "examiner", (1, 2, 3), phase="SEA", office="EP")
+    ]
     assert found[LeftOut] == [LeftOut("EP1000000A1", "row 3", "no citing or no cited number")]
 
 
@@ -234,7 +274,11 @@ def test_espacenet_and_patentscope(tmp_path):
     name, found = read(write_csv(tmp_path / "w.csv", HEADERS["patentscope"], [row], [["Results 1-1"], []]))
     assert name == "patentscope"
     one = found[Patent][0]
-    assert (one.publication_number, one.ipc, str(one.application_date)) == ("WO2019012345", ("F04B 1/00", "F04B 3/00"), "2019-02-01")
+    assert (one.publication_number, one.ipc, str(one.application_date)) == (
+        "WO2019012345",
+        ("F04B 1/00", "F04B 3/00"),
+        "2019-02-01",
+    )
 
 
 def test_a_workbook_with_lines_above_its_header(world, tmp_path):
@@ -242,7 +286,11 @@ def test_a_workbook_with_lines_above_its_header(world, tmp_path):
     patents, cites = world
     book = openpyxl.Workbook()
     page = book.active
-    for line in (["Our list"], [], ["Patent No", "Title", "Abstract", "Claims", "IPCs", "Published", "Publication Date", "Cites", "Topic"]):
+    for line in (
+        ["Our list"],
+        [],
+        ["Patent No", "Title", "Abstract", "Claims", "IPCs", "Published", "Publication Date", "Cites", "Topic"],
+    ):
         page.append(line)
     for one in patents:
         page.append(
@@ -301,7 +349,14 @@ def test_a_map_of_ones_own(tmp_path):
             "Topic": "Flow;Heat",
             "Detail": "Slow;Warm",
         },
-        {"Acme No.": "D0982278", "Title": "Lamp", "Pub": "2010-01-19", "Cites": "unpublished", "Letters": "X|A", "Topic": "Light"},
+        {
+            "Acme No.": "D0982278",
+            "Title": "Lamp",
+            "Pub": "2010-01-19",
+            "Cites": "unpublished",
+            "Letters": "X|A",
+            "Topic": "Light",
+        },
     ]
     (tmp_path / "acme.toml").write_text(MAP)
     write_csv(tmp_path / "acme.csv", COLUMNS, rows, delimiter="\t")
@@ -316,10 +371,17 @@ def test_a_map_of_ones_own(tmp_path):
     assert one.claims == (Claim(1, "A pump."), Claim(2, "The pump of claim 1.", (1,)))
     assert one.labels == (Label("Topics", "Flow", "Slow"), Label("Topics", "Heat", "Warm"))
     assert (other.title, other.publication_date, other.labels) == ("Lamp", None, (Label("Topics", "Light"),))
-    assert [(edge.cited, edge.category) for edge in found[Citation]] == [("US2007140112A1", "X"), ("EP0680812", "A"), ("unpublished", "")]
+    assert [(edge.cited, edge.category) for edge in found[Citation]] == [
+        ("US2007140112A1", "X"),
+        ("EP0680812", "A"),
+        ("unpublished", ""),
+    ]
     said = {note.what: note.example for note in found[Noted]}
     assert said["publication_date cannot be read: left empty"] == "row 3: '2010-01-19' is no date of the form %m/%d/%Y"
-    assert said["a number cannot be read: kept as written (a map can say the office of those that name none)"] == "row 3: unpublished"
+    assert (
+        said["a number cannot be read: kept as written (a map can say the office of those that name none)"]
+        == "row 3: unpublished"
+    )
     assert said["category and cited numbers are not as many: category left empty"] == "row 3: 2 for 1"
     assert [note.count for note in found[Noted] if note.what.startswith("no family is given")] == [1, 1]
 
@@ -327,10 +389,27 @@ def test_a_map_of_ones_own(tmp_path):
 def test_a_map_that_names_a_missing_column_is_refused_with_the_columns_there_are(tmp_path, capsys):
     (tmp_path / "acme.toml").write_text(MAP)
     write_csv(tmp_path / "acme.csv", COLUMNS.replace("Cites", "Cited"), [])
-    assert cli.main(["import", "--map", str(tmp_path / "acme.toml"), str(tmp_path / "acme.csv"), "--out", str(tmp_path / "root")]) == 2
+    assert (
+        cli.main(
+            [
+                "import",
+                "--map",
+                str(tmp_path / "acme.toml"),
+                str(tmp_path / "acme.csv"),
+                "--out",
+                str(tmp_path / "root"),
+            ]
+        )
+        == 2
+    )
     said = capsys.readouterr().err
-    assert "there is no column 'Cites' (columns: Acme No., Title, Title (EN), Claims, Pub, Words, Cited, Letters, Topic, Detail)" in said
-    columns = parse_map(MAP.replace('cited = "Cites"', 'cited = { column = "Cites", optional = true }'), tmp_path / "acme.toml")
+    assert (
+        "there is no column 'Cites' (columns: Acme No., Title, Title (EN), Claims, Pub, Words, Cited, Letters, Topic,"
+        " Detail)" in said
+    )
+    columns = parse_map(
+        MAP.replace('cited = "Cites"', 'cited = { column = "Cites", optional = true }'), tmp_path / "acme.toml"
+    )
     notes = [one for one in read_table(tmp_path / "acme.csv", columns) if isinstance(one, Noted)]
     assert [(note.what, note.example) for note in notes] == [
         ("columns of the map that are not there", "'Cites'"),
@@ -349,11 +428,15 @@ def test_another_map_reads_the_file_again(tmp_path):
 
 
 def test_torn_rows_are_counted(tmp_path):
-    (tmp_path / "t.csv").write_text('No,Title\nUS7000001B2,"A ""fine"" pump\nwith a seal"\nUS7000002B2,Lamp,more\nUS7000003B2\n')
+    (tmp_path / "t.csv").write_text(
+        'No,Title\nUS7000001B2,"A ""fine"" pump\nwith a seal"\nUS7000002B2,Lamp,more\nUS7000003B2\n'
+    )
     columns = parse_map("[fields]\npublication_number = 'No'\ntitle = 'Title'\n", tmp_path / "m.toml")
     found = list(read_table(tmp_path / "t.csv", columns))
     assert [one.title for one in found if isinstance(one, Patent)] == ['A "fine" pump\nwith a seal', ""]
-    assert [one for one in found if isinstance(one, LeftOut)] == [LeftOut("", "row 4", "the row has more cells than the header")]
+    assert [one for one in found if isinstance(one, LeftOut)] == [
+        LeftOut("", "row 4", "the row has more cells than the header")
+    ]
 
 
 @pytest.mark.parametrize(

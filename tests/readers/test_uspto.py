@@ -120,7 +120,9 @@ def test_all_kinds_are_read_when_asked_for():
     items = list(EVERY.read(path))
     assert len(raw_documents(path)) == 11
     assert Counter(patent.kind for patent in of(items, Patent)) == {"B2": 5, "E1": 3, "S1": 1, "P2": 1}
-    assert [item.number for item in of(items, LeftOut) if item.reason == "the same document once more"] == ["USD967598S1"]
+    assert [item.number for item in of(items, LeftOut) if item.reason == "the same document once more"] == [
+        "USD967598S1"
+    ]
     left_out = Counter(item.reason for item in of(UTILITY.read(path), LeftOut) if "citation" not in item.reason)
     assert left_out == {
         "no utility patent (design)": 2,
@@ -145,7 +147,11 @@ def test_relations_name_parents_priorities_and_pre_grant_publications():
     for path in sorted(USPTO.glob("xml*.xml")):
         root = plain(path.read_bytes())
         kinds = Counter(one.kind for one in of(UTILITY.read(path), Relation))
-        for tag, kind in (("continuation", "continuation"), ("us-provisional-application", "provisional"), ("division", "division")):
+        for tag, kind in (
+            ("continuation", "continuation"),
+            ("us-provisional-application", "provisional"),
+            ("division", "division"),
+        ):
             assert kinds[kind] == root.xpath(f"count(//us-related-documents/{tag})"), path.name
         assert kinds["priority"] == root.xpath("count(//priority-claims/priority-claim)")
 
@@ -154,7 +160,9 @@ def test_origins_are_those_of_the_categories():
     for path in sorted(USPTO.glob("xml20*.xml")):
         root = plain(path.read_bytes())
         citations = of(UTILITY.read(path), Citation)
-        by_examiner = {one.text for one in root.xpath("//*[category='cited by examiner']/patcit/document-id/doc-number")}
+        by_examiner = {
+            one.text for one in root.xpath("//*[category='cited by examiner']/patcit/document-id/doc-number")
+        }
         assert sum(one.origin == "examiner" for one in citations) == len(by_examiner), path.name
         assert {one.origin for one in citations} <= {"examiner", "applicant", ""}
 
@@ -173,13 +181,15 @@ def test_processing_instructions_tell_the_sections():
 
 @pytest.mark.parametrize("name", [name for name in HOLDS if name.endswith("xml") and HOLDS[name][2]])
 def test_no_paragraph_of_a_description_is_lost(name):
-    (*_, content) = raw_documents(USPTO / name)
+    *_, content = raw_documents(USPTO / name)
     root = plain(content)
     said = root.xpath("//description//p | //SDODE//PARA | //subdoc-description//paragraph")
-    (*_, patent) = of(UTILITY.read(USPTO / name), Patent)
+    *_, patent = of(UTILITY.read(USPTO / name), Patent)
     sections = patent.description
     held = letters(sections.background + sections.summary + sections.drawings + sections.detailed)
-    words = [word for one in said for word in "".join(one.xpath(".//text()[not(parent::number)]")).split() if word.isalpha()]
+    words = [
+        word for one in said for word in "".join(one.xpath(".//text()[not(parent::number)]")).split() if word.isalpha()
+    ]
     missing = [word for word in set(words) if letters(word) not in held]
     assert len(words) > 500
     assert not missing
@@ -191,7 +201,9 @@ def test_entities_of_the_old_files_become_characters():
     text = "".join((sections.background, sections.summary, sections.drawings, sections.detailed, patent.abstract))
     raw = (USPTO / "sgml_US06337117.xml").read_text("utf-8")
     for name, character in (("lgr", "λ"), ("mgr", "μ"), ("deg", "°"), ("ldquo", "“")):
-        assert text.count(character) + sum(claim.text.count(character) for claim in patent.claims) == raw.count(f"&{name};"), name
+        assert text.count(character) + sum(claim.text.count(character) for claim in patent.claims) == raw.count(
+            f"&{name};"
+        ), name
 
 
 def test_weekly_files_of_two_weeks_repeat_nothing():

@@ -63,7 +63,11 @@ def test_what_is_no_date_is_refused(value):
 def test_lists_come_back_from_every_separator(words):
     for separator in (";", "; ", ";;", " | ", "|", "\n"):
         assert listed(separator.join(words)) == words
-    for text in (json.dumps(words), repr(words), repr(tuple(words)).replace("(", "[").replace(",)", "]").replace(")", "]")):
+    for text in (
+        json.dumps(words),
+        repr(words),
+        repr(tuple(words)).replace("(", "[").replace(",)", "]").replace(")", "]"),
+    ):
         assert listed(text) == words
 
 

@@ -1,4 +1,6 @@
-"""Bad files of twelve kinds and more: each gives one message or a counted reason, and the good documents around are read."""
+"""Bad files of twelve kinds and more: each gives one message or a counted reason, and the good documents around are
+read.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +10,20 @@ from pathlib import Path
 
 import pytest
 
+from patent_mteb import files
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import READERS, recognise, xml
-from patent_mteb.readers.accounts import read_accounts
+from patent_mteb.readers.import_shares import SET_ASIDE, read_accounts
 from patent_mteb.readers.importing import import_files
 from patent_mteb.readers.items import LeftOut, Noted
-from patent_mteb.readers.parts import SET_ASIDE
 
 DECLARED = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-def grant(number="08930553", *, kind="B2", date="20150106", title="Pump", claims="", cited="", doctype="", declared=DECLARED):
+def grant(
+    number="08930553", *, kind="B2", date="20150106", title="Pump", claims="", cited="", doctype="", declared=DECLARED
+):
     return f"""{declared}{doctype}<us-patent-grant lang="EN"><us-bibliographic-data-grant><publication-reference><document-id>
 <country>US</country><doc-number>{number}</doc-number><kind>{kind}</kind><date>{date}</date></document-id></publication-reference>
 <application-reference appl-type="utility"><document-id><country>US</country><doc-number>13648029</doc-number><date>20121009</date>
@@ -85,7 +89,7 @@ def test_a_malformed_document_is_set_aside_and_its_neighbours_are_read(tmp_path,
 def test_external_entities_are_not_fetched(tmp_path):
     (tmp_path / "secret.txt").write_text("secret")
     doctype = f'<!DOCTYPE g SYSTEM "file://{tmp_path}/missing.dtd" [<!ENTITY s SYSTEM "file://{tmp_path}/secret.txt">]>'
-    (patent, *_) = read(tmp_path / "ipg.xml", grant(title="A &s; pump", doctype=doctype))
+    patent, *_ = read(tmp_path / "ipg.xml", grant(title="A &s; pump", doctype=doctype))
     assert patent.title == "A &s; pump"
 
 
@@ -103,12 +107,14 @@ def test_two_documents_of_one_number_are_told_apart_by_what_they_say(tmp_path):
 
 
 def test_a_day_00_is_the_first_of_its_month(tmp_path):
-    (patent, *_) = read(tmp_path / "ipg.xml", grant(date="20150100"))
+    patent, *_ = read(tmp_path / "ipg.xml", grant(date="20150100"))
     assert str(patent.publication_date) == "2015-01-01"
 
 
 def test_claims_without_numbers_are_numbered_and_counted(tmp_path):
-    claims = "<claim><claim-text>A pump.</claim-text></claim><claim><claim-text>The pump of claim 1.</claim-text></claim>"
+    claims = (
+        "<claim><claim-text>A pump.</claim-text></claim><claim><claim-text>The pump of claim 1.</claim-text></claim>"
+    )
     items = read(tmp_path / "ipg.xml", grant(claims=claims))
     assert [(claim.number, claim.depends_on) for claim in items[0].claims] == [(1, ()), (2, (1,))]
     notes = [item.what for item in items if isinstance(item, Noted)]
@@ -139,9 +145,16 @@ def zipped(files: dict[str, str | bytes]) -> bytes:
 
 
 def test_a_zip_file_gives_its_documents_and_says_what_it_leaves(tmp_path):
-    bomb = " " * (xml.SMALL_MEMBER + 1)
+    bomb = " " * (files.SMALL_MEMBER + 1)
     content = zipped(
-        {"../../evil.xml": FIRST, "ipg.xml": FIRST + LAST, "lst.txt": "x", "bomb.xml": bomb, "inner.zip": b"PK", "p.XML": grant()}
+        {
+            "../../evil.xml": FIRST,
+            "ipg.xml": FIRST + LAST,
+            "lst.txt": "x",
+            "bomb.xml": bomb,
+            "inner.zip": b"PK",
+            "p.XML": grant(),
+        }
     )
     items = read(tmp_path / "ipg.zip", content)
     assert numbers(items) == ["US8930551B2", "US8930552B2", "US8930553B2"]
@@ -183,7 +196,9 @@ def test_what_is_not_xml_at_all_is_recognised_by_nobody_and_set_aside_when_insis
 
 
 def test_documents_are_cut_wherever_a_chunk_ends(tmp_path, monkeypatch):
-    (path := tmp_path / "ipg.xml").write_text("".join(grant(f"0893{number:04}", title="é" * number) for number in range(40)), "utf-8")
+    (path := tmp_path / "ipg.xml").write_text(
+        "".join(grant(f"0893{number:04}", title="é" * number) for number in range(40)), "utf-8"
+    )
     whole = numbers(READERS["uspto"].read(path))
     assert len(whole) == 40
     for size in (1, 7, 64, 997):
@@ -196,11 +211,20 @@ def test_a_document_that_is_too_long_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(xml, "_CHUNK", 1000)
     items = read(tmp_path / "ipg.xml", FIRST + grant(title="x" * 9000) + LAST)
     assert numbers(items) == ["US8930551B2", "US8930552B2"]
-    assert {reason for _, reason, _ in reasons(items)} <= {"longer than 0 MiB", "no XML", "not well-formed XML (ERR_TAG_NOT_FINISHED)"}
+    assert {reason for _, reason, _ in reasons(items)} <= {
+        "longer than 0 MiB",
+        "no XML",
+        "not well-formed XML (ERR_TAG_NOT_FINISHED)",
+    }
 
 
 def test_sources_are_told_by_their_root(tmp_path):
-    roots = {"us-patent-application": "uspto", "PATDOC": "uspto", "ep-patent-document": "epo", "ops:world-patent-data": "ops"}
+    roots = {
+        "us-patent-application": "uspto",
+        "PATDOC": "uspto",
+        "ep-patent-document": "epo",
+        "ops:world-patent-data": "ops",
+    }
     for root, name in roots.items():
         (path := Path(tmp_path / "one.xml")).write_text(f"{DECLARED}<!-- x -->\n<{root} xmlns:ops='o'/>")
         assert recognise(path).name == name

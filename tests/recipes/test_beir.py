@@ -17,7 +17,14 @@ QRELS = {"q1": {"d1": 1, "d2": 0}, "d2": {"d1": 2}}
 
 @pytest.fixture
 def folder(tmp_path):
-    write_beir(tmp_path, CORPUS, QUERIES, QRELS, pa.table({"_id": ["d1"], "family_id": ["F"]}), pa.table({"_id": ["d1"], "TA": ["x"]}))
+    write_beir(
+        tmp_path,
+        CORPUS,
+        QUERIES,
+        QRELS,
+        pa.table({"_id": ["d1"], "family_id": ["F"]}),
+        pa.table({"_id": ["d1"], "TA": ["x"]}),
+    )
     return tmp_path
 
 
@@ -50,7 +57,10 @@ BROKEN = {
         lambda f: edit(f, "corpus.jsonl", '"d2"', '"d1"'),
         r"corpus.jsonl, row 2: document id 'd1' occurs twice",
     ),
-    "duplicate query": (lambda f: edit(f, "queries.jsonl", '"d2"', '"q1"'), r"queries.jsonl, row 2: query id 'q1' occurs twice"),
+    "duplicate query": (
+        lambda f: edit(f, "queries.jsonl", '"d2"', '"q1"'),
+        r"queries.jsonl, row 2: query id 'q1' occurs twice",
+    ),
     "unknown document": (
         lambda f: edit(f, "qrels/test.tsv", "q1\td2", "q1\td9"),
         r"test.tsv, row 3: judgement of the unknown document 'd9'",
@@ -69,16 +79,28 @@ BROKEN = {
         lambda f: (f / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t0\n"),
         r"no judgement is positive",
     ),
-    "malformed JSON": (lambda f: edit(f, "corpus.jsonl", '{"_id": "d2"', '{"_id": "d2'), r"corpus.jsonl, row 2: malformed JSON"),
+    "malformed JSON": (
+        lambda f: edit(f, "corpus.jsonl", '{"_id": "d2"', '{"_id": "d2'),
+        r"corpus.jsonl, row 2: malformed JSON",
+    ),
     "not an object": (lambda f: (f / "queries.jsonl").write_text('["q1"]\n'), r"queries.jsonl, row 1: a JSON list"),
-    "missing field": (lambda f: edit(f, "queries.jsonl", '"text"', '"txt"'), r"queries.jsonl, row 1: field 'text' is missing"),
+    "missing field": (
+        lambda f: edit(f, "queries.jsonl", '"text"', '"txt"'),
+        r"queries.jsonl, row 1: field 'text' is missing",
+    ),
     "wrong type": (
         lambda f: edit(f, "corpus.jsonl", '"d1"', "17"),
         r"corpus.jsonl, row 1: field '_id' is a int \(17\), not a string",
     ),
-    "not UTF-8": (lambda f: edit(f, "corpus.jsonl", "x", "x", "latin-1"), r"corpus.jsonl, row 2: not valid UTF-8 \(byte 0xb5"),
+    "not UTF-8": (
+        lambda f: edit(f, "corpus.jsonl", "x", "x", "latin-1"),
+        r"corpus.jsonl, row 2: not valid UTF-8 \(byte 0xb5",
+    ),
     "no header": (lambda f: edit(f, "qrels/test.tsv", "query-id", "qid"), r"test.tsv, row 1: the header is"),
-    "two columns": (lambda f: edit(f, "qrels/test.tsv", "q1\td1\t1", "q1\td1"), r"test.tsv, row 2: 2 columns instead of 3"),
+    "two columns": (
+        lambda f: edit(f, "qrels/test.tsv", "q1\td1\t1", "q1\td1"),
+        r"test.tsv, row 2: 2 columns instead of 3",
+    ),
     "score no integer": (
         lambda f: edit(f, "qrels/test.tsv", "q1\td1\t1", "q1\td1\tyes"),
         r"test.tsv, row 2: the score 'yes' is not an integer",

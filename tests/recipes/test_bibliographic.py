@@ -1,4 +1,6 @@
-"""Titles, abstracts, IPC, families and cited numbers in five styles, nothing else: every benchmark gets the links of the whole set."""
+"""Titles, abstracts, IPC, families and cited numbers in five styles, nothing else: every benchmark gets the links of
+the whole set.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,13 @@ NOTHING = {
 BARE = {
     "wipo_at": [],
     "dapfam": ["require=title,abstract", "min_citations=1", "queries_per_domain=9999", "positives=9999", "negatives=0"],
-    "patenteb": ["require=title,abstract", "min_class_families=0", "min_cited_by=0", "split=0,0,1", "released_train=0.8"],
+    "patenteb": [
+        "require=title,abstract",
+        "min_class_families=0",
+        "min_cited_by=0",
+        "split=0,0,1",
+        "released_train=0.8",
+    ],
     "sophia": ["require=title,abstract,ipc", "queries=9999", "min_relevant=1", "first_year=None", "last_year=None"],
     "patentmap": [
         "require=abstract,ipc",
@@ -48,18 +56,27 @@ def styled(text: str, style: int) -> str:
     office, serial, kind = number.office, number.serial, number.kind
     if style == 4 and office == "US" and kind == "A1":
         return f"US {serial[:4]}/{int(serial[4:]):07d} A1"
-    separate = [f"{office}{serial}{kind}", f"{office}-{serial}-{kind}", f"{office} {serial} {kind}", f"{office}{serial} ({kind})"]
+    separate = [
+        f"{office}{serial}{kind}",
+        f"{office}-{serial}-{kind}",
+        f"{office} {serial} {kind}",
+        f"{office}{serial} ({kind})",
+    ]
     return separate[style] if style < 4 else f"{office.lower()}{serial}{kind.lower()}"
 
 
 @pytest.fixture(scope="module")
 def worlds():
-    """The same records twice, whole and with hardly anything; a third of the families, so that most citations lead outside."""
+    """The same records twice, whole and with hardly anything; a third of the families, so that most citations lead
+    outside.
+    """
     patents, citations = sample.generate()
     kept = set(sorted({one.family_id for one in patents})[::3])
     patents = [one for one in patents if one.family_id in kept]
     bare = [replace(one, **NOTHING) for one in patents]
-    rewritten = [Citation(styled(one.citing, at % 5), styled(one.cited, at // 5 % 5)) for at, one in enumerate(citations)]
+    rewritten = [
+        Citation(styled(one.citing, at % 5), styled(one.cited, at // 5 % 5)) for at, one in enumerate(citations)
+    ]
     assert sum(read_number(one.cited).docdb != one.cited for one in rewritten) > len(rewritten) / 2
     return (patents, citations), (bare, rewritten)
 

@@ -7,7 +7,7 @@ import pytest
 from patent_mteb import cli, recipes, sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import write_citations, write_patents
-from patent_mteb.recipes.budget import memory_of, refuse_beyond
+from patent_mteb.recipes.memory_budget import memory_of, refuse_beyond
 
 
 def test_more_publications_take_more():
@@ -15,7 +15,9 @@ def test_more_publications_take_more():
         assert memory_of(recipe, 0) < memory_of(recipe, 1000) < memory_of(recipe, 1_000_000)
     refuse_beyond(None, "wipo_at", 10**12)
     refuse_beyond(4, "dapfam", 1_000_000)
-    with pytest.raises(DataError, match=r"10,000,000 publications takes about [\d.]+ GB of memory, and 4 GB are allowed") as caught:
+    with pytest.raises(
+        DataError, match=r"10,000,000 publications takes about [\d.]+ GB of memory, and 4 GB are allowed"
+    ) as caught:
         refuse_beyond(4, "wipo_at", 10_000_000)
     enough = float(caught.value.remedy.split("--memory ")[1].split(",")[0])
     refuse_beyond(enough, "wipo_at", 10_000_000)
@@ -25,7 +27,15 @@ def test_the_command_refuses_and_writes_nothing(tmp_path, capsys):
     patents, citations = sample.generate()
     write_patents(tmp_path / "patents.parquet", patents[:50])
     write_citations(tmp_path / "citations.parquet", citations[:50])
-    words = ["build", "wipo_at", str(tmp_path / "patents.parquet"), str(tmp_path / "citations.parquet"), str(tmp_path / "root")]
+    words = [
+        "build",
+        "wipo_at",
+        str(tmp_path / "patents.parquet"),
+        str(tmp_path / "citations.parquet"),
+        str(tmp_path / "root"),
+    ]
     assert cli.main([*words, "--memory", "0.1"]) == 2
-    assert "50 publications takes about 0.5 GB of memory, and 0.1 GB are allowed" in " ".join(capsys.readouterr().err.split())
+    assert "50 publications takes about 0.5 GB of memory, and 0.1 GB are allowed" in " ".join(
+        capsys.readouterr().err.split()
+    )
     assert not (tmp_path / "root").exists()

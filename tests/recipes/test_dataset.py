@@ -20,7 +20,9 @@ SOPHIA = ["queries=20"]
 def test_the_record_is_what_hashlib_and_pyarrow_say(tmp_path):
     patents, citations = world()
     patents[3] = replace(patents[3], abstract=" ")
-    log = recipes.run("wipo_at", patents, citations, tmp_path, ["seed=7"], Identity("Acme", "2", "Acme Corp.", "cc-by-4.0"))
+    log = recipes.run(
+        "wipo_at", patents, citations, tmp_path, ["seed=7"], Identity("Acme", "2", "Acme Corp.", "cc-by-4.0")
+    )
     record = dataset.read(tmp_path)
     assert (record.name, record.version, record.owner, record.licence) == ("Acme", "2", "Acme Corp.", "cc-by-4.0")
     built = record.recipes["wipo_at"]
@@ -43,7 +45,10 @@ def test_the_input_hash_is_of_the_records_and_not_of_their_files(tmp_path):
     hashes = {dataset.input_hash(read_patents(tmp_path / f"p.{form}"), citations) for form in ("jsonl", "parquet")}
     assert hashes == {dataset.input_hash(patents, citations)}
     changed = [replace(patents[0], title="Another"), *patents[1:]]
-    assert dataset.input_hash(changed, citations) not in hashes and dataset.input_hash(patents, citations[1:]) not in hashes
+    assert (
+        dataset.input_hash(changed, citations) not in hashes
+        and dataset.input_hash(patents, citations[1:]) not in hashes
+    )
 
 
 def test_one_directory_has_one_name(tmp_path, capsys, monkeypatch):
@@ -53,7 +58,18 @@ def test_one_directory_has_one_name(tmp_path, capsys, monkeypatch):
     root = tmp_path / "my pumps"
 
     def build(*more):
-        return cli.main(["build", "sophia", str(tmp_path / "p.parquet"), str(tmp_path / "c.parquet"), str(root), "--set", *SOPHIA, *more])
+        return cli.main(
+            [
+                "build",
+                "sophia",
+                str(tmp_path / "p.parquet"),
+                str(tmp_path / "c.parquet"),
+                str(root),
+                "--set",
+                *SOPHIA,
+                *more,
+            ]
+        )
 
     assert build("--owner", "Acme Corp.") == 0
     assert dataset.read(root).name == "MyPumps"

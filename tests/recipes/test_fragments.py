@@ -1,4 +1,6 @@
-"""Fragment patterns on hand-written abstracts: all seven kinds, the special cases, awkward ones, and removal without a trace."""
+"""Fragment patterns on hand-written abstracts: all seven kinds, the special cases, awkward ones, and removal without a
+trace.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,10 @@ from patent_mteb.recipes.fragments import PATTERNS, contains_fragment, extract, 
 
 SEVEN = {
     1: (
-        "PROBLEM TO BE SOLVED: To provide a pump that is easy to clean. SOLUTION: The pump (10) has a rotor with two blades.",
+        (
+            "PROBLEM TO BE SOLVED: To provide a pump that is easy to clean. SOLUTION: The pump (10) has a rotor with"
+            " two blades."
+        ),
         {"problem": "provide a pump that is easy to clean.", "solution": "The pump (10) has a rotor with two blades."},
     ),
     2: (
@@ -26,8 +31,15 @@ SEVEN = {
         {"problem": "save energy when drying.", "solution": "Waste heat returns to the drum."},
     ),
     5: (
-        "FIELD: machine building. SUBSTANCE: device contains a platform with plates. EFFECT: higher accuracy. 3 cl, 2 dwg",
-        {"field": "machine building.", "substance": "device contains a platform with plates.", "effect": "higher accuracy"},
+        (
+            "FIELD: machine building. SUBSTANCE: device contains a platform with plates. EFFECT: higher accuracy. 3 cl,"
+            " 2 dwg"
+        ),
+        {
+            "field": "machine building.",
+            "substance": "device contains a platform with plates.",
+            "effect": "higher accuracy",
+        },
     ),
     6: (
         "A joint is described. SOLUTION: The shaft is split. EFFECT: Less wear. Long life.",
@@ -53,7 +65,17 @@ def test_seven_patterns(number):
 @pytest.mark.parametrize("number", SEVEN)
 def test_the_running_text_has_no_markers(number):
     found = extract(SEVEN[number][0])
-    for marker in ("PROBLEM", "SOLUTION:", "PURPOSE", "CONSTITUTION", "FIELD", "SUBSTANCE", "EFFECT", "[problem]", "[solution]"):
+    for marker in (
+        "PROBLEM",
+        "SOLUTION:",
+        "PURPOSE",
+        "CONSTITUTION",
+        "FIELD",
+        "SUBSTANCE",
+        "EFFECT",
+        "[problem]",
+        "[solution]",
+    ):
         assert marker not in found.text()
     for text in SEVEN[number][1].values():
         assert text in found.text()
@@ -118,7 +140,11 @@ class TestAwkward:
 
     def test_lower_case_markers_at_sentence_starts(self):
         found = extract("problem to be solved: to provide a pump. solution: the pump has a rotor.")
-        assert (found.pattern, found.get("problem"), found.get("solution")) == (1, "provide a pump.", "the pump has a rotor.")
+        assert (found.pattern, found.get("problem"), found.get("solution")) == (
+            1,
+            "provide a pump.",
+            "the pump has a rotor.",
+        )
 
     def test_lower_case_marker_inside_a_sentence(self):
         text = "The engineers found a simple solution: a rotor made of steel."
@@ -186,7 +212,9 @@ class TestRemoval:
         assert contains_fragment("The  Pump, (stationary)", "pump stationary")
 
     def test_no_trace_is_left_and_nothing_else_goes(self):
-        """Against a naive removal on word lists, with small vocabularies that make overlaps and re-formed matches common."""
+        """Against a naive removal on word lists, with small vocabularies that make overlaps and re-formed matches
+        common.
+        """
         rng = random.Random(0)
         for _ in range(400):
             words = rng.choices("abc", k=rng.randint(0, 25))

@@ -12,7 +12,10 @@ def cites(*pairs):
 
 
 def test_publications_of_a_family_are_one_node():
-    graph = family_graph(cites(("a1", "b1"), ("a2", "b1"), ("b1", "a2"), ("a1", "a2"), ("a2", "a1"), ("c1", "zz"), ("zz", "yy")), FAMILY_OF)
+    graph = family_graph(
+        cites(("a1", "b1"), ("a2", "b1"), ("b1", "a2"), ("a1", "a2"), ("a2", "a1"), ("c1", "zz"), ("zz", "yy")),
+        FAMILY_OF,
+    )
     assert graph.cites == {"A": {"B"}, "B": {"A"}} and graph.cited_by == {"B": {"A"}, "A": {"B"}}
     assert (graph.n_edges, graph.n_pairs, graph.n_unknown, graph.n_self) == (2, 1, 2, 1)
     assert graph.linked("A") == {"B"} and graph.linked("C") == graph.linked("unknown") == set()
@@ -20,16 +23,27 @@ def test_publications_of_a_family_are_one_node():
 
 def test_nothing_cited():
     graph = family_graph([], FAMILY_OF)
-    assert (graph.cites, graph.cited_by, graph.n_edges, graph.n_pairs, graph.n_unknown, graph.n_self) == ({}, {}, 0, 0, 0, 0)
+    assert (graph.cites, graph.cited_by, graph.n_edges, graph.n_pairs, graph.n_unknown, graph.n_self) == (
+        {},
+        {},
+        0,
+        0,
+        0,
+        0,
+    )
 
 
 def test_the_sample_counted_naively():
     patents, citations = sample.generate()
     family_of = {patent.publication_number: patent.family_id for patent in patents[::2]}
-    known = [(family_of[c.citing], family_of[c.cited]) for c in citations if c.citing in family_of and c.cited in family_of]
+    known = [
+        (family_of[c.citing], family_of[c.cited]) for c in citations if c.citing in family_of and c.cited in family_of
+    ]
     edges = {(citing, cited) for citing, cited in known if citing != cited}
     graph = family_graph(iter(citations), family_of)
-    assert {(citing, cited) for citing, others in graph.cites.items() for cited in others} == edges and graph.n_edges == len(edges) > 100
+    assert {
+        (citing, cited) for citing, others in graph.cites.items() for cited in others
+    } == edges and graph.n_edges == len(edges) > 100
     assert {(citing, cited) for cited, others in graph.cited_by.items() for citing in others} == edges
     assert graph.n_pairs == len({frozenset(edge) for edge in edges})
     assert graph.n_unknown == len(citations) - len(known)

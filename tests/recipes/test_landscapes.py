@@ -6,7 +6,7 @@ from worlds import TEN_PATENTS
 
 from patent_mteb import sample
 from patent_mteb.patents.records import Label, Patent
-from patent_mteb.recipes.landscapes import LABEL_SETS, LabelSet, label_sets
+from patent_mteb.recipes.label_sets import LABEL_SETS, LabelSet, label_sets
 from patent_mteb.recipes.log import BuildLog
 
 
@@ -31,7 +31,9 @@ def test_a_landscape_of_the_papers_name_with_other_labels_is_an_own_one():
 def test_every_landscape_renamed_from_the_sample_gives_all_sets_that_a_naive_count_finds():
     patents = [
         Patent(
-            one.publication_number, one.family_id, labels=tuple(Label(f"my {lab.landscape}", lab.coarse, lab.fine) for lab in one.labels)
+            one.publication_number,
+            one.family_id,
+            labels=tuple(Label(f"my {lab.landscape}", lab.coarse, lab.fine) for lab in one.labels),
         )
         for one in sample.generate()[0]
     ]
@@ -45,7 +47,9 @@ def test_every_landscape_renamed_from_the_sample_gives_all_sets_that_a_naive_cou
     big = {key for key, numbers in documents.items() if len(numbers) >= 100 and len(fine[key]) > 1}
     assert {(one.landscape, one.coarse) for one in found if one.coarse} == big and 0 < len(big) < len(documents)
     assert {one.name for one in found if not one.coarse} == {"MyEmerging", "MyConventional"}
-    assert len(log.steps) == len(documents) - len(big) and all("fewer than 100 documents" in step.note for step in log.steps)
+    assert len(log.steps) == len(documents) - len(big) and all(
+        "fewer than 100 documents" in step.note for step in log.steps
+    )
     one = next(one for one in found if one.name == "MyConventionalSelfCare")
     assert {p.publication_number for p in patents if one.labels(p)} == documents["my Conventional", "Self-Care"]
 
@@ -56,7 +60,13 @@ def test_names_are_free_and_what_is_no_set_is_counted():
     rows += [[Label("one", "only")], [Label("ab", "", "x")], [Label("ab", "z")]]
     log = BuildLog("mine")
     found = {one.name: (one.landscape, one.coarse) for one in label_sets(named(*rows), 2, log)}
-    assert found == {"Topics": ("", ""), "Ab": ("ab", ""), "AbC": ("ab", "c"), "AbC2": ("abC", ""), "AbCD": ("abC", "d")}
+    assert found == {
+        "Topics": ("", ""),
+        "Ab": ("ab", ""),
+        "AbC": ("ab", "c"),
+        "AbC2": ("abC", ""),
+        "AbCD": ("abC", "d"),
+    }
     assert [(step.name, step.note) for step in log.steps] == [
         ("0.8b labels One", "no set: all have one label"),
         ("0.8b labels with a coarse category", "labels without one are in no set"),

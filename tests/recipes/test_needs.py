@@ -1,4 +1,6 @@
-"""What each recipe needs: the table is that of the settings, of the docs and of what a recipe does; filters against a naive count."""
+"""What each recipe needs: the table is that of the settings, of the docs and of what a recipe does; filters against a
+naive count.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,16 @@ BLANK = {
     "publication_date": {"publication_date": None},
     "date": {"application_date": None, "priority_date": None, "publication_date": None},
 }
-FREE = {"patentmap": ["query_offices=", "ipc_offices=XX"], "dapfam": ["min_citations=1"], "patenteb": ["min_class_families=1"]}
+FREE = {
+    "patentmap": ["query_offices=", "ipc_offices=XX"],
+    "dapfam": ["min_citations=1"],
+    "patenteb": ["min_class_families=1"],
+}
 DROPPING = [
-    (recipe, need) for recipe in recipes.RECIPES for need in recipes.needs(recipe) if need.drops and need.field not in CITATION_FIELDS
+    (recipe, need)
+    for recipe in recipes.RECIPES
+    for need in recipes.needs(recipe)
+    if need.drops and need.field not in CITATION_FIELDS
 ]
 
 
@@ -61,13 +70,17 @@ def test_a_field_that_no_record_has_is_named(recipe, need, some, tmp_path):
         assert "filed in the years 2021 to 2022: 200 -> 0" in caught.value.problem
     else:
         assert f"0 have {need.field}" in caught.value.problem and f"with {need.field}: " in caught.value.problem
-        assert f"add {need.field}" in caught.value.remedy and ("--set require=" in caught.value.remedy) == (not need.fixed)
+        assert f"add {need.field}" in caught.value.remedy and ("--set require=" in caught.value.remedy) == (
+            not need.fixed
+        )
 
 
 def test_filters_are_counted_one_after_the_other_and_the_last_is_explained():
     log = BuildLog("mine")
     items = {str(number): number for number in range(60)}
-    even, third = (Filter(f"divisible by {by}", lambda number, by=by: number % by == 0, f"add some {by}") for by in (2, 3))
+    even, third = (
+        Filter(f"divisible by {by}", lambda number, by=by: number % by == 0, f"add some {by}") for by in (2, 3)
+    )
     funnel = Funnel(log, "numbers", prefix="one: ")
     left = funnel(items, [even, third])
     assert list(left.values()) == list(range(0, 60, 6))
@@ -75,8 +88,10 @@ def test_filters_are_counted_one_after_the_other_and_the_last_is_explained():
     assert steps == [("one: divisible by 2", 60, 30), ("one: divisible by 3", 30, 10)]
     with pytest.raises(DataError) as caught:
         funnel(left, [Filter("above 60", lambda number: number > 60, "add greater ones")])
-    assert caught.value.problem == (
-        "mine: 0 of 10 numbers left are above 60 (in order: divisible by 2: 60 -> 30; divisible by 3: 30 -> 10; above 60: 10 -> 0)"
+    assert (
+        caught.value.problem
+        == "mine: 0 of 10 numbers left are above 60 (in order: divisible by 2: 60 -> 30; divisible by 3: 30 -> 10;"
+        " above 60: 10 -> 0)"
     )
     assert caught.value.remedy == "add greater ones"
     with pytest.raises(DataError, match="mine: there are no numbers"):
@@ -84,10 +99,16 @@ def test_filters_are_counted_one_after_the_other_and_the_last_is_explained():
 
 
 def test_fields_that_nobody_has_are_all_named_with_what_is_left_to_require():
-    has = [Filter(f"with {name}", lambda item, name=name: name in item, field=name) for name in ("title", "claims", "date", "ipc")]
+    has = [
+        Filter(f"with {name}", lambda item, name=name: name in item, field=name)
+        for name in ("title", "claims", "date", "ipc")
+    ]
     with pytest.raises(DataError) as caught:
         Funnel(BuildLog("mine"), "families", ("title", "claims", "date"))({"a": {"title", "ipc"}, "b": {"title"}}, has)
-    assert "0 of 2 families have all that is required: 2 have title, 0 have claims, 0 have date, 1 have ipc" in caught.value.problem
+    assert (
+        "0 of 2 families have all that is required: 2 have title, 0 have claims, 0 have date, 1 have ipc"
+        in caught.value.problem
+    )
     assert caught.value.remedy == "add claims and date, or waive what is missing with --set require=title"
 
 

@@ -11,10 +11,9 @@ from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.files import read_jsonl
 from patent_mteb.patents.collection import Collection
-from patent_mteb.patents.spool import Spool
-from patent_mteb.patents.stored import stored
+from patent_mteb.patents.on_disk import Spool, stored
 from patent_mteb.recipes import open_layout as layout
-from patent_mteb.recipes.open_languages import KINDS, LANGUAGES, part_of, read_languages
+from patent_mteb.recipes.open_ep import KINDS, LANGUAGES, part_of, read_languages
 
 RULES = ("first=2020-01-01", "last=2020-12-31")
 
@@ -38,7 +37,9 @@ def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
             }
             assert set(rows) == {f"{document}#{language}" for document in world.VERSIONS[kind][language]}
             if kind == "Claims" and language == "fr":
-                assert rows[f"{D1}#fr"] == "1. moyeu. 2. moyeu selon la revendication 1, peint. 3. moyeu moyeu.", "of its grant"
+                assert rows[f"{D1}#fr"] == "1. moyeu. 2. moyeu selon la revendication 1, peint. 3. moyeu moyeu.", (
+                    "of its grant"
+                )
     dates = layout.read_dates(place)
     assert dates.public[D1] == dt.date(2010, 3, 3), "the family is public from its first publication on"
     notes = {step.name: step.note for step in log.steps}
@@ -58,7 +59,11 @@ def test_the_same_tables_of_records_in_files_in_another_order(tmp_path):
     for name, collection in (("one", world.collection()), ("two", in_files)):
         _, place = built(tmp_path / name, collection)
         found.append(
-            {path.relative_to(place): hashlib.sha256(path.read_bytes()).hexdigest() for path in place.rglob("*") if path.is_file()}
+            {
+                path.relative_to(place): hashlib.sha256(path.read_bytes()).hexdigest()
+                for path in place.rglob("*")
+                if path.is_file()
+            }
         )
     assert found[0] == found[1]
     assert len(found[0]) > 15
@@ -68,11 +73,17 @@ def test_what_is_left_out_is_counted(tmp_path):
     import dataclasses
 
     spanish = dataclasses.replace(world.PATENTS[8].languages, claims="es")
-    patents = [dataclasses.replace(one, languages=spanish) if one.publication_number == D4 else one for one in world.PATENTS]
+    patents = [
+        dataclasses.replace(one, languages=spanish) if one.publication_number == D4 else one for one in world.PATENTS
+    ]
     log, place = built(tmp_path, world.collection(patents))
     note = next(step.note for step in log.steps if step.name == "texts in languages")
     assert "1 texts in es (left out)" in note
     assert {D2, D6} <= {
-        row["_id"].partition("#")[0] for _, row in read_jsonl(place / "claim_texts/de/corpus.jsonl", ("_id", "text"), ("title",))
+        row["_id"].partition("#")[0]
+        for _, row in read_jsonl(place / "claim_texts/de/corpus.jsonl", ("_id", "text"), ("title",))
     }
-    assert not any(row["_id"].startswith(D4) for _, row in read_jsonl(place / "claim_texts/fr/corpus.jsonl", ("_id", "text"), ("title",)))
+    assert not any(
+        row["_id"].startswith(D4)
+        for _, row in read_jsonl(place / "claim_texts/fr/corpus.jsonl", ("_id", "text"), ("title",))
+    )

@@ -11,7 +11,7 @@ from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.recipes import open_layout as layout
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.recipes.open_citations import as_filed, names_of, paragraphs_in, strongest
+from patent_mteb.recipes.open_citations import as_filed, names_of, paragraphs_in
 
 RULES = ("first=2021-01-01", "last=2023-12-31", "match=family")
 
@@ -28,14 +28,21 @@ def test_every_table_is_the_one_worked_out_by_hand(tmp_path):
     assert set(tables.corpus) == {D1, D2, D3, D4, D5, D6, D7}  # in the words of the first publication of each family
     assert tables.corpus[D1] == (
         "Rotor blade",
-        "A rotor blade is shown. 1. A rotor blade. 2. The rotor blade of claim 1, painted. 3. A method of making a rotor blade.",
+        (
+            "A rotor blade is shown. 1. A rotor blade. 2. The rotor blade of claim 1, painted. 3. A method of making a"
+            " rotor blade."
+        ),
     )
     claims = layout.read_part(place / "claims")
     assert claims.qrels == world.CLAIMS
     assert claims.queries[f"{Q1}#2"] == "A rotor. The rotor of claim 1, painted."
     passages = layout.read_part(place / "passages", place / "claims")
     assert passages.qrels == world.PASSAGES
-    assert {layout.document_of(key) for key in passages.documents} == {D1, D2, D4}  # judged for a claim, with numbered paragraphs
+    assert {layout.document_of(key) for key in passages.documents} == {
+        D1,
+        D2,
+        D4,
+    }  # judged for a claim, with numbered paragraphs
     assert passages.documents[f"{D1}#3"] == "Paragraph 3 of the rotor blade."
     dates = layout.read_dates(place)
     assert (dates.public[D4], dates.priority[Q1]) == (dt.date(2019, 7, 1), dt.date(2019, 7, 1))
@@ -55,7 +62,12 @@ def test_what_is_known_of_each_judgement(tmp_path):
     _, place = built(tmp_path)
     said = layout.read_judgements(place, set(world.QRELS))
     row = said[Q1, D1]
-    assert (row["letter"], row["origins"], row["phases"], row["units"]) == ("X", ["examiner"], ["CTFR", "CTNF"], ["2800"])
+    assert (row["letter"], row["origins"], row["phases"], row["units"]) == (
+        "X",
+        ["examiner"],
+        ["CTFR", "CTNF"],
+        ["2800"],
+    )
     assert (said[Q1, D3]["letter"], said[Q1, D3]["origins"]) == ("A", ["applicant"])
     assert said[Q2, D7]["units"] == ["3700"]
     of_claims = layout.read_judgements(place / "claims", {f"{Q1}#3"})
@@ -72,7 +84,10 @@ def test_queries_need_an_office_action_in_the_window(tmp_path):
 
 
 def test_without_letters_what_examiners_cited_on_grants_counts_in_one_grade(tmp_path):
-    cited = [replace(one, citing="US11500001B2", category="", claims=(), passages=(), date=None) for one in world.CITATIONS[:6]]
+    cited = [
+        replace(one, citing="US11500001B2", category="", claims=(), passages=(), date=None)
+        for one in world.CITATIONS[:6]
+    ]
     _, place = built(tmp_path, ("first=2022-01-01", "last=2022-12-31"), "open_us_grants", citations=cited)
     assert read_beir(place).qrels == {Q1: {D1: 1, D2: 1}}  # D3 was cited by the applicant, D4 and D5 came too late
     assert not (place / "claims").exists()
@@ -111,13 +126,6 @@ def test_the_application_as_filed_is_the_first_publication_before_grant():
 )
 def test_paragraphs_are_read_from_square_brackets(passages, numbers):
     assert paragraphs_in(passages) == numbers
-
-
-@pytest.mark.parametrize(
-    ("category", "letter"), [("X", "X"), ("YX", "X"), ("I", "X"), ("Y,A", "Y"), ("AP", "A"), ("D", ""), ("?", ""), ("", "")]
-)
-def test_the_strongest_letter_counts(category, letter):
-    assert strongest(category) == letter
 
 
 def test_ids_that_a_qrels_file_cannot_carry_are_refused(tmp_path):

@@ -73,7 +73,9 @@ def some_values(annotation, rng):
     if typing.get_origin(annotation) is tuple:
         kinds = typing.get_args(annotation)
         sizes = range(4) if kinds[-1] is Ellipsis else [len(kinds)]
-        return [tuple(rng.choice([*filter(written, some_values(kinds[0], rng))]) for _ in range(size)) for size in sizes]
+        return [
+            tuple(rng.choice([*filter(written, some_values(kinds[0], rng))]) for _ in range(size)) for size in sizes
+        ]
     if typing.get_origin(annotation) is Literal:
         return list(typing.get_args(annotation))
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
@@ -102,7 +104,9 @@ def test_any_value_survives_as_text(name):
 def test_everything_but_objects_can_be_set(recipe):
     fields = [field.name for field in dataclasses.fields(recipes.find(recipe).Params)]
     names = [setting.name for setting in recipes.settings(recipe)]
-    assert [name for name in fields if name not in names] == (["summariser", "summary_cache"] if recipe == "sophia" else [])
+    assert [name for name in fields if name not in names] == (
+        ["summariser", "summary_cache"] if recipe == "sophia" else []
+    )
 
 
 BAD = {
@@ -135,17 +139,24 @@ def test_a_bad_value_is_refused_with_setting_value_type_and_default(recipe, assi
     with pytest.raises(DataError) as caught:
         read(recipe, assignment)
     default = next(setting.default for setting in recipes.settings(recipe) if setting.name == name)
-    assert caught.value.problem == f"setting {name} of recipe {recipe} cannot be '{text}', expected: {BAD[recipe, assignment]}"
+    assert (
+        caught.value.problem
+        == f"setting {name} of recipe {recipe} cannot be '{text}', expected: {BAD[recipe, assignment]}"
+    )
     assert caught.value.remedy.endswith(f"the default is {name}={default}")
 
 
 def test_what_is_no_setting_is_refused(tmp_path):
     for assignment in ("summariser=x", "summary_cache=x", "sead=7"):
-        with pytest.raises(DataError, match=f"recipe sophia has no setting '{assignment.partition('=')[0]}'.*choose among first_year, "):
+        with pytest.raises(
+            DataError, match=f"recipe sophia has no setting '{assignment.partition('=')[0]}'.*choose among first_year, "
+        ):
             recipes.run("sophia", [], [], tmp_path, [assignment])
     with pytest.raises(DataError, match="setting seed of recipe dapfam has no value, expected: integer"):
         read("dapfam", "seed")
-    with pytest.raises(DataError, match=r"do not go together: the shares of the split \(0.8, 0.1, 0.2\) do not add up to one"):
+    with pytest.raises(
+        DataError, match=r"do not go together: the shares of the split \(0.8, 0.1, 0.2\) do not add up to one"
+    ):
         read("patenteb", "split=0.8,0.1,0.2")
     with pytest.raises(DataError, match="more than one together"):
         read("wipo_at", "train=0.8", "validation=0.3")
@@ -186,7 +197,15 @@ def test_settings_are_described_by_annotation_and_docstring():
         Setting("dates", "values separated by commas (each date (YYYY-MM-DD))", "", ""),
         Setting("names", "values separated by commas (each one of x, y)", "y", ""),
     ]
-    assignments = ["mode=3", "first=-1e3", "second=2", "pair=EP, 5", "dates=2020-01-01,2021-01-01", "names=x,y,x", "mode=slow"]
+    assignments = [
+        "mode=3",
+        "first=-1e3",
+        "second=2",
+        "pair=EP, 5",
+        "dates=2020-01-01,2021-01-01",
+        "names=x,y,x",
+        "mode=slow",
+    ]
     expected = Params("slow", -1000.0, 2.0, ("EP", 5), (dt.date(2020, 1, 1), dt.date(2021, 1, 1)), ("x", "y", "x"))
     assert read_params(Params, assignments, "mine") == expected
     for bad in ("mode=medium", "names=x,z", "names=x,", "pair=EP", "second=2.1", "first=", "dates=,"):
@@ -203,7 +222,9 @@ def test_names_of_recipes_in_any_spelling(name):
 
 @pytest.mark.parametrize("name", ["wipoat", "", "..", "a b", "patent_mteb.recipes.nothing", "nothing.at.all"])
 def test_unknown_recipes_are_refused(name):
-    with pytest.raises(DataError, match=r"there is no recipe '.*choose one of wipo_at, dapfam, patenteb, sophia, patentmap"):
+    with pytest.raises(
+        DataError, match=r"there is no recipe '.*choose one of wipo_at, dapfam, patenteb, sophia, patentmap"
+    ):
         recipes.find(name)
 
 
@@ -228,7 +249,14 @@ def test_a_recipe_of_ones_own_is_run_by_its_dotted_name(tmp_path, monkeypatch):
 
 
 def test_settings_reach_the_tables(tmp_path):
-    settings = ["query_offices=EP,US", "query_first_year=None", "query_last_year=None", "mlt=2", "queries=4", "ipc_offices="]
+    settings = [
+        "query_offices=EP,US",
+        "query_first_year=None",
+        "query_last_year=None",
+        "mlt=2",
+        "queries=4",
+        "ipc_offices=",
+    ]
     settings += ["ipc_first_year=None", "ipc_last_year=None"]
     log = recipes.run("PatentMap", *sample.generate(), tmp_path, settings)
     assert log.benchmark == "PatentMap" and len(log.files) == 8

@@ -18,7 +18,9 @@ from patent_mteb.recipes.patenteb import COLUMNS, SAMPLE, Params, build, domain_
 
 CLASSES = ("A21", "A61", "B60", "F16", "G06", "H04")
 WORDS = ("rotor", "seal", "lamp", "valve", "wheel", "frame", "sensor", "cable", "pump", "lever", "spring", "blade")
-PARAMS = dataclasses.replace(SAMPLE, min_class_families=12, split=(0.3, 0.1, 0.6), ipc_clusters=(4, 40), inventor_clusters=(4, 95))
+PARAMS = dataclasses.replace(
+    SAMPLE, min_class_families=12, split=(0.3, 0.1, 0.6), ipc_clusters=(4, 40), inventor_clusters=(4, 95)
+)
 
 
 def sentence(rng: random.Random, length: int) -> str:
@@ -29,7 +31,10 @@ def abstract(rng: random.Random) -> str:
     parts = [sentence(rng, rng.randint(4, 8)).capitalize() for _ in range(4)]
     return rng.choice(
         [
-            f"PROBLEM TO BE SOLVED: To make {parts[0]}. SOLUTION: The {parts[1]}. {parts[2]}. SELECTED DRAWING: Figure 1",
+            (
+                f"PROBLEM TO BE SOLVED: To make {parts[0]}. SOLUTION: The {parts[1]}. {parts[2]}. SELECTED DRAWING:"
+                " Figure 1"
+            ),
             f"PURPOSE: To get {parts[0]}. CONSTITUTION: With {parts[1]}.",
             f"FIELD: machines, tools. SUBSTANCE: The {parts[0]}. EFFECT: Better {parts[1]}. 2 cl, 1 dwg",
             f"The {parts[0]}. SOLUTION: The {parts[1]}. EFFECT: {parts[2]}.",
@@ -44,7 +49,11 @@ def world(families: int = 420, seed: int = 0) -> tuple[list[Patent], list[Citati
     for number in range(families):
         main = CLASSES[number % len(CLASSES)]
         others = rng.sample([code for code in CLASSES if code != main], rng.choice([0, 0, 1, 2]))
-        codes = [f"{main}F{rng.randint(1, 2)}/{rng.choice(['02', '04'])}", f"{main}F1/02", *(f"{code}B1/00" for code in others)]
+        codes = [
+            f"{main}F{rng.randint(1, 2)}/{rng.choice(['02', '04'])}",
+            f"{main}F1/02",
+            *(f"{code}B1/00" for code in others),
+        ]
         filed = dt.date(1990, 1, 1) + dt.timedelta(days=number * 25)
         title = f"{sentence(rng, 2)} {number}"
         numbers = []
@@ -179,7 +188,9 @@ def test_texts(table, truth):
         title, body, claim = row["text"].split(" [SEP] ")
         assert title == patent.title.lower()
         assert claim == next(claim.text for claim in patent.claims if claim.number == 1).lower()
-        assert not any(marker in body for marker in ("solved:", "solution:", "purpose:", "field:", "effect:", "figure 1"))
+        assert not any(
+            marker in body for marker in ("solved:", "solution:", "purpose:", "field:", "effect:", "figure 1")
+        )
 
 
 class TestSplits:
@@ -196,7 +207,9 @@ class TestSplits:
 
     def test_shares_by_class(self, records, tmp_path):
         build(*records, tmp_path, dataclasses.replace(PARAMS, split=(0.8, 0.1, 0.1), released_train=1.0))
-        frames = [pl.read_parquet(tmp_path / f"datalyes/class_text2ipc3/{split}/data.parquet") for split in ("train", "test")]
+        frames = [
+            pl.read_parquet(tmp_path / f"datalyes/class_text2ipc3/{split}/data.parquet") for split in ("train", "test")
+        ]
         for label in CLASSES:
             size = frames[0].filter(pl.col("label") == label)["first_ipcr3_count"][0]
             train, test = (frame.filter(pl.col("label") == label).height for frame in frames)
@@ -250,7 +263,11 @@ class TestRetrieval:
     def test_all_links_within_the_split_are_there(self, table, truth):
         test = set(table("class_text2ipc3")["q"])
         pairs = {(query, other) for query in test for other in truth["linked"][query] & test}
-        found = {pair for objective in ("IN", "MIXED", "OUT") for pair in table(f"retrieval_{objective}").select("q", "pos").iter_rows()}
+        found = {
+            pair
+            for objective in ("IN", "MIXED", "OUT")
+            for pair in table(f"retrieval_{objective}").select("q", "pos").iter_rows()
+        }
         assert found == pairs
 
     def test_caps(self, records, tmp_path):
@@ -314,7 +331,10 @@ class TestFragments:
             dataclasses.replace(
                 patent,
                 title="Rotor Pump",
-                abstract="FIELD: Tools, Pumps. SUBSTANCE: Rotor pump has a seal. It stops leaks. EFFECT: It stops leaks. 3 cl",
+                abstract=(
+                    "FIELD: Tools, Pumps. SUBSTANCE: Rotor pump has a seal. It stops leaks. EFFECT: It stops leaks."
+                    " 3 cl"
+                ),
                 claims=(Claim(1, "1. A rotor  pump, in which it stops leaks, and a lid."),),
             )
             for patent in patents
@@ -346,7 +366,11 @@ class TestBloom:
         counts = {}
         for name in filed:
             citing = [other for other in filed if name in truth["cites"][other]]
-            limit = filed[name].replace(year=filed[name].year + 5) if (filed[name].month, filed[name].day) != (2, 29) else None
+            limit = (
+                filed[name].replace(year=filed[name].year + 5)
+                if (filed[name].month, filed[name].day) != (2, 29)
+                else None
+            )
             counts[name] = (
                 sum(shown[other] <= (limit or filed[name] + dt.timedelta(days=1826)) for other in citing),
                 sum(shown[other] <= dt.date(2023, 6, 20) for other in citing),
@@ -388,17 +412,23 @@ def test_old_and_new(table, truth):
     frame = table("class_nli_oldnew")
     test = set(table("class_text2ipc3")["q"])
     links = {(citing, cited) for citing in test for cited in truth["cites"][citing] & test}
-    turned = {(row["q"], row["t"]) if row["label"] == "newer" else (row["t"], row["q"]) for row in frame.iter_rows(named=True)}
+    turned = {
+        (row["q"], row["t"]) if row["label"] == "newer" else (row["t"], row["q"]) for row in frame.iter_rows(named=True)
+    }
     assert turned == links
     assert frame.height == len(links)
     shares = Counter(frame["label"])
     assert set(shares) == {"newer", "older"}
     assert 0.35 < shares["newer"] / frame.height < 0.65
     texts = dict(table("class_text2ipc3").select("q", "text").iter_rows())
-    assert all(row["q_text"] == texts[row["q"]] and row["t_text"] == texts[row["t"]] for row in frame.iter_rows(named=True))
+    assert all(
+        row["q_text"] == texts[row["q"]] and row["t_text"] == texts[row["t"]] for row in frame.iter_rows(named=True)
+    )
 
 
-@pytest.mark.parametrize(("task", "fragment"), [("para_problem", "problem2full"), ("para_solution", "problem2solution")])
+@pytest.mark.parametrize(
+    ("task", "fragment"), [("para_problem", "problem2full"), ("para_solution", "problem2solution")]
+)
 def test_paraphrase(table, truth, task, fragment):
     frame = table(task)
     ipc3, linked = truth["ipc3"], truth["linked"]
@@ -421,7 +451,9 @@ def test_paraphrase(table, truth, task, fragment):
 class TestClusters:
     def test_ipc_list(self, table, truth):
         frame = table("clusters_ext_full_ipc")
-        lists = {name: frozenset(code for patent in group for code in patent.ipc) for name, group in truth["members"].items()}
+        lists = {
+            name: frozenset(code for patent in group for code in patent.ipc) for name, group in truth["members"].items()
+        }
         sizes = Counter(lists.values())
         assert set(frame["q"]) == {name for name, codes in lists.items() if 4 <= sizes[codes] <= 40}
         by_cluster = defaultdict(set)
@@ -454,7 +486,9 @@ class TestClusters:
         found = defaultdict(set)
         for name, _, cluster in frame.iter_rows():
             found[cluster].add(name)
-        assert sorted(map(sorted, found.values())) == sorted(sorted(group) for group in expected.values() if len(group) >= 50)
+        assert sorted(map(sorted, found.values())) == sorted(
+            sorted(group) for group in expected.values() if len(group) >= 50
+        )
         assert 0 < len(found) < len(expected)  # some fall below the minimum once every family has its one cluster
         assert all(50 <= len(group) <= 115 for group in found.values())
 
@@ -491,13 +525,21 @@ class TestFilters:
         patents = [dataclasses.replace(patent, **broken.get(patent.family_id, {})) for patent in patents]
         log = build(patents, citations, tmp_path, PARAMS)
         steps = {step.name: (step.rows_in, step.rows_out) for step in log.steps}
-        assert steps["with claims"] == (420, 419) and steps["with ipc"] == (419, 418) and steps["with filing_date"] == (418, 417)
+        assert (
+            steps["with claims"] == (420, 419)
+            and steps["with ipc"] == (419, 418)
+            and steps["with filing_date"] == (418, 417)
+        )
 
     def test_what_is_missing_can_be_waived(self, records, tmp_path):
-        """Review §2: bibliographic data alone. Titles, abstracts, codes and links stay the same; so do the pairs that are drawn."""
+        """Review §2: bibliographic data alone. Titles, abstracts, codes and links stay the same; so do the pairs that
+        are drawn.
+        """
         patents, citations = records
         bare = [dataclasses.replace(one, claims=(), application_date=None) for one in patents]
-        with pytest.raises(DataError, match=r"0 have claims, 420 have ipc, 0 have filing_date.*--set require=title,abstract\."):
+        with pytest.raises(
+            DataError, match=r"0 have claims, 420 have ipc, 0 have filing_date.*--set require=title,abstract\."
+        ):
             build(bare, citations, tmp_path, PARAMS)
         log = build(bare, citations, tmp_path / "bare", dataclasses.replace(PARAMS, require=("title", "abstract")))
         build(patents, citations, tmp_path / "whole", PARAMS)
@@ -505,7 +547,8 @@ class TestFilters:
         assert not any("class_bloom" in name for name in log.files)
         for name in ("retrieval_IN", "retrieval_MIXED", "retrieval_OUT"):
             one, other = (
-                pl.read_parquet(tmp_path / kind / f"datalyes/{name}/test/data.parquet").select("q", "pos") for kind in ("bare", "whole")
+                pl.read_parquet(tmp_path / kind / f"datalyes/{name}/test/data.parquet").select("q", "pos")
+                for kind in ("bare", "whole")
             )
             assert one.equals(other) and one.height > 50
 
@@ -518,17 +561,26 @@ class TestFilters:
         assert step.note.endswith("split=0.3,0.1,0.6 leaves more")
         more = build(patents, cited, tmp_path / "more", PARAMS)
         (other,) = [step for step in more.steps if step.name == "links within one split"]
-        links = {(a[2:7], b[2:7]) for a, b in ((one.citing, one.cited) for one in cited) if a[2:7] != b[2:7] and b != "XX99999A1"}
+        links = {
+            (a[2:7], b[2:7])
+            for a, b in ((one.citing, one.cited) for one in cited)
+            if a[2:7] != b[2:7] and b != "XX99999A1"
+        }
         assert other.rows_in == step.rows_in == len(links)
         assert (
-            int(other.note.split("test ")[1].split(";")[0]) > 5 * int(step.note.split("test ")[1].split(";")[0]) and ";" not in other.note
+            int(other.note.split("test ")[1].split(";")[0]) > 5 * int(step.note.split("test ")[1].split(";")[0])
+            and ";" not in other.note
         )
 
     def test_the_latest_complete_member_speaks_for_the_family(self, records, tmp_path):
         patents, citations = records
-        last = max((patent for patent in patents if patent.family_id == "100-fam"), key=lambda patent: patent.publication_date)
+        last = max(
+            (patent for patent in patents if patent.family_id == "100-fam"), key=lambda patent: patent.publication_date
+        )
         newer = dataclasses.replace(last, publication_number="CN100A1", title="", publication_date=dt.date(2020, 1, 1))
-        second = dataclasses.replace(last, publication_number="CN100B2", title="Newest title", publication_date=dt.date(2019, 1, 1))
+        second = dataclasses.replace(
+            last, publication_number="CN100B2", title="Newest title", publication_date=dt.date(2019, 1, 1)
+        )
         build([*patents, newer, second], citations, tmp_path, dataclasses.replace(PARAMS, split=(0.0, 0.0, 1.0)))
         frame = pl.read_parquet(tmp_path / "datalyes/class_text2ipc3/test/data.parquet")
         assert frame.filter(pl.col("q") == "100-fam")["text"][0].startswith("newest title [SEP] ")
@@ -543,7 +595,8 @@ class TestFilters:
 
     def test_no_family_is_left(self, records, tmp_path):
         with pytest.raises(
-            DataError, match=r"cited by 1 families: 420 -> 251; .* Remedy: lower min_class_families \(the largest class has 46\)"
+            DataError,
+            match=r"cited by 1 families: 420 -> 251; .* Remedy: lower min_class_families \(the largest class has 46\)",
         ):
             build(*records, tmp_path, Params())
 
@@ -554,7 +607,12 @@ class TestFilters:
 
 def test_the_defaults_are_the_papers():
     params = Params()
-    assert (params.min_year, params.min_cited_by, params.min_class_families, params.split) == (1980, 1, 100, (0.8, 0.1, 0.1))
+    assert (params.min_year, params.min_cited_by, params.min_class_families, params.split) == (
+        1980,
+        1,
+        100,
+        (0.8, 0.1, 0.1),
+    )
     assert (params.max_positives, params.max_train_rows, params.released_train) == (100, 150_000, 0.2)
     assert (params.cutoff, params.early_years, params.decile) == (dt.date(2023, 6, 20), 5, 0.1)
     assert (params.positive_share, params.ipc_clusters, params.inventor_clusters) == (0.14, (200, 1000), (100, 1000))

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from small_world import patent, world
 
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.patents.records import Citation
 from patent_mteb.recipes.patentmap import DATA_SET, Params, build
-from patent_mteb.tasks.patentmap_retrieval import read_search
+from patent_mteb.tasks.patentmap import read_search
 
 FREE = {
     "query_offices": (), "query_first_year": None, "query_last_year": None,
@@ -30,7 +30,8 @@ def lines(path):
 def folder_of(root, name="perf200"):
     base = root / DATA_SET / name
     queries, documents = (
-        {row["dnum"]: row["Content"] for row in lines(base / "content" / f"{file}.json")} for file in ("queries", "documents")
+        {row["dnum"]: row["Content"] for row in lines(base / "content" / f"{file}.json")}
+        for file in ("queries", "documents")
     )
     return queries, documents, json.loads((base / "mapping" / "gold.json").read_text())
 
@@ -96,7 +97,12 @@ def test_queries_are_spread_over_sections_and_bounded(tmp_path):
     sections = Counter(known[key].ipc[0][0] for key in queries)
     assert {known[key].jurisdiction for key in queries} == {"EP", "US"}
     assert set(sections) == {known[key].ipc[0][0] for key in known if known[key].jurisdiction in ("EP", "US")}
-    build(patents, citations, tmp_path / "late", Params(**{**FREE, "mlt": 1, "query_first_year": 2021, "query_last_year": 2022}))
+    build(
+        patents,
+        citations,
+        tmp_path / "late",
+        Params(**{**FREE, "mlt": 1, "query_first_year": 2021, "query_last_year": 2022}),
+    )
     queries, _, _ = folder_of(tmp_path / "late")
     assert {known[key].application_date.year for key in queries} == {2021, 2022} and len(queries) == 24
 
@@ -131,7 +137,10 @@ def test_citations_that_are_not_used_are_counted(tmp_path):
     log = build(patents, citations, tmp_path, Params(mlt=1, **FREE))
     (step,) = [step for step in log.steps if step.name == "citations X, Y or A"]
     assert step.rows_in - step.rows_out == 3
-    assert "1 of unknown publications, 1 with a category that no search report uses, 1 other or within a family" in step.note
+    assert (
+        "1 of unknown publications, 1 with a category that no search report uses, 1 other or within a family"
+        in step.note
+    )
     _, _, gold = folder_of(tmp_path)
     assert gold[one] == [{"cited_id": two, "type": "Y"}]
 
@@ -172,8 +181,12 @@ def test_without_citations_there_is_classification_and_without_codes_in_the_year
     log = build(patents, [], tmp_path / "labels", Params(**FREE))
     assert log.files == [f"{DATA_SET}/IPC-Classification/{part}_512.csv" for part in ("test", "train")]
     (step,) = [step for step in log.steps if step.name == "retrieval"]
-    assert step.note.startswith("no tables: PatentMap: 0 of 60 publications left are citing another as X, Y or A (in order: with abstract")
-    log = build(patents, citations, tmp_path / "links", Params(mlt=1, **{**FREE, "ipc_first_year": 1900, "ipc_last_year": 1901}))
+    assert step.note.startswith(
+        "no tables: PatentMap: 0 of 60 publications left are citing another as X, Y or A (in order: with abstract"
+    )
+    log = build(
+        patents, citations, tmp_path / "links", Params(mlt=1, **{**FREE, "ipc_first_year": 1900, "ipc_last_year": 1901})
+    )
     assert len(log.files) == 6 and not any("IPC" in name for name in log.files)
     (step,) = [step for step in log.steps if step.name == "IPC classification"]
     assert "filed in the years 1900 to 1901: 60 -> 0" in step.note and "set ipc_first_year=None" in step.note
@@ -181,25 +194,38 @@ def test_without_citations_there_is_classification_and_without_codes_in_the_year
 
 def test_nothing_to_build(tmp_path):
     patents, _ = world()
-    with pytest.raises(DataError, match=r"citing another as X, Y or A: 60 -> 0\); and .*Remedy: add citations.*ipc_offices"):
+    with pytest.raises(
+        DataError, match=r"citing another as X, Y or A: 60 -> 0\); and .*Remedy: add citations.*ipc_offices"
+    ):
         build(patents, [], tmp_path, Params(**{**FREE, "ipc_offices": ("XX",)}))
 
 
 def test_what_is_missing_can_be_waived(tmp_path, monkeypatch):
-    """Review §2: no claims, no date and no letter: the same links, in the one grade "cited", which no slice of letters holds."""
+    """Review §2: no claims, no date and no letter: the same links, in the one grade "cited", which no slice of letters
+    holds.
+    """
     patents, citations = world()
-    bare = [replace(one, claims=(), application_date=None, priority_date=None, publication_date=None) for one in patents]
+    bare = [
+        replace(one, claims=(), application_date=None, priority_date=None, publication_date=None) for one in patents
+    ]
     plain = [Citation(one.citing, one.cited) for one in citations]
-    log = build(bare, plain, tmp_path / "bare", Params(queries=12, mlt=5, require=("abstract", "ipc"), query_offices=(), ipc_offices=()))
+    log = build(
+        bare,
+        plain,
+        tmp_path / "bare",
+        Params(queries=12, mlt=5, require=("abstract", "ipc"), query_offices=(), ipc_offices=()),
+    )
     assert log.deviations[-1].endswith("citations have no category: they are relevant in one grade, 'cited'")
     assert any("IPC" in name for name in log.files)
     _, _, gold = folder_of(tmp_path / "bare")
     expected: dict[str, set[str]] = {}
     for citation in citations:
         expected.setdefault(citation.citing, set()).add(citation.cited)
-    assert {query: {entry["cited_id"] for entry in entries} for query, entries in gold.items()} == {key: expected[key] for key in gold}
+    assert {query: {entry["cited_id"] for entry in entries} for query, entries in gold.items()} == {
+        key: expected[key] for key in gold
+    }
     assert {entry["type"] for entries in gold.values() for entry in entries} == {"cited"}
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "bare"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "bare"))
     task = mteb.get_task("PatentMapAbsToAbsRetrieval")
     found = read_search(task.source)
     assert {gain for judged in found.gains.values() for gain in judged.values()} == {1}

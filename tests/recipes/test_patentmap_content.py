@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patent_mteb.errors import DataError
-from patent_mteb.recipes.patentmap_content import Content, cut, letter, read_content, unescaped
+from patent_mteb.recipes.patentmap_content import Content, cut, read_content, unescaped
 
 
 def content_of(row) -> Content:
@@ -32,9 +32,13 @@ def test_sections_are_cut_to_500_pieces():
         "page": "no",
     }
     content = content_of(row)
-    assert content.paper_section("abstract", True) == " ".join(["T"] * 600) + " [SEP] [abstract] " + " ".join(["a"] * 500)
+    assert content.paper_section("abstract", True) == " ".join(["T"] * 600) + " [SEP] [abstract] " + " ".join(
+        ["a"] * 500
+    )
     assert content.paper_section("claim", False) == "b c\n" * 249 + "x\nd e"  # 251 pieces: a line break parts none
-    assert content.paper_section("invention", True) == "[invention] f " + " ".join(["g"] * 498)  # the blank after the last g is a piece
+    assert content.paper_section("invention", True) == "[invention] f " + " ".join(
+        ["g"] * 498
+    )  # the blank after the last g is a piece
     assert content.section("claim", False) == " ".join(["b c"] * 249 + ["x d"])
     assert content.section("invention", False) == "f " + " ".join(["g"] * 498)
 
@@ -42,7 +46,10 @@ def test_sections_are_cut_to_500_pieces():
 def test_missing_sections():
     content = content_of({"title": "T"})
     assert content.section("abstract", True) == "T" and content.section("claim", True) == ""
-    assert content.paper_section("abstract", True) == "T [SEP] [abstract]" and content.paper_section("abstract", False) == "T [SEP]"
+    assert (
+        content.paper_section("abstract", True) == "T [SEP] [abstract]"
+        and content.paper_section("abstract", False) == "T [SEP]"
+    )
     assert content.paper_section("claim", True) == "[claim]" and content.paper_section("invention", False) == ""
     assert content_of({"pa01": "a", "title": None}).section("abstract", False) == "a"
 
@@ -73,11 +80,6 @@ def test_markup_remnants_go():
     assert content_of({"title": "T", "c-en-0001": "a --> b"}).section("claim", False) == "a b"
 
 
-def test_letters():
-    strongest = {"X": "X", "PX": "X", "Y": "Y", "X,Y": "X", "I": "X", "A,D": "A", "D": ""}
-    assert {category: letter(category) for category in strongest} == strongest
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -85,7 +87,10 @@ def test_letters():
         ('{"Content": {}}', "row 1: .*'dnum' is missing"),
         ('{"dnum": 7.5, "Content": {}}', "row 1: .*dnum is no text and no number"),
         ('{"dnum": "7", "Content": {"pa01": ["x"]}}', "row 1: .*'pa01' is no text"),
-        ('{"dnum": "7", "Content": {}}\n{"dnum": "7", "Content": {"title": "x"}}', r"row 2: '7' occurs twice \(first in row 1\)"),
+        (
+            '{"dnum": "7", "Content": {}}\n{"dnum": "7", "Content": {"title": "x"}}',
+            r"row 2: '7' occurs twice \(first in row 1\)",
+        ),
         ("", "the file is empty"),
     ],
 )

@@ -1,4 +1,6 @@
-"""The published files of IPC-Classification: what pandas reads is what we read, and what is malformed is named by its line."""
+"""The published files of IPC-Classification: what pandas reads is what we read, and what is malformed is named by its
+line.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ import pandas as pd
 import pytest
 
 from patent_mteb.errors import DataError
-from patent_mteb.recipes.patentmap_ipc import read_labelled, write_labelled
+from patent_mteb.recipes.patentmap import read_labelled, write_labelled
 
 HEADER = "text,ipcr_labels,section\n"
 
@@ -37,9 +39,15 @@ def test_what_pandas_wrote_is_read(tmp_path):
 
 
 def test_what_is_left_out_is_counted(tmp_path, caplog):
-    path = write(tmp_path, HEADER + "a,['F04B1/02'],claim\n,['F04B1/02'],abstract\nc,['x'],abstract\nd,['F04B1/02'],abstract\n\n")
+    path = write(
+        tmp_path, HEADER + "a,['F04B1/02'],claim\n,['F04B1/02'],abstract\nc,['x'],abstract\nd,['F04B1/02'],abstract\n\n"
+    )
     assert [one.text for one in read_labelled(path)] == ["d"]
-    for text in ("1 rows are of another section", "1 IPC codes cannot be read", "2 patents have no text or no subclass"):
+    for text in (
+        "1 rows are of another section",
+        "1 IPC codes cannot be read",
+        "2 patents have no text or no subclass",
+    ):
         assert text in caplog.text
 
 
@@ -55,7 +63,10 @@ def test_pandas_reads_what_we_write(tmp_path):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (HEADER + "a,['F04B'],abstract\n\"b\nb\",['F04B,abstract\n", r"row 3: ipcr_labels \"\['F04B\" is no list of quoted codes"),
+        (
+            HEADER + "a,['F04B'],abstract\n\"b\nb\",['F04B,abstract\n",
+            r"row 3: ipcr_labels \"\['F04B\" is no list of quoted codes",
+        ),
         (HEADER + "a,F04B,abstract\n", "row 2: ipcr_labels 'F04B' is no list"),
         (HEADER + "a,\"['F04B' F04C]\",abstract\n", "row 2: ipcr_labels .* is no list"),
         (HEADER + "a,\"['F04B''F04C']\",abstract\n", "row 2: ipcr_labels .* is no list"),

@@ -7,7 +7,7 @@ import random
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from patent_mteb.recipes.patentmap_pool import BySubclass, MoreLikeThis, first_rows
+from patent_mteb.recipes.patentmap import BySubclass, MoreLikeThis, first_rows
 
 
 def test_the_first_rows_are_those_of_a_whole_sort():
@@ -26,11 +26,15 @@ def test_like_a_query_and_of_its_subclasses():
     texts[7] = ""
     codes = [tuple(draw.sample(["A61H", "F16K", "G06F", "H04L"], draw.randrange(0, 3))) for _ in keys]
     similar, alike = MoreLikeThis(keys, iter(texts), keys), BySubclass(keys, iter(codes))
-    vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform([text or "empty" for text in texts])
+    vectors = TfidfVectorizer(stop_words="english", sublinear_tf=True).fit_transform(
+        [text or "empty" for text in texts]
+    )
     for query in draw.sample(range(120), 15):
         forbidden = {keys[query], *draw.sample(keys, 9)}
         likeness = (vectors @ vectors[query].T).toarray().ravel()
         order = sorted(range(120), key=lambda row, likeness=likeness: (-likeness[row], row))
         assert similar(keys[query], forbidden, 20) == [keys[row] for row in order if keys[row] not in forbidden][:20]
-        expected = [key for key, its in zip(keys, codes, strict=True) if key not in forbidden and set(its) & set(codes[query])]
+        expected = [
+            key for key, its in zip(keys, codes, strict=True) if key not in forbidden and set(its) & set(codes[query])
+        ]
         assert alike(keys[query], forbidden) == expected

@@ -15,7 +15,7 @@ from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, write_citations, write_patents
 from patent_mteb.recipes.beir import read_beir
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.preparing import Common, prepared
+from patent_mteb.recipes.preparation import Common, prepared
 
 
 def steps(log):
@@ -35,7 +35,9 @@ def without_kind(text):
 
 
 def test_numbers_without_kind_code_are_told_and_found_where_asked(some, tmp_path):
-    """Review §6: "no citation connects two families. Remedy: add citations" was said of citations that were all there."""
+    """Review §6: "no citation connects two families. Remedy: add citations" was said of citations that were all
+    there.
+    """
     patents, citations = some
     blurred = [Citation(one.citing, without_kind(one.cited)) for one in citations]
     with pytest.raises(DataError, match=r"0 links of \d+ citations by number.* more with match=kind.*--set match=kind"):
@@ -52,11 +54,21 @@ def test_numbers_without_kind_code_are_told_and_found_where_asked(some, tmp_path
 def test_lost_citations_are_a_step_with_reasons(some, tmp_path):
     """Review §1: "0.5 citation graph 52645 -> 291" and nothing else."""
     patents, citations = some
-    odd = [Citation("US9999999B2", patents[0].publication_number), Citation(patents[0].publication_number, "XX no number"), *citations[:1]]
+    odd = [
+        Citation("US9999999B2", patents[0].publication_number),
+        Citation(patents[0].publication_number, "XX no number"),
+        *citations[:1],
+    ]
     log = recipes.run("wipo_at", patents, [*citations, *odd], tmp_path)
     step = steps(log)["citations matched by number"]
     assert (step.rows_in, step.rows_out) == (len(citations) + 3, len(citations))
-    for reason in ("1 of unknown documents", "1 to unknown ones", "1 repeated", "1 numbers unreadable", "XX no number have no record"):
+    for reason in (
+        "1 of unknown documents",
+        "1 to unknown ones",
+        "1 repeated",
+        "1 numbers unreadable",
+        "XX no number have no record",
+    ):
         assert reason in step.note
 
 
@@ -76,7 +88,9 @@ def test_twins_are_counted_and_kept_merged_or_dropped(tmp_path):
 
 def test_families_by_another_definition(tmp_path):
     """One application number for two publications of two given families."""
-    patents = [replace(one, application_number="DE20100004" if one.family_id in ("F4", "F5") else "") for one in TEN_PATENTS]
+    patents = [
+        replace(one, application_number="DE20100004" if one.family_id in ("F4", "F5") else "") for one in TEN_PATENTS
+    ]
     log = recipes.run("wipo_at", patents, TEN_CITATIONS, tmp_path, ["families=application"])
     assert (steps(log)["families: application"].rows_in, steps(log)["families: application"].rows_out) == (8, 9)
     assert log.deviations == ["patent families are publications of one application"]
@@ -88,14 +102,23 @@ def test_a_records_directory_and_patents_without_citations(tmp_path, capsys):
     records, root = tmp_path / "records", tmp_path / "root"
     write_patents(records / "patents/one.parquet", TEN_PATENTS)
     write_citations(records / "citations/one.parquet", [Citation("US1A", "EP7777777A1")])
-    write_families(records / "families.parquet", {**{one.publication_number: one.family_id for one in TEN_PATENTS}, "EP7777777A1": "F7"})
+    write_families(
+        records / "families.parquet",
+        {**{one.publication_number: one.family_id for one in TEN_PATENTS}, "EP7777777A1": "F7"},
+    )
     assert cli.main(["build", "wipo_at", str(records), str(root), "--set", "match=family"]) == 0
     printed = capsys.readouterr().out
-    assert "citations matched by family" in printed and "differs from the paper: citations find also another member" in printed
+    assert (
+        "citations matched by family" in printed
+        and "differs from the paper: citations find also another member" in printed
+    )
     assert read_beir(root / "WIPO-AT").qrels == {query: {"BR7A": 1} for query in ("US1A", "JP1A")}
     write_patents(tmp_path / "patents.jsonl", TEN_PATENTS)
     assert cli.main(["build", "wipo_at", str(tmp_path / "patents.jsonl"), str(tmp_path / "labels")]) == 0
-    assert not (tmp_path / "labels/WIPO-AT/corpus.jsonl").exists() and (tmp_path / "labels/WIPO-AT/labels/Emerging.parquet").exists()
+    assert (
+        not (tmp_path / "labels/WIPO-AT/corpus.jsonl").exists()
+        and (tmp_path / "labels/WIPO-AT/labels/Emerging.parquet").exists()
+    )
     write_citations(tmp_path / "citations.jsonl", TEN_CITATIONS)
     pair = [str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.jsonl")]
     assert cli.main(["build", "wipo_at", *pair, "--out", str(tmp_path / "out")]) == 0
@@ -105,7 +128,10 @@ def test_a_records_directory_and_patents_without_citations(tmp_path, capsys):
 def test_settings_of_every_recipe_are_listed_and_checked(capsys):
     for recipe in recipes.RECIPES:
         assert [one.name for one in recipes.settings(recipe)][-3:] == ["match", "families", "twins"]
-        with pytest.raises(DataError, match=f"setting match of recipe {recipe} cannot be 'kinds', expected: one of number, kind, family"):
+        with pytest.raises(
+            DataError,
+            match=f"setting match of recipe {recipe} cannot be 'kinds', expected: one of number, kind, family",
+        ):
             recipes.check_settings(recipe, ["match=kinds"])
         with pytest.raises(DataError, match=r"has no setting 'mach'.*choose among .*, match, families, twins"):
             recipes.check_settings(recipe, ["mach=kind"])

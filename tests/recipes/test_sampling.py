@@ -27,7 +27,9 @@ def test_a_draw_has_every_stratum_in_its_proportion_and_grows_by_adding():
         got = Counter(strata[key] for key in chosen[total])
         assert got.keys() == sizes.keys()
         for group, number in got.items():
-            assert number - 1 == pytest.approx((total - len(sizes)) * (sizes[group] - 1) / (len(strata) - len(sizes)), abs=1)
+            assert number - 1 == pytest.approx(
+                (total - len(sizes)) * (sizes[group] - 1) / (len(strata) - len(sizes)), abs=1
+            )
     assert set(chosen[300]) < set(chosen[600]) < set(chosen[10**6]) == set(strata)
     assert stratified(strata, 300, seed=2) != chosen[300]
 

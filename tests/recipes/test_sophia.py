@@ -11,7 +11,7 @@ import pytest
 from small_world import OFFICES, patent, world
 
 from patent_mteb import files
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.patents import views
 from patent_mteb.patents.categories import degree
@@ -19,8 +19,7 @@ from patent_mteb.patents.records import Citation, Description, MachineSummaries,
 from patent_mteb.patents.summaries import KINDS, SummaryError
 from patent_mteb.patents.text import clean
 from patent_mteb.recipes import beir
-from patent_mteb.recipes.sophia import Params, build
-from patent_mteb.recipes.sophia_texts import REPRESENTATIONS, advantages_and_disadvantages, object_of_invention
+from patent_mteb.recipes.sophia import REPRESENTATIONS, Params, advantages_and_disadvantages, build, object_of_invention
 
 
 @pytest.mark.parametrize(
@@ -61,15 +60,29 @@ def test_advantage_patterns(sentence, found):
 
 
 def test_sentences_keep_their_order_and_abbreviations():
-    text = "An object of the invention is shown in Fig. 1 of the drawings. No more. Another object is peace, e.g. Quiet."
-    assert object_of_invention(text) == (
-        "An object of the invention is shown in Fig. 1 of the drawings. Another object is peace, e.g. Quiet."
+    text = (
+        "An object of the invention is shown in Fig. 1 of the drawings. No more. Another object is peace, e.g. Quiet."
+    )
+    assert (
+        object_of_invention(text)
+        == "An object of the invention is shown in Fig. 1 of the drawings. Another object is peace, e.g. Quiet."
     )
 
 
 @pytest.mark.parametrize(
     ("category", "expected"),
-    [("X", "xy"), ("Y", "xy"), ("A", "a"), ("XP", "xy"), ("A;Y", "xy"), ("D, A", "a"), ("i", "xy"), ("", ""), ("P", ""), ("L,O", "")],
+    [
+        ("X", "xy"),
+        ("Y", "xy"),
+        ("A", "a"),
+        ("XP", "xy"),
+        ("A;Y", "xy"),
+        ("D, A", "a"),
+        ("i", "xy"),
+        ("", ""),
+        ("P", ""),
+        ("L,O", ""),
+    ],
 )
 def test_degree(category, expected):
     assert degree(category) == expected
@@ -84,12 +97,16 @@ def test_representations_of_one_patent():
     one = patent(7)
     texts = {name: text_of(one) for name, text_of in REPRESENTATIONS.items()}
     assert texts == {
-        "Clms": "1. A pump comprising part7. 2. The pump of claim 1, wherein part7 is blue. 3. A method of using part7.",
+        "Clms": (
+            "1. A pump comprising part7. 2. The pump of claim 1, wherein part7 is blue. 3. A method of using part7."
+        ),
         "Ab": "A pump with part7 and spring.",
         "Iclms": "1. A pump comprising part7. 3. A method of using part7.",
         "Obj": "It is an object of the invention to provide a quiet pump.",
-        "Desc": "Known pump devices exist. A disadvantage of them is noise7. It is an object of the invention to provide a quiet pump. "
-        "This has the advantage that part7 lasts. The pump 10 of Fig. 1 has part7.",
+        "Desc": (
+            "Known pump devices exist. A disadvantage of them is noise7. It is an object of the invention to provide a"
+            " quiet pump. This has the advantage that part7 lasts. The pump 10 of Fig. 1 has part7."
+        ),
         "Adb": "A disadvantage of them is noise7. This has the advantage that part7 lasts.",
         "AiAb": "ab of pump part7",
         "AiFeatures": "feat of pump part7",
@@ -109,7 +126,14 @@ def test_written_tables(tmp_path):
     folder = tmp_path / "Sophia"
     assert log.files == [
         f"Sophia/{name}"
-        for name in ("citations.parquet", "corpus.jsonl", "metadata.parquet", "qrels/test.tsv", "queries.jsonl", "queries.parquet")
+        for name in (
+            "citations.parquet",
+            "corpus.jsonl",
+            "metadata.parquet",
+            "qrels/test.tsv",
+            "queries.jsonl",
+            "queries.parquet",
+        )
     ]
     tables = beir.read_beir(folder)
     assert len(tables.queries) == 20 and len(tables.corpus) <= 60 and not tables.counts
@@ -190,7 +214,7 @@ def test_a_family_is_one_document(tmp_path):
     assert "WO920A1" in tables.corpus and "DE20A1" not in tables.corpus
     row = files.table_rows(tables.metadata)["WO920A1"]
     assert row["jurisdiction"] == "DE" and row["publication_year"] == 2019
-    (first, second) = (patents[0].publication_number, patents[1].publication_number)
+    first, second = (patents[0].publication_number, patents[1].publication_number)
     assert tables.qrels["WO920A1"] == {first: 1, second: 1}
 
 
@@ -208,14 +232,19 @@ def test_citations_that_are_not_used_are_counted(tmp_path):
     log = build(patents, citations, tmp_path)
     (step,) = [step for step in log.steps if step.name == "citations with a category"]
     assert step.rows_in - step.rows_out == 3
-    for what in ("1 with a category that no search report uses", "1 without a category X, Y or A", "1 of or by publications"):
+    for what in (
+        "1 with a category that no search report uses",
+        "1 without a category X, Y or A",
+        "1 of or by publications",
+    ):
         assert what in step.note
 
 
 def test_missing_representations_are_null_and_counted(tmp_path):
     patents, citations = world()
     patents = [
-        Patent(**{**_fields(p), "summaries": MachineSummaries("a", "b", "c", "", "e")}) if i % 2 else p for i, p in enumerate(patents)
+        Patent(**{**_fields(p), "summaries": MachineSummaries("a", "b", "c", "", "e")}) if i % 2 else p
+        for i, p in enumerate(patents)
     ]
     log = build(patents, citations, tmp_path, Params(queries=1000))
     texts = rows(tmp_path / "Sophia" / "queries.parquet")
@@ -245,7 +274,9 @@ def test_a_summariser_completes_the_queries(tmp_path):
     params = Params(queries=7, summariser=writer, summary_cache=tmp_path / "cache.sqlite")
     build(bare, citations, tmp_path / "one", params)
     assert writer.calls == 7 * len(KINDS)
-    assert all(row["AiClaimSummary"] == "written claims" for row in rows(tmp_path / "one" / "Sophia" / "queries.parquet"))
+    assert all(
+        row["AiClaimSummary"] == "written claims" for row in rows(tmp_path / "one" / "Sophia" / "queries.parquet")
+    )
     build(bare, citations, tmp_path / "two", params)
     assert writer.calls == 7 * len(KINDS)
     broken = Params(queries=7, summariser=_Writer(broken=True), summary_cache=tmp_path / "other.sqlite")
@@ -257,19 +288,28 @@ def test_a_summariser_completes_the_queries(tmp_path):
 
 def test_no_query(tmp_path):
     patents, citations = world()
-    with pytest.raises(DataError, match=r"0 of 60 families left are with 2 relevant documents .*Remedy: add citations with categories"):
+    with pytest.raises(
+        DataError, match=r"0 of 60 families left are with 2 relevant documents .*Remedy: add citations with categories"
+    ):
         build(patents, [], tmp_path)
     early = [Patent(**{**_fields(p), "publication_date": dt.date(1999, 1, 1)}) for p in patents]
-    with pytest.raises(DataError, match=r"with ipc: 60 -> 60; published in the years: 60 -> 0\). Remedy: set first_year=None"):
+    with pytest.raises(
+        DataError, match=r"with ipc: 60 -> 60; published in the years: 60 -> 0\). Remedy: set first_year=None"
+    ):
         build(early, citations, tmp_path)
 
 
 def test_what_is_missing_can_be_waived(tmp_path, monkeypatch):
-    """Review §2: no claims, no description, no date and no letter; the links of the whole set are all found, in one grade."""
+    """Review §2: no claims, no description, no date and no letter; the links of the whole set are all found, in one
+    grade.
+    """
     patents, citations = world()
     none = {"claims": (), "description": Description(), "publication_date": None}
     bare = [Patent(**{**_fields(p), **none}) for p in patents]
-    with pytest.raises(DataError, match=r"0 have claims, 0 have description, 0 have publication_date.*require=title,abstract,ipc,category"):
+    with pytest.raises(
+        DataError,
+        match=r"0 have claims, 0 have description, 0 have publication_date.*require=title,abstract,ipc,category",
+    ):
         build(bare, citations, tmp_path)
     plain = [Citation(one.citing, one.cited) for one in citations]
     log = build(bare, plain, tmp_path / "bare", Params(require=("title", "abstract", "ipc")))
@@ -281,7 +321,7 @@ def test_what_is_missing_can_be_waived(tmp_path, monkeypatch):
     one, other = (beir.read_beir(tmp_path / name / "Sophia") for name in ("bare", "whole"))
     assert {query: one.qrels[query] for query in other.qrels} == other.qrels and other.qrels
     edges = rows(tmp_path / "bare" / "Sophia" / "citations.parquet")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "bare"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "bare"))
     with pytest.raises(NotThereError, match="no query has the representation Clms"):
         mteb.get_task("SophiaClmsRetrieval").load_tables()
     assert mteb.get_task("SophiaAbRetrieval").load_tables().qrels == one.qrels

@@ -1,4 +1,6 @@
-"""Recipes make the same tables of records in memory and of records of which only the names are; keywords as scikit-learn finds them."""
+"""Recipes make the same tables of records in memory and of records of which only the names are; keywords as
+scikit-learn finds them.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,20 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from patent_mteb import files, recipes, sample
 from patent_mteb.patents.collection import Collection, read_collection
+from patent_mteb.patents.on_disk import Spool, stored
 from patent_mteb.patents.records import Patent, write_citations, write_patents
-from patent_mteb.patents.spool import Spool
-from patent_mteb.patents.stored import stored
-from patent_mteb.recipes.dapfam_keywords import keywords_of
+from patent_mteb.recipes.dapfam import keywords_of
 from patent_mteb.recipes.parameters import settings_of, written
 
 _PATENTS = 500
 
 
 def _hashes(root):
-    return {path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in root.rglob("*") if path.is_file()}
+    return {
+        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
 
 
 def _sample_settings(recipe: str) -> list[str]:
@@ -53,7 +58,9 @@ def test_the_same_tables_of_records_in_memory_and_in_files(records, tmp_path, re
     made = []
     for name, collection in (("a", in_memory), ("b", in_files)):
         recipes.run_on(recipe, collection, tmp_path / name / "Mine", [*settings, "match=family", "twins=merge"])
-        made.append({file: content for file, content in _hashes(tmp_path / name / "Mine").items() if file != "dataset.json"})
+        made.append(
+            {file: content for file, content in _hashes(tmp_path / name / "Mine").items() if file != "dataset.json"}
+        )
     assert made[0] == made[1]
     assert len(made[0]) >= 3
 
@@ -102,14 +109,18 @@ def test_the_open_benchmarks_are_the_same_too(tmp_path, recipe):
     made = []
     for name, collection in (("a", Collection(patents, citations)), ("b", in_files)):
         recipes.run_on(recipe, collection, tmp_path / name / "Mine", ["queries=40", "documents=300"])
-        made.append({file: content for file, content in _hashes(tmp_path / name / "Mine").items() if file != "dataset.json"})
+        made.append(
+            {file: content for file, content in _hashes(tmp_path / name / "Mine").items() if file != "dataset.json"}
+        )
     assert made[0] == made[1]
     assert len(made[0]) >= 3
 
 
 def test_keywords_are_those_of_tf_idf_over_all_abstracts():
     draw = random.Random(0)
-    words = [f"{stem}{end}" for stem in ("pump", "valve", "lens", "laser", "seal", "rotor") for end in ("", "s", "ing", "ed")]
+    words = [
+        f"{stem}{end}" for stem in ("pump", "valve", "lens", "laser", "seal", "rotor") for end in ("", "s", "ing", "ed")
+    ]
     abstracts = [" ".join(draw.choices([*words, "the", "of"], k=12)) for _ in range(80)]
     queries = {f"F{number}": Patent(f"US{number}A", "F", abstract=text) for number, text in enumerate(abstracts[:20])}
     queries["own"] = Patent("US99A", "F", abstract="A pump.", keywords=("steel", "water"))
@@ -124,5 +135,7 @@ def test_keywords_are_those_of_tf_idf_over_all_abstracts():
 
 
 def test_abstracts_without_a_word_give_no_keywords():
-    queries = {key: Patent(key, "F", abstract=abstract) for key, abstract in (("one", "- !"), ("two", "of the"), ("three", ""))}
+    queries = {
+        key: Patent(key, "F", abstract=abstract) for key, abstract in (("one", "- !"), ("two", "of the"), ("three", ""))
+    }
     assert keywords_of(queries, lambda: ["- !", "of the"], 3) == dict.fromkeys(queries, "")

@@ -13,14 +13,13 @@ from worlds import TEN_PATENTS as PATENTS
 from worlds import publication
 
 from patent_mteb import sample
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError, NotThereError
 from patent_mteb.files import read_keyed, table_rows
 from patent_mteb.patents.records import Citation, ExpertSummary, Label
 from patent_mteb.recipes import wipo_at
 from patent_mteb.recipes.beir import read_beir
-from patent_mteb.tasks.labelled import labelled_texts
-from patent_mteb.tasks.wipo_at import DATA
+from patent_mteb.tasks.wipo_at import DATA, labelled_texts
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,9 @@ def built(tmp_path_factory):
 
 def test_steps_and_counts(built):
     root, log = built
-    counts = {step.name.split()[0] + " " + step.name.split()[1]: (step.rows_in, step.rows_out) for step in log.steps[:7]}
+    counts = {
+        step.name.split()[0] + " " + step.name.split()[1]: (step.rows_in, step.rows_out) for step in log.steps[:7]
+    }
     assert counts == {
         "0.1 id": (10, 10),
         "0.2-0.3 patent": (10, 10),
@@ -85,7 +86,13 @@ def test_label_sets(built):
     root, _ = built
     folder = root / "WIPO-AT" / "labels"
     labels = {row["_id"]: row["labels"] for row in pq.read_table(folder / "Emerging.parquet").to_pylist()}
-    fine = {"BR7A": ["Vision"], "CN3A": ["Vision"], "JP1A": ["Mobility"], "US1A": ["Mobility"], "WO2A": ["Mobility", "Vision"]}
+    fine = {
+        "BR7A": ["Vision"],
+        "CN3A": ["Vision"],
+        "JP1A": ["Mobility"],
+        "US1A": ["Mobility"],
+        "WO2A": ["Mobility", "Vision"],
+    }
     assert labels == fine
     vision = {row["_id"]: row["labels"] for row in pq.read_table(folder / "EmergingVision.parquet").to_pylist()}
     assert vision == {"BR7A": ["Readers"], "CN3A": ["Readers"], "WO2A": ["Readers"]}
@@ -105,7 +112,9 @@ def test_twice_the_same_bytes(tmp_path):
 
 def change(path, name, values):
     table = pq.read_table(path)
-    pq.write_table(table.set_column(table.column_names.index(name), name, pa.array(values, table.schema.field(name).type)), path)
+    pq.write_table(
+        table.set_column(table.column_names.index(name), name, pa.array(values, table.schema.field(name).type)), path
+    )
 
 
 def straddle(folder):
@@ -154,10 +163,17 @@ def test_patents_without_expert_text_get_no_view_and_no_field_of_dwpi(tmp_path):
     """Review §1.4: DWPIFull was made of abstract, title and keywords."""
     log = wipo_at.build([replace(one, expert=ExpertSummary()) for one in PATENTS], CITATIONS, tmp_path)
     assert read_beir(tmp_path / "WIPO-AT").views == ("TA", "TAC", "Abstract", "Claim1", "Claims")
-    assert step_of(log, "0.8 text views").note == (
-        "left out: DWPIFull (no document has text of DWPI), DWPITA (no document has text of DWPI)"
+    assert (
+        step_of(log, "0.8 text views").note
+        == "left out: DWPIFull (no document has text of DWPI), DWPITA (no document has text of DWPI)"
     )
-    assert pq.read_table(tmp_path / "WIPO-AT/fields.parquet").column_names == ["_id", "claim1", "abstract", "title", "keywords"]
+    assert pq.read_table(tmp_path / "WIPO-AT/fields.parquet").column_names == [
+        "_id",
+        "claim1",
+        "abstract",
+        "title",
+        "keywords",
+    ]
     assert step_of(log, "0.8b fields of DWPI").rows_out == 0
 
 
@@ -174,7 +190,9 @@ def test_empty_views_are_counted_and_only_refused_where_asked(tmp_path):
     with pytest.raises(DataError, match=r"view Abstract is empty for 1 of 9 rows.*strict_views=false"):
         wipo_at.build(patents, CITATIONS, tmp_path / "strict", wipo_at.Params(strict_views=True))
     log = wipo_at.build(patents, CITATIONS, tmp_path / "claims", wipo_at.Params(require=("claims",)))
-    assert [(step.name, step.rows_in, step.rows_out) for step in log.steps if "with claims" in step.name] == [("0.3b with claims", 10, 8)]
+    assert [(step.name, step.rows_in, step.rows_out) for step in log.steps if "with claims" in step.name] == [
+        ("0.3b with claims", 10, 8)
+    ]
     assert not {"US1A", "RU6A"} & read_beir(tmp_path / "claims" / "WIPO-AT").corpus.keys()
 
 
@@ -182,10 +200,12 @@ def test_without_claims_the_headline_is_title_and_abstract_and_that_is_said(tmp_
     """Review §1.5, in the log of the build and, once, in that of the task."""
     log = wipo_at.build([replace(one, claims=()) for one in PATENTS], CITATIONS, tmp_path)
     assert "claims in TAC, which is title and abstract here" in step_of(log, "0.8 text views").note
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
     for name in ("PatentCitationRetrieval", "WIPOATTAToTARetrieval"):
         mteb.get_task(name).load_data()
-    assert caplog.text.count("documents, of which none has claims: TAC, the headline's text, is title and abstract") == 1
+    assert (
+        caplog.text.count("documents, of which none has claims: TAC, the headline's text, is title and abstract") == 1
+    )
 
 
 def test_labels_without_citations(tmp_path, monkeypatch):
@@ -212,13 +232,18 @@ def test_labels_without_citations(tmp_path, monkeypatch):
     assert step_of(log, "0.8b labels GreenEnergyTopic2").note.startswith(counts)
     assert 0 < sum(row["split"] == "train" for row in rows) < len(rows)
     assert wipo_at.check(tmp_path / "WIPO-AT") == {}
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
-    texts = labelled_texts(sources.resolve(DATA), "GreenEnergy", (*wipo_at.DWPI_FIELDS, "title")).texts
-    assert sorted(text for part in texts.values() for text in part) == sorted(f"Title {one.publication_number}" for one in patents)
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
+    texts = labelled_texts(loading.resolve(DATA), "GreenEnergy", (*wipo_at.DWPI_FIELDS, "title")).texts
+    assert sorted(text for part in texts.values() for text in part) == sorted(
+        f"Title {one.publication_number}" for one in patents
+    )
     with pytest.raises(NotThereError):
-        labelled_texts(sources.resolve(DATA), "GreenEnergy", wipo_at.DWPI_FIELDS)
+        labelled_texts(loading.resolve(DATA), "GreenEnergy", wipo_at.DWPI_FIELDS)
     small = wipo_at.build(patents, [], tmp_path / "small")
-    assert step_of(small, "0.8b labels GreenEnergyTopic1").note == "no set: fewer than 50 documents: fine_documents=30 takes it"
+    assert (
+        step_of(small, "0.8b labels GreenEnergyTopic1").note
+        == "no set: fewer than 50 documents: fine_documents=30 takes it"
+    )
 
 
 def test_citations_without_labels(tmp_path):
@@ -229,7 +254,10 @@ def test_citations_without_labels(tmp_path):
 
 def test_with_neither_there_is_nothing_to_build(tmp_path):
     bare = [replace(one, labels=()) for one in PATENTS]
-    found = r"no citation connects two families of the corpus \(2 citations: 1 name an unknown publication, 1 families cite themselves\)"
+    found = (
+        r"no citation connects two families of the corpus \(2 citations: 1 name an unknown publication, 1 families cite"
+        r" themselves\)"
+    )
     with pytest.raises(DataError, match=rf"{found}, and no document has a label"):
         wipo_at.build(bare, [Citation("US1A", "JP1A"), Citation("US1A", "elsewhere")], tmp_path)
 
@@ -258,7 +286,10 @@ def test_the_quality_check_says_where_queries_are_no_tac(tmp_path):
     lines[1]["text"] = "title and abstract only"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     odd = wipo_at.check(tmp_path / "WIPO-AT")
-    assert odd[f"of {len(lines)} queries have another text in queries.jsonl (which TAC tasks read) than their TAC view"] == 1
+    assert (
+        odd[f"of {len(lines)} queries have another text in queries.jsonl (which TAC tasks read) than their TAC view"]
+        == 1
+    )
     without = pq.read_table(tmp_path / "WIPO-AT" / "views.parquet").drop(["TAC"])
     pq.write_table(without, tmp_path / "WIPO-AT" / "views.parquet")
     assert wipo_at.check(tmp_path / "WIPO-AT") == odd  # told from corpus.jsonl

@@ -8,11 +8,11 @@ import pytest
 from report_folders import HEADLINE, add, model_folder
 
 from patent_mteb import published
-from patent_mteb.report import forms
 from patent_mteb.report import published as papers
+from patent_mteb.report import rendering
 from patent_mteb.report.collect import collect
-from patent_mteb.report.comparable import on_the_papers_data
-from patent_mteb.report.suite import suite_tasks
+from patent_mteb.report.published import on_the_papers_data
+from patent_mteb.tasks.suite import suite_tasks
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
@@ -23,7 +23,10 @@ def papers_own(**scores):
 
 
 def row_of(table, name):
-    return {column.key: cell for column, cell in zip(table.columns, next(row for row in table.rows if row[0].value == name), strict=True)}
+    return {
+        column.key: cell
+        for column, cell in zip(table.columns, next(row for row in table.rows if row[0].value == name), strict=True)
+    }
 
 
 def test_a_measured_row_among_the_papers_rows(tmp_path):
@@ -52,8 +55,8 @@ def test_a_measured_row_among_the_papers_rows(tmp_path):
         assert all(cell.rank is None for cell in paper.values())
     assert [row[0].value for position, row in enumerate(table.rows) if position in table.emphasised] == ["acme/small"]
     assert measured["retrieval_out"].mark == "best"
-    assert "0.010 (9)" in forms.as_markdown(table)
-    assert next(csv.DictReader(io.StringIO(forms.as_csv(table))))["title2full_rank"] == ""
+    assert "0.010 (9)" in rendering.as_markdown(table)
+    assert next(csv.DictReader(io.StringIO(rendering.as_csv(table))))["title2full_rank"] == ""
 
 
 def test_a_model_with_settings_of_its_own_is_named_as_such_and_a_score_on_too_little_has_no_rank(tmp_path):
@@ -75,7 +78,14 @@ def test_a_model_with_settings_of_its_own_is_named_as_such_and_a_score_on_too_li
 
 def test_rows_by_task_and_slices(tmp_path):
     folder = model_folder(tmp_path, "acme/small")
-    own = papers_own(ndcg_at_100=0.3055, recall_at_100=0.2, in_ndcg_at_100=0.36, out_ndcg_at_100=0.01, in_n_queries=77, out_n_queries=77)
+    own = papers_own(
+        ndcg_at_100=0.3055,
+        recall_at_100=0.2,
+        in_ndcg_at_100=0.36,
+        out_ndcg_at_100=0.01,
+        in_n_queries=77,
+        out_n_queries=77,
+    )
     add(folder, DAPFAM, 0.99, kind="real", slices={"in": 0.98, "out": 0.97}, more={"recall_at_100": 0.96, **own})
     tables, _ = papers.beside(collect(tmp_path))
     table = next(table for table in tables if table.name == "published-dapfam-17-19")
@@ -96,7 +106,10 @@ def test_percent_and_the_mean_of_the_print(tmp_path):
     assert measured["abs_to_abs_recall_at_20"].value == 30.0
 
     deep = model_folder(tmp_path / "sophia", "acme/small")
-    queries = [row["task"] for row in published.table("sophia", 3).filter(pl.col("kind") == "score").unique("task").iter_rows(named=True)]
+    queries = [
+        row["task"]
+        for row in published.table("sophia", 3).filter(pl.col("kind") == "score").unique("task").iter_rows(named=True)
+    ]
     assert len(queries) == 12
     for step, task in enumerate(sorted(queries)):
         add(deep, task, 0.9, kind="real", more={"n_queries": 10_000, **papers_own(ndcg_at_10=0.4 + 0.01 * step)})
@@ -111,7 +124,9 @@ def test_a_result_from_before_the_papers_protocol_stays_out_and_is_named(tmp_pat
     add(model_folder(tmp_path, "acme/small"), DAPFAM, 0.3, kind="real")
     tables, (message,) = papers.beside(collect(tmp_path))
     assert tables == []
-    assert message == f"DAPFAM: 1 result holds no score of the paper's protocol, first {DAPFAM} of acme/small; run again."
+    assert (
+        message == f"DAPFAM: 1 result holds no score of the paper's protocol, first {DAPFAM} of acme/small; run again."
+    )
 
 
 def test_patentmaps_classification_joins_by_the_authors_protocol(tmp_path):
@@ -122,7 +137,11 @@ def test_patentmaps_classification_joins_by_the_authors_protocol(tmp_path):
     tables, messages = papers.beside(collect(tmp_path))
     assert messages == ()
     measured = [row_of(table, "acme/small") for table in tables]
-    for key, value in (("knn_precision_at_1", 57.43), ("knn_precision_at_3", 25.0), ("linear_probe_precision_at_1", 61.0)):
+    for key, value in (
+        ("knn_precision_at_1", 57.43),
+        ("knn_precision_at_3", 25.0),
+        ("linear_probe_precision_at_1", 61.0),
+    ):
         joined = [row[key].value for row in measured if key in row and row[key].value is not None]
         assert joined and joined == pytest.approx([value] * len(joined))
 
@@ -130,7 +149,9 @@ def test_patentmaps_classification_joins_by_the_authors_protocol(tmp_path):
     add(model_folder(before, "acme/small"), task, 0.99, kind="real", more=suite)
     tables, (message,) = papers.beside(collect(before))
     assert tables == []
-    assert message == f"PatentMap: 1 result holds no score of the paper's protocol, first {task} of acme/small; run again."
+    assert (
+        message == f"PatentMap: 1 result holds no score of the paper's protocol, first {task} of acme/small; run again."
+    )
 
 
 def test_other_data_is_never_ranked_among_the_papers(tmp_path):
@@ -163,7 +184,12 @@ def test_local_data_is_compared_task_by_task_with_the_sizes_of_the_paper(tmp_pat
     assert kept == {("acme/right", HEADLINE), ("acme/wrong", HEADLINE), *(("acme/right", task) for task in SIZES)}
     assert set(view.scores.select("run", "plain").rows()) == kept
     told = " ".join(messages)
-    for said in ("1,102 queries", "n_classes is 5, by the paper 6", "n_test is 60, by the paper 237 to 301", "n_test is not recorded"):
+    for said in (
+        "1,102 queries",
+        "n_classes is 5, by the paper 6",
+        "n_test is 60, by the paper 237 to 301",
+        "n_test is not recorded",
+    ):
         assert said in told
     assert "WIPOATConventionalClustering of acme/right and 1 more" in told
 
@@ -172,14 +198,29 @@ def test_a_model_of_the_paper_is_no_rival_of_itself(tmp_path):
     """Llama-Nemotron-8B in the paper and the same model measured here are one model."""
     best = published.printed("patenteb", 15).sort("title2full", descending=True).row(0, named=True)
     for model in (best["model_id"], "acme/other"):
-        add(model_folder(tmp_path, model), "PatenTEBTitle2Full", 0.1, kind="real", more=papers_own(ndcg_at_10=best["title2full"] - 0.01))
+        add(
+            model_folder(tmp_path, model),
+            "PatenTEBTitle2Full",
+            0.1,
+            kind="real",
+            more=papers_own(ndcg_at_10=best["title2full"] - 0.01),
+        )
     (table,), _ = papers.beside(collect(tmp_path))
     ranks = {row[0].value: row[2].rank for row in table.rows if row[1].value == "measured here"}
     assert ranks["acme/other"] == ranks[best["model_id"]] + 1
 
 
 def test_every_printed_score_of_a_task_has_a_counterpart_in_a_result():
-    measured = {"ndcg_at_10", "ndcg_at_100", "recall_at_10", "recall_at_20", "recall_at_50", "recall_at_100", "macro_f1", "v_measure"}
+    measured = {
+        "ndcg_at_10",
+        "ndcg_at_100",
+        "recall_at_10",
+        "recall_at_20",
+        "recall_at_50",
+        "recall_at_100",
+        "macro_f1",
+        "v_measure",
+    }
     measured |= (
         {f"paper_knn_precision_at_{k}" for k in (1, 3, 5)}
         | {f"paper_mlp_precision_at_{k}" for k in (1, 3, 5)}
@@ -187,7 +228,9 @@ def test_every_printed_score_of_a_task_has_a_counterpart_in_a_result():
     )
     measured |= {f"inscope_{level}_at_{k}" for level in ("section", "subclass", "subgroup") for k in (10, 100)}
     for descriptor in published.tables():
-        rows = published.table(descriptor.paper, descriptor.table).filter((pl.col("kind") == "score") & (pl.col("task") != ""))
+        rows = published.table(descriptor.paper, descriptor.table).filter(
+            (pl.col("kind") == "score") & (pl.col("task") != "")
+        )
         for metric in rows["metric"].unique():
             assert papers.METRICS.get(metric, metric) in measured | {"map"}
         assert set(rows["task"]) <= set(suite_tasks())

@@ -6,8 +6,14 @@ from importlib.resources import files
 import pytest
 
 CSS = files("patent_mteb.report").joinpath("site", "page.css").read_text("utf-8")
-LIGHT, DARK = (dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{(.*?)\}", CSS, re.DOTALL))
-TEXTS = {"ink": ("page", "stripe", "raised", "tied"), "soft": ("page", "stripe", "raised"), "best": ("page", "stripe", "tied", "raised")}
+LIGHT, DARK = (
+    dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)
+)
+TEXTS = {
+    "ink": ("page", "stripe", "raised", "tied"),
+    "soft": ("page", "stripe", "raised"),
+    "best": ("page", "stripe", "tied", "raised"),
+}
 TEXTS |= {"accent": ("page", "raised"), "on-accent": ("accent",), "warn": ("warn-page",)}
 
 

@@ -10,7 +10,7 @@ from small_world import Words
 
 from patent_mteb.experiments.run import run
 from patent_mteb.report.collect import collect
-from patent_mteb.report.costs import costs
+from patent_mteb.report.page_charts import costs
 from patent_mteb.store import stored
 from patent_mteb.tasks.evidence import seal
 
@@ -50,7 +50,8 @@ def test_hours_a_million_texts_come_from_what_reached_the_model_in_all_tasks(mea
         head, other = (own[f"{task}.json"] for task in TASKS)
         assert head["encoded"] and other["encoded"]
         seconds, texts = (
-            one + two for one, two in zip(*((cost["phases"]["encode"], cost["encoded"]) for cost in (head, other)), strict=True)
+            one + two
+            for one, two in zip(*((cost["phases"]["encode"], cost["encoded"]) for cost in (head, other)), strict=True)
         )
         assert found[model, "CPU-hours a million texts"] == pytest.approx(seconds / texts * 1e6 / 3600)
         assert found[model, "index (MB)"] == head["index_mb"]

@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
-from report_folders import add, data_revision, model_folder
+from report_folders import add, attest, data_revision, model_folder
 
-from patent_mteb.report import evidence
 from patent_mteb.report.collect import collect
+from patent_mteb.store.canaries import Behaviour
 from patent_mteb.tasks.evidence import seal
 
 TASK, CLASSES = "PatentCitationRetrieval", "PatenTEBBloom"
-VECTORS = {"width": 8, "digest": "v", "length": 1.0, "mean": 0.5}
-
-
-def attest(path, changed=None, **model):
-    """Give the one result in a file the evidence that a task would have given it, with changes: {part: {name: value}}."""
-    document = json.loads(path.read_text())
-    ((entry,),) = document["scores"].values()
-    meta = json.loads((path.parent / "model_meta.json").read_text())
-    facts = {"name": meta["name"], "revision": meta["revision"], "settings": "s", "weights": "w", "device": "cpu", "dtype": "torch.float32"}
-    record = {
-        "version": "0.1.0",
-        "data": {"task": document["task_name"], "revision": document["dataset_revision"], "digest": "d"},
-        "texts": {"text": {"n": 3, "digest": "t"}},
-        "embeddings": dict(VECTORS),
-        "model": facts | model,
-    }
-    for part, values in (changed or {}).items():
-        record[part] = {**record.get(part, {}), **values}
-    entry["evidence"] = record
-    entry["evidence"]["seal"] = seal(entry)
-    path.write_text(json.dumps(document))
-    return path
 
 
 def messages(root):
@@ -71,7 +50,7 @@ def test_what_is_no_record_is_none(tmp_path, damage):
     next(iter(document["scores"].values()))[0]["evidence"] = damage
     path.write_text(json.dumps(document))
     (message,) = messages(tmp_path)
-    assert message.startswith("1 of 1 results hold no evidence")
+    assert "no evidence of what it was computed from" in message
 
 
 @pytest.mark.parametrize("part", ["data", "texts", "model", "embeddings", "ranking"])
@@ -137,5 +116,14 @@ def test_other_weights_under_one_name_are_named_once(tmp_path):
     assert "are of one model and revision, but of other weights" in message
 
 
-def test_an_entry_without_evidence_is_none():
-    assert evidence.evidence_of({"main_score": 0.5}) == {}
+def test_another_behaviour_under_one_name_is_named(tmp_path):
+    folder = model_folder(tmp_path, "acme/small")
+    vectors = np.random.default_rng(0).standard_normal((24, 8))
+    for task, matrix in (
+        (CLASSES, vectors),
+        ("PatenTEBText2IPC3", vectors * (1 + 1e-6)),
+        ("PatenTEBNLIOldNew", vectors[::-1]),
+    ):
+        attest(add(folder, task, 0.5), behaviour=[Behaviour.of(matrix, 1e-3).record()])
+    (message,) = messages(tmp_path)
+    assert "which did not behave the same" in message and "NLIOldNew" in message

@@ -10,7 +10,7 @@ from report_folders import HEADLINE, add, model_folder, sample_world
 from patent_mteb.report import explorer
 from patent_mteb.report.collect import collect
 from patent_mteb.report.explorer import Explorer, TaskTexts
-from patent_mteb.report.task_texts import may_show
+from patent_mteb.report.page import may_show
 from patent_mteb.search import trec
 
 
@@ -22,7 +22,9 @@ def world(tmp_path_factory):
 def explored(root, texts=None):
     collected = collect(root)
     views = collected.worlds["sample"].benchmarks
-    made = Explorer({run: number for number, run in enumerate(collected.runs)}, lambda view, task: texts or TaskTexts(), views)
+    made = Explorer(
+        {run: number for number, run in enumerate(collected.runs)}, lambda view, task: texts or TaskTexts(), views
+    )
     view = collected.worlds["sample"].benchmark("WIPO-AT")
     return made, made.of(view), collected
 

@@ -3,14 +3,14 @@
 import json
 
 import pytest
-from report_folders import HEADLINE, add, commit, model_folder
+from report_folders import HEADLINE, add, attest, commit, model_folder
 
 from patent_mteb.errors import DataError
-from patent_mteb.models.suite import suite_metas
+from patent_mteb.models.listing import suite_metas
 from patent_mteb.report.collect import ReportError
 from patent_mteb.report.export import prepare
 from patent_mteb.report.leaderboard import leaderboard
-from patent_mteb.report.suite import suite_tasks
+from patent_mteb.tasks.suite import suite_tasks
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "8b3219a92973c328a8e22fadcfa821b5dc75636a"
@@ -94,11 +94,14 @@ def test_summary_and_leaderboard_grow_model_by_model(tmp_path):
     add(folder, DAPFAM, 0.25, kind="real")
     prepare(tmp_path / "second", out)
     summary = json.loads((out / "summaries" / "intfloat__multilingual-e5-large" / "abc" / "summary.json").read_text())
+    assert summary.pop("seal")
     assert summary == {
         "model": "intfloat/multilingual-e5-large",
         "revision": "abc",
         "settings": {},
-        "data_revisions": {suite_tasks()[task].data.key: commit(suite_tasks()[task].data) for task in (DAPFAM, "PatenTEBTitle2Full")},
+        "data_revisions": {
+            suite_tasks()[task].data.key: commit(suite_tasks()[task].data) for task in (DAPFAM, "PatenTEBTitle2Full")
+        },
         "scores": {"DAPFAM": {DAPFAM: {"ndcg_at_100": 0.25}}, "PatenTEB": {"PatenTEBTitle2Full": {"ndcg_at_10": 0.9}}},
     }
     board = (out / "leaderboard.md").read_text()
@@ -106,11 +109,11 @@ def test_summary_and_leaderboard_grow_model_by_model(tmp_path):
     assert dapfam.startswith("DAPFAM")
     assert "MiniLM" not in dapfam
     lines = [line.split(" | ") for line in patenteb.splitlines() if "@" in line]
-    assert [(line[0], line[1], line[-1]) for line in lines] == [
-        (f"| {MINILM} @{REVISION[:12]}", "0.5700", "15 of 15 |"),
-        ("| intfloat/multilingual-e5-large @abc", "–", "1 of 15 |"),  # a part is no mean over the whole
+    assert [(*line[:3], line[-1]) for line in lines] == [
+        (f"| {MINILM} @{REVISION[:12]}", "1", "0.5700", "15 of 15 |"),
+        ("| intfloat/multilingual-e5-large @abc", "–", "–", "1 of 15 |"),  # a part is no mean over the whole
     ]
-    assert [line.split(" | ")[1] for line in overall.splitlines() if "@" in line] == ["–", "–"]
+    assert [line.split(" | ")[3] for line in overall.splitlines() if "@" in line] == ["–", "–"]
 
 
 def refusals(tmp_path, expected=0):
@@ -165,7 +168,9 @@ def test_the_rest_is_exported(tmp_path):
     add(folder, "PatenTEBTitle2Full", 0.5)
     content = json.loads(path.read_text())
     (entry,) = content["scores"]["train"]
-    content["scores"]["train"].append(entry | {"hf_subset": "local-bbbbbbbbbbbb", "main_score": 0.7, "ndcg_at_100": 0.7})
+    content["scores"]["train"].append(
+        entry | {"hf_subset": "local-bbbbbbbbbbbb", "main_score": 0.7, "ndcg_at_100": 0.7}
+    )
     path.write_text(json.dumps(content))
     reasons = refusals(tmp_path, expected=1)
     assert len(reasons) == 2
@@ -189,7 +194,9 @@ def test_one_model_of_several(tmp_path):
     add(model_folder(tmp_path / "in", MINILM, REVISION), DAPFAM, 0.3, kind="real")
     add(model_folder(tmp_path / "in", "intfloat/multilingual-e5-large", "abc"), DAPFAM, 0.4, kind="real")
     assert prepare(tmp_path / "in", tmp_path / "out", MINILM).exported == 1
-    assert [path.name for path in (tmp_path / "out" / "results").iterdir()] == ["sentence-transformers__all-MiniLM-L6-v2"]
+    assert [path.name for path in (tmp_path / "out" / "results").iterdir()] == [
+        "sentence-transformers__all-MiniLM-L6-v2"
+    ]
     with pytest.raises(ReportError, match="intfloat/multilingual-e5-large; sentence-transformers"):
         prepare(tmp_path / "in", tmp_path / "out", "acme/nobody")
     with pytest.raises(DataError, match="no such folder"):
@@ -203,7 +210,9 @@ def test_a_damaged_summary_is_named(tmp_path):
 
 
 def upstream_problems(root):
-    """What the results repository's own tests look for, by their rules: structure, names, descriptions, settings, models that mteb has."""
+    """What the results repository's own tests look for, by their rules: structure, names, descriptions, settings,
+    models that mteb has.
+    """
     from mteb.models.model_implementations import MODEL_REGISTRY
     from mteb.results import TaskResult
 
@@ -219,16 +228,29 @@ def upstream_problems(root):
         if path.name == "model_meta.json":
             continue
         result = TaskResult.from_disk(path)
-        if path.stem != result.task_name or not (path.parent / "model_meta.json").is_file() or result.mteb_version < "2":
+        if (
+            path.stem != result.task_name
+            or not (path.parent / "model_meta.json").is_file()
+            or result.mteb_version < "2"
+        ):
             problems.append(f"{path}: name, description or version")
         lines = [json.loads(line) for line in (path.parent / "run_settings.jsonl").read_text().splitlines()]
-        covered = {(line["task"], split, subset) for line in lines for split in line["splits"] for subset in line["subsets"]}
-        scored = {(result.task_name, split, entry["hf_subset"]) for split, entries in result.scores.items() for entry in entries}
+        covered = {
+            (line["task"], split, subset) for line in lines for split in line["splits"] for subset in line["subsets"]
+        }
+        scored = {
+            (result.task_name, split, entry["hf_subset"])
+            for split, entries in result.scores.items()
+            for entry in entries
+        }
         if not scored <= covered:
             problems.append(f"{path}: no settings of {scored - covered}")
     folders = {path.parent for path in root.rglob("*") if path.is_file()}
     return problems + [
-        f"{folder}: more than results" for folder in folders for path in folder.iterdir() if path.suffix not in (".json", ".jsonl")
+        f"{folder}: more than results"
+        for folder in folders
+        for path in folder.iterdir()
+        if path.suffix not in (".json", ".jsonl")
     ]
 
 
@@ -242,7 +264,11 @@ def test_an_exported_folder_passes_the_rules_of_the_results_repository(tmp_path)
     assert [refusal.task for refusal in outcome.refused] == [DAPFAM, "PatentCitationRetrieval.sample"]
     assert "mteb does not know the model" in outcome.refused[0].reason, "it does with this suite only"
     assert upstream_problems(tmp_path / "out" / "results") == []
-    lines = (tmp_path / "out" / "results" / MINILM.replace("/", "__") / REVISION / "run_settings.jsonl").read_text().splitlines()
+    lines = (
+        (tmp_path / "out" / "results" / MINILM.replace("/", "__") / REVISION / "run_settings.jsonl")
+        .read_text()
+        .splitlines()
+    )
     assert sorted(json.loads(line)["task"] for line in lines) == sorted(tasks)
     (tmp_path / "out" / "results" / MINILM.replace("/", "__") / REVISION / "run_settings.jsonl").unlink()
     with pytest.raises(FileNotFoundError):
@@ -273,7 +299,9 @@ def own_result(folder, value, content):
     result = json.loads(text)
     result["scores"]["test"][0]["data_set"] = whose
     path.unlink()
-    path.with_name(path.name.replace(HEADLINE, "AcmeCitationRetrieval")).write_text(json.dumps(result))
+    renamed = path.with_name(path.name.replace(HEADLINE, "AcmeCitationRetrieval"))
+    renamed.write_text(json.dumps(result))
+    attest(renamed, {"scoring": suite_tasks()[HEADLINE].scoring})
     (folder / "run_settings.jsonl").write_text(
         (folder / "run_settings.jsonl").read_text().replace(f'"{HEADLINE}.local', '"AcmeCitationRetrieval.local')
     )
@@ -290,7 +318,11 @@ def test_a_leaderboard_of_ones_own_takes_named_data_and_models_of_the_suite(tmp_
     assert not (tmp_path / "out" / "results").exists()
     board = leaderboard(tmp_path / "out" / "summaries")
     titles = [line for line in board.splitlines() if line.startswith("## ")]
-    assert titles == ["## Patent embedding leaderboard", "## DAPFAM", *(f"## Acme (own data, content {one * 12})" for one in "ab")]
+    assert titles == [
+        "## Patent embedding leaderboard",
+        "## DAPFAM",
+        *(f"## Acme (own data, content {one * 12})" for one in "ab"),
+    ]
     first, second = board.split("## Acme")[1:]
     assert "0.5000" in first and "0.6000" not in first and "0.6000" in second and "0.5000" not in second
     assert "say nothing about the published benchmark" in first

@@ -7,7 +7,7 @@ import pytest
 from report_folders import HEADLINE, add, model_folder, sample_world
 
 from patent_mteb import report
-from patent_mteb.report import figures, lines
+from patent_mteb.report import drawing, figures
 from patent_mteb.report.collect import ReportError, collect
 
 pytest.importorskip("matplotlib")
@@ -21,7 +21,7 @@ def world(tmp_path_factory):
 def test_matplotlib_is_an_extra(world, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ReportError, match=r"pip install 'patent-mteb\[report\]'"):
-        lines.recall_curves(pl.DataFrame({"model": ["m"], "k": [1], "value": [0.1]}))
+        drawing.recall_curves(pl.DataFrame({"model": ["m"], "k": [1], "value": [0.1]}))
     with pytest.raises(ReportError, match="matplotlib"):
         report.run(world.folder, out=tmp_path, plots=True)
     report.run(world.folder, html=tmp_path)
@@ -30,7 +30,9 @@ def test_matplotlib_is_an_extra(world, tmp_path, monkeypatch):
 
 def test_files_are_the_same_for_the_same_numbers(tmp_path):
     frame = pl.DataFrame({"model": ["m", "m"], "k": [1, 10], "value": [0.2, 0.9]})
-    first, second = (figures.save(lines.recall_curves(frame, title="T"), tmp_path / name / "recall.2") for name in ("a", "b"))
+    first, second = (
+        figures.save(drawing.recall_curves(frame, title="T"), tmp_path / name / "recall.2") for name in ("a", "b")
+    )
     assert [path.name for path in first] == ["recall.2.png", "recall.2.svg", "recall.2.pdf"]
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
@@ -41,9 +43,15 @@ def test_files_are_the_same_for_the_same_numbers(tmp_path):
 def test_every_plot_that_there_is_data_for_and_no_other(world):
     drawn = {plot.name: plot for plot in figures.draw(world)}
     assert set(drawn) == {
-        *(f"sample-wipo-at-{kind}" for kind in ("in-out", "sections", "jurisdictions", "recall", "scale", "distribution", "tasks")),
+        *(
+            f"sample-wipo-at-{kind}"
+            for kind in ("in-out", "sections", "jurisdictions", "recall", "scale", "distribution", "tasks")
+        ),
         *(f"sample-wipo-at-{kind}" for kind in ("correlations", "query-sections")),
-        *(f"sample-patenteb-{kind}" for kind in ("in-out", "ranks", "scale", "overlap", "profile", "groups", "tasks", "correlations")),
+        *(
+            f"sample-patenteb-{kind}"
+            for kind in ("in-out", "ranks", "scale", "overlap", "profile", "groups", "tasks", "correlations")
+        ),
         "sample-patenteb-distribution",
     }
     assert all("(sample)" in plot.title for plot in drawn.values())

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from patent_mteb.report import comparisons, fusion_plots, geometry, lines, maps, plots
-from patent_mteb.report.fitting import shown_texts, spread
+from patent_mteb.report import drawing, geometry_figures
 from patent_mteb.report.frames import model_names
+from patent_mteb.report.style import shown_texts, spread
 
 pytest.importorskip("matplotlib")
 
@@ -36,7 +36,10 @@ TITLE = "WIPO-AT (sample): a title that says at length what is drawn here, on wh
 def fused(models):
     points = [("rrf", k) for k in (10.0, 30.0, 60.0)] + [("linear", a / 10) for a in range(11)]
     rows = [{"name": models[0], "method": "", "parameter": None, "ndcg_at_100": 0.3}]
-    rows += [{"name": f"{method}-{value}", "method": method, "parameter": value, "ndcg_at_100": 0.31} for method, value in points]
+    rows += [
+        {"name": f"{method}-{value}", "method": method, "parameter": value, "ndcg_at_100": 0.31}
+        for method, value in points
+    ]
     return pl.DataFrame(rows)
 
 
@@ -47,52 +50,69 @@ def scaled(models, **more):
 
 
 FIGURES = {
-    "in_out_bars": lambda m: plots.in_out_bars(table(m).with_columns(pl.col("value").alias("in"), out=pl.col("value") * 0.4), title=TITLE),
-    "alpha_curve": lambda m: lines.alpha_curve(table(m, alpha=[a / 10 for a in range(11)]), title=TITLE),
-    "section_heatmaps": lambda m: plots.section_heatmaps(
+    "in_out_bars": lambda m: drawing.in_out_bars(
+        table(m).with_columns(pl.col("value").alias("in"), out=pl.col("value") * 0.4), title=TITLE
+    ),
+    "alpha_curve": lambda m: drawing.alpha_curve(table(m, alpha=[a / 10 for a in range(11)]), title=TITLE),
+    "section_heatmaps": lambda m: drawing.section_heatmaps(
         table(m, query=["TA", "TAC", "Claims"], corpus=["TA", "TAC", "Claim1", "DWPIFull"]), title=TITLE
     ),
-    "jurisdiction_heatmap": lambda m: plots.jurisdiction_heatmap(table(m, group=OFFICES).with_columns(n=pl.lit(12_345)), title=TITLE),
-    "tasks_heatmap": lambda m: plots.jurisdiction_heatmap(table(m, group=[f"RetrievalOfSomething{n}" for n in range(15)]), title=TITLE),
-    "rank_summary": lambda m: plots.rank_summary(
+    "jurisdiction_heatmap": lambda m: drawing.jurisdiction_heatmap(
+        table(m, group=OFFICES).with_columns(n=pl.lit(12_345)), title=TITLE
+    ),
+    "tasks_heatmap": lambda m: drawing.jurisdiction_heatmap(
+        table(m, group=[f"RetrievalOfSomething{n}" for n in range(15)]), title=TITLE
+    ),
+    "rank_summary": lambda m: drawing.rank_summary(
         table(m, group=GROUPS).with_columns(rank=pl.col("value").rank().over("group")), title=TITLE
     ),
-    "truncation_curves": lambda m: lines.truncation_curves(
+    "truncation_curves": lambda m: drawing.truncation_curves(
         table(m, dims=[32, 64, 128, 256, 512, 1024]).with_columns(full=pl.col("dims") == 1024), title=TITLE
     ),
-    "recall_curves": lambda m: lines.recall_curves(table(m, k=[1, 3, 5, 10, 20, 100, 500, 1000]), title=TITLE),
-    "scale_scatter": lambda m: plots.scale_scatter(scaled(m), title=TITLE),
-    "dots": lambda m: comparisons.dots(table(m, series=["IN", "MIXED", "OUT"]), title=TITLE),
-    "differences": lambda m: comparisons.differences(table(m).with_columns(value=pl.col("value") - 0.51), title=TITLE),
-    "distributions": lambda m: comparisons.distributions(table(m, part=["IN", "OUT"], q=range(30)), title=TITLE),
-    "differences_heatmap": lambda m: plots.jurisdiction_heatmap(
-        table(m, group=[f"Query section {n}" for n in range(5)]).with_columns(value=pl.col("value") - 0.51), title=TITLE, differences=True
+    "recall_curves": lambda m: drawing.recall_curves(table(m, k=[1, 3, 5, 10, 20, 100, 500, 1000]), title=TITLE),
+    "scale_scatter": lambda m: drawing.scale_scatter(scaled(m), title=TITLE),
+    "dots": lambda m: drawing.dots(table(m, series=["IN", "MIXED", "OUT"]), title=TITLE),
+    "differences": lambda m: drawing.differences(table(m).with_columns(value=pl.col("value") - 0.51), title=TITLE),
+    "distributions": lambda m: drawing.distributions(table(m, part=["IN", "OUT"], q=range(30)), title=TITLE),
+    "differences_heatmap": lambda m: drawing.jurisdiction_heatmap(
+        table(m, group=[f"Query section {n}" for n in range(5)]).with_columns(value=pl.col("value") - 0.51),
+        title=TITLE,
+        differences=True,
     ),
-    "frequencies": lambda m: comparisons.frequencies(
+    "frequencies": lambda m: drawing.frequencies(
         pl.DataFrame(
-            {"series": ["queries"] * 60 + ["targets"] * 60, "group": [f"H{n:02}" for n in range(60)] * 2, "count": range(1200, 1320)}
+            {
+                "series": ["queries"] * 60 + ["targets"] * 60,
+                "group": [f"H{n:02}" for n in range(60)] * 2,
+                "count": range(1200, 1320),
+            }
         ),
         groups_are="IPC domain",
         title=TITLE,
     ),
-    "rank_correlations": lambda m: comparisons.rank_correlations(table(m, group=[*GROUPS, *OFFICES]), title=TITLE),
-    "few_correlations": lambda m: comparisons.rank_correlations(
-        table(m, group=["Abs→Abs", "Clm→All", "IPCClassification"]), title="PatentMap: agreement of tasks on the models (sample)"
+    "rank_correlations": lambda m: drawing.rank_correlations(table(m, group=[*GROUPS, *OFFICES]), title=TITLE),
+    "few_correlations": lambda m: drawing.rank_correlations(
+        table(m, group=["Abs→Abs", "Clm→All", "IPCClassification"]),
+        title="PatentMap: agreement of tasks on the models (sample)",
     ),
-    "curves": lambda m: comparisons.curves(table(m, x=range(2016, 2026)), x="publication year", title=TITLE),
-    "frontier": lambda m: comparisons.frontier(table(m).with_columns(cost=pl.col("value") * 100), title=TITLE),
-    "fusion_curves": lambda m: fusion_plots.fusion_curves(fused(m), "ndcg_at_100", title=TITLE),
-    "plane": lambda m: geometry.plane(
-        table(m).with_columns(alignment="value", uniformity=-pl.col("value"), ssd=pl.lit(0.1), score="value"), title=TITLE
+    "curves": lambda m: drawing.curves(table(m, x=range(2016, 2026)), x="publication year", title=TITLE),
+    "frontier": lambda m: drawing.frontier(table(m).with_columns(cost=pl.col("value") * 100), title=TITLE),
+    "fusion_curves": lambda m: drawing.fusion_curves(fused(m), "ndcg_at_100", title=TITLE),
+    "plane": lambda m: geometry_figures.plane(
+        table(m).with_columns(alignment="value", uniformity=-pl.col("value"), ssd=pl.lit(0.1), score="value"),
+        title=TITLE,
     ),
-    "embedding_map": lambda m: maps.embedding_map(
-        table(m, label=[f"Class of a name that is long {n}" for n in range(8)]).with_columns(x="value", y="value"), title=TITLE
+    "embedding_map": lambda m: drawing.embedding_map(
+        table(m, label=[f"Class of a name that is long {n}" for n in range(8)]).with_columns(x="value", y="value"),
+        title=TITLE,
     ),
 }
 
 
 def corners(text):
-    """The box of a text as it is drawn, a hair smaller. Boxes of tilted texts overlap where their texts do not: they are not compared."""
+    """The box of a text as it is drawn, a hair smaller. Boxes of tilted texts overlap where their texts do not: they
+    are not compared.
+    """
     box = text.get_window_extent()
     return box.x0 + 1, box.y0 + 1, box.x1 - 1, box.y1 - 1
 

@@ -11,7 +11,7 @@ from many import many_models
 from report_folders import HEADLINE, add, built_tables, main_scores, model_folder, sample_world
 
 from patent_mteb import report
-from patent_mteb.report import forms
+from patent_mteb.report import rendering
 
 DAPFAM = "PatentDAPFAMTACToTACRetrieval"
 
@@ -31,7 +31,13 @@ def of_latex(text):
     body = text.replace(r"\allowbreak{}", "").partition(r"\endlastfoot")[2].partition(r"\end{longtable}")[0]
     rows = [line.removesuffix(r"\\").split(" & ") for line in body.strip().splitlines()]
     return [
-        [re.sub(r"\\textbf\{(.*?)\}|\\underline\{(.*?)\}", r"\1\2", cell).replace("$^{a}$", "").replace("\\", "").strip() for cell in row]
+        [
+            re.sub(r"\\textbf\{(.*?)\}|\\underline\{(.*?)\}", r"\1\2", cell)
+            .replace("$^{a}$", "")
+            .replace("\\", "")
+            .strip()
+            for cell in row
+        ]
         for row in rows
     ]
 
@@ -40,7 +46,7 @@ def of_terminal(table):
     from rich.console import Console
 
     console = Console(width=250, record=True, file=io.StringIO())
-    console.print(forms.as_terminal(table))
+    console.print(rendering.as_terminal(table))
     return console.export_text()
 
 
@@ -56,28 +62,35 @@ def test_every_form_shows_the_numbers_of_the_result_files(world, baseline):
         expected.append([group.value, task.value, measure.text, *values])
     assert len(expected) == 15
 
-    def rounded(missing):
-        return [[*row[:3], *(missing if value is None else f"{value:.4f}" for value in row[3:])] for row in expected]
+    def rounded(missing, untested="◦"):
+        """With a baseline the retrieval tasks are compared, and the others marked as not compared."""
+        marks = ["" if row[0] == "Retrieval" or not baseline else untested for row in expected]
+        return [
+            [*row[:3], *(missing if value is None else f"{value:.4f}{mark}" for value in row[3:])]
+            for row, mark in zip(expected, marks, strict=True)
+        ]
 
-    assert of_markdown(forms.as_markdown(table)) == rounded("–")
-    assert of_latex(forms.as_latex(table)) == rounded("--")
+    assert of_markdown(rendering.as_markdown(table)) == rounded("–")
+    assert of_latex(rendering.as_latex(table)) == rounded("--", "$circ$")
     lines = of_terminal(table).splitlines()
     for row in rounded("–"):
         (line,) = [line for line in lines if f" {row[1]} " in line]
         assert [word for word in line.split() if word != "a"] == " ".join(row).split()
-    read = list(csv.DictReader(io.StringIO(forms.as_csv(table))))
-    assert [[float(row[model]) if row[model] else None for model in models] for row in read] == [row[3:] for row in expected]
+    read = list(csv.DictReader(io.StringIO(rendering.as_csv(table))))
+    assert [[float(row[model]) if row[model] else None for model in models] for row in read] == [
+        row[3:] for row in expected
+    ]
     if baseline:
         assert {row["acme/large_better_than_baseline"] for row in read if row["group"] == "Retrieval"} == {"true"}
-        assert "<sup>a</sup>" in forms.as_markdown(table)
-        assert "$^{a}$" in forms.as_latex(table)
+        assert "<sup>a</sup>" in rendering.as_markdown(table)
+        assert "$^{a}$" in rendering.as_latex(table)
 
 
 def test_marks_in_every_form(tmp_path):
     for value, model in ((0.3, "acme/a_b"), (0.2, "acme/b|c"), (0.1, "acme/<c>&%")):
         add(model_folder(tmp_path, model), HEADLINE, value, slices={"in": value, "out": value / 2})
     table = built_tables(tmp_path)["sample-wipo-at"]
-    markdown, latex = forms.as_markdown(table), forms.as_latex(table)
+    markdown, latex = rendering.as_markdown(table), rendering.as_latex(table)
     assert "| acme/a\\_b | " in markdown
     assert "**0.3000**" in markdown
     assert "<u>0.2000</u>" in markdown
@@ -91,7 +104,7 @@ def test_marks_in_every_form(tmp_path):
     from rich.console import Console
 
     console = Console(width=250, force_terminal=True, color_system="standard", file=io.StringIO())
-    console.print(forms.as_terminal(table))
+    console.print(rendering.as_terminal(table))
     text = console.file.getvalue()
     assert "\x1b[1m0.3000\x1b[0m" in text
     assert "\x1b[4m0.2000\x1b[0m" in text
@@ -109,7 +122,7 @@ def test_sample_and_local_tables_carry_a_banner_and_real_ones_none(tmp_path):
     }
     for name, table in tables.items():
         assert bool(table.banner) == (not name.startswith("real"))
-        for form in (forms.as_markdown(table), forms.as_latex(table), of_terminal(table)):
+        for form in (rendering.as_markdown(table), rendering.as_latex(table), of_terminal(table)):
             assert ("Built-in sample" in form) == name.startswith("sample")
             assert ("Local copies" in form) == name.startswith("local")
     assert [row[1].value for row in tables["real-dapfam-tasks"].rows] == [DAPFAM]
@@ -117,7 +130,9 @@ def test_sample_and_local_tables_carry_a_banner_and_real_ones_none(tmp_path):
 
 
 def hard(world):
-    """Tables with everything that LaTeX stumbles over: markup in names, letters it lacks, many columns, texts too long for a line."""
+    """Tables with everything that LaTeX stumbles over: markup in names, letters it lacks, many columns, texts too long
+    for a line.
+    """
     names = (
         "acme/{a_b}~^%$#&\\\\",
         'acme/[*]<c>|"`',
@@ -132,7 +147,7 @@ def hard(world):
 
 
 def test_latex_is_plain_and_no_part_is_wider_than_a_line(tmp_path):
-    text = "\n".join(map(forms.as_latex, hard(tmp_path).values()))
+    text = "\n".join(map(rendering.as_latex, hard(tmp_path).values()))
     assert all(ord(character) < 0x180 for character in text)
     assert "{[U+6A21]}" in text and "{[U+578B]}" in text and r"\allowbreak{}" in text
     assert text.count(r"\begin{longtable}") == text.count(r"\end{longtable}") > 8
@@ -144,7 +159,10 @@ def test_latex_is_plain_and_no_part_is_wider_than_a_line(tmp_path):
             cells = re.split(r"(?<!\\) & ", row.removesuffix(r" \\"))
             assert len(cells) == len(kinds)
             plain = [re.sub(r"\\(textbf|underline)|\\textdagger\{\}|\$\\approx\$|[\\{}$^]", "", cell) for cell in cells]
-            widths = [width if kind == "p" else max(width, len(cell)) for width, kind, cell in zip(widths, kinds, plain, strict=True)]
+            widths = [
+                width if kind == "p" else max(width, len(cell))
+                for width, kind, cell in zip(widths, kinds, plain, strict=True)
+            ]
         assert sum(widths) + 1.7 * len(kinds) <= 345 / 3.6 * 1.05, columns
 
 
@@ -158,12 +176,14 @@ def compiled(folder, body):
     return done.stdout
 
 
-LATEX = pytest.mark.skipif(not (shutil.which("pdflatex") or shutil.which("tectonic")), reason="neither pdflatex nor tectonic is installed")
+LATEX = pytest.mark.skipif(
+    not (shutil.which("pdflatex") or shutil.which("tectonic")), reason="neither pdflatex nor tectonic is installed"
+)
 
 
 @LATEX
 def test_latex_compiles(tmp_path):
-    said = compiled(tmp_path, "\n".join(map(forms.as_latex, hard(tmp_path / "world").values())))
+    said = compiled(tmp_path, "\n".join(map(rendering.as_latex, hard(tmp_path / "world").values())))
     assert "Overfull \\hbox" not in said
 
 

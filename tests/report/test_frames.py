@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from report_folders import HEADLINE, JURISDICTIONS, add, model_folder, sample_world
 
-from patent_mteb.report import frames, plots
+from patent_mteb.report import drawing, frames
 from patent_mteb.report.collect import collect
 
 
@@ -16,7 +16,9 @@ def world(tmp_path_factory):
 
 
 def value_of(world, task, run, name):
-    rows = world.scores.filter((pl.col("task") == f"{task}.sample") & (pl.col("run") == run) & (pl.col("slice") == name) & "main")
+    rows = world.scores.filter(
+        (pl.col("task") == f"{task}.sample") & (pl.col("run") == run) & (pl.col("slice") == name) & "main"
+    )
     return rows["value"].item()
 
 
@@ -54,7 +56,9 @@ def test_ranks_are_among_models_that_have_every_group(world):
 def test_scale_leaves_out_models_of_unknown_size(world):
     frame = frames.scale(world.benchmark("PatenTEB"))
     assert set(frame.select("model", "parameters").rows()) == {("small", 22e6), ("large", 335e6)}
-    tasks = world.results.filter((pl.col("run") == "acme/small") & (pl.col("benchmark") == "PatenTEB") & (pl.col("group") == "Retrieval"))
+    tasks = world.results.filter(
+        (pl.col("run") == "acme/small") & (pl.col("benchmark") == "PatenTEB") & (pl.col("group") == "Retrieval")
+    )
     value = frame.filter((pl.col("model") == "small") & (pl.col("group") == "Retrieval"))["value"].item()
     assert value == pytest.approx(tasks["value"].mean())
 
@@ -64,7 +68,7 @@ def test_what_has_no_parameters_is_on_no_axis_of_sizes(tmp_path):
         add(model_folder(tmp_path, model, n_parameters=size), "PatenTEBTitle2Full", 0.4)
     frame = frames.scale(collect(tmp_path).worlds["sample"].benchmark("PatenTEB"))
     assert set(frame["model"]) == {"a", "b"}
-    assert plots.scale_scatter(frame).axes
+    assert drawing.scale_scatter(frame).axes
 
 
 def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
@@ -75,8 +79,14 @@ def test_ranks_and_sizes_compare_shared_tasks_only(tmp_path):
         if alone is not None:
             add(folder, "PatenTEBEffect2Full", alone)
     collected = collect(tmp_path)
-    assert set(frames.ranks(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "rank").rows()) == {("a", 2.0), ("b", 1.0)}
-    assert set(frames.scale(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "value").rows()) == {("a", 0.4), ("b", 0.5)}
+    assert set(frames.ranks(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "rank").rows()) == {
+        ("a", 2.0),
+        ("b", 1.0),
+    }
+    assert set(frames.scale(collected.worlds["sample"].benchmark("PatenTEB")).select("model", "value").rows()) == {
+        ("a", 0.4),
+        ("b", 0.5),
+    }
 
 
 def test_truncation_of_a_model_with_its_full_width(tmp_path):

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from patent_mteb.report.fusion_plots import fusion_curves
+from patent_mteb.report.drawing import fusion_curves
 
 FRAME = pl.DataFrame(
     {
@@ -18,7 +18,10 @@ FRAME = pl.DataFrame(
 def test_a_panel_a_method_and_a_curve_a_part():
     figure = fusion_curves(FRAME, "ndcg_at_100", measure="nDCG@100", title="task")
     assert [axes.get_xlabel()[:2] for axes in figure.axes] == ["k ", "α,"]
-    curves = {line.get_label(): (line.get_xdata().tolist(), line.get_ydata().tolist()) for line in figure.axes[1].get_lines()[::2]}
+    curves = {
+        line.get_label(): (line.get_xdata().tolist(), line.get_ydata().tolist())
+        for line in figure.axes[1].get_lines()[::2]
+    }
     assert curves["ALL"] == ([0.0, 0.5], [0.2, 0.33]) and curves["IN"] == ([0.0, 0.5], [0.25, 0.38])
     dashed = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == "--" and len(line.get_ydata())]
     assert [line.get_ydata()[0] for line in dashed] == [0.3, 0.35]  # the dense run, best by ALL

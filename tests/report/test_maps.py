@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from patent_mteb.report import maps
+from patent_mteb.report import drawing
 from patent_mteb.report.collect import ReportError
 
 pytest.importorskip("matplotlib")
@@ -15,9 +15,11 @@ pytest.importorskip("matplotlib")
 def test_embedding_map_of_two_models():
     rng = np.random.default_rng(0)
     labels = [f"class {number % 9}" for number in range(90)]
-    points, method = maps.project(rng.random((90, 8)), "pca")
-    frame = pl.concat([pl.DataFrame({"model": model, "x": points[:, 0], "y": points[:, 1], "label": labels}) for model in ("a", "b")])
-    first, second = maps.embedding_map(frame, method=method).axes
+    points, method = drawing.project(rng.random((90, 8)), "pca")
+    frame = pl.concat(
+        [pl.DataFrame({"model": model, "x": points[:, 0], "y": points[:, 1], "label": labels}) for model in ("a", "b")]
+    )
+    first, second = drawing.embedding_map(frame, method=method).axes
     for axes in (first, second):
         counts = {collection.get_label(): len(collection.get_offsets()) for collection in axes.collections}
         assert counts == {"other classes": 30, **{f"class {number}": 10 for number in range(6)}}
@@ -27,20 +29,20 @@ def test_projection_is_the_principal_components():
     from sklearn.decomposition import PCA
 
     vectors = np.random.default_rng(0).random((50, 12)) * np.arange(1, 13)
-    points, method = maps.project(vectors, "pca")
+    points, method = drawing.project(vectors, "pca")
     reference = PCA(2, svd_solver="full").fit_transform(vectors)
     assert method == "PCA"
     assert np.abs(points) == pytest.approx(np.abs(reference), abs=1e-9)
-    assert maps.project(vectors[:, :1], "pca")[0].shape == (50, 2)
+    assert drawing.project(vectors[:, :1], "pca")[0].shape == (50, 2)
 
 
 def test_projection_refuses_what_it_cannot_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
     vectors = np.random.default_rng(0).random((10, 4))
-    assert maps.project(vectors)[1] == "PCA"
+    assert drawing.project(vectors)[1] == "PCA"
     with pytest.raises(ReportError, match="pip install umap-learn"):
-        maps.project(vectors, "umap")
+        drawing.project(vectors, "umap")
     with pytest.raises(ReportError, match="no projection 'tsne'"):
-        maps.project(vectors, "tsne")
+        drawing.project(vectors, "tsne")
     with pytest.raises(ReportError, match="at least three"):
-        maps.project(vectors[:2])
+        drawing.project(vectors[:2])

@@ -3,7 +3,7 @@
 from report_folders import HEADLINE, main_scores, sample_world
 
 from patent_mteb.report.collect import collect
-from patent_mteb.report.measures import measures
+from patent_mteb.report.page import measures
 
 
 def test_measures_are_those_of_the_result_files_best_first(tmp_path):

@@ -1,25 +1,27 @@
 """The static page: its numbers, its safety, and its behaviour in a real browser on a wide and a phone-sized screen."""
 
-import html
+import io
 import json
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
+from browsing import observe
 from many import many_models
-from report_folders import HEADLINE, add, model_folder, payload_of, sample_world
+from report_folders import DIAGONAL, HEADLINE, add, attest, model_folder, payload_of, sample_world
+from rich.console import Console
+from rich.text import Text
 
 from patent_mteb import report
-from patent_mteb.report import cells, geometry, tables
+from patent_mteb.report import cells, geometry_figures, tables
 from patent_mteb.report.collect import collect
-from patent_mteb.report.page import page
-from patent_mteb.report.payload import payload
+from patent_mteb.report.model_facts import facts_of_runs
+from patent_mteb.report.page import page, payload
+from patent_mteb.report.published import beside
 from patent_mteb.report.queries import read_queries
 from patent_mteb.report.statistics import Statistics, statistics
-from patent_mteb.report.suite import suite_tasks
 from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.suite import suite_tasks
 
 EVIL = "evil/</script><img src=x onerror=alert(1)>&\"'"
 TABS = ["All benchmarks", "DAPFAM", "All benchmarks (sample)", "WIPO-AT (sample)", "PatenTEB (sample)"]
@@ -83,9 +85,9 @@ def test_payload_holds_the_numbers_of_the_result_files(world):
                 assert (shown is None) == (score is None)
                 if score:
                     assert shown[:2] == pytest.approx([score.low, score.high], abs=1e-6)
-                    said = [*shown, *[None] * (7 - len(shown))]
-                    assert [bool(said[2]), said[4], bool(said[5])] == [score.tied, score.tier, score.better]
-                    assert said[3::3] == [p and pytest.approx(p, abs=1e-4) for p in (score.p_best_holm, score.p_holm)]
+                    said = [*shown, *[None] * (6 - len(shown))]
+                    assert [said[2], bool(said[4])] == [score.tied, score.better]
+                    assert said[3::2] == [p and pytest.approx(p, rel=1e-4) for p in (score.p_best_holm, score.p_holm)]
                 checked += 1
     assert checked == len(collected.results)
 
@@ -99,8 +101,14 @@ def test_front_has_a_headline_a_benchmark_and_the_means_of_common_tasks(world):
     assert list(headlines) == ["WIPO-AT", "PatenTEB"]
     scores = {name: result_of(world, name, f"{HEADLINE}.sample")[1]["main_score"] for name in names}
     assert headlines["WIPO-AT"] == pytest.approx(scores)
-    assert names == ["acme/large", "acme/small", "lex/bm25", EVIL]  # the last has one headline of two
-    assert front["ranks"] == [1, 2, 3, 4]
+    assert names == ["acme/large", "acme/small", "lex/bm25", EVIL]  # the last two have fewer tasks
+    means = {mean["key"]: mean["values"] for mean in front["means"]}
+    assert (means["rank"], means["overall"]) == ([1, 2, None, None], [None] * 4)
+    view = collected.worlds["sample"]
+    for name, score in zip(names[:2], means["score"], strict=False):  # both benchmarks weigh the same
+        groups = [view.benchmark(benchmark).main_scores[name].values() for benchmark in headlines]
+        assert score == pytest.approx(sum(sum(values) / len(values) for values in groups) / 2, abs=1e-12)
+    assert means["score"][2:] == [None, None]
     assert [(one["title"], one["of"], one["counts"]) for one in front["coverage"]] == [
         ("WIPO-AT", len(catalogue.find("WIPO-AT").task_classes), [3, 3, 3, 1]),
         ("PatenTEB", 15, [15, 15, 8, 0]),
@@ -120,6 +128,67 @@ def test_facts_of_models(world):
     tab = next(tab for tab in content["tabs"] if tab["id"] == "sample-wipo-at")
     place = [content["runs"][number]["label"] for number in tab["runs"]].index("acme/large")
     assert [tab["tasks"][at]["name"] for at in tab["trained"][place]] == [f"{HEADLINE}.sample"]
+
+
+def test_a_run_has_one_name_in_every_form_and_the_facts_of_the_run(tmp_path):
+    """One run of a model with settings: the card says 256 tokens and 384 dimensions, the run read 128 and kept 64."""
+    label = "acme/small (max_tokens=128, dims=64)"
+    settings = {"max_tokens": 128, "dims": 64}
+    folder = model_folder(tmp_path, "acme/small", settings=settings, max_tokens=256, embed_dim=384)
+    add(folder, HEADLINE, queries=[0.25, 0.5] * 30)
+    add(model_folder(tmp_path, "lex/bm25", max_tokens=None), HEADLINE, queries=[0.5, 0.25] * 30)
+    printed = report.run(tmp_path, formats=("terminal", "markdown", "latex", "csv"), every_table=True).printed
+    console = Console(width=300, file=io.StringIO())
+    for item in printed:
+        console.print(Text(item) if isinstance(item, str) else item, soft_wrap=isinstance(item, str))
+    shown = console.file.getvalue()
+    terminal, rest = shown.partition("\n## ")[::2]
+    assert terminal.count(label) >= 4
+    assert rest.count(label.replace("_", "\\_")) >= 4 and rest.count(f'"{label}"') >= 4  # markdown, then csv
+    assert "acme/small (max\\_tokens=128, dims=64) & " in rest.replace(r"\allowbreak{}", "")
+    collected = collect(tmp_path)
+    content = payload(collected, Statistics(), tables.build(collected, Statistics()))
+    (run,) = [run for run in content["runs"] if run["label"] == label]
+    assert (run["name"], run["settings"]) == ("acme/small", " (max_tokens=128, dims=64)")
+    assert run["short"] == "small (max_tokens=128, dims=64)"
+    facts = dict(zip([fact["key"] for fact in content["facts"]], run["facts"], strict=True))
+    assert (facts["tokens"], facts["dims"]) == (128, 64)
+
+
+@pytest.mark.parametrize(
+    ("said", "settings", "expected"),
+    [
+        (["128"], {"max_tokens": 512}, 128),  # the evidence before the settings
+        (["128", "128"], None, 128),
+        ([""], {"max_tokens": 512}, 512),  # a model that is said to read nothing of its own
+        ([], None, 256),  # results of older versions
+        (["128, 512"], None, None),  # the parts of a composed model differ
+        (["128", "512"], None, None),
+    ],
+)
+def test_tokens_are_those_that_the_run_read(tmp_path, said, settings, expected):
+    folder = model_folder(tmp_path, "acme/small", settings=settings, max_tokens=256)
+    for task, tokens in zip(DIAGONAL, said or [None], strict=False):
+        attest(add(folder, task, 0.5), max_tokens=tokens)
+    collected = collect(tmp_path)
+    facts, _ = facts_of_runs(collected)
+    assert [one["tokens"] for one in facts.values()] == [expected]
+
+
+def test_columns_of_numbers_hold_numbers_and_columns_of_texts_texts(world, tmp_path):
+    for root, baseline in ((world, "lex/bm25"), (many_models(tmp_path, 3, queries=60), None)):
+        collected = collect(root)
+        found = statistics(collected, baseline)
+        built = [
+            *tables.build(collected, found),
+            *geometry_figures.tables(geometry_figures.read(collected)[0]),
+            *beside(collected)[0],
+        ]
+        for table in built:
+            for place, column in enumerate(table.columns):
+                values = [row[place].value for row in table.rows]
+                kind = int | float | None if column.numeric else str | None
+                assert all(isinstance(value, kind) for value in values), (table.name, column.key, values)
 
 
 def test_the_words_of_a_tab_are_explained_in_it(seen):
@@ -153,7 +222,9 @@ def test_tabs_keep_sample_and_real_apart(world):
 
 def test_page_is_self_contained_and_escaped(made):
     text = made.read_text()
-    outside = re.sub(r'<script type="text/plain".*?</script>', "", text, flags=re.S).replace("http://www.w3.org/2000/svg", "")
+    outside = re.sub(r'<script type="text/plain".*?</script>', "", text, flags=re.S).replace(
+        "http://www.w3.org/2000/svg", ""
+    )
     assert "http://" not in outside
     assert "https://" not in outside
     assert "default-src 'none'" in text
@@ -171,48 +242,8 @@ def test_numbers_that_json_cannot_hold(tmp_path):
     assert content["tabs"][1]["values"]["gap"] == [[None]]
 
 
-# --- in a browser ------------------------------------------------------------------------------------------------------------
-
-RECORDER = """<script>
-window.problems = [];
-addEventListener("error", (event) => problems.push(String(event.message || event.target.src)), true);
-addEventListener("unhandledrejection", (event) => problems.push(String(event.reason)));
-addEventListener("securitypolicyviolation", (event) => problems.push("blocked " + event.blockedURI));
-for (const level of ["error", "warn"]) console[level] = (...words) => problems.push(words.join(" "));
-</script>"""
-
-COMMON = Path(__file__).with_name("browser.js").read_text()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-    if executable is None:
-        pytest.skip("no Chromium is installed (on Debian: apt-get install chromium)")
-    return executable
-
-
-def observe(browser, text, harness, folder):
-    """What a script sees that uses the page in a wide window and in one of 390 pixels (headless Chromium has no window so narrow,
-    a frame has the same layout)."""
-    source = html.escape(text.replace("<head>", "<head>" + RECORDER, 1))
-    frames = "".join(
-        f'<iframe id="{name}" width="{width}" height="844" srcdoc="{source}"></iframe>' for name, width in (("wide", 1280), ("phone", 390))
-    )
-    script = COMMON + Path(__file__).with_name(harness).read_text()
-    wrapper = folder / "wrapper.html"
-    wrapper.write_text(
-        f'<!doctype html><meta charset="utf-8"><title>running</title>{frames}<pre id="observed"></pre><script>{script}</script>'
-    )
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={folder / 'profile'}"]
-    command += ["--window-size=1720,1000", "--virtual-time-budget=900000", "--enable-logging=stderr", "--dump-dom", wrapper.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    found = re.search(r'<pre id="observed">(.*?)</pre>', done.stdout, re.S)
-    assert found, done.stderr[-2000:]
-    assert found[1], done.stderr[-2000:]
-    seen = json.loads(html.unescape(found[1]))
-    seen["console"] = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return seen
+# --- in a browser
+# ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -297,9 +328,13 @@ def test_judgements_and_slices(world, seen):
     assert seen["Gap"] == [f"{100 * (i - o) / i:.1f}%" for i, o in zip(shown["in"], shown["out"], strict=True)]
     assert seen["All"] == [f"{main_scores(world)[name]:.4f}" for name in seen["names"]]
     assert seen["slices"][1:] == [f"jurisdiction_{name}" for name in ("cn", "de", "en", "es", "fr", "jp", "ru")]
-    expected = {name: "–" if value is None else f"{value:.4f}" for name, value in main_scores(world, "jurisdiction_jp_").items()}
+    expected = {
+        name: "–" if value is None else f"{value:.4f}" for name, value in main_scores(world, "jurisdiction_jp_").items()
+    }
     assert seen["slice"] == expected
-    office = {name: f"{value:.4f}" for name, value in main_scores(world, "jurisdiction_ru_").items() if value is not None}
+    office = {
+        name: f"{value:.4f}" for name, value in main_scores(world, "jurisdiction_ru_").items() if value is not None
+    }
     assert {name: value for name, value in seen["bySlice"].items() if value != "–"} == office
 
 
@@ -313,7 +348,14 @@ def test_interval_and_provenance_of_a_number(world, seen):
         f"{score.low:.4f} to {score.high:.4f}",
     ):
         assert words in seen["tip"]
-    for words in ("Model revision\nr1", "WIPO-AT at sample-", "Prompt\nnone", "mteb 2.26.24, torch 2.13.0", "2025-10-09", "Queries\n60"):
+    for words in (
+        "Model revision\nr1",
+        "WIPO-AT at sample-",
+        "Prompt\nnone",
+        "mteb 2.26.24, torch 2.13.0",
+        "2025-10-09",
+        "Queries\n60",
+    ):
         assert words in re.sub(r"\s*\n\s*", "\n", seen["tip"].replace("\t", "\n"))
     assert f"[{score.low:.3f}, {score.high:.3f}]" in seen["withInterval"]
     assert seen["tipShown"]
@@ -336,7 +378,9 @@ def test_readable_at_every_width(observed, seen):
 def test_tasks_of_the_page_are_those_of_the_suite(world, seen):
     measured = set(collect(world).results.filter(benchmark="WIPO-AT")["plain"])
     titles = [cells.short(name, catalogue.find("WIPO-AT").facts) for name in suite_tasks() if name in measured]
-    assert [head.removeprefix("Retrieval") for head in seen["heads"] if head.startswith("Retrieval")][-len(titles) :] == titles
+    assert [head.removeprefix("Retrieval") for head in seen["heads"] if head.startswith("Retrieval")][
+        -len(titles) :
+    ] == titles
 
 
 def test_a_number_opens_its_queries(world, seen):
@@ -344,15 +388,18 @@ def test_a_number_opens_its_queries(world, seen):
     assert seen["explored"]["queries"] >= 1
     names = [f"acme/{name}" for name in ("large", "small")]
     collected = collect(world)
-    assert seen["explored"]["models"][0] == "large"
-    other = next(name for name in (*names, "lex/bm25") if name.endswith(seen["explored"]["models"][1]))
-    paths = [collected.results.filter(task=f"{HEADLINE}.sample", run=name)["queries"].item() for name in (names[0], other)]
+    first, other = seen["explored"]["models"]
+    assert first == names[0]
+    paths = [
+        collected.results.filter(task=f"{HEADLINE}.sample", run=name)["queries"].item() for name in (names[0], other)
+    ]
     first, second = (read_queries(Path(path), "ndcg@10").parts[""] for path in paths)
     won, lost = int((first > second).sum()), int((first < second).sum())
     assert seen["explored"]["wins"] == [60, won, 60 - won - lost, lost]
 
 
-# --- many models -------------------------------------------------------------------------------------------------------------
+# --- many models
+# -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [1, 25])
@@ -362,7 +409,7 @@ def test_page_of_many_models_is_light_and_no_tab_is_endless(browser, tmp_path, c
     compared = statistics(collected, test="t")
     shown = [task for task in suite_tasks().values() if task.data.recipe]
     assert len(collected.results) == count * len(shown)
-    text = page(collected, compared, tables.build(collected, compared), geometries=geometry.read(collected)[0])
+    text = page(collected, compared, tables.build(collected, compared), geometries=geometry_figures.read(collected)[0])
     assert len(text.encode()) < 2_000_000
     seen = observe(browser, text, "report_heights.js", tmp_path)
     for frame in ("wide", "phone"):

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from patent_mteb.report import comparisons, lines, plots, style
+from patent_mteb.report import drawing, style
 from patent_mteb.report.collect import ReportError
 
 pytest.importorskip("matplotlib")
@@ -15,7 +15,9 @@ def texts(axes):
 
 
 def test_in_out_bars_and_their_relative_loss():
-    figure = plots.in_out_bars(pl.DataFrame({"model": ["b", "a"], "in": [0.4, 0.2], "out": [0.1, 0.15]}), measure="nDCG@10", title="T")
+    figure = drawing.in_out_bars(
+        pl.DataFrame({"model": ["b", "a"], "in": [0.4, 0.2], "out": [0.1, 0.15]}), measure="nDCG@10", title="T"
+    )
     (axes,) = figure.axes
     inside, outside = axes.containers
     assert [bar.get_width() for bar in inside] == [0.2, 0.4]
@@ -27,7 +29,7 @@ def test_in_out_bars_and_their_relative_loss():
 
 def test_alpha_curve_with_its_star():
     frame = pl.DataFrame({"model": ["m"] * 3, "alpha": [1.0, 0.1, 0.5], "value": [0.3, 0.1, 0.4]})
-    (axes,) = lines.alpha_curve(frame).axes
+    (axes,) = drawing.alpha_curve(frame).axes
     curve, star, _ = axes.lines
     assert (list(curve.get_xdata()), list(curve.get_ydata())) == ([0.1, 0.5], [0.1, 0.4])
     assert (list(star.get_xdata()), list(star.get_ydata()), star.get_marker()) == ([1.0], [0.3], "*")
@@ -41,8 +43,10 @@ def test_section_heatmaps_hold_the_grid():
         for j, corpus in enumerate(("TAC", "DWPITA"))
     ]
     rows += [("n", "TA", "TAC", 0.05)]
-    frame = pl.DataFrame(rows, schema=["model", "query", "corpus", "value"], orient="row").sample(fraction=1, shuffle=True, seed=1)
-    figure = plots.section_heatmaps(frame, queries=("TA", "TAC", "Claims"), corpora=("TA", "TAC", "DWPITA"))
+    frame = pl.DataFrame(rows, schema=["model", "query", "corpus", "value"], orient="row").sample(
+        fraction=1, shuffle=True, seed=1
+    )
+    figure = drawing.section_heatmaps(frame, queries=("TA", "TAC", "Claims"), corpora=("TA", "TAC", "DWPITA"))
     first, second = figure.axes[:2]
     assert first.get_title() == "m"  # the better one comes first
     assert first.images[0].get_array().tolist() == [[0.1, 0.2], [0.11, pytest.approx(0.21)]]
@@ -61,8 +65,12 @@ def test_numbers_on_a_heatmap_can_be_read():
 
 
 def test_jurisdiction_heatmap_in_the_papers_order():
-    rows = [(model, group, value + step) for model, value in (("low", 0.1), ("high", 0.5)) for step, group in enumerate(("RU", "EN", "JP"))]
-    (axes, _) = plots.jurisdiction_heatmap(pl.DataFrame(rows, schema=["model", "group", "value"], orient="row")).axes
+    rows = [
+        (model, group, value + step)
+        for model, value in (("low", 0.1), ("high", 0.5))
+        for step, group in enumerate(("RU", "EN", "JP"))
+    ]
+    axes, _ = drawing.jurisdiction_heatmap(pl.DataFrame(rows, schema=["model", "group", "value"], orient="row")).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["high", "low"]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["EN", "JP", "RU"]
     assert axes.images[0].get_array().tolist() == [[1.5, 2.5, 0.5], [1.1, 2.1, 0.1]]
@@ -70,7 +78,7 @@ def test_jurisdiction_heatmap_in_the_papers_order():
 
 def test_differences_have_signs_and_colours_that_part_at_zero():
     frame = pl.DataFrame({"model": ["m"] * 2, "group": ["a", "b"], "value": [0.01, -0.03]})
-    (axes, _) = plots.jurisdiction_heatmap(frame, differences=True).axes
+    axes, _ = drawing.jurisdiction_heatmap(frame, differences=True).axes
     assert axes.images[0].get_clim() == (-0.03, 0.03)
     assert texts(axes) == ["+0.010", "−0.030"]
     gain, none, loss = (np.array(axes.images[0].cmap(axes.images[0].norm(value))[:3]) for value in (0.03, 0.0, -0.03))
@@ -80,8 +88,10 @@ def test_differences_have_signs_and_colours_that_part_at_zero():
 
 def test_every_model_has_its_distribution():
     rows = [(f"m{number:02}", "ALL", value) for number in range(12) for value in (0.01 * number, 1.0)]
-    figure = comparisons.distributions(pl.DataFrame(rows, schema=["model", "part", "value"], orient="row"))
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [f"m{number:02}" for number in range(11, -1, -1)]
+    figure = drawing.distributions(pl.DataFrame(rows, schema=["model", "part", "value"], orient="row"))
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [
+        f"m{number:02}" for number in range(11, -1, -1)
+    ]
     shares = figure.axes[0].images[0].get_array()
     assert shares.shape == (12, 20) and shares.sum(axis=1).tolist() == [1] * 12 and shares[0][2] == 0.5
     assert texts(figure.axes[0])[0] == "0.555"
@@ -89,26 +99,31 @@ def test_every_model_has_its_distribution():
 
 def test_frequencies_are_shares_of_each_series_in_the_order_of_groups():
     years = pl.DataFrame({"series": ["queries"] * 2 + ["targets"], "group": [2001, 1999, 2000], "count": [3, 1, 7]})
-    (axes,) = comparisons.frequencies(years, groups_are="earliest claim year").axes
+    (axes,) = drawing.frequencies(years, groups_are="earliest claim year").axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1999", "2000", "2001"]
     assert [[bar.get_height() for bar in bars] for bars in axes.containers] == [[25, 0, 75], [0, 100, 0]]
     many = pl.DataFrame({"series": ["q"] * 60, "group": [f"G{n:02}" for n in range(60)], "count": range(1, 61)})
-    figure = comparisons.frequencies(many, groups_are="IPC domain", title="T")
+    figure = drawing.frequencies(many, groups_are="IPC domain", title="T")
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()][:2] == ["G59", "G58"]
     assert figure.get_suptitle() == "T\nthe 50 most frequent of 60"
 
 
 def test_rank_summary_is_sorted_by_the_mean_rank():
     frame = pl.DataFrame({"model": ["a", "b", "a", "b"], "group": ["R", "R", "C", "C"], "rank": [1.0, 2.0, 1.5, 1.5]})
-    (axes,) = plots.rank_summary(frame).axes
+    (axes,) = drawing.rank_summary(frame).axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["b", "a"]  # drawn from below: the best is on top
     assert list(axes.lines[0].get_xdata()) == [1.75, 1.25] and texts(axes) == ["1.8", "1.2"]
-    assert sorted((line.get_label(), list(line.get_xdata())) for line in axes.lines[1:]) == [("C", [1.5, 1.5]), ("R", [1.0, 2.0])]
+    assert sorted((line.get_label(), list(line.get_xdata())) for line in axes.lines[1:]) == [
+        ("C", [1.5, 1.5]),
+        ("R", [1.0, 2.0]),
+    ]
 
 
 def test_truncation_curves_and_the_retained_share():
-    frame = pl.DataFrame({"model": ["m"] * 3, "dims": [64, None, 32], "value": [0.4, 0.5, 0.3], "full": [False, True, False]})
-    left, right = lines.truncation_curves(frame).axes
+    frame = pl.DataFrame(
+        {"model": ["m"] * 3, "dims": [64, None, 32], "value": [0.4, 0.5, 0.3], "full": [False, True, False]}
+    )
+    left, right = drawing.truncation_curves(frame).axes
     assert list(left.lines[0].get_ydata()) == [0.3, 0.4, 0.5]
     assert list(right.lines[0].get_ydata()) == pytest.approx([60, 80, 100])
     assert [label.get_text() for label in left.get_xticklabels()] == ["32", "64", "full"]
@@ -117,7 +132,7 @@ def test_truncation_curves_and_the_retained_share():
 
 def test_recall_curves():
     frame = pl.DataFrame({"model": ["m", "m", "n"], "k": [100, 1, 1], "value": [0.9, 0.2, 0.1]})
-    (axes,) = lines.recall_curves(frame).axes
+    (axes,) = drawing.recall_curves(frame).axes
     assert [(line.get_label(), list(line.get_xdata()), list(line.get_ydata())) for line in axes.lines] == [
         ("m", [1, 100], [0.2, 0.9]),
         ("n", [1], [0.1]),
@@ -127,7 +142,7 @@ def test_recall_curves():
 def test_scale_scatter_with_a_log_linear_fit():
     sizes = [1e7, 1e8, 1e9]
     frame = pl.DataFrame({"model": ["a", "b", "c"], "parameters": sizes, "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]})
-    (axes,) = plots.scale_scatter(frame).axes
+    (axes,) = drawing.scale_scatter(frame).axes
     points, fit = axes.lines
     assert (list(points.get_xdata()), list(points.get_ydata())) == (sizes, [0.1, 0.2, 0.3])
     assert list(fit.get_ydata()) == pytest.approx([0.1, 0.3])
@@ -136,14 +151,16 @@ def test_scale_scatter_with_a_log_linear_fit():
 
 
 def test_sizes_within_a_power_of_ten_are_told_too():
-    frame = pl.DataFrame({"model": ["a", "b", "c"], "parameters": [2e7, 3e7, 3.2e7], "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]})
-    (axes,) = plots.scale_scatter(frame).axes
+    frame = pl.DataFrame(
+        {"model": ["a", "b", "c"], "parameters": [2e7, 3e7, 3.2e7], "group": ["R"] * 3, "value": [0.1, 0.2, 0.3]}
+    )
+    (axes,) = drawing.scale_scatter(frame).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["20M", "25.3M", "32M"]
 
 
 def test_many_series_are_cut_and_it_says_so():
     rows = [(f"m{number:02}", k, number / 20) for number in range(15) for k in (1, 10)]
-    (axes,) = lines.recall_curves(pl.DataFrame(rows, schema=["model", "k", "value"], orient="row"), title="T").axes
+    (axes,) = drawing.recall_curves(pl.DataFrame(rows, schema=["model", "k", "value"], orient="row"), title="T").axes
     assert [line.get_label() for line in axes.lines] == [f"m{number:02}" for number in range(14, 2, -1)]
     assert axes.figure.get_suptitle() == "T\nthe best 12 of 15 models"
     looks = {(line.get_color(), line.get_marker(), line.get_linestyle()) for line in axes.lines}
@@ -152,6 +169,6 @@ def test_many_series_are_cut_and_it_says_so():
 
 def test_a_table_that_does_not_fit_is_refused():
     with pytest.raises(ReportError, match="lacks the columns in, out"):
-        plots.in_out_bars(pl.DataFrame({"model": ["a"]}))
+        drawing.in_out_bars(pl.DataFrame({"model": ["a"]}))
     with pytest.raises(ReportError, match="no rows"):
-        lines.recall_curves(pl.DataFrame(schema={"model": pl.String, "k": pl.Int64, "value": pl.Float64}))
+        drawing.recall_curves(pl.DataFrame(schema={"model": pl.String, "k": pl.Int64, "value": pl.Float64}))

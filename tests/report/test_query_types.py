@@ -1,4 +1,6 @@
-"""Query types beside each other: which models and parts are shown, and that their numbers are means of what was written."""
+"""Query types beside each other: which models and parts are shown, and that their numbers are means of what was
+written.
+"""
 
 import math
 from collections import Counter
@@ -20,8 +22,14 @@ def made(tmp_path_factory):
     """Two runs with all types, a third with one; the values as written, the view, the table."""
     root = tmp_path_factory.mktemp("sophia")
     found = written(root)
-    levels = {f"inscope_{level}_at_{k}": 0.9 / (k * place) for place, level in ((1, "section"), (2, "subgroup")) for k in (1, 10)}
-    levels |= {f"inscope_{level}_n_queries": 39 for level in ("section", "subgroup")} | {"inscope_subclass_at_1": math.nan}
+    levels = {
+        f"inscope_{level}_at_{k}": 0.9 / (k * place)
+        for place, level in ((1, "section"), (2, "subgroup"))
+        for k in (1, 10)
+    }
+    levels |= {f"inscope_{level}_n_queries": 39 for level in ("section", "subgroup")} | {
+        "inscope_subclass_at_1": math.nan
+    }
     add(model_folder(root, "acme/part"), "SophiaTacdRetrieval", queries=[0.5] * 40, more=levels)
     return found, collect(root).worlds["sample"].benchmark("Sophia"), built_tables(root)["sample-sophia-query-types"]
 
@@ -52,7 +60,9 @@ def test_charts_of_types_and_of_parts(made):
         assert value == pytest.approx(on_common(found, f"acme/{name}", task, part))
     parts = {(name, part, kind): value for name, part, kind, value, _ in by_part(view).iter_rows()}
     assert set(parts) == {
-        (name, *part) for name in "ab" for part in (("A", "IPC section"), ("H", "IPC section"), ("2020", "year of publication"))
+        (name, *part)
+        for name in "ab"
+        for part in (("A", "IPC section"), ("H", "IPC section"), ("2020", "year of publication"))
     }
     for (name, part, kind), value in parts.items():
         column = {"IPC section": f"ipc_{part.lower()}", "year of publication": f"year_{part}"}[kind]
@@ -74,14 +84,18 @@ def test_the_models_of_a_heatmap_stand_best_first_in_each_facet(lower):
     assert [show for *_, show in chart(spec, frame, {})["rows"]] == ["one"] * 4 + ["two"] * 2
     drawn = [(model, group) for model, group, _, show in chart(spec, frame, {})["rows"] if show == "one"]
     assert drawn == [(model, group) for model in ("ab" if lower else "ba") for group in "xy"]
-    assert [model for model, _, _, show in chart(spec, frame, {})["rows"] if show == "two"] == list("ba" if lower else "ab")
+    assert [model for model, _, _, show in chart(spec, frame, {})["rows"] if show == "two"] == list(
+        "ba" if lower else "ab"
+    )
 
 
 def test_inscope_by_level_and_k(made):
     _, view, _ = made
     rows = {(name, k, level): value for name, k, level, value in inscope(view).iter_rows()}
     assert rows == {
-        ("part", k, level): pytest.approx(0.9 / (k * place)) for place, level in ((1, "section"), (2, "subgroup")) for k in (1, 10)
+        ("part", k, level): pytest.approx(0.9 / (k * place))
+        for place, level in ((1, "section"), (2, "subgroup"))
+        for k in (1, 10)
     }
     drawn = {one["title"]: one for one in charts_of(view, {run: place for place, run in enumerate(view.runs)})}
     types = drawn["Query types on common queries: Tacd"]

@@ -1,4 +1,6 @@
-"""A benchmark that is registered at run time is one like the others: its tab, its tables, its plots, its column over all."""
+"""A benchmark that is registered at run time is one like the others: its tab, its tables, its plots, its column over
+all.
+"""
 
 import json
 
@@ -6,12 +8,12 @@ import numpy as np
 import pytest
 from report_folders import HEADLINE, add, built_tables, model_folder
 
-from patent_mteb.data.sources import DataSet
+from patent_mteb.data.loading import DataSet
 from patent_mteb.models import prompts
 from patent_mteb.report.collect import collect
 from patent_mteb.report.export import prepare
 from patent_mteb.report.leaderboard import leaderboard
-from patent_mteb.report.payload import payload
+from patent_mteb.report.page import payload
 from patent_mteb.report.statistics import statistics
 from patent_mteb.report.tables import build
 from patent_mteb.tasks import catalogue
@@ -67,7 +69,13 @@ def measured(registered, tmp_path):
         for shift, name in enumerate(("KnownByTitle", "KnownByKeywords")):
             queries = np.linspace(0, 0.5, 50) + 0.2 * level + 0.1 * shift
             mean = float(queries.mean())
-            add(folder, name, queries=queries, slices={"in": mean, "out": mean / 2}, more={"recall_at_1": 0.1, "recall_at_100": 0.4})
+            add(
+                folder,
+                name,
+                queries=queries,
+                slices={"in": mean, "out": mean / 2},
+                more={"recall_at_1": 0.1, "recall_at_100": 0.4},
+            )
         add(folder, "KnownTypes", 0.4 + level / 10)
     add(model_folder(tmp_path, "acme/large", n_parameters=10**8), HEADLINE, 0.3)
     return tmp_path
@@ -97,24 +105,32 @@ def test_it_has_tables_of_its_own(measured):
     table = tables["sample-known-items"]
     assert table.title == "Known Items (sample)"
     titles = [column.title for column in table.columns]
-    assert titles == ["Model", "Overall", "Spread", "Search", "Labels", "ByKeywords", "IN", "OUT", "Gap", "Tasks"]
+    assert titles[:3] == ["Model", "Rank", "Overall"]
+    assert titles[3:] == ["Spread", "Search", "Labels", "ByKeywords", "IN", "OUT", "Gap", "Tasks"]
     best, second = ([cell.value for cell in row] for row in table.rows)
-    assert best == ["acme/large", *map(pytest.approx, (0.5, 0.1, 0.5, 0.5, 0.55, 0.55, 0.275, 50)), "3 of 3"]
-    assert second == ["acme/small", *map(pytest.approx, (1 / 3, 0.15, 0.3, 0.4, 0.35, 0.35, 0.175, 50)), "3 of 3"]
-    assert table.rows[0][5].letters == "a"
-    assert [row[1].value for row in tables["sample-known-items-tasks"].rows] == ["KnownByTitle", "KnownByKeywords", "KnownTypes"]
+    assert best == ["acme/large", 1, *map(pytest.approx, (0.5, 0.1, 0.5, 0.5, 0.55, 0.55, 0.275, 50)), "3 of 3"]
+    assert second == ["acme/small", 2, *map(pytest.approx, (1 / 3, 0.15, 0.3, 0.4, 0.35, 0.35, 0.175, 50)), "3 of 3"]
+    assert table.rows[0][6].letters == "a"
+    assert [row[1].value for row in tables["sample-known-items-tasks"].rows] == [
+        "KnownByTitle",
+        "KnownByKeywords",
+        "KnownTypes",
+    ]
     assert [column.key for column in tables["sample-known-items-tasks"].columns[3:]] == ["acme/large", "acme/small"]
 
 
 def test_it_has_a_column_over_all_benchmarks_and_does_not_count_in_the_overall_score(measured):
     table = built_tables(measured)["sample-overall"]
     five = ["WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap"]
-    assert [column.title for column in table.columns] == ["Model", "Overall", *five, "Known Items", "Tasks"]
+    leading = ["Model", "Rank", "Score, 1 task", "Overall"]
+    assert [column.title for column in table.columns] == [*leading, *five, "Known Items", "Tasks"]
     rows = {row[0].value: row for row in table.rows}
     size = len(catalogue.total().task_classes) + 3
     for model, mean, count in (("acme/large", 0.5, 4), ("acme/small", 1 / 3, 3)):
-        assert [cell.value for cell in rows[model][1:]] == [None] * 6 + [pytest.approx(mean), f"{count} of {size}"]
-    assert "Overall is the score of PatentMTEB, in which Known Items does not count." in table.notes
+        assert [cell.value for cell in rows[model][3:]] == [None] * 6 + [pytest.approx(mean), f"{count} of {size}"]
+    ranks = {model: [cell.value for cell in row[1:3]] for model, row in rows.items()}
+    assert ranks == {"acme/large": [1, 0.3], "acme/small": [None, None]}
+    assert "Overall is the PatentMTEB score; Known Items does not count towards it." in table.notes
 
 
 def test_without_results_it_is_not_mentioned(registered, tmp_path):
@@ -132,11 +148,25 @@ def test_it_has_a_tab_with_its_short_names_and_plots(measured):
     collected = collect(measured)
     compared, drawn = statistics(collected, "acme/small"), draw(collected)
     content = payload(collected, compared, build(collected, compared))
-    assert [tab["label"] for tab in content["tabs"]] == ["All benchmarks (sample)", "WIPO-AT (sample)", "Known Items (sample)"]
+    assert [tab["label"] for tab in content["tabs"]] == [
+        "All benchmarks (sample)",
+        "WIPO-AT (sample)",
+        "Known Items (sample)",
+    ]
     tab = content["tabs"][-1]
-    assert (tab["kind"], [content["runs"][run]["label"] for run in tab["runs"]]) == ("benchmark", ["acme/large", "acme/small"])
-    assert [(one["short"], one["group"]) for one in tab["tasks"]] == [("ByTitle", "Search"), ("ByKeywords", "Search"), ("type", "Labels")]
-    assert tab["values"]["in"] == [[pytest.approx(0.45), pytest.approx(0.55), None], [pytest.approx(0.25), pytest.approx(0.35), None]]
+    assert (tab["kind"], [content["runs"][run]["label"] for run in tab["runs"]]) == (
+        "benchmark",
+        ["acme/large", "acme/small"],
+    )
+    assert [(one["short"], one["group"]) for one in tab["tasks"]] == [
+        ("ByTitle", "Search"),
+        ("ByKeywords", "Search"),
+        ("type", "Labels"),
+    ]
+    assert tab["values"]["in"] == [
+        [pytest.approx(0.45), pytest.approx(0.55), None],
+        [pytest.approx(0.25), pytest.approx(0.35), None],
+    ]
     kinds = {plot.name.removeprefix("sample-known-items-") for plot in drawn if plot.benchmark == "Known Items"}
     assert kinds >= {"in-out", "sections", "ranks", "recall", "scale"}
     (sections,) = (plot.figure for plot in drawn if plot.name == "sample-known-items-sections")
@@ -168,19 +198,21 @@ def test_a_selection_of_known_tasks_is_a_benchmark_too(measured):
         ["First", "KnownTypes"],
         ["Second", HEADLINE],
     ]
-    values = {row[0].value: [cell.value for cell in row[1:4]] for row in tables["sample-selection"].rows}
-    assert values == {"acme/large": [pytest.approx(0.4), 0.5, 0.3], "acme/small": [None, 0.4, None]}
+    values = {row[0].value: [cell.value for cell in row[1:5]] for row in tables["sample-selection"].rows}
+    assert values == {"acme/large": [1, pytest.approx(0.4), 0.5, 0.3], "acme/small": [None, None, 0.4, None]}
     assert tables["sample-wipo-at-tasks"].rows[0][0].value == "Retrieval"
     assert tables["sample-overall"].rows[0][-1].value == f"4 of {len(catalogue.total().task_classes) + 3}"
 
 
-@pytest.mark.parametrize(("macro", "overall", "note"), [(False, 0.5, "all 3 tasks"), (True, 0.525, "all 2 groups, each the mean")])
+@pytest.mark.parametrize(
+    ("macro", "overall", "note"), [(False, 0.5, "all 3 tasks"), (True, 0.525, "all 2 groups, each the mean")]
+)
 def test_the_note_says_what_the_overall_score_is(registered, tmp_path, monkeypatch, macro, overall, note):
     monkeypatch.setattr(KNOWN, "macro", macro)
     for kind, value in zip((*SEARCH, *LABELS), (0.4, 0.5, 0.6), strict=True):
         add(model_folder(tmp_path, "acme/small"), kind.metadata.name, value)
     table = built_tables(tmp_path)["sample-known-items"]
-    assert table.rows[0][1].value == pytest.approx(overall)
+    assert table.rows[0][2].value == pytest.approx(overall)
     assert note in table.notes[0]
 
 

@@ -71,7 +71,7 @@ def test_plots_go_to_the_folder_of_the_tables_else_of_the_page(world, tmp_path, 
 def test_text_is_printed_without_a_folder(world):
     outcome = report.run(world, formats=("csv",))
     assert outcome.files == ()
-    assert any(item.startswith("model,overall") for item in outcome.printed)
+    assert any(item.startswith("model,rank,rank_interval_low,rank_interval_high,overall") for item in outcome.printed)
 
 
 def test_what_report_refuses(world, tmp_path):

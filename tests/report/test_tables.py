@@ -5,8 +5,9 @@ import pytest
 from report_folders import DIAGONAL, HEADLINE, add, built_tables, main_scores, model_folder, sample_world
 
 from patent_mteb.report import cells
-from patent_mteb.report.suite import suite_tasks
+from patent_mteb.report.tables import ranking
 from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.suite import suite_tasks
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,12 @@ def test_means_are_missing_not_smaller(world):
 def test_in_beside_out_with_the_relative_gap(world):
     tables = built_tables(world)
     keys = [column.key for column in tables["sample-wipo-at"].columns]
-    assert keys[keys.index("headline") : keys.index("headline") + 4] == ["headline", "headline_in", "headline_out", "headline_gap_percent"]
+    assert keys[keys.index("headline") : keys.index("headline") + 4] == [
+        "headline",
+        "headline_in",
+        "headline_out",
+        "headline_gap_percent",
+    ]
     for model in ("lex/bm25", "acme/small", "acme/large"):
         entry = main_scores(world)[f"{HEADLINE}.sample", model]
         inside, outside = entry["in_ndcg_at_10"], entry["out_ndcg_at_10"]
@@ -69,9 +75,15 @@ def test_scores_on_too_little_are_in_no_mean_and_never_best(tmp_path):
         add(folder, "PatentMapIPCClassification", share, more={"n_test": 30})
     tables = built_tables(tmp_path)
     table = tables["sample-patentmap"]
-    assert {model: cell.value for model, cell in column(table, "overall").items()} == {"acme/large": 0.375, "acme/small": 0.45}
+    assert {model: cell.value for model, cell in column(table, "overall").items()} == {
+        "acme/large": 0.375,
+        "acme/small": 0.45,
+    }
     assert {cell.small for cell in column(table, "overall").values()} == {"without PatentMapAbsToAbsRetrieval"}
-    assert {model: cell.value for model, cell in column(table, "retrieval").items()} == {"acme/large": 0.5, "acme/small": 0.4}
+    assert {model: cell.value for model, cell in column(table, "retrieval").items()} == {
+        "acme/large": 0.5,
+        "acme/small": 0.4,
+    }
     assert {cell.small for cell in column(table, "classification").values()} == {""}
     assert {model: cell.value for model, cell in column(tables["sample-overall"], "patentmap").items()} == {
         "acme/large": 0.375,
@@ -82,7 +94,17 @@ def test_scores_on_too_little_are_in_no_mean_and_never_best(tmp_path):
         ("25 queries", (pytest.approx(value - 0.1), pytest.approx(value + 0.1)), "") for value in (0.9, 0.1)
     ]
     assert [(cell.small, cell.mark) for cell in many[3:]] == [("", "best"), ("", "second")]
-    assert any(note.startswith("† stands on fewer than 50 queries") for note in table.notes)
+    assert any(note.startswith("†: too few queries (< 50)") for note in table.notes)
+
+
+def test_two_summaries_with_one_label_are_two_rows():
+    rows = [("acme/small @abc", {"PatentMapAbsToAbsRetrieval": value, "Other": 1.0}) for value in (0.1, 0.3)]
+    table = ranking(catalogue.find("PatentMap"), rows, name="board", title="Board")
+    assert [[cell.value for cell in row[:3]] for row in table.rows] == [
+        ["acme/small @abc #2", 1, 0.3],
+        ["acme/small @abc", 2, 0.1],
+    ]
+    assert {row[-1].value for row in table.rows} == {"1 of 3"}
 
 
 def test_gap_of_nothing_is_missing(tmp_path):
@@ -90,7 +112,10 @@ def test_gap_of_nothing_is_missing(tmp_path):
     add(folder, HEADLINE, 0.1, slices={"in": 0.0, "out": 0.0})
     add(model_folder(tmp_path, "acme/large"), HEADLINE, 0.2, slices={"in": 0.4})
     table = built_tables(tmp_path)["sample-wipo-at"]
-    assert {model: cell.value for model, cell in column(table, "headline_gap_percent").items()} == {"acme/small": None, "acme/large": None}
+    assert {model: cell.value for model, cell in column(table, "headline_gap_percent").items()} == {
+        "acme/small": None,
+        "acme/large": None,
+    }
     assert column(table, "headline_out")["acme/large"].value is None
 
 
@@ -116,9 +141,17 @@ def test_many_models_stand_in_one_table_that_is_shown_in_parts_and_marked_across
     table = built_tables(tmp_path)["sample-wipo-at-tasks"]
     first, second = table.parts()
     assert [len(part.columns) for part in (first, second)] == [9, 5]
-    assert [column.key for column in first.columns[:3]] == [column.key for column in second.columns[:3]] == ["group", "task", "measure"]
+    assert (
+        [column.key for column in first.columns[:3]]
+        == [column.key for column in second.columns[:3]]
+        == ["group", "task", "measure"]
+    )
     assert (first.title, second.title) == (f"{table.title}, 1 to 6 of 8", f"{table.title}, 7 to 8 of 8")
-    shown = {column.key: cell.mark for part in (first, second) for column, cell in zip(part.columns[3:], part.rows[0][3:], strict=True)}
+    shown = {
+        column.key: cell.mark
+        for part in (first, second)
+        for column, cell in zip(part.columns[3:], part.rows[0][3:], strict=True)
+    }
     assert shown == {f"acme/m{number}": {7: "best", 6: "second"}.get(number, "") for number in range(8)}
 
 
@@ -171,15 +204,26 @@ def test_the_dwpi_advantage_is_the_task_minus_its_twin_without(tmp_path):
     ):
         add(folder, task, value)
     table = built_tables(tmp_path)["sample-wipo-at-advantage"]
-    assert [column.key for column in table.columns] == ["model", "WIPOATEmergingClassification", "WIPOATEmergingClustering"]
+    assert [column.key for column in table.columns] == [
+        "model",
+        "WIPOATEmergingClassification",
+        "WIPOATEmergingClustering",
+    ]
     assert {row[0].value: [cell.value for cell in row[1:]] for row in table.rows} == {
         "acme/large": [0.25, None],
         "acme/small": [None, -0.125],
     }
     limits = {"macro_f1_low": 0.625, "macro_f1_high": 0.8125, "n_test": 29}
     add(first, "WIPOATEmergingClassification", 0.75, more=limits)
-    add(first, "WIPOATEmergingClassification.NoDWPI", 0.5, more={"macro_f1_low": 0.375, "macro_f1_high": 0.75, "n_test": 40})
-    (cell,) = [row[1] for row in built_tables(tmp_path)["sample-wipo-at-advantage"].rows if row[0].value == "acme/large"]
+    add(
+        first,
+        "WIPOATEmergingClassification.NoDWPI",
+        0.5,
+        more={"macro_f1_low": 0.375, "macro_f1_high": 0.75, "n_test": 40},
+    )
+    (cell,) = [
+        row[1] for row in built_tables(tmp_path)["sample-wipo-at-advantage"].rows if row[0].value == "acme/large"
+    ]
     assert cell.interval == pytest.approx((0.25 - np.hypot(0.125, 0.25), 0.25 + np.hypot(0.0625, 0.125)))
     assert (cell.small, cell.ranked) == ("29 test rows", False)
     add(first, "PatentDAPFAMTAToTARetrieval", 0.5)

@@ -22,7 +22,10 @@ def shown(sheet, width):
 
 def scores(rows, columns):
     return [
-        [f"{(11 * row + 7 * column) % 97 / 97:.4f}\N{NO-BREAK SPACE}[0.10,\N{NO-BREAK SPACE}0.20]" for column in range(columns)]
+        [
+            f"{(11 * row + 7 * column) % 97 / 97:.4f}\N{NO-BREAK SPACE}[0.10,\N{NO-BREAK SPACE}0.20]"
+            for column in range(columns)
+        ]
         for row in range(rows)
     ]
 
@@ -34,7 +37,11 @@ def sheet(heads, titles, numbers):
 
 
 def of_models(columns):
-    return sheet([[model] for model in MODELS], ["Model", *(f"Score {n} of many" for n in range(columns))], scores(len(MODELS), columns))
+    return sheet(
+        [[model] for model in MODELS],
+        ["Model", *(f"Score {n} of many" for n in range(columns))],
+        scores(len(MODELS), columns),
+    )
 
 
 def of_tasks(columns):

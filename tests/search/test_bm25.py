@@ -63,7 +63,12 @@ def library(corpus, queries, settings):
 
 @pytest.mark.parametrize(
     "settings",
-    [SETTINGS["dapfam"], SETTINGS["bm25s"], BM25Settings(k1=0.9, b=0.4, stemmer=None), BM25Settings(stopwords=None, stemmer="german")],
+    [
+        SETTINGS["dapfam"],
+        SETTINGS["bm25s"],
+        BM25Settings(k1=0.9, b=0.4, stemmer=None),
+        BM25Settings(stopwords=None, stemmer="german"),
+    ],
 )
 def test_scores_are_those_of_the_library(settings):
     corpus, queries = zipf_texts(2500, 1), zipf_texts(40, 2)  # more documents than one block of counting holds
@@ -155,7 +160,9 @@ def test_threads_do_not_change_the_ranking():
     corpus = {f"d{i}": text for i, text in enumerate(zipf_texts(300, 4))}
     queries = {f"q{i}": text for i, text in enumerate(zipf_texts(150, 5))}
     rankings = [ranking(BM25(SETTINGS["dapfam"], threads=threads), corpus, queries) for threads in (1, 4)]
-    assert [list(found.items()) for found in rankings[0].values()] == [list(found.items()) for found in rankings[1].values()]
+    assert [list(found.items()) for found in rankings[0].values()] == [
+        list(found.items()) for found in rankings[1].values()
+    ]
     assert list(rankings[0]) == list(queries)
 
 
@@ -170,7 +177,10 @@ def test_only_candidates_of_a_reranking_task_are_ranked():
 def test_agrees_with_the_wrapper_of_mteb_where_documents_match():
     corpus = {f"d{i}": text for i, text in enumerate(zipf_texts(60, 6))}
     queries = {f"q{i}": text for i, text in enumerate(zipf_texts(20, 7))}
-    ours, theirs = ranking(bm25("bm25s"), corpus, queries, 60), ranking(mteb.get_model("mteb/baseline-bm25s"), corpus, queries, 60)
+    ours, theirs = (
+        ranking(bm25("bm25s"), corpus, queries, 60),
+        ranking(mteb.get_model("mteb/baseline-bm25s"), corpus, queries, 60),
+    )
     for query in queries:
         positive = {document: score for document, score in theirs[query].items() if score > 0}
         assert ours[query] == pytest.approx(positive, rel=1e-5)
@@ -182,12 +192,17 @@ def test_texts_are_read_as_mteb_reads_them():
     from mteb._create_dataloaders import create_dataloader
     from mteb.types import PromptType
 
-    corpus = Dataset.from_dict({"id": ["a", "b", "c"], "title": ["A title", "", " t "], "text": [" a text ", "text only ", ""]})
+    corpus = Dataset.from_dict(
+        {"id": ["a", "b", "c"], "title": ["A title", "", " t "], "text": [" a text ", "text only ", ""]}
+    )
     queries = Dataset.from_dict({"id": ["a", "b"], "text": ["q1", "q2 "], "instruction": ["do", ""]})
     talks = Dataset.from_dict(
         {
             "id": ["a", "b"],
-            "text": [[{"role": "user", "content": "hi"}, {"role": "system", "content": "yes"}], [{"role": "u", "content": "x"}]],
+            "text": [
+                [{"role": "user", "content": "hi"}, {"role": "system", "content": "yes"}],
+                [{"role": "u", "content": "x"}],
+            ],
         }
     )
     for rows, kind, ours in [
@@ -243,7 +258,9 @@ def test_mock_run():
 
 
 def test_tasks_on_one_view_share_an_index_and_one_with_fewer_queries_reads_their_rankings(monkeypatch):
-    """Two indices and four searches for twelve tasks of DAPFAM; every ranking as by a model of its own, to the last bit."""
+    """Two indices and four searches for twelve tasks of DAPFAM; every ranking as by a model of its own, to the last
+    bit.
+    """
     made = Counter()
 
     class Counted(BM25Index):
@@ -257,7 +274,9 @@ def test_tasks_on_one_view_share_an_index_and_one_with_fewer_queries_reads_their
 
     monkeypatch.setattr(bm25_module, "BM25Index", Counted)
     pairs = [("TA", "TA"), ("TA", "TAC"), ("Title", "TA"), ("TAC", "TAC")]
-    names = [f"PatentDAPFAM{query}To{corpus}{part}Retrieval.sample" for part in ("", "In", "Out") for query, corpus in pairs]
+    names = [
+        f"PatentDAPFAM{query}To{corpus}{part}Retrieval.sample" for part in ("", "In", "Out") for query, corpus in pairs
+    ]
     shared = bm25("dapfam")
     for name in names:
         apart = patent_mteb.rank(bm25("dapfam"), name)

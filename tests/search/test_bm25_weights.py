@@ -1,4 +1,6 @@
-"""Weights in blocks, in memory or in a file: the scores and the order are those of all documents at once, to the last bit."""
+"""Weights in blocks, in memory or in a file: the scores and the order are those of all documents at once, to the last
+bit.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,10 @@ import pytest
 from datasets import Dataset
 from searching import METADATA
 
-from patent_mteb.patents.spool import Spool
-from patent_mteb.search import bm25, bm25_weights
+from patent_mteb.patents.on_disk import Spool
+from patent_mteb.search import bm25
 from patent_mteb.search.base import SearchContext
-from patent_mteb.search.bm25 import BM25, SETTINGS, BM25Index, BM25Settings
-from patent_mteb.search.bm25_weights import TermWeights
+from patent_mteb.search.bm25 import BM25, SETTINGS, BM25Index, BM25Settings, TermWeights
 
 PLAIN = BM25Settings(k1=1.2, stemmer=None, stopwords=None)
 
@@ -32,8 +33,8 @@ def small_blocks(monkeypatch):
 
 def _make_small(patch):
     patch.setattr(bm25, "_DOCUMENTS_AT_ONCE", 3)
-    patch.setattr(bm25_weights, "_IN_MEMORY", 0)
-    patch.setattr(bm25_weights, "_AT_ONCE", 600)
+    patch.setattr(bm25, "_IN_MEMORY", 0)
+    patch.setattr(bm25, "_AT_ONCE", 600)
 
 
 def naive(corpus, query):

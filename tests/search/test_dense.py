@@ -1,4 +1,6 @@
-"""Exact dense search: equal to mteb's own search of encoders and to a naive one, with ties, hidden documents, any similarity."""
+"""Exact dense search: equal to mteb's own search of encoders and to a naive one, with ties, hidden documents, any
+similarity.
+"""
 
 import mteb
 import numpy as np
@@ -15,11 +17,11 @@ from small_world import Words
 
 import patent_mteb
 from patent_mteb.errors import ModelError
-from patent_mteb.search import dense, nearest, scorers
+from patent_mteb.search import dense, nearest
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import Foreign
-from patent_mteb.search.recent import RecentRuns
+from patent_mteb.search.lru import RecentRuns
 from patent_mteb.search.run import TopK, ranked_ids
 
 
@@ -42,7 +44,9 @@ def vectors_of(n, dims, seed, common=0.7):
     """Vectors that point more or less the same way, as those of a real model do."""
     draw = np.random.default_rng(seed)
     scale = np.arange(1, dims + 1) ** -0.5
-    return (draw.standard_normal((n, dims)) * scale + common * np.random.default_rng(99).standard_normal(dims)).astype(np.float32)
+    return (draw.standard_normal((n, dims)) * scale + common * np.random.default_rng(99).standard_normal(dims)).astype(
+        np.float32
+    )
 
 
 def small(n_docs=150, n_queries=12, dims=16, **settings):
@@ -53,7 +57,9 @@ def small(n_docs=150, n_queries=12, dims=16, **settings):
 
 
 def scaled(a, b):
-    return 20 * torch.nn.functional.cosine_similarity(torch.as_tensor(a)[:, None].float(), torch.as_tensor(b)[None].float(), dim=-1)
+    return 20 * torch.nn.functional.cosine_similarity(
+        torch.as_tensor(a)[:, None].float(), torch.as_tensor(b)[None].float(), dim=-1
+    )
 
 
 def manhattan(a, b):
@@ -67,7 +73,9 @@ def assert_same(ours, theirs):
         assert list(ours[query]) == sorted(ours[query], key=lambda name: (ours[query][name], name), reverse=True)
 
 
-@pytest.mark.parametrize("make", [np.asarray, np.float64, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16()], ids=range(4))
+@pytest.mark.parametrize(
+    "make", [np.asarray, np.float64, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16()], ids=range(4)
+)
 @pytest.mark.parametrize("own", [None, scaled, manhattan], ids=["meta", "scaled", "manhattan"])
 @pytest.mark.parametrize("meta", [ScoringFunction.COSINE, ScoringFunction.DOT_PRODUCT, None], ids=str)
 def test_rankings_are_mtebs(make, own, meta):
@@ -80,7 +88,9 @@ def test_rankings_are_mtebs(make, own, meta):
     assert {len(found) for found in ours.values()} == {20}
 
 
-@pytest.mark.parametrize("make", [np.asarray, np.float64, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16()], ids=range(4))
+@pytest.mark.parametrize(
+    "make", [np.asarray, np.float64, torch.as_tensor, lambda v: torch.as_tensor(v).bfloat16()], ids=range(4)
+)
 def test_the_index_is_vectors_in_single_precision_whatever_the_model_gives(make):
     docs, queries, table = small()
     search = DenseSearch(Given(table, make=make))
@@ -162,7 +172,9 @@ def test_chunks_and_held_vectors_change_nothing(monkeypatch, held_mb):
     assert_same(ranking(DenseSearch(Given(table), held_mb=held_mb), docs, queries, top_k=20), reference)
 
 
-@pytest.mark.parametrize("titles", [None, [f"t{i}" for i in range(150)], ["t", "", *["t"] * 148]], ids=["none", "all", "some"])
+@pytest.mark.parametrize(
+    "titles", [None, [f"t{i}" for i in range(150)], ["t", "", *["t"] * 148]], ids=["none", "all", "some"]
+)
 def test_the_model_reads_what_mteb_gives_it(titles):
     docs, queries, _ = small()
     corpus = corpus_of({name: f" {text}" for name, text in docs.items()}, **({"title": titles} if titles else {}))
@@ -230,7 +242,9 @@ def test_it_holds_mtebs_protocol():
 def test_nothing_to_search(empty):
     docs, queries, table = small()
     nothing = Dataset.from_dict({"id": [], "text": []})
-    corpus, asked = (nothing if empty == name else corpus_of(rows) for name, rows in (("docs", docs), ("queries", queries)))
+    corpus, asked = (
+        nothing if empty == name else corpus_of(rows) for name, rows in (("docs", docs), ("queries", queries))
+    )
     search = DenseSearch(Given(table))
     context = context_of()
     search.ensure_indexed(corpus, context)
@@ -244,7 +258,9 @@ N_DOCUMENTS, N_QUERIES, WIDTH = 9_000, 150, 48
 
 
 def big(seed=0, common=0.7):
-    """Vectors with duplicates by the hundred, a zero query and a zero document, and hidden pairs among the best documents."""
+    """Vectors with duplicates by the hundred, a zero query and a zero document, and hidden pairs among the best
+    documents.
+    """
     docs, queries = vectors_of(N_DOCUMENTS, WIDTH, seed, common), vectors_of(N_QUERIES, WIDTH, seed + 1, common)
     docs[100:1000:3] = docs[100]
     docs[5], queries[4] = 0, 0
@@ -286,13 +302,15 @@ def test_the_blocked_search_is_exact(monkeypatch, half, common, k):
 
 
 def test_half_precision_does_what_it_claims(monkeypatch):
-    """The usual vectors are ranked from bfloat16 candidates, few of them and with every best document; narrow ones are not."""
+    """The usual vectors are ranked from bfloat16 candidates, few of them and with every best document; narrow ones are
+    not.
+    """
     queries, docs, _ = big()
     queries, docs = torch.nn.functional.normalize(queries[8:]), torch.nn.functional.normalize(docs[1000:])
     docs = torch.cat([docs, torch.nn.functional.normalize(torch.as_tensor(vectors_of(2000, WIDTH, 9)))])
     numbers, ids = np.arange(len(docs)), ranked_ids(f"d{i:05}" for i in range(len(docs)))
     rescored = []
-    scores = scorers.Half.scores
+    scores = nearest.Half.scores
 
     def spy(self, rows, found):
         rescored.append(np.bincount(found.query, minlength=rows.stop - rows.start))
@@ -300,10 +318,14 @@ def test_half_precision_does_what_it_claims(monkeypatch):
         kth = np.partition(exact, -50, axis=1)[:, -50]
         pairs = set(zip(found.query.tolist(), found.document.tolist(), strict=True))
         done = np.flatnonzero(rescored[-1])
-        assert all((query, document) in pairs for query in done for document in np.flatnonzero(exact[query] > kth[query] + 1e-6))
+        assert all(
+            (query, document) in pairs
+            for query in done
+            for document in np.flatnonzero(exact[query] > kth[query] + 1e-6)
+        )
         return scores(self, rows, found)
 
-    monkeypatch.setattr(scorers.Half, "scores", spy)
+    monkeypatch.setattr(nearest.Half, "scores", spy)
     best = TopK([str(i) for i in range(len(queries))], ids, 50)
     nearest.add_nearest(best, queries, docs, numbers, None, half=True)
     counts = np.concatenate(rescored)
@@ -314,29 +336,29 @@ def test_half_precision_does_what_it_claims(monkeypatch):
 def test_the_bound_of_half_precision_holds_and_is_needed():
     """A product in bfloat16 is within the bound of the true one, and often off by more than the documents' distance."""
     queries, docs, _ = big()
-    half = scorers.Half(queries, docs)
+    half = nearest.Half(queries, docs)
     keys = half.keys(slice(8, 108), slice(0, 4000))
-    computed = scorers._value(keys)
+    computed = nearest._value(keys)
     centred = docs.double() - half._mean.double()
     exact = (centred / centred.norm(dim=1).max()) @ torch.nn.functional.normalize(queries.double()[8:108], dim=1).T
     error = np.abs(computed - exact[:4000].numpy())
-    bound = half._error[None, 8:108] + np.abs(computed) * scorers._HALF_STEP
+    bound = half._error[None, 8:108] + np.abs(computed) * nearest._HALF_STEP
     assert (error <= bound).all()
     assert error.max() > 0.05 * bound.max()
 
 
 def test_what_half_precision_leaves_out_cannot_be_among_the_best():
     queries, docs, _ = big()
-    half, step = scorers.Half(queries, docs), scorers._HALF_STEP
+    half, step = nearest.Half(queries, docs), nearest._HALF_STEP
     reached = np.random.default_rng(0).integers(0x3A00, 0x3F80, N_QUERIES).astype(np.int16)  # 0.0005 to 1
     floor = half.floor(slice(0, N_QUERIES), reached)
     known = floor < half.highest
     assert 50 < known.sum() < N_QUERIES
-    least = scorers._value(reached) * (1 - step) - half._error
-    most = scorers._value(floor - 1) * (1 + step) + half._error
+    least = nearest._value(reached) * (1 - step) - half._error
+    most = nearest._value(floor - 1) * (1 + step) + half._error
     assert (most < least)[known].all()
-    assert (scorers._value(floor + 1) * (1 + step) + half._error >= least)[known].all()
-    assert (scorers._value(reached) < 4 * half._error)[~known].all()
+    assert (nearest._value(floor + 1) * (1 + step) + half._error >= least)[known].all()
+    assert (nearest._value(reached) < 4 * half._error)[~known].all()
 
 
 @pytest.mark.parametrize(("half", "raised"), [(False, np.float32(0.5)), (True, np.int16(16)), (False, np.float32(0))])
@@ -351,7 +373,9 @@ def test_a_query_that_the_floor_fails_is_ranked_in_full(monkeypatch, half, raise
         return np.where(floor < scorer.highest, floor + raised, floor)
 
     monkeypatch.setattr(nearest._Search, "_floor", too_high)
-    monkeypatch.setattr(nearest._Search, "_rank_all", lambda self, pool, rows: in_full.extend(rows) or rank_all(self, pool, rows))
+    monkeypatch.setattr(
+        nearest._Search, "_rank_all", lambda self, pool, rows: in_full.extend(rows) or rank_all(self, pool, rows)
+    )
     best = TopK([str(i) for i in range(N_QUERIES)], ids, 40)
     nearest.add_nearest(best, queries, docs, numbers, hidden, half)
     assert 4 in in_full
@@ -380,8 +404,12 @@ def test_the_length_of_vectors_does_not_matter(scale):
 
 
 def test_tasks_that_compare_the_same_vectors_share_a_ranking(monkeypatch):
-    """Two searches for six tasks of DAPFAM; every ranking as with nothing kept. Other hidden documents or vectors are searched anew."""
-    names = [f"PatentDAPFAM{pair}{part}Retrieval.sample" for part in ("", "In", "Out") for pair in ("TAToTA", "TitleToTA")]
+    """Two searches for six tasks of DAPFAM; every ranking as with nothing kept. Other hidden documents or vectors are
+    searched anew.
+    """
+    names = [
+        f"PatentDAPFAM{pair}{part}Retrieval.sample" for part in ("", "In", "Out") for pair in ("TAToTA", "TitleToTA")
+    ]
     made = []
     real = dense.add_nearest
     monkeypatch.setattr(dense, "add_nearest", lambda *arguments: made.append(1) or real(*arguments))

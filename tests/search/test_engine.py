@@ -9,7 +9,7 @@ from searching import METADATA, context_of, corpus_of, left_out, ranking, run_of
 from worlds import HashEncoder
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.experiments.sweep.systems import Corpora, Timed
+from patent_mteb.experiments.sweep import Corpora, Timed
 from patent_mteb.search.base import ArraySearch
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached
@@ -90,7 +90,9 @@ def test_of_a_foreign_model_more_documents_are_asked_for_than_are_hidden():
 
 
 def test_a_foreign_model_is_indexed_anew_for_every_corpus_and_every_search():
-    """mteb's wrapper of encoders lets its corpus go after each search, so that the same corpus must be given to it again."""
+    """mteb's wrapper of encoders lets its corpus go after each search, so that the same corpus must be given to it
+    again.
+    """
     system, context = engine(Counting()), context_of()
     for texts in (CORPUS, CORPUS, {"x": "rotor", "y": "blade"}):
         system.ensure_indexed(corpus_of(texts), context)
@@ -127,7 +129,9 @@ def test_no_more_documents_come_back_than_were_asked_for():
         def search(self, queries, *, top_k, **context):
             return super().search(queries, top_k=1000, **context)
 
-    expected = {query: dict(list(found.items())[:4]) for query, found in ranking(Counting(), CORPUS, QUERIES, 30).items()}
+    expected = {
+        query: dict(list(found.items())[:4]) for query, found in ranking(Counting(), CORPUS, QUERIES, 30).items()
+    }
     assert run_of(Generous(), CORPUS, QUERIES, 4).to_dict() == expected
     corpus, cached = corpus_of(CORPUS), Cached(Generous())
     assert [run_of(cached, corpus, QUERIES, 4).to_dict() for _ in range(2)] == [expected, expected]
@@ -146,8 +150,14 @@ def test_a_corpus_that_could_not_be_indexed_is_refused_again():
     ("change", "message"),
     [
         (lambda found: {"q": found["q"]}, "no ranking for 2 of 3 queries, the first is 'p'"),
-        (lambda found: {query: {**one, "elsewhere": 1.0} for query, one in found.items()}, "'elsewhere', which is not in the corpus"),
-        (lambda found: {query: dict.fromkeys(one, float("nan")) for query, one in found.items()}, "not a finite number"),
+        (
+            lambda found: {query: {**one, "elsewhere": 1.0} for query, one in found.items()},
+            "'elsewhere', which is not in the corpus",
+        ),
+        (
+            lambda found: {query: dict.fromkeys(one, float("nan")) for query, one in found.items()},
+            "not a finite number",
+        ),
     ],
     ids=range(3),
 )
@@ -160,7 +170,10 @@ def test_a_cross_encoder_scores_given_pairs():
     given = {"q": ["d01", "d02"], "p": ["d06", "d03", "d05"], "o": []}
     found = run_of(Cross(), CORPUS, QUERIES, 5, top_ranked=given).to_dict()
     assert found == {query: {name: -float(len(CORPUS[name])) for name in names} for query, names in given.items()}
-    assert run_of(Cross(), CORPUS, QUERIES, 5, top_ranked=given, hidden={"p": {"d03"}}).to_dict()["p"].keys() == {"d06", "d05"}
+    assert run_of(Cross(), CORPUS, QUERIES, 5, top_ranked=given, hidden={"p": {"d03"}}).to_dict()["p"].keys() == {
+        "d06",
+        "d05",
+    }
 
 
 def test_candidates_that_the_corpus_lacks_are_refused():
@@ -175,7 +188,9 @@ def test_hidden_documents_are_counted_by_the_query_that_has_most():
     assert "hidden" not in context_of(HIDDEN).as_kwargs()
 
 
-@pytest.mark.parametrize("make", [HashEncoder, Counting, lambda: bm25("dapfam"), lambda: Cached(HashEncoder())], ids=range(4))
+@pytest.mark.parametrize(
+    "make", [HashEncoder, Counting, lambda: bm25("dapfam"), lambda: Cached(HashEncoder())], ids=range(4)
+)
 def test_mtebs_evaluation_searches_without_hidden_documents(make):
     listening = AsMteb(engine(make()), HIDDEN)
     assert listening.run is None

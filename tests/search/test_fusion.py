@@ -37,7 +37,11 @@ class Fixed:
         results = {}
         for query in queries["id"]:
             allowed = None if top_ranked is None else set(top_ranked.get(query, ()))
-            kept = [(score, document) for document, score in self.results[query].items() if allowed is None or document in allowed]
+            kept = [
+                (score, document)
+                for document, score in self.results[query].items()
+                if allowed is None or document in allowed
+            ]
             results[query] = {document: score for score, document in sorted(kept, reverse=True)[:top_k]}
         return results
 
@@ -56,7 +60,9 @@ def naive(first, second, setting):
             else:
                 low, high = min(results.values()), max(results.values())
                 parts.append(1.0 if low == high else (results[document] - low) / (high - low))
-        fused[document] = sum(parts) if isinstance(setting, RRF) else (1 - setting.alpha) * parts[0] + setting.alpha * parts[1]
+        fused[document] = (
+            sum(parts) if isinstance(setting, RRF) else (1 - setting.alpha) * parts[0] + setting.alpha * parts[1]
+        )
     return fused
 
 
@@ -65,7 +71,9 @@ def random_results(seed, n_queries=30, ties=False):
     results = {}
     for query in range(n_queries):
         chosen = draw.choice(DOCS, draw.integers(0, 25), replace=False)
-        scores = draw.integers(0, 4, len(chosen)) if ties else draw.normal(size=len(chosen)) * 10.0 ** draw.integers(-3, 4)
+        scores = (
+            draw.integers(0, 4, len(chosen)) if ties else draw.normal(size=len(chosen)) * 10.0 ** draw.integers(-3, 4)
+        )
         results[f"q{query}"] = dict(zip(chosen.tolist(), scores.astype(np.float32).tolist(), strict=True))
     return results
 
@@ -93,7 +101,9 @@ def test_equals_the_equations_written_naively(ties):
             values = list(found.items())
             assert all(a[1] > b[1] or (a[1] == b[1] and a[0] > b[0]) for a, b in pairwise(values))
             best = sorted(expected.items(), key=lambda item: (item[1], item[0]), reverse=True)[:5]
-            assert list(fuse(as_run(first), as_run(second), setting, 5).to_dict()[query]) == [document for document, _ in best]
+            assert list(fuse(as_run(first), as_run(second), setting, 5).to_dict()[query]) == [
+                document for document, _ in best
+            ]
 
 
 def test_equals_ranx():
@@ -122,13 +132,20 @@ def test_a_document_that_only_one_system_returned():
     assert linear == pytest.approx(single({"d3": 0.7, "d4": 0.35, "d1": 0.3, "d2": 0.15, "d5": 0.0}), abs=1e-12)
     assert list(linear) == ["d3", "d4", "d1", "d2", "d5"]
     rrf = fuse(as_run(first), as_run(second), RRF(60)).to_dict()["q"]
-    assert rrf == pytest.approx(single({"d3": 1 / 63 + 1 / 61, "d1": 1 / 61, "d2": 1 / 62, "d4": 1 / 62, "d5": 1 / 63}), abs=1e-12)
+    assert rrf == pytest.approx(
+        single({"d3": 1 / 63 + 1 / 61, "d1": 1 / 61, "d2": 1 / 62, "d4": 1 / 62, "d5": 1 / 63}), abs=1e-12
+    )
     assert list(rrf) == ["d3", "d1", "d4", "d2", "d5"]  # d4 and d2 tie
 
 
 def test_equal_scores_are_all_the_best():
     first, second = {"q": {"d1": 5.0}}, {"q": {"d2": 2.0, "d3": 2.0, "d4": 2.0}}
-    assert fuse(as_run(first), as_run(second), Linear(0.25)).to_dict()["q"] == {"d1": 0.75, "d4": 0.25, "d3": 0.25, "d2": 0.25}
+    assert fuse(as_run(first), as_run(second), Linear(0.25)).to_dict()["q"] == {
+        "d1": 0.75,
+        "d4": 0.25,
+        "d3": 0.25,
+        "d2": 0.25,
+    }
     np.testing.assert_array_equal(min_max(as_run(second)), [[1, 1, 1]])
     assert fuse(as_run({"q": {}}), as_run({"q": {}}), Linear(0.5)).to_dict() == {"q": {}}
     last = fuse(as_run({"q": {}}), as_run(second), RRF(0)).to_dict()["q"]
@@ -149,7 +166,11 @@ def test_a_run_and_its_dictionary():
     for query, found in run.to_dict().items():
         assert list(found) == sorted(results[query], key=lambda d: (results[query][d], d), reverse=True)
     assert run.top(3).to_dict() == {query: dict(list(found.items())[:3]) for query, found in run.to_dict().items()}
-    for broken, message in [({}, "no ranking for 1 of 1"), ({"q": {"zz": 1.0}}, "'zz'"), ({"q": {"d1": float("nan")}}, "finite")]:
+    for broken, message in [
+        ({}, "no ranking for 1 of 1"),
+        ({"q": {"zz": 1.0}}, "'zz'"),
+        ({"q": {"d1": float("nan")}}, "finite"),
+    ]:
         with pytest.raises(ModelError, match=message):
             Run.from_dict(broken, ["q"], DOCS)
 
@@ -172,18 +193,28 @@ def test_top_k_over_blocks_is_exact_among_ties_and_negative_scores():
 
 
 CORPUS = {
-    f"d{i}": text for i, text in enumerate(["rotor blade", "wind rotor tower", "tower", "blade tower wind", "solar cell", "cell rotor"])
+    f"d{i}": text
+    for i, text in enumerate(
+        ["rotor blade", "wind rotor tower", "tower", "blade tower wind", "solar cell", "cell rotor"]
+    )
 }
 QUERIES = {"q1": "rotor tower", "q2": "solar wind", "q3": "blade"}
 
 
 def test_hybrid_fuses_what_its_systems_return():
     encoder = HashEncoder()
-    lexical, dense = ranking(bm25("dapfam"), CORPUS, QUERIES, 1000), ranking(SearchEncoderWrapper(encoder), CORPUS, QUERIES, 1000)
+    lexical, dense = (
+        ranking(bm25("dapfam"), CORPUS, QUERIES, 1000),
+        ranking(SearchEncoderWrapper(encoder), CORPUS, QUERIES, 1000),
+    )
     for setting in (Linear(0.7), Linear(0.2), RRF(30)):
         found = ranking(Hybrid(bm25("dapfam"), encoder, **setting.settings), CORPUS, QUERIES)
-        assert found == {query: pytest.approx(single(naive(lexical[query], dense[query], setting)), abs=1e-9) for query in QUERIES}
-    assert ranking(Hybrid(bm25(), encoder, alpha=0.7), CORPUS, QUERIES) != ranking(Hybrid(encoder, bm25(), alpha=0.7), CORPUS, QUERIES)
+        assert found == {
+            query: pytest.approx(single(naive(lexical[query], dense[query], setting)), abs=1e-9) for query in QUERIES
+        }
+    assert ranking(Hybrid(bm25(), encoder, alpha=0.7), CORPUS, QUERIES) != ranking(
+        Hybrid(encoder, bm25(), alpha=0.7), CORPUS, QUERIES
+    )
 
 
 def test_depth_not_the_task_decides_how_deep_the_systems_rank():
@@ -199,8 +230,14 @@ def test_depth_not_the_task_decides_how_deep_the_systems_rank():
 
 
 def test_candidates_of_reranking_reach_both_systems():
-    found = ranking(Hybrid(bm25(), HashEncoder()), CORPUS, QUERIES, top_ranked={"q1": ["d1", "d4"], "q2": ["d2"], "q3": []})
-    assert {query: set(documents) for query, documents in found.items()} == {"q1": {"d1", "d4"}, "q2": {"d2"}, "q3": set()}
+    found = ranking(
+        Hybrid(bm25(), HashEncoder()), CORPUS, QUERIES, top_ranked={"q1": ["d1", "d4"], "q2": ["d2"], "q3": []}
+    )
+    assert {query: set(documents) for query, documents in found.items()} == {
+        "q1": {"d1", "d4"},
+        "q2": {"d2"},
+        "q3": set(),
+    }
 
 
 def test_hidden_documents_are_left_out_before_normalisation():
@@ -222,7 +259,9 @@ def test_a_sweep_runs_each_system_once_for_each_task():
     models = Hybrid.sweep(*systems, SETTINGS)
     assert len({model.mteb_model_meta.revision for model in models}) == len(SETTINGS)
     for model, setting in zip(models, SETTINGS, strict=True):
-        assert ranking(model, CORPUS, QUERIES) == ranking(Hybrid(*(Fixed(s.results) for s in systems), **setting.settings), CORPUS, QUERIES)
+        assert ranking(model, CORPUS, QUERIES) == ranking(
+            Hybrid(*(Fixed(s.results) for s in systems), **setting.settings), CORPUS, QUERIES
+        )
         assert model.mteb_model_meta.name == Hybrid(*systems, **setting.settings).mteb_model_meta.name
     assert systems[0].asked == systems[1].asked == [1000]
     ranking(models[0], {**CORPUS, "d5": "changed"}, QUERIES)

@@ -1,4 +1,6 @@
-"""The priority gate: every system ranks what brute force leaves of its full ranking, and no two gates share a ranking."""
+"""The priority gate: every system ranks what brute force leaves of its full ranking, and no two gates share a
+ranking.
+"""
 
 import datetime as dt
 import logging
@@ -14,14 +16,14 @@ from mteb.models.model_meta import ModelMeta
 from searching import context_of, corpus_of
 from worlds import HashEncoder
 
-from patent_mteb.experiments.sweep.systems import Corpora, Timed
+from patent_mteb.experiments.sweep import Corpora, Timed
 from patent_mteb.search import colbert
+from patent_mteb.search.base import Gate
 from patent_mteb.search.bm25 import bm25
 from patent_mteb.search.cache import Cached, content_of, search_key
 from patent_mteb.search.dense import DenseSearch
 from patent_mteb.search.engine import FAST_VARIABLE, Foreign, engine
 from patent_mteb.search.fusion import RRF, Hybrid, Linear, fuse
-from patent_mteb.search.gate import Gate
 from patent_mteb.search.late_interaction import late_interaction
 from patent_mteb.search.nearest import add_nearest
 from patent_mteb.search.passages import Passages
@@ -36,8 +38,12 @@ CORPUS = {f"d{number:02}": " ".join(DRAW.choice(WORDS, 9)) for number in range(6
 QUERIES = {f"q{number}": " ".join(DRAW.choice(WORDS, 4)) for number in range(8)}
 FIRST = dt.date(2010, 1, 1)
 GATE = Gate(
-    {name: FIRST + dt.timedelta(days=int(DRAW.integers(0, 40))) for name in list(CORPUS)[:-2]},  # the last two have no date
-    {name: FIRST + dt.timedelta(days=day) for name, day in zip(QUERIES, (0, 1, 5, 12, 20, 33, 99), strict=False)},  # the last has none
+    {
+        name: FIRST + dt.timedelta(days=int(DRAW.integers(0, 40))) for name in list(CORPUS)[:-2]
+    },  # the last two have no date
+    {
+        name: FIRST + dt.timedelta(days=day) for name, day in zip(QUERIES, (0, 1, 5, 12, 20, 33, 99), strict=False)
+    },  # the last has none
 )
 HIDDEN = {"q3": {"d03", "d04"}, "q7": {"d09"}, "q5": {"d11"}}
 TOP = 7
@@ -60,7 +66,9 @@ def brute(results, top=TOP):
 
 def ranked(system, top, **context):
     corpus, queries = corpus_of(CORPUS, sections=[[text, text[:20]] for text in CORPUS.values()]), corpus_of(QUERIES)
-    given = replace(context_of(context.pop("hidden", None), context.pop("top_ranked", None)), gate=context.pop("gate", None))
+    given = replace(
+        context_of(context.pop("hidden", None), context.pop("top_ranked", None)), gate=context.pop("gate", None)
+    )
     system.ensure_indexed(corpus, given)
     run = system.rank(queries, top, given)
     system.ensure_indexed(corpus, given)
@@ -135,7 +143,9 @@ def test_every_system_ranks_what_brute_force_leaves(name, late):
     whole, _ = ranked(SYSTEMS[name](late), len(CORPUS))
     run, both = ranked(SYSTEMS[name](late), TOP, gate=GATE, hidden=HIDDEN)
     expected = brute(whole.to_dict())
-    assert {query: list(found) for query, found in run.to_dict().items()} == {query: list(found) for query, found in expected.items()}
+    assert {query: list(found) for query, found in run.to_dict().items()} == {
+        query: list(found) for query, found in expected.items()
+    }
     for query, found in expected.items():
         assert run.to_dict()[query] == pytest.approx(found, abs=1e-6)
     assert both[0].to_dict() == run.to_dict()
@@ -161,12 +171,18 @@ def test_candidates_that_are_too_late_are_no_candidates(name, late):
     candidates = {query: sorted(CORPUS)[number : number + 40] for number, query in enumerate(QUERIES)}
     whole, _ = ranked(SYSTEMS[name](late), len(CORPUS), top_ranked=candidates)
     run, _ = ranked(SYSTEMS[name](late), TOP, top_ranked=candidates, gate=GATE, hidden=HIDDEN)
-    assert {query: list(found) for query, found in run.to_dict().items()} == {q: list(found) for q, found in brute(whole.to_dict()).items()}
+    assert {query: list(found) for query, found in run.to_dict().items()} == {
+        q: list(found) for q, found in brute(whole.to_dict()).items()
+    }
 
 
 def test_a_foreign_model_is_asked_deeper_only_for_the_queries_that_lack_documents():
     model = Counting()
-    ranked(Foreign(model), TOP, gate=Gate(dict.fromkeys(CORPUS, FIRST), dict.fromkeys(QUERIES, FIRST + dt.timedelta(days=1))))
+    ranked(
+        Foreign(model),
+        TOP,
+        gate=Gate(dict.fromkeys(CORPUS, FIRST), dict.fromkeys(QUERIES, FIRST + dt.timedelta(days=1))),
+    )
     assert set(model.asked) == {TOP}
     model = Counting()
     run, _ = ranked(Foreign(model), TOP, gate=GATE)
@@ -179,7 +195,9 @@ def test_a_foreign_model_is_asked_deeper_only_for_the_queries_that_lack_document
 def test_large_blocks_of_dense_search_are_gated_exactly(half, spread):
     draw = np.random.default_rng(3)
     n, n_queries, k = 13_000, 150, 20
-    documents, queries = (torch.tensor(draw.standard_normal((size, 24)), dtype=torch.float32) for size in (n, n_queries))
+    documents, queries = (
+        torch.tensor(draw.standard_normal((size, 24)), dtype=torch.float32) for size in (n, n_queries)
+    )
     seen = {
         "even": draw.integers(0, n + 1, n_queries),
         "few early": np.full(n_queries, n),
@@ -205,7 +223,9 @@ def test_a_stored_run_is_checked_and_what_is_too_late_is_told(tmp_path, caplog):
         for document in found
     )
     assert f"{late} documents that were not public before the priority date of their query are taken out" in caplog.text
-    whole.without({query: set(list(found)[::2]) for query, found in whole.to_dict().items()}).save(tmp_path / "half.run")
+    whole.without({query: set(list(found)[::2]) for query, found in whole.to_dict().items()}).save(
+        tmp_path / "half.run"
+    )
     fused = FusedRuns([StoredRun(tmp_path / f"{name}.run") for name in ("all", "half")], RRF(60), len(CORPUS))
     found, _ = ranked(fused, TOP, gate=GATE, hidden=HIDDEN)
     assert all(visible(query, document) for query, documents in found.to_dict().items() for document in documents)
@@ -219,7 +239,10 @@ def test_no_two_gates_share_a_kept_ranking(monkeypatch):
     later = Gate(GATE.documents, {query: day + dt.timedelta(days=3) for query, day in GATE.queries.items()})
     gates = (None, GATE, later, None, GATE)
     queries = corpus_of(QUERIES)
-    keys = [search_key(bm25().mteb_model_meta, content_of(corpus_of(CORPUS)), queries, replace(context_of(), gate=gate)) for gate in gates]
+    keys = [
+        search_key(bm25().mteb_model_meta, content_of(corpus_of(CORPUS)), queries, replace(context_of(), gate=gate))
+        for gate in gates
+    ]
     assert keys[0] == keys[3]
     assert keys[1] == keys[4]
     assert len(set(keys)) == 3
@@ -236,7 +259,9 @@ def test_no_two_gates_share_a_kept_ranking(monkeypatch):
 
 
 def test_how_many_documents_are_kept_out():
-    expected = [sum(query in GATE.queries and not GATE.admits(query, document) for document in CORPUS) for query in QUERIES]
+    expected = [
+        sum(query in GATE.queries and not GATE.admits(query, document) for document in CORPUS) for query in QUERIES
+    ]
     assert GATE.kept_out(list(QUERIES), list(CORPUS)).tolist() == expected
     assert expected[0] == len(CORPUS)
     assert expected[-1] == 0

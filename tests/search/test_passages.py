@@ -11,10 +11,9 @@ from searching import corpus_of, failures, ranking
 from worlds import HashEncoder
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.search.aggregation import AGGREGATES, aggregate
 from patent_mteb.search.bm25 import BM25Index, bm25
 from patent_mteb.search.fusion import Hybrid
-from patent_mteb.search.passages import Passages
+from patent_mteb.search.passages import AGGREGATES, Passages, aggregate
 from patent_mteb.search.splitting import ModelTokenizer, Sections, TokenWindows, WordTokenizer, windows
 
 
@@ -75,13 +74,19 @@ def test_aggregations_equal_a_loop():
         "firstP": lambda part: part[0],
     }
     for name, function in loops.items():
-        expected = [[function(row[start : start + n]) for start, n in zip(starts, lengths, strict=True)] for row in scores]
+        expected = [
+            [function(row[start : start + n]) for start, n in zip(starts, lengths, strict=True)] for row in scores
+        ]
         np.testing.assert_allclose(aggregate(name, scores, starts), expected, atol=1e-12)
 
 
 def test_aggregation_refuses_what_it_cannot_do():
     assert aggregate("maxP", np.empty((2, 0)), np.empty(0, int)).shape == (2, 0)
-    for name, starts, message in [("best", [0], "maxP, avg_top3"), ("maxP", [0, 2, 2], "at least one"), ("maxP", [1], "first document")]:
+    for name, starts, message in [
+        ("best", [0], "maxP, avg_top3"),
+        ("maxP", [0, 2, 2], "at least one"),
+        ("maxP", [1], "first document"),
+    ]:
         with pytest.raises(ValueError, match=message):
             aggregate(name, np.ones((1, 4)), np.array(starts))
 
@@ -134,7 +139,10 @@ def minilm(minilm_dir):
     return model
 
 
-TEXT = "An electromagnetically shielded rotor — blade pitch-control unit (10) comprises: a café-style µ-actuator, 3.5 mm wide. " * 3
+TEXT = (
+    "An electromagnetically shielded rotor — blade pitch-control unit (10) comprises: a café-style µ-actuator, 3.5 mm"
+    " wide. " * 3
+)
 
 
 def test_windows_of_a_wordpiece_tokenizer(minilm):
@@ -224,7 +232,9 @@ def test_bm25_equals_a_loop(name):
 def test_one_window_for_everything_is_document_retrieval():
     corpus = random_corpus(3)
     documents = ranking(SearchEncoderWrapper(Encoder()), corpus, QUERIES, len(corpus))
-    assert ranking(hashed(1000), corpus, QUERIES, len(corpus)) == {q: pytest.approx(found, abs=1e-6) for q, found in documents.items()}
+    assert ranking(hashed(1000), corpus, QUERIES, len(corpus)) == {
+        q: pytest.approx(found, abs=1e-6) for q, found in documents.items()
+    }
     assert ranking(Passages(bm25(), 1000), corpus, QUERIES) == {
         query: pytest.approx(found) for query, found in ranking(bm25(), corpus, QUERIES).items()
     }
@@ -234,7 +244,10 @@ def test_one_window_for_everything_is_document_retrieval():
 def test_only_candidates_of_a_reranking_task_are_ranked(make):
     corpus = random_corpus(4) | {"d000": "w1 w9", "d001": "w2"}
     candidates = {"q": ["d001", "d000"], next(iter(QUERIES)): []}
-    found, everything = ranking(make(), corpus, QUERIES, 100, top_ranked=candidates), ranking(make(), corpus, QUERIES, 100)
+    found, everything = (
+        ranking(make(), corpus, QUERIES, 100, top_ranked=candidates),
+        ranking(make(), corpus, QUERIES, 100),
+    )
     assert {query: set(documents) for query, documents in found.items() if documents} == {"q": {"d000", "d001"}}
     assert found.keys() == QUERIES.keys()
     if isinstance(make().model, HashEncoder):
@@ -256,7 +269,10 @@ def test_sections_that_the_corpus_brings_along():
     assert found["a"] == pytest.approx(1, abs=1e-6)  # the best section counts
     assert max(found, key=found.get) == "a"
     split = Sections(separator=" [SEP] ")
-    assert split([{"id": "a", "title": "T", "text": "x [SEP]  [SEP] y z"}, {"id": "b", "text": ""}]) == [["T x", "y z"], [""]]
+    assert split([{"id": "a", "title": "T", "text": "x [SEP]  [SEP] y z"}, {"id": "b", "text": ""}]) == [
+        ["T x", "y z"],
+        [""],
+    ]
     assert list(ranking(Passages(bm25(), splitter=Sections()), corpus, {"q": "w3"})["q"]) == ["a"]
     with pytest.raises(DataError, match="'a' has no list of texts in column 'claims'"):
         ranking(Passages(encoder, splitter=Sections("claims")), corpus, {"q": "w3"})
@@ -304,13 +320,23 @@ def test_prompts_and_arguments_reach_the_encoder():
     class Watched(Encoder):
         def encode(self, inputs, *, prompt_type, task_metadata, hf_split, hf_subset, **kwargs):
             seen.append(
-                (str(prompt_type), task_metadata.name, hf_split, hf_subset, kwargs, inputs.batch_size, "text" in inputs.dataset.features)
+                (
+                    str(prompt_type),
+                    task_metadata.name,
+                    hf_split,
+                    hf_subset,
+                    kwargs,
+                    inputs.batch_size,
+                    "text" in inputs.dataset.features,
+                )
             )
             return super().encode(inputs)
 
     ranking(hashed(encoder=Watched()), {"d": "a b"}, {"q": "a"}, batch_size=5)
     arguments = {"show_progress_bar": False, "batch_size": 5}
-    assert seen == [(kind, "MockRetrievalTask", "test", "default", arguments, 5, True) for kind in ("query", "document")]
+    assert seen == [
+        (kind, "MockRetrievalTask", "test", "default", arguments, 5, True) for kind in ("query", "document")
+    ]
 
 
 def test_deep_compositions():
@@ -368,7 +394,11 @@ def test_bad_settings_are_refused():
 
 def test_minilm_reads_passages_that_a_document_vector_misses(minilm, caplog):
     filler = "The invention relates to packaging of food in boxes. " * 60
-    corpus = {"far": filler + "A rotor blade of a wind turbine is heated to remove ice.", "none": filler, "near": "A heated shoe sole."}
+    corpus = {
+        "far": filler + "A rotor blade of a wind turbine is heated to remove ice.",
+        "none": filler,
+        "near": "A heated shoe sole.",
+    }
     query = {"q": "de-icing of wind turbine rotor blades by heating"}
     with caplog.at_level(logging.WARNING):
         model = Passages(minilm, 64)
@@ -386,7 +416,12 @@ def test_minilm_reads_passages_that_a_document_vector_misses(minilm, caplog):
 
 
 @pytest.mark.parametrize(
-    "model", [hashed(2, "avg_top3", chunk_passages=3), Passages(bm25(), 2), Passages.sweep(Encoder(), splitter=TokenWindows(2))[1]]
+    "model",
+    [
+        hashed(2, "avg_top3", chunk_passages=3),
+        Passages(bm25(), 2),
+        Passages.sweep(Encoder(), splitter=TokenWindows(2))[1],
+    ],
 )
 def test_mock_run(model):
     assert failures(mteb.mock_run(model)) == {}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from patent_mteb.search.recent import Recent, RecentRuns
+from patent_mteb.search.lru import Recent, RecentRuns
 from patent_mteb.search.run import Run
 
 
@@ -20,7 +20,9 @@ def test_rankings_are_read_only_of_the_same_corpus_texts_and_depth():
     recent, searches = RecentRuns(1 << 20), []
 
     def ask(corpus, queries, top_k):
-        found = recent.run(corpus, list(queries), list(queries.values()), top_k, lambda: searches.append(queries) or whole)
+        found = recent.run(
+            corpus, list(queries), list(queries.values()), top_k, lambda: searches.append(queries) or whole
+        )
         return found, len(searches)
 
     both = {"q1": "pump", "q2": "lens"}
@@ -29,5 +31,7 @@ def test_rankings_are_read_only_of_the_same_corpus_texts_and_depth():
     assert (part.to_dict(), part.docs.shape, count) == ({"q2": {"d3": 0.5}}, (1, 1), 1)
     turned, _ = ask("c", {"q2": "lens", "q1": "pump"}, 2)
     assert turned.query_ids == ["q2", "q1"] and np.array_equal(turned.docs, whole.docs[[1, 0], :2])
-    for number, asked in enumerate((("other", both, 3), ("c", {"q1": "pumps"}, 3), ("c", both, 4), ("c", {"q3": "lens"}, 3)), start=2):
+    for number, asked in enumerate(
+        (("other", both, 3), ("c", {"q1": "pumps"}, 3), ("c", both, 4), ("c", {"q3": "lens"}, 3)), start=2
+    ):
         assert ask(*asked)[1] == number

@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.search.dense import is_encoder
-from patent_mteb.search.remembered import Remembered, remembering
+from patent_mteb.search.memory_cache import Remembered, remembering
 from patent_mteb.store import stored
 
 WHERE = {"task_metadata": None, "hf_split": "test", "hf_subset": "default"}

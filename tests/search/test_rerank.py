@@ -66,7 +66,11 @@ class Overlap:
 
 
 def naive_first(query, k, left_out=()):
-    scores = {name: len(set(QUERIES[query].split()) & set(text.split())) for name, text in CORPUS.items() if name not in left_out}
+    scores = {
+        name: len(set(QUERIES[query].split()) & set(text.split()))
+        for name, text in CORPUS.items()
+        if name not in left_out
+    }
     return sorted(scores, key=lambda name: (scores[name], name), reverse=True)[:k]
 
 
@@ -160,7 +164,9 @@ def test_equal_scores_rank_by_id_descending():
 
 
 class Constant:
-    mteb_model_meta = ModelMeta.create_empty({"name": "test/constant", "revision": "1", "model_type": ["cross-encoder"]})
+    mteb_model_meta = ModelMeta.create_empty(
+        {"name": "test/constant", "revision": "1", "model_type": ["cross-encoder"]}
+    )
 
     def __init__(self, value):
         self.value = value
@@ -169,7 +175,9 @@ class Constant:
         return [self.value for batch in inputs1 for _ in batch["text"]]
 
 
-@pytest.mark.parametrize(("value", "message"), [(float("nan"), "not a finite number"), ([0.1, 0.9], "instead of one a pair")])
+@pytest.mark.parametrize(
+    ("value", "message"), [(float("nan"), "not a finite number"), ([0.1, 0.9], "instead of one a pair")]
+)
 def test_scores_that_are_none_are_refused(value, message):
     with pytest.raises(ModelError, match=message):
         ranking(Reranked(Overlap(), Constant(value), max_length=None), CORPUS, QUERIES)
@@ -200,7 +208,9 @@ def test_ways_to_name_the_cross_encoder_agree(folder):
 
     from patent_mteb.models.loading import find_meta
 
-    found = [as_cross_encoder(model) for model in (folder, str(folder), CrossEncoder(str(folder)), find_meta(str(folder)))]
+    found = [
+        as_cross_encoder(model) for model in (folder, str(folder), CrossEncoder(str(folder)), find_meta(str(folder)))
+    ]
     assert {model.mteb_model_meta.name for model in found} == {"local/tiny"}
     assert len({model.mteb_model_meta.revision for model in found}) == 1
 
@@ -231,7 +241,9 @@ def test_mock_run_passes(folder):
 
 @pytest.mark.parametrize("vectors", ["float32", "int8"])
 def test_late_interaction_orders_the_candidates_of_a_first_stage(tmp_path, vectors):
-    """Scores are those of the whole search, for the first stage's documents only; what a query must not see never comes back."""
+    """Scores are those of the whole search, for the first stage's documents only; what a query must not see never comes
+    back.
+    """
     from colbert_standins import write_checkpoint
 
     from patent_mteb.search.base import SearchContext
@@ -240,13 +252,16 @@ def test_late_interaction_orders_the_candidates_of_a_first_stage(tmp_path, vecto
     late = late_interaction(write_checkpoint(tmp_path / "colbert", "pylate"), vectors=vectors)
     corpus = Dataset.from_dict({"id": list(CORPUS), "text": list(CORPUS.values())})
     queries = Dataset.from_dict({"id": list(QUERIES), "text": list(QUERIES.values())})
-    context = SearchContext(MockRetrievalTask.metadata, "test", "default", {"show_progress_bar": False, "batch_size": 1})
+    context = SearchContext(
+        MockRetrievalTask.metadata, "test", "default", {"show_progress_bar": False, "batch_size": 1}
+    )
     late.ensure_indexed(corpus, context)
     everything = late.rank(queries, len(CORPUS), context).to_dict()
     hidden = {query: {naive_first(query, 1)[0]} for query in QUERIES}
     model = Reranked(Overlap(), late, k=6)
     assert (
-        model.max_length is None and late.mteb_model_meta.name in str(model.mteb_model_meta.experiment_kwargs) + model.mteb_model_meta.name
+        model.max_length is None
+        and late.mteb_model_meta.name in str(model.mteb_model_meta.experiment_kwargs) + model.mteb_model_meta.name
     )
     model.ensure_indexed(corpus, context)
     found = model.rank(queries, 100, replace(context, hidden=hidden)).to_dict()

@@ -22,22 +22,30 @@ def drawn(seed, n_queries=25, values=None):
     for i in range(n_queries):
         chosen = draw.permutation(DOCS)[: draw.integers(0, 31)].tolist()
         scores = (
-            draw.choice(values, len(chosen)) if values is not None else draw.standard_normal(len(chosen)) * 10.0 ** draw.integers(-30, 30)
+            draw.choice(values, len(chosen))
+            if values is not None
+            else draw.standard_normal(len(chosen)) * 10.0 ** draw.integers(-30, 30)
         )
         results[f"q{i}"] = dict(zip(chosen, scores.astype(np.float32).tolist(), strict=True))
     return results
 
 
 NEAR = 1 + np.array([0, 1, 2, 3]) * 2.0**-25
-"""Of these four numbers single precision tells two apart: the first three are one to it (the third is rounded to even)."""
+"""Of these four numbers single precision tells two apart: the first three are one to it (the third is rounded to
+even)."""
 
 
 def by_rule(results):
     """The one order: scores in single precision, descending, then ids, descending."""
-    return {query: sorted(found, key=lambda name: (np.float32(found[name]), name), reverse=True) for query, found in results.items()}
+    return {
+        query: sorted(found, key=lambda name: (np.float32(found[name]), name), reverse=True)
+        for query, found in results.items()
+    }
 
 
-@pytest.mark.parametrize("values", [None, np.array([0.0, -0.0, 1e-45, -1e-45, 0.5]), np.array([3, 1, 2]), NEAR], ids=range(4))
+@pytest.mark.parametrize(
+    "values", [None, np.array([0.0, -0.0, 1e-45, -1e-45, 0.5]), np.array([3, 1, 2]), NEAR], ids=range(4)
+)
 def test_every_run_is_in_one_order(values):
     for seed in range(5):
         results = drawn(seed, values=values)
@@ -54,7 +62,9 @@ def test_the_order_is_trec_evals():
     results = {f"q{i}": dict(zip(DOCS, draw.choice(NEAR, 30).tolist(), strict=True)) for i in range(10)}
     for query, found in Run.from_dict(results).to_dict().items():
         for place, name in enumerate(found, start=1):
-            measured = pytrec_eval.RelevanceEvaluator({query: {name: 1}}, {"recip_rank"}).evaluate({query: results[query]})
+            measured = pytrec_eval.RelevanceEvaluator({query: {name: 1}}, {"recip_rank"}).evaluate(
+                {query: results[query]}
+            )
             assert measured[query]["recip_rank"] == pytest.approx(1 / place)
 
 
@@ -89,12 +99,19 @@ def test_documents_of_a_run_are_put_in_order_with_their_parts(values):
 def test_hidden_documents_leave_a_run_and_the_others_move_up():
     results = drawn(4)
     run = Run.from_dict(results, list(results), DOCS)
-    run = Run(run.query_ids, DOCS, run.docs, run.scores, np.where(run.docs >= 0, run.docs % 5, -1).astype(np.int32), task="T")
+    run = Run(
+        run.query_ids, DOCS, run.docs, run.scores, np.where(run.docs >= 0, run.docs % 5, -1).astype(np.int32), task="T"
+    )
     draw = np.random.default_rng(5)
-    hidden = {query: {*draw.choice(DOCS, 6).tolist(), "nowhere"} for query in results if query != "q3"} | {"stranger": {"d1"}}
+    hidden = {query: {*draw.choice(DOCS, 6).tolist(), "nowhere"} for query in results if query != "q3"} | {
+        "stranger": {"d1"}
+    }
     before = run.docs.copy()
     found = run.without(hidden)
-    kept = {query: {name: score for name, score in own.items() if name not in hidden.get(query, ())} for query, own in results.items()}
+    kept = {
+        query: {name: score for name, score in own.items() if name not in hidden.get(query, ())}
+        for query, own in results.items()
+    }
     assert found.to_dict() == kept
     assert {query: list(names) for query, names in found.to_dict().items()} == by_rule(kept)
     np.testing.assert_array_equal(found.parts, np.where(found.docs >= 0, found.docs % 5, -1))
@@ -167,7 +184,9 @@ def test_a_run_file_gives_back_the_run(tmp_path, values):
     assert {len(line) for line in lines} == {6}
     assert {(line[1], line[5]) for line in lines} == {("Q0", "tag")}
     for query, found in run.to_dict().items():
-        assert [(line[2], int(line[3])) for line in lines if line[0] == query] == list(zip(found, range(1, 99), strict=False))
+        assert [(line[2], int(line[3])) for line in lines if line[0] == query] == list(
+            zip(found, range(1, 99), strict=False)
+        )
 
 
 def test_a_run_file_is_in_the_order_that_the_measures_see(tmp_path):
@@ -175,7 +194,9 @@ def test_a_run_file_is_in_the_order_that_the_measures_see(tmp_path):
     draw = np.random.default_rng(8)
     results = {f"q{i}": dict(zip(DOCS, draw.choice(NEAR, 30).tolist(), strict=True)) for i in range(20)}
     qrels = {query: dict.fromkeys(draw.choice(DOCS, 4, replace=False).tolist(), 1) for query in results}
-    in_double = {query: sorted(found, key=lambda name: (found[name], name), reverse=True) for query, found in results.items()}
+    in_double = {
+        query: sorted(found, key=lambda name: (found[name], name), reverse=True) for query, found in results.items()
+    }
     assert in_double != by_rule(results)
     run = Run.from_dict(results)
     run.save(tmp_path / "x.run")
@@ -211,10 +232,19 @@ def test_run_files_that_cannot_be_read_are_named(tmp_path, text, message):
         Run.load(path)
 
 
-def test_ranks_of_a_run_file_do_not_matter_but_its_scores_do(tmp_path):
-    (tmp_path / "x.run").write_text("q Q0 a 1 0.25 t\nq Q0 b 2 0.75 t\np Q0 c 7 1e-3 t\nq Q0 c 3 0.25 t\n")
-    assert Run.load(tmp_path / "x.run").to_dict() == {"q": {"b": 0.75, "c": 0.25, "a": 0.25}, "p": {"c": pytest.approx(1e-3)}}
-    assert list(Run.load(tmp_path / "x.run").to_dict()["q"]) == ["b", "c", "a"]
+@pytest.mark.parametrize(
+    ("order", "ranking", "scores"),
+    [("score", "bca", [0.75, 0.25, 0.25]), ("-score", "cab", [-0.25, -0.25, -0.75]), ("rank", "abc", [-1, -2, -3])],
+)
+def test_ranks_of_a_run_file_that_contradict_its_scores_need_a_word_on_what_decides(tmp_path, order, ranking, scores):
+    path = tmp_path / "x.run"
+    path.write_text("q Q0 a 1 0.25 t\nq Q0 b 2 0.75 t\np Q0 c 7 1e-3 t\nq Q0 c 3 0.25 t\n")
+    with pytest.raises(DataError, match=r"x\.run, row 2: .* 1 of 2 pairs .*query 'q'.* --order rank, --order score"):
+        Run.load(path)
+    found = Run.load(path, order=order).to_dict()
+    of_c = {"score": 1e-3, "-score": -1e-3, "rank": -7}[order]
+    assert found == {"q": dict(zip(ranking, scores, strict=True)), "p": {"c": pytest.approx(of_c)}}
+    assert "".join(found["q"]) == ranking
 
 
 # ---------------------------------------------------------------- the cache
@@ -258,7 +288,9 @@ def test_what_a_search_learned_survives_the_cache_on_disk(tmp_path, parts, stage
 def test_all_that_a_run_holds_counts_for_the_memory_of_the_cache():
     docs, scores = np.zeros((1, 1000), np.int32), np.zeros((1, 1000), np.float32)
     plain = Run(["q"], DOCS, docs, scores)
-    whole = Run(["q"], DOCS, docs, scores, docs, FirstStage(plain, 1000))  # 8 kB, 4 kB of parts, 8 kB of the first stage
+    whole = Run(
+        ["q"], DOCS, docs, scores, docs, FirstStage(plain, 1000)
+    )  # 8 kB, 4 kB of parts, 8 kB of the first stage
     cache = RunCache(memory_mb=0.03)
     for key in "ab":
         cache.put(key, 1000, whole)

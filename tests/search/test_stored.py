@@ -1,4 +1,6 @@
-"""Stored runs: what is read is what was written, and fusions of them against the equations written document by document."""
+"""Stored runs: what is read is what was written, and fusions of them against the equations written document by
+document.
+"""
 
 import json
 
@@ -21,7 +23,8 @@ def random_results(seed):
     draw = np.random.default_rng(seed)
     return {
         query: {
-            str(document): float(np.float32(draw.integers(1, 9) / 8)) for document in draw.choice(DOCS, draw.integers(1, 20), replace=False)
+            str(document): float(np.float32(draw.integers(1, 9) / 8))
+            for document in draw.choice(DOCS, draw.integers(1, 20), replace=False)
         }
         for query in QUERIES
     }
@@ -56,7 +59,9 @@ def test_three_runs_by_the_equations(setting):
         assert fused[query] == pytest.approx(expected, abs=1e-6)
         scores = list(fused[query].values())
         assert scores == sorted(scores, reverse=True)
-    assert fuse_all(runs, setting, 4).to_dict() == {query: dict(list(found.items())[:4]) for query, found in fused.items()}
+    assert fuse_all(runs, setting, 4).to_dict() == {
+        query: dict(list(found.items())[:4]) for query, found in fused.items()
+    }
 
 
 @pytest.mark.parametrize(("alpha", "weights"), [(0.7, (0.3, 0.7)), (0.25, (3, 1)), (0.0, (1, 0))])
@@ -79,7 +84,10 @@ def test_what_a_query_must_not_see_is_left_out_before_anything_is_counted(tmp_pa
     model = FusedRuns([StoredRun(saved(tmp_path, f"r{number}", one)) for number, one in enumerate(results)], RRF(60))
     fused = run_of(model, CORPUS, QUERIES, 100, hidden=hidden).to_dict()
     for query in QUERIES:
-        left = [{document: score for document, score in one[query].items() if document not in hidden[query]} for one in results]
+        left = [
+            {document: score for document, score in one[query].items() if document not in hidden[query]}
+            for one in results
+        ]
         assert fused[query] == pytest.approx(naive(left, RRF(60)), abs=1e-6)
 
 
@@ -91,8 +99,16 @@ def test_only_so_many_documents_of_a_run_count(tmp_path):
 
 def test_each_file_and_setting_is_an_identity_of_its_own(tmp_path):
     one, two = (StoredRun(saved(tmp_path, "same", random_results(number))) for number in range(2))
-    assert one.mteb_model_meta.name == two.mteb_model_meta.name and one.mteb_model_meta.revision != two.mteb_model_meta.revision
-    built = [([one, two], RRF(30), 1000), ([two, one], RRF(30), 1000), ([one, two], RRF(31), 1000), ([one, two], RRF(30), 10)]
+    assert (
+        one.mteb_model_meta.name == two.mteb_model_meta.name
+        and one.mteb_model_meta.revision != two.mteb_model_meta.revision
+    )
+    built = [
+        ([one, two], RRF(30), 1000),
+        ([two, one], RRF(30), 1000),
+        ([one, two], RRF(31), 1000),
+        ([one, two], RRF(30), 10),
+    ]
     built += [([one, one], RRF(30), 1000), ([one, two], Linear(0.3), 1000), ([one, two], Weighted((0.7, 0.3)), 1000)]
     metas = [FusedRuns(runs, setting, depth).mteb_model_meta for runs, setting, depth in built]
     assert len({meta.revision for meta in metas}) == len(metas)

@@ -1,13 +1,14 @@
-"""Ranks and scores of a sweep by counting: those of the rankings that are sorted, document by document, also where scores are equal."""
+"""Ranks and scores of a sweep by counting: those of the rankings that are sorted, document by document, also where
+scores are equal.
+"""
 
 import numpy as np
 import pytest
 
 from patent_mteb.errors import ModelError
 from patent_mteb.metrics.measures import Judged, Judgements
-from patent_mteb.search.fusion import RRF, Linear, sweep
+from patent_mteb.search.fusion import RRF, Linear, sweep, sweep_ranks, sweep_scores
 from patent_mteb.search.run import Run, ranked_ids
-from patent_mteb.search.swept_ranks import sweep_ranks, sweep_scores
 
 DOCS = ranked_ids(f"d{i}" for i in range(60))
 SETTINGS = [*(Linear(alpha) for alpha in (0, 0.1, 0.5, 0.7, 1)), *(RRF(k) for k in (0, 10, 60))]
@@ -26,7 +27,9 @@ def random_run(seed, ties, n_queries=150):
 
 def random_qrels(seed, queries):
     draw = np.random.default_rng(seed)
-    judged = {query: draw.choice([*DOCS, "elsewhere"], draw.integers(0, 9), replace=False).tolist() for query in queries}
+    judged = {
+        query: draw.choice([*DOCS, "elsewhere"], draw.integers(0, 9), replace=False).tolist() for query in queries
+    }
     return {query: {document: int(draw.integers(0, 3)) for document in found} for query, found in judged.items()}
 
 
@@ -37,7 +40,9 @@ def test_ranks_and_scores_are_those_of_the_rankings(ties, top_k):
     qrels = random_qrels(3, first.query_ids)
     judged = Judgements.of(qrels, first.query_ids, {document: place for place, document in enumerate(DOCS)})
     shuffled = np.random.default_rng(4).permutation(len(judged.query))
-    judged = Judgements(judged.n_queries, *(column[shuffled] for column in (judged.query, judged.document, judged.gain)))
+    judged = Judgements(
+        judged.n_queries, *(column[shuffled] for column in (judged.query, judged.document, judged.gain))
+    )
     ranks = sweep_ranks(first, second, SETTINGS, judged, top_k)
     scores = sweep_scores(first, second, SETTINGS, qrels, MEASURES, top_k)
     assert ranks.shape == (len(SETTINGS), len(judged.query)) and 0 < (ranks > 0).mean() < 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 import numpy as np
@@ -16,7 +17,9 @@ from patent_mteb.store.settings import model_facts, parts_of
 SOUND = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
 
 
-@pytest.mark.parametrize("form", [np.asarray, torch.as_tensor, list, lambda v: v.astype(np.int8), lambda v: torch.as_tensor(v).half()])
+@pytest.mark.parametrize(
+    "form", [np.asarray, torch.as_tensor, list, lambda v: v.astype(np.int8), lambda v: torch.as_tensor(v).half()]
+)
 def test_vectors_are_handed_on_as_they_were_given(form, caplog):
     given = form(SOUND)
     with caplog.at_level(logging.WARNING, logger="patent_mteb"):
@@ -36,7 +39,8 @@ def test_one_row_that_has_no_length(value, row):
     broken = SOUND.copy()
     broken[row] = value
     for form in (np.asarray, torch.as_tensor):
-        with pytest.raises(ModelError, match=r"^m gave NaN or infinite vectors for 1 of 9000 texts$"):
+        said = rf"^m gave NaN or infinite vectors for 1 of 9000 texts, the first is text {row + 1}$"
+        with pytest.raises(ModelError, match=said):
             checked_vectors(form(broken), 9000, "m")
 
 
@@ -61,11 +65,19 @@ def test_equal_vectors_are_said_and_others_are_not(caplog):
     same = np.ones((5000, 2), np.float32)
     last = same.copy()
     last[-1, 1] += 1
-    for vectors, said in ((same, True), (torch.as_tensor(same) * 0, True), (last, False), (same[:1], False), (SOUND, False)):
+    for vectors, said in (
+        (same, True),
+        (torch.as_tensor(same) * 0, True),
+        (last, False),
+        (same[:1], False),
+        (SOUND, False),
+    ):
         caplog.clear()
         with caplog.at_level(logging.WARNING, logger="patent_mteb"):
             checked_vectors(vectors, len(vectors), "m")
         assert (caplog.text.count("same vector for all") == 1) is said
+        with pytest.raises(ModelError, match="m gave the same vector for all") if said else contextlib.nullcontext():
+            checked_vectors(vectors, len(vectors), "m", refuse_equal=True)
 
 
 def test_who_asks_what_a_checked_model_is_made_of_finds_the_model():
@@ -76,5 +88,7 @@ def test_who_asks_what_a_checked_model_is_made_of_finds_the_model():
 
 def test_forms():
     assert is_plain(SOUND) and is_plain(torch.as_tensor(SOUND)) and is_plain(SOUND.astype(np.uint8))
-    assert not any(map(is_plain, (SOUND[0], SOUND[None], list(SOUND), torch.as_tensor(SOUND).to_sparse(), SOUND.astype(str), None)))
+    assert not any(
+        map(is_plain, (SOUND[0], SOUND[None], list(SOUND), torch.as_tensor(SOUND).to_sparse(), SOUND.astype(str), None))
+    )
     assert torch.equal(torch.cat([as_tensor(part) for part in parts(SOUND.astype(np.float64))]), torch.as_tensor(SOUND))

@@ -42,7 +42,11 @@ KINDS = (
 
 def static(folder: Path) -> Path:
     """A model of one vector a word."""
-    words = Tokenizer(models.WordLevel({word: number for number, word in enumerate(("[UNK]", "a", "the", "pump", "of", "said"))}, "[UNK]"))
+    words = Tokenizer(
+        models.WordLevel(
+            {word: number for number, word in enumerate(("[UNK]", "a", "the", "pump", "of", "said"))}, "[UNK]"
+        )
+    )
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     weights = np.random.default_rng(0).normal(size=(6, 8)).astype(np.float32)
     SentenceTransformer(modules=[StaticEmbedding(words, embedding_weights=weights)], device="cpu").save(str(folder))
@@ -66,12 +70,20 @@ def test_shares_merged_have_the_bits_of_a_run_and_a_run_encodes_nothing_more(tmp
         return Job(model, tmp_path / store, tasks=SMALL, encode_kwargs=FOUR)
 
     tasks = job("run").chosen()
-    report = run(stored(load(model), tmp_path / "run"), tasks, tmp_path / "results", encode_kwargs=FOUR, show_progress=False)
+    report = run(
+        stored(load(model), tmp_path / "run"), tasks, tmp_path / "results", encode_kwargs=FOUR, show_progress=False
+    )
     assert [outcome.status for outcome in report.outcomes] == ["scored"] * 3
     for number in (2, 3, 1):
         done = encode_share(job(f"share{number}"), (number, 3)).total
         assert 0 < done.encoded == done.ours < done.distinct < done.asked
-    words = ["store", "merge", *(str(tmp_path / f"share{number}") for number in (1, 2, 3)), "--store", str(tmp_path / "merged")]
+    words = [
+        "store",
+        "merge",
+        *(str(tmp_path / f"share{number}") for number in (1, 2, 3)),
+        "--store",
+        str(tmp_path / "merged"),
+    ]
     assert cli.main(words) == 0
     assert vectors(tmp_path / "merged") == vectors(tmp_path / "run")
     before = entries(tmp_path / "merged")
@@ -170,7 +182,9 @@ def test_a_damaged_store_is_not_merged_and_a_merge_goes_on(tmp_path):
     content[100] ^= 1
     rows.write_bytes(bytes(content))
     fresh = EmbeddingStore(tmp_path / "fresh")
-    with pytest.raises(DataError, match=r"a damaged store is not merged: wrong checksum .* Remedy: patent-mteb store prune --damaged"):
+    with pytest.raises(
+        DataError, match=r"a damaged store is not merged: wrong checksum .* Remedy: patent-mteb store prune --damaged"
+    ):
         merge(fresh, [tmp_path / "other"])
     assert not fresh.info()
     with pytest.raises(DataError, match="into itself"):

@@ -1,4 +1,6 @@
-"""Batches by tokens: every text once, within the budget, hardly padded, and to each text its own vector whatever the order."""
+"""Batches by tokens: every text once, within the budget, hardly padded, and to each text its own vector whatever the
+order.
+"""
 
 import gzip
 import json
@@ -53,7 +55,9 @@ def test_every_text_is_in_one_batch_and_no_batch_of_several_exceeds_the_budget(b
 def test_lengths_are_what_the_tokenizer_makes_of_each_text(minilm, abstracts):
     texts = [*abstracts[:50], "", "pump " * 5000, "Ä" * 300]
     tokenizer = minilm.model.tokenizer
-    expected = [len(tokenizer(text, truncation=True, max_length=minilm.model.max_seq_length)["input_ids"]) for text in texts]
+    expected = [
+        len(tokenizer(text, truncation=True, max_length=minilm.model.max_seq_length)["input_ids"]) for text in texts
+    ]
     assert token_lengths(minilm, texts).tolist() == expected
     assert max(expected) == minilm.model.max_seq_length
 
@@ -67,7 +71,10 @@ def test_real_abstracts_are_padded_less_than_5_percent_and_far_less_than_by_char
 
 def test_vectors_belong_to_their_texts_in_any_order_and_a_second_call_encodes_nothing(tmp_path, minilm):
     draw = np.random.default_rng(1)
-    texts = [f"{number} " + " ".join(draw.choice(["valve", "pump", "cooling", "of"], draw.integers(1, 40))) for number in range(60)]
+    texts = [
+        f"{number} " + " ".join(draw.choice(["valve", "pump", "cooling", "of"], draw.integers(1, 40)))
+        for number in range(60)
+    ]
     seen = []
     real = minilm.model.encode
 
@@ -81,7 +88,9 @@ def test_vectors_belong_to_their_texts_in_any_order_and_a_second_call_encodes_no
         first = stored(minilm, tmp_path / "forth").encode(loader(texts), batch_tokens=200, **PLACE)
         back = stored(minilm, tmp_path / "back").encode(loader(texts[::-1]), batch_tokens=200, **PLACE)
         calls = len(seen)
-        again = stored(minilm, tmp_path / "forth").encode(loader(texts[::-1]), **PLACE)  # the same space: a budget is no setting
+        again = stored(minilm, tmp_path / "forth").encode(
+            loader(texts[::-1]), **PLACE
+        )  # the same space: a budget is no setting
         assert len(seen) == calls
         stored(minilm, tmp_path / "none").encode(loader(texts), batch_tokens=None, batch_size=8, **PLACE)
         assert {batch_size for _, batch_size in seen[calls:]} == {8}, "no budget is none"

@@ -14,16 +14,23 @@ from torch.utils.data import DataLoader
 
 from patent_mteb.models import load
 from patent_mteb.store import EmbeddingStore, claims, encoder, hash_texts, stored
-from patent_mteb.store.ahead import Ahead
 from patent_mteb.store.claims import groups_of, shared_out
+from patent_mteb.store.precompute import Ahead
 
 pytestmark = pytest.mark.skipif(claims.fcntl is None, reason="this system has no locks")
-WHERE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default", "show_progress_bar": False}
+WHERE = {
+    "task_metadata": mteb.get_task("STSBenchmark").metadata,
+    "hf_split": "test",
+    "hf_subset": "default",
+    "show_progress_bar": False,
+}
 TEXTS = [f"text {number}" for number in range(96)]
 
 
 class Telling:
-    """Writes each text that it encodes into a pipe, and waits for one byte before its first if it is given another pipe."""
+    """Writes each text that it encodes into a pipe, and waits for one byte before its first if it is given another
+    pipe.
+    """
 
     mteb_model_meta = ModelMeta.create_empty({"name": "test/telling", "revision": "1"})
 
@@ -149,14 +156,21 @@ def test_a_batch_comes_whole_where_its_vectors_depend_on_each_other(tmp_path):
     space = EmbeddingStore(tmp_path).space({"model": "m", "revision": "1"})
     keys, groups = hash_texts(["a", "b", "c", "d"]), [[np.array([0, 1])], [np.array([2, 3])]]
     space.append(keys[[1, 2, 3]], np.ones((3, 2), np.float32))
-    assert [np.concatenate(group).tolist() for group in shared_out(space.directory, keys, groups, space.contains)] == [[0]]
-    assert [np.concatenate(group).tolist() for group in shared_out(space.directory, keys, groups, space.contains, whole=True)] == [[0, 1]]
+    assert [np.concatenate(group).tolist() for group in shared_out(space.directory, keys, groups, space.contains)] == [
+        [0]
+    ]
+    assert [
+        np.concatenate(group).tolist()
+        for group in shared_out(space.directory, keys, groups, space.contains, whole=True)
+    ] == [[0, 1]]
 
 
 def test_a_slow_model_is_written_call_by_call(tmp_path, monkeypatch):
     """What is there when a call begins is what a kill during it leaves."""
     monkeypatch.setattr(encoder, "UNWRITTEN_SECONDS", 0)
-    loader = DataLoader(Dataset.from_dict({"text": [f"a {word}" for word in ["pump", "lens", "loom", "gear"]]}), batch_size=1)
+    loader = DataLoader(
+        Dataset.from_dict({"text": [f"a {word}" for word in ["pump", "lens", "loom", "gear"]]}), batch_size=1
+    )
     slow, left = stored(load(str(checkpoint(tmp_path / "tiny", 16, "mean", layers=1))), tmp_path / "store"), []
     whole = slow.model.encode
 

@@ -14,7 +14,7 @@ from patent_mteb.models import bm25
 from patent_mteb.models.composition import compose
 from patent_mteb.search.rerank import Reranked, as_cross_encoder
 from patent_mteb.store import EmbeddingStore
-from patent_mteb.store.pairs import KeptPairs, kept
+from patent_mteb.store.pair_scores import KeptPairs, kept
 
 WHERE = {"task_metadata": mteb.get_task("STSBenchmark").metadata, "hf_split": "test", "hf_subset": "default"}
 WORDS = np.random.default_rng(0).choice(CROSS_WORDS, size=(40, 6))
@@ -34,7 +34,10 @@ class Counting:
             if len(self.asked) >= self.stop_after:
                 raise KeyboardInterrupt
             self.asked += zip(one["text"], other["text"], strict=True)
-            scores += [len(set(first) & set(second)) + len(second) / 1000 for first, second in zip(one["text"], other["text"], strict=True)]
+            scores += [
+                len(set(first) & set(second)) + len(second) / 1000
+                for first, second in zip(one["text"], other["text"], strict=True)
+            ]
         return np.array(scores)
 
 
@@ -96,10 +99,18 @@ def test_a_stopped_run_goes_on_where_it_was(tmp_path):
 
 
 def test_what_is_not_known_to_be_the_same_is_not_shared(tmp_path):
-    """Of a cross-encoder that may read the task or other columns, scores are shared within a task and for equal rows only."""
+    """Of a cross-encoder that may read the task or other columns, scores are shared within a task and for equal rows
+    only.
+    """
     pairs = [(TEXTS[0], one) for one in TEXTS[:8]]
     other_task = {**WHERE, "task_metadata": mteb.get_task("SICK-R").metadata}
-    for more, expected in (({}, 8), ({}, 0), ({"where": other_task}, 8), ({"instruction": ["find"] * 8}, 8), ({"id": list("abcdefgh")}, 0)):
+    for more, expected in (
+        ({}, 8),
+        ({}, 0),
+        ({"where": other_task}, 8),
+        ({"instruction": ["find"] * 8}, 8),
+        ({"id": list("abcdefgh")}, 0),
+    ):
         model = Counting()
         predict(kept(model, tmp_path), pairs, **more)
         assert len(model.asked) == expected, more
@@ -126,5 +137,7 @@ def test_a_second_stage_with_a_store_ranks_as_without(folder, tmp_path):
     hidden = {query: {f"d{3 * int(query[1:]):02}"} for query in queries}
     for more in ({}, {"hidden": hidden}):
         assert run_of(model, corpus, queries, **more).to_dict() == run_of(plain, corpus, queries, **more).to_dict()
-    assert model.mteb_model_meta == plain.mteb_model_meta and isinstance(compose(as_cross_encoder(folder), store=tmp_path), KeptPairs)
+    assert model.mteb_model_meta == plain.mteb_model_meta and isinstance(
+        compose(as_cross_encoder(folder), store=tmp_path), KeptPairs
+    )
     assert sum(space.texts for space in EmbeddingStore(tmp_path).info()) <= 4 * 8

@@ -1,4 +1,6 @@
-"""The embedding store: files under damage and kills, and the encoder in front of it against the same encoder without it."""
+"""The embedding store: files under damage and kills, and the encoder in front of it against the same encoder without
+it.
+"""
 
 import base64
 import hashlib
@@ -25,7 +27,8 @@ from sentence_transformers import SentenceTransformer
 from torch.utils.data import DataLoader
 
 from patent_mteb.errors import DataError, ModelError
-from patent_mteb.store import EmbeddingStore, StoredEncoder, default_path, hash_texts, progress, stored
+from patent_mteb.store import EmbeddingStore, StoredEncoder, default_path, hash_texts, stored
+from patent_mteb.store import encoder as encoder_module
 from patent_mteb.store.keys import distinct
 from patent_mteb.store.resolve import Facts
 
@@ -102,7 +105,9 @@ def test_token_vectors_of_any_number(tmp_path):
     parts = [rng.standard_normal((n, 5)).astype(np.float16) for n in lengths]
     space = EmbeddingStore(tmp_path, shard_bytes=300).space(IDENTITY, "float16", ragged=True)
     for start in range(0, 60, 20):
-        space.append_ragged(keys_of(*range(start, start + 20)), np.concatenate(parts[start : start + 20]), lengths[start : start + 20])
+        space.append_ragged(
+            keys_of(*range(start, start + 20)), np.concatenate(parts[start : start + 20]), lengths[start : start + 20]
+        )
     reader = EmbeddingStore(tmp_path).space(IDENTITY, "float16", ragged=True)
     wanted = [*rng.permutation(60).tolist(), 17, 3, 3]
     values, offsets = reader.gather_ragged(keys_of(*wanted))
@@ -116,11 +121,11 @@ def test_token_vectors_of_any_number(tmp_path):
 
 
 def test_big_blocks_and_results_are_cut(tmp_path, monkeypatch):
-    from patent_mteb.store import copying
     from patent_mteb.store import space as module
+    from patent_mteb.store import space as space_module
 
     monkeypatch.setattr(module, "_BLOCK_BYTES", 100)
-    monkeypatch.setattr(copying, "_SLICE_BYTES", 150)
+    monkeypatch.setattr(space_module, "_SLICE_BYTES", 150)
     vectors = some_vectors(50)
     store = EmbeddingStore(tmp_path, shard_bytes=700, memory_limit=100)
     space = store.space(IDENTITY)
@@ -129,7 +134,9 @@ def test_big_blocks_and_results_are_cut(tmp_path, monkeypatch):
     assert isinstance(got, np.memmap)
     np.testing.assert_array_equal(got, vectors[::-1])
     assert not list((tmp_path / "tmp").iterdir())
-    assert isinstance(space.gather(keys_of(1, 2)), np.ndarray) and not isinstance(space.gather(keys_of(1, 2)), np.memmap)
+    assert isinstance(space.gather(keys_of(1, 2)), np.ndarray) and not isinstance(
+        space.gather(keys_of(1, 2)), np.memmap
+    )
     ragged = store.space(IDENTITY, ragged=True)
     lengths = np.full(10, 5)
     ragged.append_ragged(keys_of(*range(10)), vectors, lengths)
@@ -185,7 +192,9 @@ FIRST_VERSION = {
             "{`zN+!KSvKaBlaIF{69WRk*%v=WYzdH!+c4psov-07!AJMr#8$DDb{4tL4Z6Yn$o%9~gYW5Ldh6p4q=zj%{_^dn<ZVwXCvKSr0HyL!mj"
         )
     ),
-    "spaces/f14ca06d936c7f0b7315d694b239b75b/18ea34195aecccba-12339-7394b3cc.rows": np.float32([1, 2.5, -3, 0.125]).tobytes(),
+    "spaces/f14ca06d936c7f0b7315d694b239b75b/18ea34195aecccba-12339-7394b3cc.rows": (
+        np.float32([1, 2.5, -3, 0.125]).tobytes()
+    ),
 }
 """What the first version of the package wrote for the texts below, byte by byte."""
 
@@ -468,7 +477,12 @@ def test_info_counts(tmp_path):
     dense.append(keys_of("b", "c"), some_vectors(2))
     ragged.append_ragged(keys_of("a", "b"), some_vectors(5, width=4), np.array([2, 3]))
     by_kind = {info.ragged: info for info in store.info()}
-    assert (by_kind[False].texts, by_kind[False].rows, by_kind[False].width, by_kind[False].dtype) == (3, 4, 8, "float32")
+    assert (by_kind[False].texts, by_kind[False].rows, by_kind[False].width, by_kind[False].dtype) == (
+        3,
+        4,
+        8,
+        "float32",
+    )
     assert (by_kind[True].texts, by_kind[True].rows, by_kind[True].width, by_kind[True].dtype) == (2, 5, 4, "float16")
     assert by_kind[False].model == "test/model" and by_kind[False].revision == "1"
     assert by_kind[False].nbytes == sum(file.stat().st_size for file in dense.directory.iterdir())
@@ -482,14 +496,22 @@ def loader(texts, batch_size=4, **columns):
 
 
 def where(task=RETRIEVAL, prompt_type=None, split="test", subset="default"):
-    return {"task_metadata": task, "hf_split": split, "hf_subset": subset, "prompt_type": prompt_type, "show_progress_bar": False}
+    return {
+        "task_metadata": task,
+        "hf_split": split,
+        "hf_subset": subset,
+        "prompt_type": prompt_type,
+        "show_progress_bar": False,
+    }
 
 
 class Secretive:
     """Deterministic encoder that looks at everything and does not say so."""
 
     def __init__(self, name="test/fake", revision="1", constant=1.0, width=6):
-        self.mteb_model_meta = ModelMeta.create_empty(overwrites={"name": name, "revision": revision, "modalities": ["text"]})
+        self.mteb_model_meta = ModelMeta.create_empty(
+            overwrites={"name": name, "revision": revision, "modalities": ["text"]}
+        )
         self.constant, self.width = constant, width
         self.seen = []
 
@@ -538,7 +560,9 @@ def test_every_text_reaches_the_model_once(tmp_path):
     assert (encoder.stats.texts, encoder.stats.encoded, encoder.stats.reused) == (90, 40, 50)
     assert encoder.stats.characters == sum(len(text) - len("document: ") for text in fake.seen)
     other_process = Fake()
-    np.testing.assert_array_equal(stored(other_process, tmp_path).encode(loader(texts), **where(prompt_type=DOCUMENT)), got)
+    np.testing.assert_array_equal(
+        stored(other_process, tmp_path).encode(loader(texts), **where(prompt_type=DOCUMENT)), got
+    )
     assert other_process.seen == []
     assert encoder.encode(loader([]), **where()).shape == (0, 6)
 
@@ -658,7 +682,7 @@ def test_damage_is_encoded_again(tmp_path):
 
 
 def test_progress_shows_encoded_reused_and_to_go(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(progress, "LOG_SECONDS", 0)
+    monkeypatch.setattr(encoder_module, "LOG_SECONDS", 0)
     encoder = stored(Fake(), tmp_path, chunk_texts=4)
     encoder.encode(loader(["a", "b", "c"]), **where())
     assert capsys.readouterr().err == ""
@@ -683,7 +707,10 @@ def test_models_that_cannot_be_told_apart_or_have_no_vectors_are_refused(tmp_pat
     with pytest.raises(ModelError, match="has no name"):
         stored(tiny(), tmp_path)
     with pytest.raises(ModelError, match="cross-encoder"):
-        stored(ModelMeta.create_empty(overwrites={"name": "a/b", "revision": "1", "model_type": ["cross-encoder"]}), tmp_path)
+        stored(
+            ModelMeta.create_empty(overwrites={"name": "a/b", "revision": "1", "model_type": ["cross-encoder"]}),
+            tmp_path,
+        )
     with pytest.raises(ModelError, match="sparse"):
         stored(ModelMeta.create_empty(overwrites={"name": "a/b", "revision": "1", "model_type": ["sparse"]}), tmp_path)
     with pytest.raises(ModelError, match="has a store already"):
@@ -704,7 +731,9 @@ def test_identity_in_the_results(tmp_path):
     half = stored(fake, tmp_path, "float16").mteb_model_meta
     assert half.experiment_kwargs == {"store_dtype": "float16"} and half.name == "test/fake"
     assert fake.mteb_model_meta.experiment_kwargs is None
-    assert isinstance(stored(fake, tmp_path), mteb.EncoderProtocol) and not isinstance(stored(fake, tmp_path), CrossEncoderProtocol)
+    assert isinstance(stored(fake, tmp_path), mteb.EncoderProtocol) and not isinstance(
+        stored(fake, tmp_path), CrossEncoderProtocol
+    )
 
 
 def test_other_modalities_pass_by(tmp_path):
@@ -719,7 +748,9 @@ def test_other_modalities_pass_by(tmp_path):
 
 def test_batches_of_any_kind_are_read(tmp_path):
     direct = Fake().encode([{"text": ["A", "B"]}, {"text": ["C"]}], **where())
-    np.testing.assert_array_equal(stored(Fake(), tmp_path).encode([{"text": ["A", "B"]}, {"text": ["C"]}], **where()), direct)
+    np.testing.assert_array_equal(
+        stored(Fake(), tmp_path).encode([{"text": ["A", "B"]}, {"text": ["C"]}], **where()), direct
+    )
     data = Dataset.from_dict({"text": ["a", "b", "c"]})
     upper = DataLoader(data, batch_size=2, collate_fn=lambda rows: {"text": [row["text"].upper() for row in rows]})
     np.testing.assert_array_equal(stored(Fake(), tmp_path).encode(upper, **where()), direct)
@@ -733,13 +764,27 @@ def test_batches_of_any_kind_are_read(tmp_path):
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """A function that loads a tiny sentence-transformers model: the mean of word vectors, so any prompt changes every vector."""
+    """A function that loads a tiny sentence-transformers model: the mean of word vectors, so any prompt changes every
+    vector.
+    """
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.pre_tokenizers import Whitespace
 
-    words = ["[UNK]", *TEXTS[1].split(), "valve", "query", "passage", "search", "document", "default", "task", "Instruct", ":"]
+    words = [
+        "[UNK]",
+        *TEXTS[1].split(),
+        "valve",
+        "query",
+        "passage",
+        "search",
+        "document",
+        "default",
+        "task",
+        "Instruct",
+        ":",
+    ]
     tokenizer = Tokenizer(WordLevel({word: i for i, word in enumerate(words)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = Whitespace()
     weights = some_vectors(len(words), width=16)
@@ -775,12 +820,18 @@ PLACES = [where(task, role) for task in (RETRIEVAL, OTHER_RETRIEVAL) for role in
 )
 def test_the_prompt_in_the_key_is_the_one_that_the_model_uses(tmp_path, tiny, own, default, given, different):
     def wrapper():
-        return named(SentenceTransformerEncoderWrapper(tiny(prompts=own or None, default_prompt_name=default), model_prompts=given))
+        return named(
+            SentenceTransformerEncoderWrapper(
+                tiny(prompts=own or None, default_prompt_name=default), model_prompts=given
+            )
+        )
 
     encoder = stored(wrapper(), tmp_path)
     for _ in range(2):
         for place in PLACES:
-            np.testing.assert_array_equal(encoder.encode(loader(TEXTS), **place), wrapper().encode(loader(TEXTS), **place))
+            np.testing.assert_array_equal(
+                encoder.encode(loader(TEXTS), **place), wrapper().encode(loader(TEXTS), **place)
+            )
     assert encoder.stats.encoded == different * len(TEXTS)
 
 
@@ -802,7 +853,9 @@ def test_instructions(tmp_path, tiny, to_passages, template):
     encoder = stored(wrapper(), tmp_path)
     for _ in range(2):
         for place in PLACES:
-            np.testing.assert_array_equal(encoder.encode(loader(TEXTS), **place), wrapper().encode(loader(TEXTS), **place))
+            np.testing.assert_array_equal(
+                encoder.encode(loader(TEXTS), **place), wrapper().encode(loader(TEXTS), **place)
+            )
     by_role = callable(template)
     assert encoder.stats.encoded == len(TEXTS) * ((4 if by_role else 2) + 1 if to_passages else 2 + 1 + 1)
 
@@ -849,7 +902,9 @@ def test_weights_are_read_only_if_a_text_is_new(tmp_path, tiny, monkeypatch):
         return SentenceTransformerEncoderWrapper(SentenceTransformer(path, device="cpu"), model_prompts=model_prompts)
 
     prompts = {"query": "query: ", "SciFact-document": "task: "}
-    for turn, (function, calls) in enumerate([(LazyTiny, lambda: LazyTiny.loads), (plain_function, lambda: len(plain_calls))]):
+    for turn, (function, calls) in enumerate(
+        [(LazyTiny, lambda: LazyTiny.loads), (plain_function, lambda: len(plain_calls))]
+    ):
         monkeypatch.setattr(LazyTiny, "loads", 0)
         meta = ModelMeta.create_empty(overwrites={"name": "test/lazy", "revision": "1", "loader": function})
         meta = meta.model_copy(update={"loader_kwargs": {"path": tiny.path, "model_prompts": prompts}})
@@ -867,7 +922,9 @@ def test_weights_are_read_only_if_a_text_is_new(tmp_path, tiny, monkeypatch):
         assert torch.equal(again.similarity_pairwise(expected[0], expected[1]), pairs)
         assert not again.loaded and calls() == 1
         direct = SentenceTransformerEncoderWrapper(tiny(), model_prompts=prompts)
-        np.testing.assert_array_equal(again.encode(loader(TEXTS), **PLACES[3]), direct.encode(loader(TEXTS), **PLACES[3]))
+        np.testing.assert_array_equal(
+            again.encode(loader(TEXTS), **PLACES[3]), direct.encode(loader(TEXTS), **PLACES[3])
+        )
         assert again.loaded and calls() == 2
         changed = meta.model_copy(update={"loader_kwargs": {"path": tiny.path, "model_prompts": {"query": "search: "}}})
         other = stored(changed, store).encode(loader(TEXTS), **PLACES[0])
@@ -886,7 +943,9 @@ def test_a_real_transformer_gets_the_batches_that_stock_mteb_forms(tmp_path, min
     half = stored(minilm, tmp_path / "half")
     half.encode(loader(texts[::2], batch_size=8), **place)
     np.testing.assert_allclose(half.encode(loader(texts, batch_size=8), **place), direct, atol=1e-6)
-    np.testing.assert_array_equal(stored(minilm, tmp_path / "fresh").encode(loader(texts[::-1]), **where(STS)), direct[::-1])
+    np.testing.assert_array_equal(
+        stored(minilm, tmp_path / "fresh").encode(loader(texts[::-1]), **where(STS)), direct[::-1]
+    )
     minilm.model.max_seq_length = 8
     shorter = stored(minilm, tmp_path / "fresh").encode(loader(texts), **where(STS))
     minilm.model.max_seq_length = 256
@@ -929,6 +988,7 @@ def test_scores_of_every_task_type_are_those_of_the_model_itself(tmp_path):
     encoder.encode(loader(TEXTS), **where())
     for task in types.values():
         got, expected = (
-            mteb.evaluate(model, task(), cache=None, show_progress_bar=False).task_results[0].scores for model in (encoder, direct)
+            mteb.evaluate(model, task(), cache=None, show_progress_bar=False).task_results[0].scores
+            for model in (encoder, direct)
         )
         assert got == expected, task

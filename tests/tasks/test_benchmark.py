@@ -5,7 +5,7 @@ import pytest
 from mteb.cache import ResultCache
 from report_folders import add, model_folder
 
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import NotThereError
 from patent_mteb.tasks import dapfam, patenteb, patentmap, sophia, wipo_at
 from patent_mteb.tasks.benchmark import Facts, PatentBenchmark, group_means, score_table, summary
@@ -19,7 +19,11 @@ def test_every_paper_has_a_benchmark_of_its_tasks():
     papers = benchmarks()[:5]  # whoever registers a benchmark comes behind them
     assert [benchmark.name for benchmark in papers] == ["WIPO-AT", "DAPFAM", "PatenTEB", "Sophia", "PatentMap"]
     names = [benchmark.name for benchmark in mteb_benchmarks()]
-    assert names[: len(benchmarks()) + 2] == [*(benchmark.name for benchmark in benchmarks()), "PatentMTEB", "PatentMTEB+"]
+    assert names[: len(benchmarks()) + 2] == [
+        *(benchmark.name for benchmark in benchmarks()),
+        "PatentMTEB",
+        "PatentMTEB+",
+    ]
     assert {name for name in names if "(retrieval)" in name and "sample" not in name} >= {
         "WIPO-AT(retrieval)",
         "PatenTEB(retrieval)",
@@ -27,7 +31,15 @@ def test_every_paper_has_a_benchmark_of_its_tasks():
         "PatentMTEB(retrieval)",
     }
     assert "DAPFAM(retrieval)" not in names, "all of its tasks are"
-    without = {"PANORAMA", "PatentMatch", "PatSnapNovelty", "CLEF-IP-2013", "PatentOpenEP", "PatentOpenEP(retrieval)", "PatentMTEB+"}
+    without = {
+        "PANORAMA",
+        "PatentMatch",
+        "PatSnapNovelty",
+        "CLEF-IP-2013",
+        "PatentOpenEP",
+        "PatentOpenEP(retrieval)",
+        "PatentMTEB+",
+    }
     assert {name for name in names if not name.endswith(".sample") and f"{name}.sample" not in names} <= without
     assert not {f"{name}.sample" for name in without}.intersection(names), "their data have no sample"
     for module, benchmark in zip(MODULES, papers, strict=True):
@@ -46,15 +58,19 @@ def test_every_paper_has_a_benchmark_of_its_tasks():
 def test_tasks_follow_the_data_variables(monkeypatch):
     benchmark = mteb.get_benchmark("DAPFAM")
     assert benchmark.tasks[0].metadata.name == "PatentDAPFAMTAToFullTextRetrieval"
-    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     assert benchmark.tasks[0].metadata.name == "PatentDAPFAMTAToFullTextRetrieval.sample"
-    (_, grouping) = benchmark.aggregations
+    _, grouping = benchmark.aggregations
     assert grouping.task_to_label["PatentDAPFAMTAToFullTextOutRetrieval.sample"] == "OUT (sample)"
 
 
 def test_the_macro_average_counts_every_benchmark_once():
     total = mteb.get_benchmark("PatentMTEB")
-    scores = {task.metadata.name: float(place) for place, module in enumerate(MODULES) for task in module.BENCHMARK.task_classes}
+    scores = {
+        task.metadata.name: float(place)
+        for place, module in enumerate(MODULES)
+        for task in module.BENCHMARK.task_classes
+    }
     assert summary(total, scores) == {"Overall": pytest.approx(2.0)}
     assert group_means(total, scores) == {module.FACTS.name: float(place) for place, module in enumerate(MODULES)}
     del scores["PatentMapIPCClassification"]
@@ -70,7 +86,11 @@ def test_patentmteb_plus_is_patentmteb_and_each_further_public_set_once():
     theirs = ["BigPatentClustering.v2", "SwedishPatentCPCSubclassClassification", "SwedishPatentCPCGroupClassification"]
     assert names[-3:] == theirs
     assert [type(task).__module__.partition(".")[0] for task in plus.tasks[-3:]] == ["mteb"] * 3
-    scores = {name: float(place) for place, group in enumerate(plus.columns.values()) for name in (one.metadata.name for one in group)}
+    scores = {
+        name: float(place)
+        for place, group in enumerate(plus.columns.values())
+        for name in (one.metadata.name for one in group)
+    }
     assert summary(plus, scores) == {"Overall": pytest.approx(5.0)}
     assert summary(plus, {name: score for name, score in scores.items() if name not in theirs}) == {"Overall": None}
     assert group_means(plus, scores)["Swedish CPC"] == 10.0
@@ -81,14 +101,18 @@ def test_patentmteb_plus_is_patentmteb_and_each_further_public_set_once():
 
 def test_sophia_reports_its_spread():
     sophia = mteb.get_benchmark("Sophia")
-    scores = {f"{task.metadata.name}.sample": 0.1 * place for place, tasks in enumerate(sophia.groups.values()) for task in tasks}
+    scores = {
+        f"{task.metadata.name}.sample": 0.1 * place
+        for place, tasks in enumerate(sophia.groups.values())
+        for task in tasks
+    }
     assert summary(sophia, scores)["Spread"] == pytest.approx(0.1)
     assert set(group_means(sophia, scores)) == {"Structured fields", "Machine summaries"}
 
 
 @pytest.mark.parametrize("sample", ["", "1"])
 def test_patentmteb_stands_on_published_data_only(monkeypatch, sample):
-    monkeypatch.setenv(sources.SAMPLE_VARIABLE, sample)
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, sample)
     total = mteb.get_benchmark("PatentMTEB")
     assert [task.metadata.name for task in total.tasks] == [task.metadata.name for task in total.task_classes]
     assert {task.source.kind for task in total.tasks if task.data.released} == {"hub"}
@@ -104,12 +128,12 @@ def test_a_copy_counts_as_published_by_its_registered_content_only(monkeypatch, 
     folder = tmp_path / "WIPO-AT"
     folder.mkdir()
     (folder / "corpus.jsonl").write_text("{}")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
-    revision = sources.resolve(wipo_at.DATA).revision
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
+    revision = loading.resolve(wipo_at.DATA).revision
     (kind,) = [kind for kind in wipo_at.RETRIEVAL_TASKS if kind.metadata.name == "PatentCitationRetrieval"]
     with pytest.raises(NotThereError, match=f"not the published data .{revision}.*Remedy: unset"):
         kind(published=True).settle()
-    monkeypatch.setitem(sources.REGISTERED, "WIPO-AT", frozenset({revision.removeprefix("local-")}))
+    monkeypatch.setitem(loading.REGISTERED, "WIPO-AT", frozenset({revision.removeprefix("local-")}))
     task = kind(published=True)
     task.settle()
     assert (task.metadata.name, task.source.folder) == ("PatentCitationRetrieval", folder)
@@ -118,7 +142,9 @@ def test_a_copy_counts_as_published_by_its_registered_content_only(monkeypatch, 
 def test_retrieval_only_benchmarks_hold_every_retrieval_task():
     searched = mteb.get_benchmark("PatentMTEB(retrieval)")
     assert set(searched.task_classes) == {
-        task for task in tasks() if task.metadata.type == "Retrieval" and task in mteb.get_benchmark("PatentMTEB").task_classes
+        task
+        for task in tasks()
+        if task.metadata.type == "Retrieval" and task in mteb.get_benchmark("PatentMTEB").task_classes
     }
     scores = dict.fromkeys((task.metadata.name for task in searched.task_classes), 0.25)
     assert summary(searched, scores) == {"Overall": 0.25}
@@ -140,7 +166,7 @@ def _read(cache, benchmark):
 
 def test_no_mean_over_two_worlds_in_mtebs_own_tools(tmp_path, monkeypatch):
     """The review's case: high scores on samples, low ones on real data, all of them filed under one model."""
-    monkeypatch.setattr(sources, "REGISTERED", {})
+    monkeypatch.setattr(loading, "REGISTERED", {})
     released = {task.metadata.name: 0.1 for task in tasks() if task.data.released}
     samples = {task.metadata.name: 0.9 for task in sample_tasks()}
     cache = _results(tmp_path, released | samples)
@@ -153,7 +179,10 @@ def test_no_mean_over_two_worlds_in_mtebs_own_tools(tmp_path, monkeypatch):
         Facts("Mixed", "Two worlds.", None, "", None, ("2000-01-01", "2020-12-31")),
         {"All": (wipo_at.RETRIEVAL_TASKS[0], dapfam.BENCHMARK.task_classes[0])},
     )
-    assert {task.metadata.name.partition(".")[2] for task in mixed.tasks} == {"", "sample"}, "unreleased data are the sample here"
+    assert {task.metadata.name.partition(".")[2] for task in mixed.tasks} == {
+        "",
+        "sample",
+    }, "unreleased data are the sample here"
     scores = mixed.get_score(_read(cache, mixed))[MODEL]
     assert scores["Overall"] is None and scores["Group::All"] is None
     assert (scores["Group::All (sample)"], "Mean(Task)" in scores) == (pytest.approx(0.9), False)
@@ -172,7 +201,10 @@ def test_local_checkpoints_have_a_row(tmp_path):
     benchmark = mteb.get_benchmark("PatentMap.sample")
     results = ResultCache(tmp_path).load_results(tasks=benchmark, require_model_meta=False)
     table = score_table(benchmark, results)
-    assert dict(table.select("model", "Overall (sample)").iter_rows()) == {"local/mine": pytest.approx(0.3), MODEL: pytest.approx(0.4)}
+    assert dict(table.select("model", "Overall (sample)").iter_rows()) == {
+        "local/mine": pytest.approx(0.3),
+        MODEL: pytest.approx(0.4),
+    }
     assert "local/mine" not in str(results.get_benchmark_result())
 
 

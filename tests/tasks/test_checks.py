@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from patent_mteb.data import sources
-from patent_mteb.data.sources import Source
+from patent_mteb.data import loading
+from patent_mteb.data.loading import Source
 from patent_mteb.errors import DataError
 from patent_mteb.tasks import dapfam, patenteb
 from patent_mteb.tasks.checks import TRUNCATED_VARIABLE, read_once, refuse_contradictions, refuse_truncated
@@ -22,7 +22,9 @@ COMMIT = "161c119f15561d9b6adcde2a759cdf76a17b0a62"
 def of_release(spec, folder, rows):
     """The released set at its pinned commit, with a table of so many rows."""
     (folder / "test").mkdir(parents=True, exist_ok=True)
-    columns = {name: [f"{name} {row}" for row in range(rows)] for name in ("q", "pos", "neg", "q_text", "pos_text", "neg_text")}
+    columns = {
+        name: [f"{name} {row}" for row in range(rows)] for name in ("q", "pos", "neg", "q_text", "pos_text", "neg_text")
+    }
     pq.write_table(pa.table(columns), folder / "test" / "data.parquet")
     return Source(spec.data, "hub", spec.data.revision, folder)
 
@@ -43,7 +45,9 @@ def task_on(source):
 
 
 def test_a_truncated_release_stops_the_task(spec, tmp_path, monkeypatch):
-    with pytest.raises(DataError, match=r"data.parquet: the file has 12 rows, its release 15809. Remedy: download it again"):
+    with pytest.raises(
+        DataError, match=r"data.parquet: the file has 12 rows, its release 15809. Remedy: download it again"
+    ):
         task_on(of_release(spec, tmp_path, 12)).load_split()
     monkeypatch.setenv(TRUNCATED_VARIABLE, "1")
     task_on(of_release(spec, tmp_path, 12)).load_split()
@@ -68,22 +72,31 @@ def test_a_local_copy_that_counts_as_the_release_is_checked_like_it(spec):
 
 
 def test_dapfam_is_checked_file_by_file(tmp_path):
-    root = sources.sample_root("dapfam") / "datalyes" / "DAPFAM_patent"
+    root = loading.sample_root("dapfam") / "datalyes" / "DAPFAM_patent"
     with pytest.raises(DataError, match=r"corpus.parquet: the file has \d+ rows, its release 45336"):
         dapfam.read_tables(Source(dapfam.DATA, "hub", dapfam.DATA.revision, root))
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
 def test_keys_of_any_type_are_read_and_repeated_rows_taken_once(tmp_path, kind):
-    ids = pa.array(["3", "5", "3"]).cast(kind) if not pa.types.is_dictionary(kind) else pa.array(["3", "5", "3"]).dictionary_encode()
+    ids = (
+        pa.array(["3", "5", "3"]).cast(kind)
+        if not pa.types.is_dictionary(kind)
+        else pa.array(["3", "5", "3"]).dictionary_encode()
+    )
     pq.write_table(pa.table({"id": ids, "text": ["a", None, "a"], "codes": [["x"], [], ["x"]]}), tmp_path / "t.parquet")
     table, again = read_once(tmp_path / "t.parquet", {"text": pa.string()}, "id")
-    assert (table.to_pylist(), again) == ([{"id": "3", "text": "a", "codes": ["x"]}, {"id": "5", "text": None, "codes": []}], 1)
+    assert (table.to_pylist(), again) == (
+        [{"id": "3", "text": "a", "codes": ["x"]}, {"id": "5", "text": None, "codes": []}],
+        1,
+    )
 
 
 def test_one_key_of_two_rows_stops(tmp_path):
     pq.write_table(pa.table({"id": ["3", "5", "3"], "text": ["a", "b", "c"]}), tmp_path / "t.parquet")
-    with pytest.raises(DataError, match=r"t.parquet, row 3: id '3' occurs twice \(first in row 1\), with other content"):
+    with pytest.raises(
+        DataError, match=r"t.parquet, row 3: id '3' occurs twice \(first in row 1\), with other content"
+    ):
         read_once(tmp_path / "t.parquet", {"text": pa.string()}, "id")
 
 
@@ -98,8 +111,14 @@ def test_a_pair_with_two_labels_stops_and_one_given_again_is_counted(caplog):
 
 def test_the_overlap_of_queries_and_corpus_stands_in_the_result():
     task = mteb.get_task("PatentDAPFAMTitleToTARetrieval.sample")
-    result = mteb.evaluate(mteb.get_model("mteb/baseline-random-encoder"), task, cache=None, co2_tracker=False, show_progress_bar=False)
+    result = mteb.evaluate(
+        mteb.get_model("mteb/baseline-random-encoder"), task, cache=None, co2_tracker=False, show_progress_bar=False
+    )
     ((scores,),) = result.task_results[0].scores.values()
     tables = dapfam.read_tables(task.source)
-    scored = {query for query, judged in tables.judged.items() if any(gain and query != name for name, (gain, _) in judged.items())}
+    scored = {
+        query
+        for query, judged in tables.judged.items()
+        if any(gain and query != name for name, (gain, _) in judged.items())
+    }
     assert scores["n_queries_in_corpus"] == len(scored & set(tables.corpus["relevant_id"].to_pylist())) > 0

@@ -4,7 +4,7 @@ import mteb
 import pytest
 
 from patent_mteb.errors import DataError
-from patent_mteb.tasks.choosing import choose, limited
+from patent_mteb.tasks.selection import choose, limited
 
 
 def names(**said):
@@ -15,7 +15,9 @@ def test_everything_that_is_said_narrows_down():
     whole = names(benchmarks=["PatenTEB.sample"])
     assert len(whole) == 15
     for kind in ("Retrieval", "Classification", "STS", "Clustering"):
-        by_hand = [task.metadata.name for task in mteb.get_benchmark("PatenTEB.sample").tasks if task.metadata.type == kind]
+        by_hand = [
+            task.metadata.name for task in mteb.get_benchmark("PatenTEB.sample").tasks if task.metadata.type == kind
+        ]
         assert names(benchmarks=["PatenTEB.sample"], types=[kind]) == by_hand != []
     assert names(benchmarks=["PatenTEB.sample"], categories=["t2c"]) == [
         name for name in whole if mteb.get_task(name).metadata.category == "t2c"
@@ -25,7 +27,9 @@ def test_everything_that_is_said_narrows_down():
     assert names(names=["PatenTEBBloom.sample", "PatentMapAbsToAbsRetrieval.sample"], types=["Retrieval"]) == [
         "PatentMapAbsToAbsRetrieval.sample"
     ]
-    with pytest.raises(DataError, match=r"none of 15 tasks fits. Remedy: there are tasks of type Classification, .* on the splits test"):
+    with pytest.raises(
+        DataError, match=r"none of 15 tasks fits. Remedy: there are tasks of type Classification, .* on the splits test"
+    ):
         names(benchmarks=["PatenTEB.sample"], languages=["deu"])
 
 
@@ -39,7 +43,10 @@ def test_a_limited_task_keeps_what_is_judged_and_is_another_task():
     assert limited([whole], 7)[0] is not whole, "the benchmarks' own tasks stay as they are"
     task.load_data(), whole.load_data()
     part, all_of_it = task.tables, whole.tables
-    assert task.metadata.name == "PatentCitationRetrieval.sample.limit7" and whole.metadata.name == "PatentCitationRetrieval.sample"
+    assert (
+        task.metadata.name == "PatentCitationRetrieval.sample.limit7"
+        and whole.metadata.name == "PatentCitationRetrieval.sample"
+    )
     assert len(part.qrels) == len(part.queries) == 7
     assert all(part.qrels[query] == all_of_it.qrels[query] for query in part.qrels)
     judged = {document for query in part.qrels for document in part.qrels[query]}

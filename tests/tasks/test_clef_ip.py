@@ -30,7 +30,11 @@ def document(abstract, paragraphs, claims):
         *(f'<p num="{n}">{text}</p>' for n, text in enumerate(paragraphs, 1)),
         "</description>",
     ]
-    parts += ["<claims>", *(f'<claim num="{n}"><claim-text>{text}</claim-text></claim>' for n, text in enumerate(claims, 1)), "</claims>"]
+    parts += [
+        "<claims>",
+        *(f'<claim num="{n}"><claim-text>{text}</claim-text></claim>' for n, text in enumerate(claims, 1)),
+        "</claims>",
+    ]
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<patent-document>{"".join(parts)}</patent-document>\n'
 
 
@@ -103,7 +107,9 @@ def test_measures_are_those_of_a_second_computation(folder):
         for name in wanted:
             own = [key for key in keys if key.startswith(f"{name}#")]
             mine = [place for place, key in enumerate(own, 1) if key in relevant]
-            inside.append(sum(n / place for n, place in enumerate(mine, 1)) / sum(key.startswith(f"{name}#") for key in relevant))
+            inside.append(
+                sum(n / place for n, place in enumerate(mine, 1)) / sum(key.startswith(f"{name}#") for key in relevant)
+            )
             share.append(len(mine) / len(own) if own else 0)
         map_d.append(sum(inside) / len(inside))
         precision_d.append(sum(share) / len(share))
@@ -120,7 +126,12 @@ def test_measures_are_those_of_a_second_computation(folder):
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        ("02_topics/clef-ip-2013-clms-psg-TEST/clef-ip-2013-clms-psg-TEST.txt", "<tid>PSG-2</tid>\n", "", r"row 6.*no <tid>"),
+        (
+            "02_topics/clef-ip-2013-clms-psg-TEST/clef-ip-2013-clms-psg-TEST.txt",
+            "<tid>PSG-2</tid>\n",
+            "",
+            r"row 6.*no <tid>",
+        ),
         (
             "02_topics/clef-ip-2013-clms-psg-TEST/clef-ip-2013-clms-psg-TEST.txt",
             "claims[1]/claim[1]<",

@@ -12,7 +12,7 @@ from small_world import Words, evaluate
 from torch.utils.data import DataLoader
 
 from patent_mteb.models import Hybrid, bm25
-from patent_mteb.search.phases import phase, timed
+from patent_mteb.search.timing import phase, timed
 from patent_mteb.store import stored
 from patent_mteb.tasks.cost import measured
 
@@ -47,14 +47,20 @@ def test_every_result_has_it_and_the_size_of_its_index(tmp_path):
     model = Words(dims=64)
     dense = evaluate(task, stored(model, tmp_path))
     documents = dense["evidence"]["texts"]["document"]["n"]
-    assert dense["evidence"]["cost"]["encoded"] == len(model.seen) and dense["evidence"]["cost"]["phases"].keys() == {"encode", "rest"}
+    assert dense["evidence"]["cost"]["encoded"] == len(model.seen) and dense["evidence"]["cost"]["phases"].keys() == {
+        "encode",
+        "rest",
+    }
     assert dense["evidence"]["cost"]["index_mb"] >= round(documents * 64 * 4 / 1e6, 3)
     assert 10 < dense["evidence"]["cost"]["peak_memory_mb"] < 1e6
     lexical, hybrid = evaluate(task, bm25("dapfam")), evaluate(task, Hybrid(bm25("dapfam"), Words(dims=64)))
     assert hybrid["evidence"]["cost"]["index_mb"] == pytest.approx(
         lexical["evidence"]["cost"]["index_mb"] + dense["evidence"]["cost"]["index_mb"], abs=0.002
     )
-    assert lexical["evidence"]["cost"]["phases"].keys() == {"index", "rest"} and "encoded" not in lexical["evidence"]["cost"]
+    assert (
+        lexical["evidence"]["cost"]["phases"].keys() == {"index", "rest"}
+        and "encoded" not in lexical["evidence"]["cost"]
+    )
     assert json.loads(json.dumps(dense))["evidence"]["cost"] == dense["evidence"]["cost"]
     probe = evaluate(mteb.get_task("WIPOATEmergingClustering.sample"), stored(Words(dims=16), tmp_path / "other"))
     assert probe["evidence"]["cost"]["encoded"] > 0 and probe["evidence"]["cost"]["phases"].keys() == {"encode", "rest"}

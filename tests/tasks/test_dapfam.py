@@ -125,11 +125,17 @@ def test_a_family_does_not_find_itself(tmp_path, monkeypatch):
             lambda t: t.set_column(1, "relevant_id", pa.array(["nobody"] * len(t))),
             "row 1: unknown document 'nobody'",
         ),
-        ("qrels_all", lambda t: t.set_column(0, "query_id", pa.array(["nobody"] * len(t))), "row 1: unknown query 'nobody'"),
+        (
+            "qrels_all",
+            lambda t: t.set_column(0, "query_id", pa.array(["nobody"] * len(t))),
+            "row 1: unknown query 'nobody'",
+        ),
         ("qrels_all", lambda t: t.set_column(3, "domain_rel", pa.array(["in"] * len(t))), "domain_rel is 'in'"),
         (
             "corpus",
-            lambda t: pa.concat_tables([t, t.slice(0, 1).set_column(t.column_names.index("title_en"), "title_en", pa.array(["other"]))]),
+            lambda t: pa.concat_tables(
+                [t, t.slice(0, 1).set_column(t.column_names.index("title_en"), "title_en", pa.array(["other"]))]
+            ),
             "row 41: relevant_id '000-d' occurs twice",
         ),
         ("corpus", lambda t: t.drop(["claims_text"]), "column 'claims_text' is missing"),
@@ -159,21 +165,28 @@ def test_slice_scores_equal_pytrec_eval(local):
     (evaluation,) = evaluations
     assert evaluation.slices.keys() == {"in", "out"}
     for name, qrels in evaluation.slices.items():
-        reference = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10,100", "recall.10,100", "map_cut.1000"}).evaluate(
-            evaluation.run.to_dict()
-        )
+        reference = pytrec_eval.RelevanceEvaluator(
+            qrels, {"ndcg_cut.10,100", "recall.10,100", "map_cut.1000"}
+        ).evaluate(evaluation.run.to_dict())
         for ours, theirs in (
             ("ndcg_at_10", "ndcg_cut_10"),
             ("ndcg_at_100", "ndcg_cut_100"),
             ("recall_at_10", "recall_10"),
             ("map_at_1000", "map_cut_1000"),
         ):
-            assert found[f"{name}_{ours}"] == pytest.approx(np.mean([values[theirs] for values in reference.values()]), abs=1e-5)
+            assert found[f"{name}_{ours}"] == pytest.approx(
+                np.mean([values[theirs] for values in reference.values()]), abs=1e-5
+            )
 
 
 def test_section_tags_are_put_before_the_sections_that_a_family_has(local):
     change = pq.read_table(local / "corpus.parquet").to_pylist()
-    change[0] |= {"title_en": "Pump", "abstract_en": None, "claims_text": "1. A pump.", "description_en": "Pumps are old."}
+    change[0] |= {
+        "title_en": "Pump",
+        "abstract_en": None,
+        "claims_text": "1. A pump.",
+        "description_en": "Pumps are old.",
+    }
     table = pa.Table.from_pylist(change[:1])
     assert dapfam.tagged_texts(table, "FullText") == ["Pump [SEP] [claim] 1. A pump. [SEP] [invention] Pumps are old."]
     assert dapfam.tagged_texts(table, "Abstract") == [""]

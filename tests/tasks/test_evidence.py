@@ -15,7 +15,7 @@ from mteb.cache import ResultCache
 from mteb.results import TaskResult
 from worlds import HashEncoder
 
-from patent_mteb.identity import __version__
+from patent_mteb import __version__
 from patent_mteb.models import Hybrid, bm25, load, stored
 from patent_mteb.search.run import Run
 from patent_mteb.store.settings import model_facts
@@ -45,7 +45,9 @@ def naive_ranking(results):
     whole = b""
     for query in sorted(results):
         whole += len(query.encode()).to_bytes(8, "little") + query.encode() + len(results[query]).to_bytes(8, "little")
-        whole += b"".join(xxhash.xxh3_64_intdigest(document.encode()).to_bytes(8, "little") for document in results[query])
+        whole += b"".join(
+            xxhash.xxh3_64_intdigest(document.encode()).to_bytes(8, "little") for document in results[query]
+        )
     return xxhash.xxh3_128_hexdigest(whole)
 
 
@@ -64,7 +66,10 @@ def test_a_set_of_strings_has_no_order():
 
 def test_the_digest_of_a_ranking_is_that_of_its_ids_in_order():
     draw = np.random.default_rng(1)
-    results = {f"q{i}": {f"d{j}": float(score) for j, score in enumerate(draw.permutation(40)[: draw.integers(0, 30)])} for i in range(20)}
+    results = {
+        f"q{i}": {f"d{j}": float(score) for j, score in enumerate(draw.permutation(40)[: draw.integers(0, 30)])}
+        for i in range(20)
+    }
     run = Run.from_dict(results)
     digest = evidence.ranking_digest(run)
     assert digest == naive_ranking(run.to_dict())
@@ -78,7 +83,10 @@ def test_the_digest_of_a_ranking_is_that_of_its_ids_in_order():
 
 
 def test_figures_of_vectors():
-    parts = {"train": np.random.default_rng(2).standard_normal((1500, 7)).astype(np.float32), "test": np.ones((3, 7), np.float32)}
+    parts = {
+        "train": np.random.default_rng(2).standard_normal((1500, 7)).astype(np.float32),
+        "test": np.ones((3, 7), np.float32),
+    }
     record = evidence.vectors_record(parts)
     rows = np.vstack([parts["test"], parts["train"]]).astype(np.float64)
     assert (record["n"], record["width"]) == (1503, 7)
@@ -127,7 +135,8 @@ def test_every_result_of_plain_mteb_holds_its_evidence(tmp_path, task):
         ((entry,),) = document["scores"].values()
         found = entry["evidence"]
         assert found["seal"] == evidence.seal(entry), "the same before and after mteb has written and read it"
-        assert list(found) == ["version", "data", *KINDS[task], "cost", "batch_size", "model", "seal"]
+        kinds = KINDS[task]
+        assert list(found) == ["version", "scoring", "data", *kinds, "cost", "batch_size", "libraries", "model", "seal"]
         assert found["version"] == __version__
         assert (found["data"]["task"], found["data"]["revision"]) == (task, document["dataset_revision"])
         assert (found["model"]["name"], found["model"]["revision"]) == ("tests/hash-encoder", "r64False")
@@ -143,7 +152,11 @@ def test_what_is_noted_is_what_was_searched(monkeypatch, fast):
     run = task.rank(model)
     queries, corpus = task.read()["queries"], task.read()["corpus"]
     found = entry_of(TASK, model)["evidence"]
-    assert found["ranking"] == {"queries": len(run.query_ids), "depth": run.depth, "digest": naive_ranking(run.to_dict())}
+    assert found["ranking"] == {
+        "queries": len(run.query_ids),
+        "depth": run.depth,
+        "digest": naive_ranking(run.to_dict()),
+    }
     assert found["texts"]["query"] == {"n": len(set(queries["text"])), "digest": naive_set(queries["text"])}
     assert found["texts"]["document"]["digest"] == naive_set(text.strip() for text in corpus["text"])
 

@@ -70,7 +70,12 @@ def test_the_sides_of_a_retrieval_task_are_told_apart():
 def test_an_instruction_says_what_is_asked_for():
     said = {kind.metadata.name: kind.metadata.prompt for kind in tasks()}
     assert said["PatenTEBTitle2Full"] == {"query": "Given the title of a patent, retrieve the patent"}
-    assert said["WIPOATEmergingVisionClassification"] == "Given a patent, find all its assistive-technology categories within Vision"
+    assert (
+        said["WIPOATEmergingVisionClassification"]
+        == "Given a patent, find all its assistive-technology categories within Vision"
+    )
     assert said["WIPOATEmergingClustering.NoDWPI"] == "Given a patent, find its assistive-technology categories"
-    assert said["SophiaClmsRetrieval"] == {"query": "Given a patent (all claims), retrieve patents that it cites or that cite it"}
+    assert said["SophiaClmsRetrieval"] == {
+        "query": "Given a patent (all claims), retrieve patents that it cites or that cite it"
+    }
     assert said["PatenTEBInventorClustering"] == "Identify the inventors of the given patent"

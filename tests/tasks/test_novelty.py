@@ -1,4 +1,6 @@
-"""PatSnap's novelty search over records of one's own: the published file from a hub of this machine, every measure counted again."""
+"""PatSnap's novelty search over records of one's own: the published file from a hub of this machine, every measure
+counted again.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from small_world import Words
 from patent_mteb import recipes
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Claim, Description, Patent, TextLanguages
-from patent_mteb.patents.stored import stored
 from patent_mteb.tasks import catalogue
 
 REPO = "PatSnap/novelty-search-bench"
@@ -140,7 +142,9 @@ def test_measures_are_those_of_a_second_computation(tasks):
         assert scores[f"hit_rate_at_{k}"] == pytest.approx(sum(map(bool, hits.values())) / 2)
         assert scores[f"recall_at_{k}"] == pytest.approx(sum(hits[query] / len(QRELS[query]) for query in QRELS) / 2)
         assert scores[f"strict_hit_rate_at_{k}"] == pytest.approx(sum(map(bool, hits.values())) / 4)
-        assert scores[f"strict_recall_at_{k}"] == pytest.approx((hits["CN105877698A"] / 3 + hits["EP3067081A1"] / 2) / 4)
+        assert scores[f"strict_recall_at_{k}"] == pytest.approx(
+            (hits["CN105877698A"] / 3 + hits["EP3067081A1"] / 2) / 4
+        )
         groups = {}
         for query, ranking in run.items():
             order = []
@@ -148,13 +152,15 @@ def test_measures_are_those_of_a_second_computation(tasks):
                 order += [family[document]] if family[document] not in order else []
             groups[query] = FAMILIES[query].intersection(order[:k])
         assert scores[f"collapsed_hit_rate_at_{k}"] == pytest.approx(sum(map(bool, groups.values())) / 2)
-        assert scores[f"collapsed_recall_at_{k}"] == pytest.approx(sum(len(groups[one]) / len(FAMILIES[one]) for one in groups) / 2)
+        assert scores[f"collapsed_recall_at_{k}"] == pytest.approx(
+            sum(len(groups[one]) / len(FAMILIES[one]) for one in groups) / 2
+        )
     assert scores["main_score"] == scores["hit_rate_at_10"]
     assert scores["n_gated_judgements"] == 2
 
 
 def test_gated_judgements_are_those_of_the_queries_that_are_kept(tasks):
-    (task, _) = tasks.values()
+    task, _ = tasks.values()
     counts = []
     for number in (1, 2, 3):
         limited = task.limit_to(number)
@@ -173,7 +179,8 @@ def test_what_is_lost_is_counted_and_files_make_the_same_tables(truth, tmp_path)
     assert [step.rows_out for step in log.steps if step.name == "corpus"] == [8]
     recipes.run_on("novelty", Collection(stored(iter(PATENTS[::-1]))), tmp_path / "Two", settings)
     first, second = (
-        {path.name: path.read_bytes() for path in (tmp_path / name / "PatSnapNovelty").rglob("*.*")} for name in ("One", "Two")
+        {path.name: path.read_bytes() for path in (tmp_path / name / "PatSnapNovelty").rglob("*.*")}
+        for name in ("One", "Two")
     )
     assert first == second
 

@@ -1,4 +1,6 @@
-"""The cross-lingual tasks on the twelve publications: who asks whom in which language, behind the gate, scored a second time."""
+"""The cross-lingual tasks on the twelve publications: who asks whom in which language, behind the gate, scored a second
+time.
+"""
 
 import math
 
@@ -30,7 +32,10 @@ def expected(kind, asked, given):
     for query, judged in world.CLAIMS.items():
         if world.SPOKEN[document_of(query)] in asked:
             rows = {
-                f"{document}#{one}": gain for document, gain in judged.items() for one in given if document in world.VERSIONS[kind][one]
+                f"{document}#{one}": gain
+                for document, gain in judged.items()
+                for one in given
+                if document in world.VERSIONS[kind][one]
             }
             found |= {query: rows} if any(rows.values()) else {}
     return found
@@ -46,9 +51,15 @@ def ndcg(found, judged, depth=10):
 
 def test_there_is_a_task_for_every_pair_of_languages(tasks):
     assert len(open_ep.PAIRS) == 6
-    names = {f"Claim{q.capitalize()}To{kind}{d.capitalize()}Retrieval" for kind in world.VERSIONS for q, d in (*open_ep.PAIRS, ("", ""))}
+    names = {
+        f"Claim{q.capitalize()}To{kind}{d.capitalize()}Retrieval"
+        for kind in world.VERSIONS
+        for q, d in (*open_ep.PAIRS, ("", ""))
+    }
     assert set(tasks) == names | {"TACToTACRetrieval", "ClaimToTACRetrieval", "ClaimToPassageRetrieval"}
-    assert tasks["ClaimDeToClaimsFrRetrieval"].metadata.eval_langs[tasks["ClaimDeToClaimsFrRetrieval"].source.subset] == [
+    assert tasks["ClaimDeToClaimsFrRetrieval"].metadata.eval_langs[
+        tasks["ClaimDeToClaimsFrRetrieval"].source.subset
+    ] == [
         "deu-Latn",
         "fra-Latn",
     ]
@@ -59,7 +70,9 @@ def test_judgements_and_scores_of_every_pair(tasks):
     for kind in world.VERSIONS:
         for asked, given in (("", ""), *open_ep.PAIRS):
             task = tasks[f"Claim{asked.capitalize()}To{kind}{given.capitalize()}Retrieval"]
-            wanted = expected(kind, (asked,) if asked else ("de", "en", "fr"), (given,) if given else ("de", "en", "fr"))
+            wanted = expected(
+                kind, (asked,) if asked else ("de", "en", "fr"), (given,) if given else ("de", "en", "fr")
+            )
             if not wanted:
                 empty.append((kind, asked, given))
                 with pytest.raises(NotThereError, match="no claim has a relevant document"):
@@ -71,7 +84,9 @@ def test_judgements_and_scores_of_every_pair(tasks):
             for query, documents in run.items():
                 assert {document_of(key) for key in documents} <= world.SEEN[document_of(query)]
                 assert not given or {key.partition("#")[2] for key in documents} == {given}
-            assert scores["ndcg_at_10"] == pytest.approx(sum(ndcg(run[query], wanted[query]) for query in wanted) / len(wanted), abs=1e-5)
+            assert scores["ndcg_at_10"] == pytest.approx(
+                sum(ndcg(run[query], wanted[query]) for query in wanted) / len(wanted), abs=1e-5
+            )
     assert ("Description", "fr", "de") in empty, "what was cited against it has no German description"
 
 
@@ -79,7 +94,10 @@ def test_slices_name_the_languages_and_the_gate_counts(tasks):
     task = tasks["ClaimToClaimsRetrieval"]
     scores = next(iter(task.evaluate(bm25(), "test", encode_kwargs={}).values()))
     slices = {name: set(part) for name, part in task.tables.slices.items()}
-    of = {letter: {query for query in world.CLAIMS if query.startswith(number)} for letter, number in (("d", QD), ("e", QE), ("f", QF))}
+    of = {
+        letter: {query for query in world.CLAIMS if query.startswith(number)}
+        for letter, number in (("d", QD), ("e", QE), ("f", QF))
+    }
     assert (slices["lang_de"], slices["lang_en"], slices["lang_fr"]) == (of["d"], of["e"], of["f"])
     assert slices["de_fr"] == {f"{QD}#1", f"{QD}#2"}
     assert slices["en_fr"] == {f"{QE}#3"}
@@ -95,13 +113,21 @@ def test_a_rebuild_is_verified_language_by_language(tmp_path):
 
     first = tmp_path / "one"
     editions.build(world.collection(), first, world.WINDOW, "open_ep")
-    editions.build(world.collection(world.PATENTS[::-1], world.CITATIONS[::-1]), tmp_path / "two", world.WINDOW, "open_ep")
+    editions.build(
+        world.collection(world.PATENTS[::-1], world.CITATIONS[::-1]), tmp_path / "two", world.WINDOW, "open_ep"
+    )
     assert editions.verify(first / "manifest", tmp_path / "two") == []
     patents = [
-        dataclasses.replace(one, translations=(dataclasses.replace(one.translations[0], claims=one.claims), *one.translations[1:]))
-        if one.publication_number == "EP2000006B1"
-        else one
+        (
+            dataclasses.replace(
+                one, translations=(dataclasses.replace(one.translations[0], claims=one.claims), *one.translations[1:])
+            )
+            if one.publication_number == "EP2000006B1"
+            else one
+        )
         for one in world.PATENTS
     ]
     editions.build(world.collection(patents), tmp_path / "three", world.WINDOW, "open_ep")
-    assert editions.verify(first / "manifest", tmp_path / "three") == [f"claims in de {world.D6}#de: other text or classes"]
+    assert editions.verify(first / "manifest", tmp_path / "three") == [
+        f"claims in de {world.D6}#de: other text or classes"
+    ]

@@ -1,4 +1,6 @@
-"""The open benchmark's tasks on the twelve publications: gate, claims and paragraphs, both ways of searching, scored a second time."""
+"""The open benchmark's tasks on the twelve publications: gate, claims and paragraphs, both ways of searching, scored a
+second time.
+"""
 
 import logging
 import math
@@ -79,7 +81,13 @@ def test_the_result_says_how_much_is_gated_and_judged(tasks):
         "phase_ctnf_n_queries",
         "tc_3700_n_queries",
     } <= scores.keys()
-    assert {"in_n_queries", "out_n_queries", "cpc_in_n_queries", "cpc_out_n_queries", "year_2021_n_queries"} <= scores.keys()
+    assert {
+        "in_n_queries",
+        "out_n_queries",
+        "cpc_in_n_queries",
+        "cpc_out_n_queries",
+        "year_2021_n_queries",
+    } <= scores.keys()
     assert 0 <= scores["xy_bpref"] <= 1
 
 
@@ -98,7 +106,11 @@ def test_a_run_that_shows_later_documents_is_cut(tasks, tmp_path, caplog):
     task = next(iter(tasks.values()))
     path = tmp_path / "vendor.run"
     found = {query: dict.fromkeys((D5, D4, *judged)) for query, judged in world.QRELS.items()}
-    lines = [f"{query} Q0 {document} {place} {9 - place} vendor" for query, own in found.items() for place, document in enumerate(own, 1)]
+    lines = [
+        f"{query} Q0 {document} {place} {9 - place} vendor"
+        for query, own in found.items()
+        for place, document in enumerate(own, 1)
+    ]
     path.write_text("\n".join(lines))
     with caplog.at_level(logging.WARNING):
         run = task.rank(StoredRun(path)).to_dict()

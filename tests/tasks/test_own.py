@@ -1,4 +1,6 @@
-"""Tasks on own data under the data set's name: found by mteb, described as what they are, scored as independent references score them."""
+"""Tasks on own data under the data set's name: found by mteb, described as what they are, scored as independent
+references score them.
+"""
 
 import json
 import subprocess
@@ -28,8 +30,8 @@ from patent_mteb.protocols.knn import WIPO_AT_KS
 from patent_mteb.protocols.linear_probe import C_GRID
 from patent_mteb.recipes import dataset
 from patent_mteb.recipes.dataset import Identity
-from patent_mteb.tasks import catalogue, own
-from patent_mteb.tasks.owned import owned
+from patent_mteb.tasks import catalogue, own_datasets
+from patent_mteb.tasks.own_names import owned
 
 ACME = Own("Acme", "3", "Acme Corp.", "MIT", ("seed=7 (default 42)",))
 
@@ -74,7 +76,10 @@ def reference(folder: Path, name: str, model: Words) -> dict[str, float]:
         y[split] = np.array([[label in row["labels"] for label in classes] for row in ours])
 
     def score(c, split):
-        fits = [LogisticRegression(C=c, tol=1e-10, max_iter=100_000, solver="newton-cholesky").fit(x["train"], one) for one in y["train"].T]
+        fits = [
+            LogisticRegression(C=c, tol=1e-10, max_iter=100_000, solver="newton-cholesky").fit(x["train"], one)
+            for one in y["train"].T
+        ]
         return f1_score(y[split], np.array([fit.predict(x[split]) for fit in fits]).T, average="macro", zero_division=0)
 
     def vote(k, split):
@@ -87,10 +92,18 @@ def reference(folder: Path, name: str, model: Words) -> dict[str, float]:
     single = [min(row["labels"], key=lambda label: (counts[label], label)) for row in rows if row["split"] == "test"]
     clusters = KMeans(len(classes), n_init=10, random_state=42).fit_predict(x["test"].astype(np.float32))
     tuned = {"knn_tuned_k": k, "knn_tuned_macro_f1": vote(k, "test")}
-    return {"macro_f1": score(best, "test"), "c": best, "v_measure": v_measure_score(single, clusters), "n_classes": len(classes), **tuned}
+    return {
+        "macro_f1": score(best, "test"),
+        "c": best,
+        "v_measure": v_measure_score(single, clusters),
+        "n_classes": len(classes),
+        **tuned,
+    }
 
 
-def test_a_landscape_without_citations_runs_by_plain_mteb_and_is_scored_as_scikit_learn_scores_it(topics, tmp_path, monkeypatch):
+def test_a_landscape_without_citations_runs_by_plain_mteb_and_is_scored_as_scikit_learn_scores_it(
+    topics, tmp_path, monkeypatch
+):
     files = Root(topics, dataset.read(topics)).files("WIPO-AT")
     assert "labels/Topics.parquet" in files and "corpus.jsonl" not in files
     monkeypatch.setenv(DATA_VARIABLE, str(topics))
@@ -109,9 +122,14 @@ def test_a_landscape_without_citations_runs_by_plain_mteb_and_is_scored_as_sciki
 
 
 def test_a_process_that_imports_mteb_alone_knows_the_tasks(acme):
-    code = "import mteb; print(mteb.get_task('AcmeCitationRetrieval').metadata.name, *[b.name for b in mteb.get_benchmarks(['Acme'])])"
+    code = (
+        "import mteb; print(mteb.get_task('AcmeCitationRetrieval').metadata.name, *[b.name for b in"
+        " mteb.get_benchmarks(['Acme'])])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split()[0].startswith("AcmeCitationRetrieval.local-") and done.stdout.split()[1] == "Acme", done.stderr
+    assert done.stdout.split()[0].startswith("AcmeCitationRetrieval.local-") and done.stdout.split()[1] == "Acme", (
+        done.stderr
+    )
 
 
 @pytest.fixture
@@ -165,7 +183,12 @@ def test_nothing_of_the_paper_is_said_of_own_data():
             assert (meta.reference, meta.bibtex_citation) == (None, "") and owned(task, ACME, None).facts.paper == ""
     names = [owned(task, ACME, None).metadata.name for task in catalogue.tasks()]
     assert len(set(names)) == len(names) and not set(names) & {task.metadata.name for task in catalogue.tasks()}
-    for name in ("AcmeCitationRetrieval", "AcmeDAPFAMTACToTACRetrieval", "AcmePatenTEBRetrievalIN", "AcmePatentMapAbsToAbsRetrieval"):
+    for name in (
+        "AcmeCitationRetrieval",
+        "AcmeDAPFAMTACToTACRetrieval",
+        "AcmePatenTEBRetrievalIN",
+        "AcmePatentMapAbsToAbsRetrieval",
+    ):
         assert name in names
 
 
@@ -182,7 +205,7 @@ def test_a_broken_record_stops_the_task_and_not_mteb(acme, caplog):
 def test_a_name_that_another_task_has_is_a_warning(tmp_path, monkeypatch, caplog):
     recipes.run("wipo_at", *world(), tmp_path, [], Identity("Acme"))
     taken = mteb.get_task("STS22").metadata.name
-    benchmark = own.in_root(Root(tmp_path, dataset.read(tmp_path)), catalogue.benchmarks())[0]
+    benchmark = own_datasets.in_root(Root(tmp_path, dataset.read(tmp_path)), catalogue.benchmarks())[0]
     monkeypatch.setattr(benchmark.task_classes[0].metadata, "name", taken)
     monkeypatch.setattr(catalogue, "own_benchmarks", lambda: (benchmark,))
     catalogue.enter_own()
@@ -194,4 +217,7 @@ def test_tables_written_by_hand_get_a_name_by_two_fields(topics, monkeypatch):
     (topics / "dataset.json").write_text('{"schema": 1, "name": "Byhand"}')
     monkeypatch.setenv(DATA_VARIABLE, str(topics))
     (benchmark,) = catalogue.own_benchmarks()
-    assert [task.metadata.name for task in benchmark.task_classes] == ["ByhandTopicsClassification", "ByhandTopicsClustering"]
+    assert [task.metadata.name for task in benchmark.task_classes] == [
+        "ByhandTopicsClassification",
+        "ByhandTopicsClustering",
+    ]

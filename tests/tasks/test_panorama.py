@@ -1,4 +1,6 @@
-"""PANORAMA in its published layout, from a hub of this machine: grades, candidates and the authors' scores, computed a second time."""
+"""PANORAMA in its published layout, from a hub of this machine: grades, candidates and the authors' scores, computed a
+second time.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ TASKS = ("PanoramaPAR4PCReranking", "PanoramaPI4PCReranking")
 
 def ndcg(gains, ideal):
     weight = [1 / math.log2(place + 2) for place in range(10)]
-    return sum(map(float.__mul__, map(float, gains), weight)) / sum(map(float.__mul__, map(float, sorted(ideal, reverse=True)), weight))
+    return sum(map(float.__mul__, map(float, gains), weight)) / sum(
+        map(float.__mul__, map(float, sorted(ideal, reverse=True)), weight)
+    )
 
 
 def expected(rows, rankings, single):
@@ -81,13 +85,17 @@ def test_every_published_field_is_in_the_texts_or_said_to_be_left_out(hub, name)
     folder = name.removeprefix("Panorama").removesuffix("Reranking")
     row = releases.panorama()[folder][1]  # claim 2 of its application
     claims = json.loads(row["context"])["claims"]
-    assert task.tables.queries["15090001#2"] == " ".join(claim.partition(" ")[2] for claim in claims), "behind the claim it depends on"
+    assert task.tables.queries["15090001#2"] == " ".join(claim.partition(" ")[2] for claim in claims), (
+        "behind the claim it depends on"
+    )
     first = json.loads(row["options"])
     if folder == "PAR4PC":
         document = first["G"]
         words = (document["title"], document["abstract"], document["claims"][0])
         assert task.tables.corpus[document["patent_id"]] == " ".join(words)
-        assert task.tables.qrels["15090001#2"] == {first[key]["patent_id"]: {"A": 2, "G": 2, "H": 1}.get(key, 0) for key in first}
+        assert task.tables.qrels["15090001#2"] == {
+            first[key]["patent_id"]: {"A": 2, "G": 2, "H": 1}.get(key, 0) for key in first
+        }
     else:
         assert task.tables.corpus["15090001#2/36"] == first["36"]
         assert task.tables.qrels["15090001#2"] == {f"15090001#2/{key}": {"8": 2, "36": 1}.get(key, 0) for key in first}
@@ -98,7 +106,11 @@ def test_structures_and_texts_with_commas_are_read_alike(hub):
     for nested in (str, dict):
         rows = releases.panorama(nested=nested)
         for row in rows["PAR4PC"]:
-            row |= {name: ", ".join(row[name]) for name in ("gold_answers", "silver_answers", "negative_answers")} if nested is dict else {}
+            row |= (
+                {name: ", ".join(row[name]) for name in ("gold_answers", "silver_answers", "negative_answers")}
+                if nested is dict
+                else {}
+            )
         releases.publish(hub, releases.PANORAMA, releases.panorama_files(**rows))
         task = mteb.get_task("PanoramaPAR4PCReranking")
         task.load_data()
@@ -115,8 +127,14 @@ def changed(row, **fields):
     [
         ({"options": "A, B"}, r"row 2.*'options' is neither a structure nor JSON"),
         ({"gold_answers": ["Z"]}, r"row 2.*the answer 'Z' is none of the options A, B"),
-        ({"context": json.dumps({"title": "t", "abstract": "a", "claims": "1. A pump."})}, r"row 2.*context.claims is no list"),
-        ({"options": json.dumps({"A": {"patent_id": "US1", "title": "t", "abstract": "a"}})}, r"row 2.*option 'A' has no claims"),
+        (
+            {"context": json.dumps({"title": "t", "abstract": "a", "claims": "1. A pump."})},
+            r"row 2.*context.claims is no list",
+        ),
+        (
+            {"options": json.dumps({"A": {"patent_id": "US1", "title": "t", "abstract": "a"}})},
+            r"row 2.*option 'A' has no claims",
+        ),
     ],
 )
 def test_surprises_are_refused_with_their_row(hub, change, said):
@@ -153,6 +171,15 @@ def test_a_limited_task_keeps_its_candidates(hub):
 
 def test_claims_of_the_published_samples_kind():
     """The first text of a published sample holds the whole set."""
-    claims = ["1. A pump. 2. The pump of claim 1, in red. 3. A valve.", "2. The pump of claim 1, in red.", "3. A valve."]
-    assert [claim_of(claims, number) for number in (1, 2, 3, 4)] == ["A pump.", "A pump. The pump of claim 1, in red.", "A valve.", ""]
+    claims = [
+        "1. A pump. 2. The pump of claim 1, in red. 3. A valve.",
+        "2. The pump of claim 1, in red.",
+        "3. A valve.",
+    ]
+    assert [claim_of(claims, number) for number in (1, 2, 3, 4)] == [
+        "A pump.",
+        "A pump. The pump of claim 1, in red.",
+        "A valve.",
+        "",
+    ]
     assert claim_of(["A pump.", "The pump of claim 1, in red."], 2) == "A pump. The pump of claim 1, in red."

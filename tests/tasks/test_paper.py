@@ -1,4 +1,6 @@
-"""The papers' own protocol: mteb's DAPFAM tasks, sentence-transformers' evaluator, and both rankings of every search read off one."""
+"""The papers' own protocol: mteb's DAPFAM tasks, sentence-transformers' evaluator, and both rankings of every search
+read off one.
+"""
 
 import mteb
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 from sentence_transformers.util import cos_sim
 from worlds import HashEncoder, Letters, dapfam_tables, mteb_reads, scores_of
 
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.models import Hybrid, Reranked, bm25
 from patent_mteb.search.base import SearchContext
 from patent_mteb.search.cache import Cached
@@ -22,7 +24,9 @@ except ImportError:
 
 OURS = {"TitlAbs": "TA", "TitlAbsClm": "TAC", "FullText": "FullText"}
 THEIRS = {
-    f"PatentDAPFAM{OURS[query]}To{OURS[corpus]}{domain.replace('All', '')}Retrieval.mteb": f"DAPFAM{domain}{query}To{corpus}Retrieval"
+    f"PatentDAPFAM{OURS[query]}To{OURS[corpus]}{domain.replace('All', '')}Retrieval.mteb": (
+        f"DAPFAM{domain}{query}To{corpus}Retrieval"
+    )
     for domain in ("All", "In", "Out")
     for query in ("TitlAbs", "TitlAbsClm")
     for corpus in ("TitlAbs", "TitlAbsClm", "FullText")
@@ -39,7 +43,9 @@ def data(request, tmp_path_factory):
         queries, relations = pq.read_table(folder / "queries.parquet"), pq.read_table(folder / "qrels_all.parquet")
         twins = queries.drop(["abstract_keywords"]).rename_columns(["relevant_id", *queries.column_names[1:-1]])
         pq.write_table(pa.concat_tables([pq.read_table(folder / "corpus.parquet"), twins]), folder / "corpus.parquet")
-        itself = pa.table({"query_id": ["003-q"], "relevant_id": ["003-q"], "relevance_score": [1.0], "domain_rel": ["IN"]})
+        itself = pa.table(
+            {"query_id": ["003-q"], "relevant_id": ["003-q"], "relevance_score": [1.0], "domain_rel": ["IN"]}
+        )
         pq.write_table(pa.concat_tables([relations, itself]), folder / "qrels_all.parquet")
     return root
 
@@ -59,7 +65,9 @@ def test_paper_scores_are_those_of_mtebs_own_tasks(local, ours):
     theirs, mine = HashEncoder(keep_space=True), HashEncoder(keep_space=True)
     reference, found = scores_of(mteb.get_task(THEIRS[ours]), theirs), scores_of(mteb.get_task(ours), mine)
     assert set(theirs.texts) == set(mine.texts)
-    measured = [name for name, value in reference.items() if isinstance(value, float) and not name.startswith(("nauc", "main"))]
+    measured = [
+        name for name, value in reference.items() if isinstance(value, float) and not name.startswith(("nauc", "main"))
+    ]
     assert len(measured) == 6 * 7 + 1  # six measures at seven cut-offs, and accuracy
     for name in measured:
         assert found[f"paper_{name}"] == pytest.approx(reference[name], abs=1e-12), name
@@ -91,8 +99,10 @@ def test_a_query_whose_only_relevant_document_is_itself_is_counted_and_scored_by
 
 @pytest.mark.parametrize("spec", patenteb.RETRIEVAL[:3], ids=lambda spec: spec.name)
 def test_patenteb_paper_scores_are_those_of_the_papers_evaluator(monkeypatch, spec):
-    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
-    rows = pq.read_table(sources.sample_root("patenteb") / "datalyes" / spec.table / "test" / "data.parquet").to_pylist()
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
+    rows = pq.read_table(
+        loading.sample_root("patenteb") / "datalyes" / spec.table / "test" / "data.parquet"
+    ).to_pylist()
     queries = {row["q"]: row["q_text"] for row in rows}
     corpus = {row[side]: row[f"{side}_text"] for side in ("pos", "neg") for row in rows}
     relevant = {query: {row["pos"] for row in rows if row["q"] == query} for query in queries}
@@ -108,7 +118,13 @@ def test_patenteb_paper_scores_are_those_of_the_papers_evaluator(monkeypatch, sp
         encode_document = encode = encode_query
 
     evaluator = InformationRetrievalEvaluator(
-        queries, corpus, relevant, ndcg_at_k=[10], precision_recall_at_k=[100], map_at_k=[100], score_functions={"cos": cos_sim}
+        queries,
+        corpus,
+        relevant,
+        ndcg_at_k=[10],
+        precision_recall_at_k=[100],
+        map_at_k=[100],
+        score_functions={"cos": cos_sim},
     )
     reference = evaluator.compute_metrices(Vectors())["cos"]
     found = scores_of(mteb.get_task(spec.name), model)
@@ -119,7 +135,7 @@ def test_patenteb_paper_scores_are_those_of_the_papers_evaluator(monkeypatch, sp
 
 def test_a_fragment_task_files_the_same_scores_twice(monkeypatch):
     """Its document has the id of its query, so that nothing is hidden there."""
-    monkeypatch.setenv(sources.SAMPLE_VARIABLE, "1")
+    monkeypatch.setenv(loading.SAMPLE_VARIABLE, "1")
     found = scores_of(mteb.get_task("PatenTEBTitle2Full"), HashEncoder())
     assert found["paper_ndcg_at_10"] == found["ndcg_at_10"] > 0
 
@@ -130,7 +146,9 @@ SYSTEMS = {
     "hybrid": lambda: Hybrid(bm25("dapfam"), HashEncoder(), depth=20),
     "reranked": lambda: Reranked(bm25("dapfam"), Letters(), k=7, max_length=None),
     "cached hybrid": lambda: Cached(Hybrid(bm25("dapfam"), HashEncoder(), depth=20)),
-    "reranked hybrid": lambda: Reranked(Hybrid(bm25("dapfam"), HashEncoder(), depth=20), Letters(), k=7, max_length=None),
+    "reranked hybrid": lambda: Reranked(
+        Hybrid(bm25("dapfam"), HashEncoder(), depth=20), Letters(), k=7, max_length=None
+    ),
 }
 
 
@@ -139,7 +157,9 @@ def test_both_rankings_are_those_of_two_searches(local, name):
     task = mteb.get_task("PatentDAPFAMTAToTACRetrieval")
     task.load_data()
     split = task.dataset[task.source.subset][task.split]
-    hidden = {query: {query, f"{number:03}-d", f"{number + 1:03}-d"} for number, query in enumerate(split["queries"]["id"])}
+    hidden = {
+        query: {query, f"{number:03}-d", f"{number + 1:03}-d"} for number, query in enumerate(split["queries"]["id"])
+    }
     context = SearchContext(task.metadata, task.split, task.source.subset, {}, hidden=hidden)
     open_context = SearchContext(task.metadata, task.split, task.source.subset, {})
 

@@ -1,4 +1,6 @@
-"""The PatentMap tasks: texts and tags, best section, graded scores, section shares, bad data, the commit that was fetched."""
+"""The PatentMap tasks: texts and tags, best section, graded scores, section shares, bad data, the commit that was
+fetched.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ def test_three_tasks():
     assert list(BY_NAME) == [ABS, CLM, IPC]
     assert [task.metadata.main_score for task in TASKS] == ["recall_at_100", "recall_at_100", "knn_precision_at_1"]
     assert all(task.metadata.is_filled() for task in TASKS)
-    assert {name: len(tasks) for name, tasks in patentmap.BENCHMARK.groups.items()} == {"Retrieval": 2, "Classification": 1}
+    assert {name: len(tasks) for name, tasks in patentmap.BENCHMARK.groups.items()} == {
+        "Retrieval": 2,
+        "Classification": 1,
+    }
 
 
 @pytest.mark.parametrize("tags", [False, True])
@@ -60,13 +65,20 @@ def test_retrieval_scores_are_those_of_a_naive_evaluation(root, name, query, sec
     model = with_section_tags(Words()) if tags else Words()
     scores = run(name, model)
     binary = {q: {entry["cited_id"]: 1 for entry in entries} for q, entries in gold(root).items()}
-    graded = {q: {entry["cited_id"]: {"X": 3, "Y": 2, "A": 1}[entry["type"]] for entry in entries} for q, entries in gold(root).items()}
+    graded = {
+        q: {entry["cited_id"]: {"X": 3, "Y": 2, "A": 1}[entry["type"]] for entry in entries}
+        for q, entries in gold(root).items()
+    }
     expected = pytrec_eval.RelevanceEvaluator(binary, {"recall.20,50,100"}).evaluate(run_)
     for k in (20, 50, 100):
-        assert scores[f"recall_at_{k}"] == pytest.approx(np.mean([v[f"recall_{k}"] for v in expected.values()]), abs=1e-5)
+        assert scores[f"recall_at_{k}"] == pytest.approx(
+            np.mean([v[f"recall_{k}"] for v in expected.values()]), abs=1e-5
+        )
     expected = pytrec_eval.RelevanceEvaluator(graded, {"ndcg_cut.10,20,50,100"}).evaluate(run_)
     for k in (10, 20, 50, 100):
-        assert scores[f"graded_ndcg_at_{k}"] == pytest.approx(np.mean([v[f"ndcg_cut_{k}"] for v in expected.values()]), abs=1e-6)
+        assert scores[f"graded_ndcg_at_{k}"] == pytest.approx(
+            np.mean([v[f"ndcg_cut_{k}"] for v in expected.values()]), abs=1e-6
+        )
     only_x = {q: kept for q, judged in graded.items() if (kept := {d: 1 for d, gain in judged.items() if gain > 1})}
     expected = pytrec_eval.RelevanceEvaluator(only_x, {"recall.20"}).evaluate(run_)
     assert scores["xy_recall_at_20"] == pytest.approx(np.mean([v["recall_20"] for v in expected.values()]), abs=1e-6)
@@ -87,7 +99,9 @@ def test_texts_that_reach_the_encoder(root):
     run(ABS, model)
     run(CLM, model)
     assert max(model.seen.values()) <= 4  # as query and as document of each of two tasks, though each searches twice
-    paper = {text for text in model.seen if "\n" in text or text.endswith(" [SEP]") or not text}  # as the authors' evaluation has them
+    paper = {
+        text for text in model.seen if "\n" in text or text.endswith(" [SEP]") or not text
+    }  # as the authors' evaluation has them
     documents, queries = contents(root, "documents"), contents(root, "queries")
     expected = {text for content in documents.values() for text in views(content) if text}
     expected |= {views(content)[i] for content in queries.values() for i in (0, 1)}
@@ -108,7 +122,10 @@ def test_best_section_equals_the_passage_wrapper(root):
     assert len(same) > 30
     for key in same:
         assert found[key] == pytest.approx(expected[key], abs=1e-6), key
-    lexical, by_passages = run(CLM, BM25(BM25Settings())), run(CLM, Passages(BM25(BM25Settings()), splitter=Sections("sections")))
+    lexical, by_passages = (
+        run(CLM, BM25(BM25Settings())),
+        run(CLM, Passages(BM25(BM25Settings()), splitter=Sections("sections"))),
+    )
     assert lexical["recall_at_20"] == pytest.approx(by_passages["recall_at_20"], abs=1e-5)
     assert "section_share_claim" in lexical
 
@@ -158,7 +175,9 @@ def test_best_section_leaves_hidden_documents_out_with_all_their_sections():
     assert run.parts.tolist() == [[0, 0]]
     assert fixed.asked == 6 + 3  # the three sections of a
     candidates = {"q": ["a", "c"]}
-    assert run_of(BestSection(Numbers()), FOUR, {"q": "any"}, 2, hidden={"q": {"a"}}, top_ranked=candidates).to_dict() == {"q": {"c": 3.0}}
+    assert run_of(
+        BestSection(Numbers()), FOUR, {"q": "any"}, 2, hidden={"q": {"a"}}, top_ranked=candidates
+    ).to_dict() == {"q": {"c": 3.0}}
     nothing = run_of(BestSection(Numbers()), FOUR, {"q": "any"}, 2, top_ranked={"q": ["d"]})
     assert nothing.to_dict() == {"q": {}}
     assert nothing.parts.shape == nothing.docs.shape
@@ -166,10 +185,16 @@ def test_best_section_leaves_hidden_documents_out_with_all_their_sections():
 
 def test_winning_sections_are_those_of_a_loop_and_ties_go_by_document():
     draw = np.random.default_rng(0)
-    sections = {f"d{i:02}": [str(draw.integers(0, 9)) if draw.random() < 0.7 else "" for _ in range(3)] for i in range(60)}
+    sections = {
+        f"d{i:02}": [str(draw.integers(0, 9)) if draw.random() < 0.7 else "" for _ in range(3)] for i in range(60)
+    }
     corpus = corpus_of(dict.fromkeys(sections, ""), sections=list(sections.values()))
     run = run_of(BestSection(Numbers()), corpus, {"q": "any"}, 25)
-    best = {key: max((float(text), -place) for place, text in enumerate(own) if text) for key, own in sections.items() if any(own)}
+    best = {
+        key: max((float(text), -place) for place, text in enumerate(own) if text)
+        for key, own in sections.items()
+        if any(own)
+    }
     expected = sorted(best, key=lambda key: (best[key][0], key), reverse=True)[:25]
     assert list(run.to_dict()["q"].items()) == [(key, best[key][0]) for key in expected]
     assert run.parts[0].tolist() == [-best[key][1] for key in expected]

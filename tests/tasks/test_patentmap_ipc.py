@@ -1,4 +1,6 @@
-"""PatentMap's classification: the published files, the suite's scores and the authors', against scikit-learn and torch."""
+"""PatentMap's classification: the published files, the suite's scores and the authors', against scikit-learn and
+torch.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ def root(tmp_path, monkeypatch):
 def short(monkeypatch):
     """A training of few steps, for tests that look at something else."""
     original = mlp_probe.mlp_probe
-    monkeypatch.setattr(mlp_probe, "mlp_probe", lambda *parts, **options: original(*parts, **{**options, "settings": SHORT}))
+    monkeypatch.setattr(
+        mlp_probe, "mlp_probe", lambda *parts, **options: original(*parts, **{**options, "settings": SHORT})
+    )
 
 
 def precision(true, decisions, k):
@@ -39,7 +43,9 @@ def precision(true, decisions, k):
 
 
 def nearest(x, y, queries, k):
-    table = KNeighborsClassifier(k, metric="cosine", algorithm="brute").fit(x, y).kneighbors(queries, return_distance=False)
+    table = (
+        KNeighborsClassifier(k, metric="cosine", algorithm="brute").fit(x, y).kneighbors(queries, return_distance=False)
+    )
     return y[table].mean(axis=1)
 
 
@@ -59,20 +65,31 @@ def test_scores_are_those_of_scikit_learn(root):
     logistic = OneVsRestClassifier(LogisticRegression(C=1.0, tol=1e-8, max_iter=5000)).fit(x["train"], y["train"])
     by_ten = nearest(x["train"], y["train"], x["test"], 10)
     fitted, held = train_test_split(np.arange(len(x["train"])), test_size=0.1, random_state=42)
-    tried = {k: precision(y["train"][held], nearest(x["train"][fitted], y["train"][fitted], x["train"][held], k), 1) for k in (1, 3, 5, 10)}
+    tried = {
+        k: precision(y["train"][held], nearest(x["train"][fitted], y["train"][fitted], x["train"][held], k), 1)
+        for k in (1, 3, 5, 10)
+    }
     best = max(tried, key=lambda k: (tried[k], -k))
     tuned = nearest(x["train"], y["train"], x["test"], best)
     for k in (1, 3, 5):
         assert scores[f"knn_precision_at_{k}"] == pytest.approx(precision(y["test"], by_ten, k), abs=1e-9)
         assert scores[f"paper_knn_precision_at_{k}"] == scores[f"knn_precision_at_{k}"]
         assert scores[f"paper_knn_tuned_precision_at_{k}"] == pytest.approx(precision(y["test"], tuned, k), abs=1e-9)
-        assert scores[f"linear_precision_at_{k}"] == pytest.approx(precision(y["test"], logistic.decision_function(x["test"]), k), abs=1e-9)
+        assert scores[f"linear_precision_at_{k}"] == pytest.approx(
+            precision(y["test"], logistic.decision_function(x["test"]), k), abs=1e-9
+        )
         assert 0 < scores[f"mlp_precision_at_{k}"] <= 1 and 0 < scores[f"knn_tuned_precision_at_{k}"] <= 1
     assert scores["paper_knn_tuned_k"] == best and scores["knn_tuned_k"] in (1, 3, 5, 10, 20)
     assert scores["main_score"] == scores["knn_precision_at_1"] > 0.5
-    assert scores["mlp_stopped_early"] == 1 and scores["mlp_precision_at_1"] > 0.5 and scores["mlp_epoch"] < scores["mlp_steps"]
+    assert (
+        scores["mlp_stopped_early"] == 1
+        and scores["mlp_precision_at_1"] > 0.5
+        and scores["mlp_epoch"] < scores["mlp_steps"]
+    )
     assert scores["n_classes"] == len(binarizer.classes_) == 7
-    assert scores["n_train"] == len(x["train"]) and scores["n_test"] == len(x["test"]) and scores["n_unseen_labels"] == 0
+    assert (
+        scores["n_train"] == len(x["train"]) and scores["n_test"] == len(x["test"]) and scores["n_unseen_labels"] == 0
+    )
     assert run(IPC, Words(dims=64)) == scores
 
 
@@ -132,7 +149,9 @@ def test_texts_carry_tags_for_models_that_read_them_whether_the_file_does_or_not
     model = Words()
     run(IPC, with_section_tags(model))
     with_abstract = [text for text in model.seen if "[SEP]" in text]
-    assert with_abstract and all(text.count("[abstract]") == 1 and "[SEP] [abstract] " in text for text in with_abstract)
+    assert with_abstract and all(
+        text.count("[abstract]") == 1 and "[SEP] [abstract] " in text for text in with_abstract
+    )
 
 
 def test_bert_for_patents_reads_tags_for_the_paper_alone(root, short):

@@ -1,4 +1,6 @@
-"""The authors' evaluation of PatentMap's retrieval, beside the suite's: against a loop over every query, section and citation."""
+"""The authors' evaluation of PatentMap's retrieval, beside the suite's: against a loop over every query, section and
+citation.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +12,12 @@ import pytest
 from patentmap_folder import ABS, CLM, contents, gold, run, write_folder
 from small_world import Words
 
-from patent_mteb.data.sources import Source
+from patent_mteb.data.loading import Source
 from patent_mteb.models.section_tags import with_section_tags
 from patent_mteb.recipes.patentmap_content import read_content
 from patent_mteb.search.bm25 import BM25, BM25Settings
 from patent_mteb.tasks.checks import say_size
-from patent_mteb.tasks.patentmap import DATA
-from patent_mteb.tasks.patentmap_retrieval import read_search
+from patent_mteb.tasks.patentmap import DATA, read_search
 
 SECTIONS = ("abstract", "claim", "invention")
 
@@ -29,7 +30,10 @@ def root(tmp_path, monkeypatch):
     folder, judged = root / "perf200", gold(root)
     first, second, third, fourth = sorted(judged)[:4]
     pool = sorted(contents(root, "documents"))
-    judged[first] += [{"cited_id": "XX1", "type": "X"}, {"cited_id": pool[0], "type": "D"}]  # outside the pool; of another type
+    judged[first] += [
+        {"cited_id": "XX1", "type": "X"},
+        {"cited_id": pool[0], "type": "D"},
+    ]  # outside the pool; of another type
     judged[second] = [{"cited_id": "XX2", "type": "Y"}]  # a query that can find nothing
     judged[third] = [{"cited_id": pool[1], "type": "D"}]  # not relevant to the suite
     judged[fourth] += [{"cited_id": judged[fourth][0]["cited_id"], "type": "A"}, {"cited_id": fourth, "type": "A"}]
@@ -47,13 +51,20 @@ def texts(content, tags):
     claims = "\n".join(text for name, text in content.items() if name.startswith("c-en-"))
     description = " ".join(text for name, text in content.items() if name.startswith("p0"))
     tag = {name: f"[{name}] " if tags else "" for name in SECTIONS}
-    whole = (f"{content['title']} [SEP] {tag['abstract']}{content.get('pa01', '')}", tag["claim"] + claims, tag["invention"] + description)
+    whole = (
+        f"{content['title']} [SEP] {tag['abstract']}{content.get('pa01', '')}",
+        tag["claim"] + claims,
+        tag["invention"] + description,
+    )
     return [text.strip() for text in whole]
 
 
 def rankings(root, query_section, sections, tags):
     model = Words()
-    documents = {key: [model.vector(texts(content, tags)[i]) for i in sections] for key, content in contents(root, "documents").items()}
+    documents = {
+        key: [model.vector(texts(content, tags)[i]) for i in sections]
+        for key, content in contents(root, "documents").items()
+    }
     found = {}
     for query, content in contents(root, "queries").items():
         ours = model.vector(texts(content, tags)[query_section])
@@ -86,7 +97,9 @@ def test_paper_scores_are_those_of_the_authors_evaluation(root, name, query, sec
         assert scores[f"paper_recall_at_{k}"] == pytest.approx(recall, abs=1e-9)
         binary = np.mean([ndcg(dict.fromkeys(cited[key], 1), found[key], k) for key in cited])
         assert scores[f"paper_ndcg_at_{k}"] == pytest.approx(binary, abs=1e-9)
-        several = {key: kept for key, gains in graded.items() if (kept := {one: gain for one, gain in gains.items() if gain})}
+        several = {
+            key: kept for key, gains in graded.items() if (kept := {one: gain for one, gain in gains.items() if gain})
+        }
         assert scores[f"paper_graded_ndcg_at_{k}"] == pytest.approx(
             np.mean([ndcg(gains, found[key], k) for key, gains in several.items()]), abs=1e-9
         )
@@ -117,7 +130,9 @@ def test_without_oddities_recall_is_the_same_in_both_protocols(tmp_path, monkeyp
     write_folder(tmp_path / "data")
     scores = run(ABS)
     assert scores["paper_recall_at_100"] == pytest.approx(scores["recall_at_100"], abs=1e-5)
-    assert scores["paper_graded_ndcg_at_100"] == pytest.approx(scores["graded_ndcg_at_100"], abs=0.02)  # titles alone end in [SEP] there
+    assert scores["paper_graded_ndcg_at_100"] == pytest.approx(
+        scores["graded_ndcg_at_100"], abs=0.02
+    )  # titles alone end in [SEP] there
 
 
 def test_documents_of_the_reference_are_the_tasks(root):
@@ -132,14 +147,20 @@ def test_a_pair_that_is_cited_with_two_categories_is_counted(root, caplog):
     first, second = sorted(judged)[6:8]
     pool = sorted(contents(root, "documents"))[:2]
     judged[first] = [{"cited_id": pool[0], "type": kind} for kind in ("A", "X", "A")]
-    judged[second] = [{"cited_id": pool[0], "type": "Y"}, {"cited_id": pool[0], "type": "A"}, {"cited_id": pool[1], "type": "A"}]
+    judged[second] = [
+        {"cited_id": pool[0], "type": "Y"},
+        {"cited_id": pool[0], "type": "A"},
+        {"cited_id": pool[1], "type": "A"},
+    ]
     (root / "perf200" / "mapping" / "gold.json").write_text(json.dumps(judged))
     found = read_search(mteb.get_task(ABS).source)
     assert "2 pairs that are cited with two categories (the graver counts)" in caplog.text
     assert (found.gains[first], found.gains[second]) == ({pool[0]: 3}, {pool[0]: 2, pool[1]: 1})
 
 
-@pytest.mark.parametrize(("revision", "number", "said"), [("main", 199, True), ("main", 200, False), ("local-0123456789ab", 199, False)])
+@pytest.mark.parametrize(
+    ("revision", "number", "said"), [("main", 199, True), ("main", 200, False), ("local-0123456789ab", 199, False)]
+)
 def test_a_release_of_another_size_than_the_paper_says_is_told(caplog, tmp_path, revision, number, said):
     say_size(Source(DATA, "local", revision, tmp_path), "perf200/content/queries.json", number)
     assert ("199 patents, the paper says 200" in caplog.text) == said

@@ -1,4 +1,6 @@
-"""PatentMatch in its published layout: every field, the leak-clean split, and the scores as scikit-learn and counting find them."""
+"""PatentMatch in its published layout: every field, the leak-clean split, and the scores as scikit-learn and counting
+find them.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ def rows_of(split, count, seed):
     found = []
     for number in range(0, count, 2):
         claim = f'A device "{text(3)}"\twith {text(5)}.'  # what quotation marks are for
-        found += [row(number + one, f"EP{split}{number}", f"US{split}{number}{one}", claim, text(9), str(1 - one)) for one in (0, 1)]
+        found += [
+            row(number + one, f"EP{split}{number}", f"US{split}{number}{one}", claim, text(9), str(1 - one))
+            for one in (0, 1)
+        ]
     return found
 
 
@@ -50,7 +55,11 @@ def data(tmp_path, monkeypatch):
     train, test = rows_of("train", 10, 1), rows_of("test", 40, 2)
     chained = (*test[4][:4], train[0][4], *test[4][5:])  # its claim stands in the training file
     test[4] = chained
-    test[6] = (*test[6][:3], test[5][3], *test[6][4:])  # and this one shares a document with the other pair of that application
+    test[6] = (
+        *test[6][:3],
+        test[5][3],
+        *test[6][4:],
+    )  # and this one shares a document with the other pair of that application
     write(tmp_path / "PatentMatch", train=train, test=test)
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path))
     return train, test
@@ -58,7 +67,10 @@ def data(tmp_path, monkeypatch):
 
 def connected(test, train):
     """The leak once more, by walking from the training rows until nothing is added."""
-    links = [{("i", one[1]), ("a", one[2]), ("d", one[3]), ("c", " ".join(one[4].split())), ("p", one[5])} for one in (*test, *train)]
+    links = [
+        {("i", one[1]), ("a", one[2]), ("d", one[3]), ("c", " ".join(one[4].split())), ("p", one[5])}
+        for one in (*test, *train)
+    ]
     reached = set.union(*links[len(test) :])
     while grown := [mark for marks in links if marks & reached for mark in marks - reached]:
         reached |= set(grown)
@@ -80,9 +92,17 @@ def test_scores_are_those_of_a_second_computation(data):
     cosine = [float(vector(one[4]) @ vector(one[5])) for one in test]
     label = [int(one[6]) for one in test]
     kept = [place for place, gone in enumerate(leaking) if not gone]
-    assert found["main_score"] == found["ap"] == pytest.approx(average_precision_score([label[i] for i in kept], [cosine[i] for i in kept]))
+    assert (
+        found["main_score"]
+        == found["ap"]
+        == pytest.approx(average_precision_score([label[i] for i in kept], [cosine[i] for i in kept]))
+    )
     assert found["official_ap"] == pytest.approx(average_precision_score(label, cosine))
-    order = [(cosine[x] > cosine[a]) + (cosine[x] == cosine[a]) / 2 for x, a in itertools.product(kept, kept) if label[x] > label[a]]
+    order = [
+        (cosine[x] > cosine[a]) + (cosine[x] == cosine[a]) / 2
+        for x, a in itertools.product(kept, kept)
+        if label[x] > label[a]
+    ]
     assert found["roc_auc"] == pytest.approx(sum(order) / len(order))
     of_claims = [float(cosine[place] > cosine[place + 1]) for place in kept if place % 2 == 0]
     assert found["claim_auc"] == pytest.approx(sum(of_claims) / len(of_claims))

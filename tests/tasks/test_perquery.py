@@ -11,7 +11,7 @@ import pytrec_eval
 from ir_measures import AP, RR, R, nDCG
 from worlds import FixedSearch, HashEncoder, dapfam_tables
 
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError
 from patent_mteb.search import trec
 from patent_mteb.search.bm25 import bm25
@@ -31,7 +31,7 @@ MEASURES = {
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     dapfam_tables(tmp_path / "data")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "data"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "data"))
     monkeypatch.setenv(perquery.VARIABLE, str(tmp_path / "scores"))
     monkeypatch.setenv(perquery.RUNS_VARIABLE, str(tmp_path / "runs"))
 
@@ -85,7 +85,11 @@ def test_ranks_start_at_one_and_ties_fall_as_in_mteb(run):
 
 
 def test_ids_with_blanks_are_refused(tmp_path):
-    for ranked, tag in (({"a query": {"d": 1.0}}, "tag"), ({"q": {"a document": 1.0}}, "tag"), ({"q": {"d": 1.0}}, "a tag")):
+    for ranked, tag in (
+        ({"a query": {"d": 1.0}}, "tag"),
+        ({"q": {"a document": 1.0}}, "tag"),
+        ({"q": {"d": 1.0}}, "a tag"),
+    ):
         with pytest.raises(DataError, match="cannot stand in a TREC file"):
             Run.from_dict(ranked).save(tmp_path / "x.run", tag)
     with pytest.raises(DataError, match="cannot stand in a TREC file"):
@@ -145,17 +149,27 @@ def test_values_of_queries_and_slices_are_those_of_a_naive_evaluation(run):
     names = {"ndcg@10": "ndcg_cut_10", "map@1000": "map_cut_1000", "mrr@1000": "recip_rank", "recall@50": "recall_50"}
     wanted = {"ndcg_cut.10", "map_cut.1000", "recip_rank", "recall.50"}
     found = pytrec_eval.RelevanceEvaluator(evaluation.qrels, wanted).evaluate(evaluation.run.to_dict())
-    assert set(evaluation.per_query.queries) == {query for query, judged in evaluation.qrels.items() if max(judged.values()) > 0}
+    assert set(evaluation.per_query.queries) == {
+        query for query, judged in evaluation.qrels.items() if max(judged.values()) > 0
+    }
     for name, theirs in names.items():
         expected = [found[query][theirs] for query in evaluation.per_query.queries]
         np.testing.assert_allclose(evaluation.per_query.scores[name], expected, atol=1e-12)
     table = evaluation.table()
     assert table.column_names == ["query", *perquery.MEASURES, "slice:in", "slice:out", "score:in", "score:out"]
     for name in ("in", "out"):
-        theirs = pytrec_eval.RelevanceEvaluator(evaluation.slices[name], {"ndcg_cut.100"}).evaluate(evaluation.run.to_dict())
+        theirs = pytrec_eval.RelevanceEvaluator(evaluation.slices[name], {"ndcg_cut.100"}).evaluate(
+            evaluation.run.to_dict()
+        )
         for query, value in zip(table["query"].to_pylist(), table[f"score:{name}"].to_pylist(), strict=True):
-            assert value == (pytest.approx(theirs[query]["ndcg_cut_100"]) if query in evaluation.members[name] else None)
-        rows = [query for query, inside in zip(table["query"].to_pylist(), table[f"slice:{name}"].to_pylist(), strict=True) if inside]
+            assert value == (
+                pytest.approx(theirs[query]["ndcg_cut_100"]) if query in evaluation.members[name] else None
+            )
+        rows = [
+            query
+            for query, inside in zip(table["query"].to_pylist(), table[f"slice:{name}"].to_pylist(), strict=True)
+            if inside
+        ]
         assert set(rows) == set(evaluation.slices[name])
 
 

@@ -1,4 +1,6 @@
-"""Evaluation on arrays and by mteb's machinery: the same results, per-query files and runs, key by key, for every composition."""
+"""Evaluation on arrays and by mteb's machinery: the same results, per-query files and runs, key by key, for every
+composition.
+"""
 
 import dataclasses
 import json
@@ -13,10 +15,10 @@ from mteb.timing import TimingStack
 from small_world import OFFICES, Words, evaluate, patent
 from worlds import FixedSearch, HashEncoder, Letters, dapfam_tables, unmeasured
 
-from patent_mteb.data import sources
-from patent_mteb.data.sources import plain_name
+from patent_mteb.data import loading
+from patent_mteb.data.loading import plain_name
 from patent_mteb.errors import ModelError
-from patent_mteb.experiments.sweep.systems import Corpora, Timed
+from patent_mteb.experiments.sweep import Corpora, Timed
 from patent_mteb.models import Hybrid, Passages, Reranked, Truncated, bm25, stored
 from patent_mteb.patents.records import Citation
 from patent_mteb.recipes import patentmap as patentmap_recipe
@@ -46,7 +48,9 @@ def on_arrays(monkeypatch):
     """The tasks that were scored on arrays, one entry an evaluation."""
     scored = []
     real = retrieval.retrieval_scores
-    monkeypatch.setattr(retrieval, "retrieval_scores", lambda docs, *rest: scored.append(len(docs)) or real(docs, *rest))
+    monkeypatch.setattr(
+        retrieval, "retrieval_scores", lambda docs, *rest: scored.append(len(docs)) or real(docs, *rest)
+    )
     return scored
 
 
@@ -55,7 +59,11 @@ def both_ways(monkeypatch, on_arrays, tmp_path, name, model, depth=None):
     found = []
     for way in ("0", "1"):
         folder = tmp_path / way
-        for variable, value in {FAST_VARIABLE: way, perquery.VARIABLE: str(folder), perquery.RUNS_VARIABLE: str(folder)}.items():
+        for variable, value in {
+            FAST_VARIABLE: way,
+            perquery.VARIABLE: str(folder),
+            perquery.RUNS_VARIABLE: str(folder),
+        }.items():
             monkeypatch.setenv(variable, value)
         task = mteb.get_task(name)
         if depth:
@@ -91,11 +99,17 @@ def assert_same_runs(ours, theirs):
 
 
 @pytest.mark.parametrize(
-    ("name", "model"), [("PatentCitationRetrieval", "encoder"), *((name, model) for name in SAMPLES for model in MODELS)]
+    ("name", "model"),
+    [("PatentCitationRetrieval", "encoder"), *((name, model) for name in SAMPLES for model in MODELS)],
 )
 def test_both_ways_give_the_same(monkeypatch, on_arrays, tmp_path, name, model):
     (reference, table, run, qrels), (scores, own_table, own_run, own_qrels) = both_ways(
-        monkeypatch, on_arrays, tmp_path, f"{name}.sample", MODELS[model](), None if name.startswith("PatentMap") else 100
+        monkeypatch,
+        on_arrays,
+        tmp_path,
+        f"{name}.sample",
+        MODELS[model](),
+        None if name.startswith("PatentMap") else 100,
     )
     assert_same_scores(scores, reference)
     assert len(scores) > 100
@@ -125,7 +139,9 @@ class Tokenised(Words):
 
 
 class Overlap:
-    """A search model of somebody else: words in common over the square root of the length, so that near-ties are frequent."""
+    """A search model of somebody else: words in common over the square root of the length, so that near-ties are
+    frequent.
+    """
 
     mteb_model_meta = ModelMeta.create_empty({"name": "tests/overlap", "revision": "1"})
 
@@ -169,7 +185,9 @@ COMPOSITIONS = {
     "cached foreign": lambda folder: Cached(Overlap(), RunCache(folder / "runs")),
     "reranked bm25": lambda folder: Reranked(bm25("dapfam"), Letters(), k=25, max_length=None),
     "reranked hybrid": lambda folder: Reranked(hybrid(alpha=0.7), Letters(), k=25, max_length=None),
-    "cached reranked": lambda folder: Cached(Reranked(Overlap(), Letters(), k=25, max_length=None), RunCache(folder / "runs")),
+    "cached reranked": lambda folder: Cached(
+        Reranked(Overlap(), Letters(), k=25, max_length=None), RunCache(folder / "runs")
+    ),
     "passages": lambda folder: windows(Tokenised()),
     "passages of bm25": lambda folder: windows(bm25("dapfam")),
     "hybrid of passages": lambda folder: Hybrid(windows(bm25("dapfam")), windows(Tokenised()), alpha=0.6, depth=80),
@@ -191,7 +209,9 @@ def families(tmp_path_factory):
     wipo_at_recipe.build(patents, citations, root)
     free = {f"{kind}_{name}": None for kind in ("query", "ipc") for name in ("first_year", "last_year")}
     settings = {"query_offices": (), "ipc_offices": (), **free}
-    patentmap_recipe.build(patents, citations, root, patentmap_recipe.Params(queries=12, small=3, mlt=30, same_subclass=5, **settings))
+    patentmap_recipe.build(
+        patents, citations, root, patentmap_recipe.Params(queries=12, small=3, mlt=30, same_subclass=5, **settings)
+    )
     contents = root / patentmap_recipe.DATA_SET / "perf200" / "content"
     with (contents / "documents.json").open("a") as documents:  # so that every query is in its own corpus
         documents.write((contents / "queries.json").read_text())
@@ -202,7 +222,9 @@ WAYS = ("on arrays", "by mteb", "with predictions")
 
 
 def three_ways(monkeypatch, folder, name, make):
-    """Scores and evaluation of a task under each way; the model is made anew each time, as a user of that way makes it."""
+    """Scores and evaluation of a task under each way; the model is made anew each time, as a user of that way makes
+    it.
+    """
     found = {}
     for way in WAYS:
         monkeypatch.setenv(FAST_VARIABLE, "0" if way == "by mteb" else "1")
@@ -221,13 +243,17 @@ def three_ways(monkeypatch, folder, name, make):
 
 @pytest.fixture
 def local(families, monkeypatch):
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(families))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(families))
 
 
 def assert_alike(ours, theirs):
     """mteb's rounded scores to the last digit, MRR, nAUC and the means of slices but for the last digits of a sum."""
     assert list(ours) == list(theirs)
-    rounded = [key for key in ours if key.startswith(("ndcg_at", "map_at", "recall_at", "precision_at", "hit_rate_at", "accuracy"))]
+    rounded = [
+        key
+        for key in ours
+        if key.startswith(("ndcg_at", "map_at", "recall_at", "precision_at", "hit_rate_at", "accuracy"))
+    ]
     assert len(rounded) > 20
     for key, value in theirs.items():
         if key in rounded:
@@ -240,7 +266,9 @@ def assert_alike(ours, theirs):
 
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize("composition", COMPOSITIONS)
-def test_every_composition_scores_the_same_whoever_evaluates(monkeypatch, on_arrays, tmp_path, local, name, composition):
+def test_every_composition_scores_the_same_whoever_evaluates(
+    monkeypatch, on_arrays, tmp_path, local, name, composition
+):
     found = three_ways(monkeypatch, tmp_path, name, COMPOSITIONS[composition])
     assert len(on_arrays) == 1  # of the three
     scores, evaluation, task = found["on arrays"]
@@ -272,7 +300,9 @@ def test_every_composition_scores_the_same_whoever_evaluates(monkeypatch, on_arr
 
 
 def test_a_cache_around_a_fusion_changes_nothing(monkeypatch, tmp_path, local):
-    """Review A2: the fusion in a cache left the own family out after it had normalised its scores, and only on arrays."""
+    """Review A2: the fusion in a cache left the own family out after it had normalised its scores, and only on
+    arrays.
+    """
     plain, cached = (
         three_ways(monkeypatch, tmp_path / name, "PatentCitationRetrieval", COMPOSITIONS[name])
         for name in ("hybrid linear", "cached hybrid")
@@ -285,7 +315,9 @@ def test_a_cache_around_a_fusion_changes_nothing(monkeypatch, tmp_path, local):
 
 def test_a_fusion_normalises_what_is_left_without_the_own_family(monkeypatch, tmp_path, local):
     """The expected run is worked out on dictionaries from the full rankings of both systems."""
-    evaluation, task = three_ways(monkeypatch, tmp_path, "PatentCitationRetrieval", COMPOSITIONS["hybrid linear"])["on arrays"][1:]
+    evaluation, task = three_ways(monkeypatch, tmp_path, "PatentCitationRetrieval", COMPOSITIONS["hybrid linear"])[
+        "on arrays"
+    ][1:]
     rankings = []
     for model in (bm25("dapfam"), Tokenised()):
         whole = mteb.get_task("PatentCitationRetrieval")
@@ -307,7 +339,9 @@ def test_a_fusion_normalises_what_is_left_without_the_own_family(monkeypatch, tm
 def test_rank_gives_the_run_that_the_scores_are_computed_on(monkeypatch, tmp_path, local):
     for composition in ("hybrid rrf", "reranked bm25", "foreign"):
         for name, depth in TASKS.items():
-            _, evaluation, task = three_ways(monkeypatch, tmp_path / composition, name, COMPOSITIONS[composition])["on arrays"]
+            _, evaluation, task = three_ways(monkeypatch, tmp_path / composition, name, COMPOSITIONS[composition])[
+                "on arrays"
+            ]
             run = task.rank(COMPOSITIONS[composition](tmp_path))
             assert plain_name(run.task) == name
             assert run.depth <= depth
@@ -351,7 +385,10 @@ def test_given_candidates_are_reranked_the_same_whoever_evaluates(monkeypatch, t
         }
         assert scores["previous_results_model_meta"]["model_name"] == "patent-mteb/bm25-dapfam"
         np.testing.assert_array_equal(task.rank(model).docs, evaluations[0].run.docs)
-    ours, theirs = ({key: value for key, value in scores.items() if key != "previous_results_model_meta"} for scores, _ in found.values())
+    ours, theirs = (
+        {key: value for key, value in scores.items() if key != "previous_results_model_meta"}
+        for scores, _ in found.values()
+    )
     assert_alike(ours, theirs)
     np.testing.assert_array_equal(found["1"][1].docs, found["0"][1].docs)
 
@@ -373,7 +410,9 @@ class Coarse(HashEncoder):
         return np.sign(super().vector(text)[:6])
 
 
-@pytest.mark.parametrize("make", [Coarse, HashEncoder, lambda: Cached(HashEncoder()), lambda: Cached(Coarse())], ids=range(4))
+@pytest.mark.parametrize(
+    "make", [Coarse, HashEncoder, lambda: Cached(HashEncoder()), lambda: Cached(Coarse())], ids=range(4)
+)
 def test_both_ways_with_ties_and_short_corpora(monkeypatch, on_arrays, tmp_path, dapfam, make):
     (reference, *_, run, _), (scores, *_, own_run, _) = both_ways(monkeypatch, on_arrays, tmp_path, dapfam, make())
     assert list(scores) == list(reference)
@@ -396,7 +435,10 @@ def test_scores_that_single_precision_does_not_tell_apart_are_tied(monkeypatch, 
 
     class Near(FixedSearch):
         def search(self, queries, *, top_k, **kwargs):
-            return {query: {key: 1.0 + 1e-12 * (60 - place) for place, key in enumerate(documents[:top_k])} for query in queries["id"]}
+            return {
+                query: {key: 1.0 + 1e-12 * (60 - place) for place, key in enumerate(documents[:top_k])}
+                for query in queries["id"]
+            }
 
     evaluations = []
     with receiving(evaluations.append):
@@ -404,8 +446,14 @@ def test_scores_that_single_precision_does_not_tell_apart_are_tied(monkeypatch, 
     (evaluation,) = evaluations
     for query, found in evaluation.run.to_dict().items():
         assert list(found) == documents[::-1]
-        best = min(documents[::-1].index(document) + 1 for document in evaluation.qrels[query] if evaluation.qrels[query][document])
-        assert evaluation.per_query.scores["mrr@1000"][evaluation.per_query.queries.index(query)] == pytest.approx(1 / best)
+        best = min(
+            documents[::-1].index(document) + 1
+            for document in evaluation.qrels[query]
+            if evaluation.qrels[query][document]
+        )
+        assert evaluation.per_query.scores["mrr@1000"][evaluation.per_query.queries.index(query)] == pytest.approx(
+            1 / best
+        )
     assert scores["mrr_at_1000"] == pytest.approx(evaluation.per_query.scores["mrr@1000"].mean(), abs=1e-9)
     assert scores["hit_rate_at_1"] == pytest.approx(scores["mrr_at_1"], abs=1e-5)
 
@@ -486,7 +534,12 @@ def test_a_broken_model_is_named(dapfam):
 
 
 def test_the_run_of_an_evaluation_is_read_as_a_dictionary():
-    run = Run(["p", "q"], ranked_ids("abc"), np.array([[2, 0], [-1, -1]], np.int32), np.array([[0.5, 0.25], [0, 0]], np.float32))
+    run = Run(
+        ["p", "q"],
+        ranked_ids("abc"),
+        np.array([[2, 0], [-1, -1]], np.int32),
+        np.array([[0.5, 0.25], [0, 0]], np.float32),
+    )
     assert run.to_dict() == {"p": {"a": 0.5, "c": 0.25}, "q": {}}
     assert {query: dict(run.ranking(query)) for query in run.query_ids} == run.to_dict()
     assert [name for name, _ in run.ranking("p")] == ["a", "c"]

@@ -6,10 +6,10 @@ from importlib.resources import files
 
 import mteb
 
-from patent_mteb.published.sizes import sizes as sizes_of_the_paper
-from patent_mteb.published.sizes import stated
+from patent_mteb.published import sizes as sizes_of_the_paper
+from patent_mteb.published import stated
+from patent_mteb.tasks.base import Sizes, shipped, sizes
 from patent_mteb.tasks.catalogue import benchmarks, find, sample_tasks
-from patent_mteb.tasks.sizes import Sizes, shipped, sizes
 
 
 def stated_rows():
@@ -34,7 +34,9 @@ def test_sizes_by_hand():
 
 
 def test_what_papers_and_releases_say_of_the_published_data():
-    known = {task.metadata.name: (sizes(task), task.facts) for benchmark in benchmarks() for task in benchmark.task_classes}
+    known = {
+        task.metadata.name: (sizes(task), task.facts) for benchmark in benchmarks() for task in benchmark.task_classes
+    }
     for name, (found, facts) in known.items():
         if name == facts.headline and facts.paper_queries:
             assert found.queries == facts.paper_queries, name

@@ -55,7 +55,11 @@ def naive_run(root, texts: dict[str, str]) -> dict[str, dict[str, float]]:
     family = {key: row["family_id"] for key, row in files.table_rows(tables.metadata).items()}
     documents = {key: model.vector(" ".join(parts)) for key, parts in tables.corpus.items()}
     return {
-        query: {key: float(np.float32(model.vector(text) @ vector)) for key, vector in documents.items() if family[key] != family[query]}
+        query: {
+            key: float(np.float32(model.vector(text) @ vector))
+            for key, vector in documents.items()
+            if family[key] != family[query]
+        }
         for query, text in texts.items()
     }
 
@@ -63,7 +67,20 @@ def naive_run(root, texts: dict[str, str]) -> dict[str, dict[str, float]]:
 def test_twelve_tasks_in_two_groups():
     assert [task.metadata.name for task in TASKS] == [
         f"Sophia{name}Retrieval"
-        for name in ("Tacd", "Clms", "Ab", "Iclms", "Obj", "Desc", "Adb", "AiAb", "AiFeatures", "AiClaimSummary", "AiAdv", "AiObj")
+        for name in (
+            "Tacd",
+            "Clms",
+            "Ab",
+            "Iclms",
+            "Obj",
+            "Desc",
+            "Adb",
+            "AiAb",
+            "AiFeatures",
+            "AiClaimSummary",
+            "AiAdv",
+            "AiObj",
+        )
     ]
     assert [len(tasks) for tasks in sophia.BENCHMARK.groups.values()] == [7, 5]
     for task in TASKS:
@@ -98,11 +115,19 @@ def test_scores_are_those_of_a_naive_evaluation(root, name):
         "year_2021": lambda q, d: metadata[q]["publication_year"] == 2021,
     }
     for slice_, keep in wanted.items():
-        part = {q: kept for q, judged in tables.qrels.items() if (kept := {d: g for d, g in judged.items() if keep(q, d)})}
-        values = pytrec_eval.RelevanceEvaluator(part, {"ndcg_cut.10", "recall.100"}).evaluate({q: run_[q] for q in part})
+        part = {
+            q: kept for q, judged in tables.qrels.items() if (kept := {d: g for d, g in judged.items() if keep(q, d)})
+        }
+        values = pytrec_eval.RelevanceEvaluator(part, {"ndcg_cut.10", "recall.100"}).evaluate(
+            {q: run_[q] for q in part}
+        )
         assert scores[f"{slice_}_n_queries"] == len(part)
-        assert scores[f"{slice_}_ndcg_at_10"] == pytest.approx(np.mean([v["ndcg_cut_10"] for v in values.values()]), abs=1e-6)
-        assert scores[f"{slice_}_recall_at_100"] == pytest.approx(np.mean([v["recall_100"] for v in values.values()]), abs=1e-6)
+        assert scores[f"{slice_}_ndcg_at_10"] == pytest.approx(
+            np.mean([v["ndcg_cut_10"] for v in values.values()]), abs=1e-6
+        )
+        assert scores[f"{slice_}_recall_at_100"] == pytest.approx(
+            np.mean([v["recall_100"] for v in values.values()]), abs=1e-6
+        )
     years = {f"year_{year}_ndcg_at_10" for year in range(2016, 2026)}
     assert years <= scores.keys()
 
@@ -147,7 +172,9 @@ def test_each_text_reaches_the_encoder_once_for_all_tasks(tmp_path, monkeypatch)
     corpus = {" ".join(parts) for parts in beir.read_beir(root).corpus.values()}
     assert corpus <= model.seen.keys()
     texts = pq.read_table(root / "queries.parquet").drop_columns(["_id"])
-    queries = {text for name in texts.column_names for text in texts[name].to_pylist()} | set(beir.read_beir(root).queries.values())
+    queries = {text for name in texts.column_names for text in texts[name].to_pylist()} | set(
+        beir.read_beir(root).queries.values()
+    )
     assert model.seen.keys() == corpus | queries
     assert encoder.stats.texts > 12 * len(corpus)
 
@@ -178,7 +205,9 @@ def test_a_representation_that_nobody_has(root):
 
 
 def test_jurisdictions_below_the_limit_are_one_row():
-    offices = {f"u{i}": "US" for i in range(60)} | {f"g{i}": "GB" for i in range(40)} | {f"k{i}": "KR" for i in range(99)}
+    offices = (
+        {f"u{i}": "US" for i in range(60)} | {f"g{i}": "GB" for i in range(40)} | {f"k{i}": "KR" for i in range(99)}
+    )
     offices |= {f"i{i}": "IN" for i in range(100)} | {"f": "FR", "x": ""}
     groups = sophia.jurisdictions(offices)
     assert Counter(groups.values()) == {"en": 100, "row": 100, "in": 100, None: 1}
@@ -253,7 +282,20 @@ def test_the_benchmark_reproduces_average_and_spread_of_table_3():
     rows = published.printed("sophia", 3).to_dicts()
     columns = dict(
         zip(
-            ("tacd", "clms", "ab", "iclms", "obj", "desc", "adb", "ai_ab", "ai_features", "ai_claim_summary", "ai_adv", "ai_obj"),
+            (
+                "tacd",
+                "clms",
+                "ab",
+                "iclms",
+                "obj",
+                "desc",
+                "adb",
+                "ai_ab",
+                "ai_features",
+                "ai_claim_summary",
+                "ai_adv",
+                "ai_obj",
+            ),
             BY_NAME,
             strict=True,
         )

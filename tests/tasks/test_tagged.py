@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from worlds import HashEncoder
 
-from patent_mteb.tasks.tagged import tagged_by_ends
+from patent_mteb.tasks.retrieval import tagged_by_ends
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,9 @@ def test_the_setting_reaches_retrieval_texts_of_any_model(name):
         assert [*found["queries"]["text"]] == [*split["queries"]["text"]]
         pairs = list(zip(found["corpus"]["text"], split["corpus"]["text"], strict=True))
         assert all(
-            tagged == "[abstract] " + plain.replace(" [SEP] ", " [SEP] [claim] ", 1) for tagged, plain in pairs if plain.count("[SEP]") == 1
+            tagged == "[abstract] " + plain.replace(" [SEP] ", " [SEP] [claim] ", 1)
+            for tagged, plain in pairs
+            if plain.count("[SEP]") == 1
         )
         assert sum(plain.count("[SEP]") == 1 for _, plain in pairs) > 100
 
@@ -77,4 +79,6 @@ def test_the_setting_reaches_classified_texts_of_any_model():
     assert found.labels == data.labels
     for tagged, plain in zip(found.texts["test text"], data.texts["test text"], strict=True):
         title, *rest = plain.split(" [SEP] ")
-        assert tagged == " [SEP] ".join([title, *(f"{tag} {part}" for tag, part in zip(("[abstract]", "[claim]"), rest, strict=False))])
+        assert tagged == " [SEP] ".join(
+            [title, *(f"{tag} {part}" for tag, part in zip(("[abstract]", "[claim]"), rest, strict=False))]
+        )

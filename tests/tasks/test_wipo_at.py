@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from worlds import TEN_CITATIONS, TEN_PATENTS, FixedSearch, scores_of
 
-from patent_mteb.data import sources
+from patent_mteb.data import loading
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation
 from patent_mteb.recipes import wipo_at as recipe
@@ -25,7 +25,7 @@ def ten(tmp_path_factory):
 
 @pytest.fixture
 def local(ten, monkeypatch):
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(ten))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(ten))
     return ten
 
 
@@ -49,10 +49,12 @@ def test_hand_worked_scores(local):
     assert found["n_queries"] == 5
     assert found["ndcg_at_10"] == pytest.approx(np.mean([us1, jp1, cn3, de4, br7]), abs=1e-5)
     assert found["main_score"] == found["ndcg_at_10"]
-    # IN: US1A->WO2A (Mobility) at 3, JP1A->WO2A at 1, CN3A->BR7A (Vision) at 3, DE4A->FR5A (G06) at 1, BR7A->ES8A (Vision) missed
+    # IN: US1A->WO2A (Mobility) at 3, JP1A->WO2A at 1, CN3A->BR7A (Vision) at 3, DE4A->FR5A (G06) at 1, BR7A->ES8A
+    # (Vision) missed
     assert found["in_ndcg_at_10"] == pytest.approx(np.mean([dcg(3), 1, dcg(3), 1, 0]), abs=1e-5)
     assert found["in_n_queries"] == 5
-    # OUT: US1A->CN3A at 1, JP1A->CN3A at 2, DE4A->{US1A, JP1A} (Mobility) at 4 and 2; CN3A->RU6A has no domain and is in neither
+    # OUT: US1A->CN3A at 1, JP1A->CN3A at 2, DE4A->{US1A, JP1A} (Mobility) at 4 and 2; CN3A->RU6A has no domain and is
+    # in neither
     assert found["out_ndcg_at_10"] == pytest.approx(np.mean([1, dcg(2), dcg(2, 4) / dcg(1, 2)]), abs=1e-5)
     assert found["out_n_queries"] == 3
     assert found["jurisdiction_en_ndcg_at_10"] == pytest.approx((us1 + jp1) / 2, abs=1e-5)
@@ -80,19 +82,29 @@ def test_other_data_never_answers_with_a_cached_score(local, tmp_path, monkeypat
     cache = mteb.ResultCache(tmp_path / "results")
 
     def run(model):
-        return mteb.evaluate(model, mteb.get_task("PatentCitationRetrieval"), cache=cache, show_progress_bar=False).task_results[0]
+        return mteb.evaluate(
+            model, mteb.get_task("PatentCitationRetrieval"), cache=cache, show_progress_bar=False
+        ).task_results[0]
 
     first = run(FixedSearch(RANKINGS))
     again = run(FixedSearch({}))
-    assert again.scores["test"][0]["main_score"] == first.scores["test"][0]["main_score"] > 0, "the same data and model: from the cache"
+    assert again.scores["test"][0]["main_score"] == first.scores["test"][0]["main_score"] > 0, (
+        "the same data and model: from the cache"
+    )
     recipe.build(TEN_PATENTS, TEN_CITATIONS[:-1], tmp_path / "other")
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path / "other"))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "other"))
     second = run(FixedSearch({}))
     assert second.dataset_revision != first.dataset_revision
     assert second.scores["test"][0]["main_score"] == 0
     names = [f"PatentCitationRetrieval.{result.dataset_revision}" for result in (first, second)]
-    assert sorted(path.stem for path in cache.cache_path.rglob("Patent*.json")) == sorted(names), "nothing was overwritten"
-    loaded = {result.task_name: result.get_score() for model in cache.load_results().model_results for result in model.task_results}
+    assert sorted(path.stem for path in cache.cache_path.rglob("Patent*.json")) == sorted(names), (
+        "nothing was overwritten"
+    )
+    loaded = {
+        result.task_name: result.get_score()
+        for model in cache.load_results().model_results
+        for result in model.task_results
+    }
     assert loaded == {name: result.get_score() for name, result in zip(names, (first, second), strict=True)}
     assert len(cache.load_results(tasks=names[:1]).model_results[0].task_results) == 1
 
@@ -108,27 +120,41 @@ def test_sample_results_load_again_and_are_filed_apart(tmp_path, monkeypatch):
     assert path.name == "PatentCitationRetrieval.sample.json"
     assert json.loads(path.read_text())["dataset_revision"].startswith("sample-")
     loaded = cache.load_results(tasks=["PatentCitationRetrieval.sample"])
-    assert [result.task_name for model in loaded.model_results for result in model.task_results] == ["PatentCitationRetrieval.sample"]
+    assert [result.task_name for model in loaded.model_results for result in model.task_results] == [
+        "PatentCitationRetrieval.sample"
+    ]
 
 
 def test_a_task_keeps_its_identity_when_its_data_is_unloaded(tmp_path):
     task = mteb.get_task("PatentCitationRetrieval")
     for _ in range(2):
-        mteb.evaluate(FixedSearch({}), task, cache=mteb.ResultCache(tmp_path), overwrite_strategy="always", show_progress_bar=False)
+        mteb.evaluate(
+            FixedSearch({}),
+            task,
+            cache=mteb.ResultCache(tmp_path),
+            overwrite_strategy="always",
+            show_progress_bar=False,
+        )
         assert not task.data_loaded
         assert task.metadata.name == "PatentCitationRetrieval.sample"
     assert [path.name for path in tmp_path.rglob("Patent*.json")] == ["PatentCitationRetrieval.sample.json"]
 
 
-@pytest.mark.parametrize(("suffix", "has_expert", "has_public"), [("", True, True), (".DWPIOnly", True, False), (".NoDWPI", False, True)])
+@pytest.mark.parametrize(
+    ("suffix", "has_expert", "has_public"), [("", True, True), (".DWPIOnly", True, False), (".NoDWPI", False, True)]
+)
 def test_text_variants(suffix, has_expert, has_public):
     data = mteb.get_task(f"WIPOATEmergingClassification{suffix}").load_split()
     fields = wipo_at.VARIANTS[suffix]
     assert len(fields) == 6 * has_expert + 4 * has_public
-    folder = sources.resolve(wipo_at.DATA).path()
+    folder = loading.resolve(wipo_at.DATA).path()
     rows = {row["_id"]: row for row in pq.read_table(folder / "fields.parquet").to_pylist()}
-    labelled = [row for row in pq.read_table(folder / "labels" / "Emerging.parquet").to_pylist() if row["split"] == "test"]
-    assert data.texts["test"] == [" ".join(filter(None, (rows[row["_id"]][name] for name in fields))) for row in labelled]
+    labelled = [
+        row for row in pq.read_table(folder / "labels" / "Emerging.parquet").to_pylist() if row["split"] == "test"
+    ]
+    assert data.texts["test"] == [
+        " ".join(filter(None, (rows[row["_id"]][name] for name in fields))) for row in labelled
+    ]
     assert data.labels["test"] == [row["labels"] for row in labelled]
 
 
@@ -142,8 +168,9 @@ def test_a_domain_that_the_judged_pairs_lack_is_told_apart_from_one_that_nobody_
     pair = {"CN3A", "RU6A"}
     patents = [replace(one, labels=(), ipc=() if one.publication_number in pair else one.ipc) for one in TEN_PATENTS]
     recipe.build(patents, [Citation("CN3A", "RU6A")], tmp_path)
-    monkeypatch.setenv(sources.DATA_VARIABLE, str(tmp_path))
+    monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path))
     task = mteb.get_task("PatentCitationRetrieval")
-    assert task.load_tables().unformed["in, out"] == (
-        "no judged pair has a coarse label or an IPC code on both sides in metadata.parquet (7 of 9 rows have one)"
+    assert (
+        task.load_tables().unformed["in, out"]
+        == "no judged pair has a coarse label or an IPC code on both sides in metadata.parquet (7 of 9 rows have one)"
     )

@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from worlds import HashEncoder, scores_of
 
 from patent_mteb.errors import ModelError
-from patent_mteb.tasks.labelled import LabelledTexts
+from patent_mteb.tasks.wipo_at import LabelledTexts
 
 
 class Frozen(HashEncoder):
@@ -29,7 +29,10 @@ def classified():
     task.load_data()
     data = task.dataset[task.source.subset]["test"]
     matrices = {split: np.stack([model.vector(text) for text in data.texts[split]]) for split in data.texts}
-    hot = {split: np.array([[label in labels for label in data.classes] for labels in data.labels[split]]) for split in data.labels}
+    hot = {
+        split: np.array([[label in labels for label in data.classes] for labels in data.labels[split]])
+        for split in data.labels
+    }
     return found, data, matrices, hot
 
 
@@ -37,8 +40,13 @@ def test_probe_equals_a_naive_scikit_learn_script(classified):
     found, data, x, y = classified
     best = (-1.0, 0.0)
     for c in (0.01, 0.1, 1.0, 10.0, 100.0):
-        fits = [LogisticRegression(C=c, tol=1e-10, max_iter=10_000).fit(x["train"], y["train"][:, i]) for i in range(len(data.classes))]
-        predicted = {split: np.stack([fit.predict(x[split]) for fit in fits], axis=1) for split in ("validation", "test")}
+        fits = [
+            LogisticRegression(C=c, tol=1e-10, max_iter=10_000).fit(x["train"], y["train"][:, i])
+            for i in range(len(data.classes))
+        ]
+        predicted = {
+            split: np.stack([fit.predict(x[split]) for fit in fits], axis=1) for split in ("validation", "test")
+        }
         score = f1_score(y["validation"], predicted["validation"], average="macro", zero_division=0)
         if score > best[0]:
             best = (score, c)
@@ -93,7 +101,9 @@ def test_classification_has_intervals_over_test_documents(classified):
     draws = [rng.integers(0, n, n) for _ in range(1_000)]
     values = np.array([f1_score(y["test"][rows], votes[rows], average="macro", zero_division=0) for rows in draws])
     low, high = np.clip(found["knn_macro_f1"] + np.percentile(values - values.mean(), [2.5, 97.5]), 0, 1)
-    assert (found["knn_macro_f1_low"], found["knn_macro_f1_high"]) == pytest.approx((low, high), abs=0.15 * (high - low))
+    assert (found["knn_macro_f1_low"], found["knn_macro_f1_high"]) == pytest.approx(
+        (low, high), abs=0.15 * (high - low)
+    )
     assert found["macro_f1_low"] < found["macro_f1"] < found["macro_f1_high"]
 
 
@@ -140,7 +150,9 @@ def test_a_best_c_that_ends_the_grid_is_said(caplog, noise, warned):
     task = mteb.get_task("WIPOATEmergingClassification")
     kinds = {split: rng.integers(0, 2, 60) for split in ("train", "validation", "test")}
     flips = {split: kind ^ (rng.random(60) < noise / 2) for split, kind in kinds.items()}
-    vectors = {split: np.hstack([kind[:, None] * 2 - 1, rng.normal(size=(60, 8)) * noise * 3]) for split, kind in kinds.items()}
+    vectors = {
+        split: np.hstack([kind[:, None] * 2 - 1, rng.normal(size=(60, 8)) * noise * 3]) for split, kind in kinds.items()
+    }
     labels = {split: [["ab"[flip]] for flip in kind] for split, kind in flips.items()}
     found = task.score(vectors, LabelledTexts({}, labels, ("a", "b")))
     assert found["c_at_edge"] == warned

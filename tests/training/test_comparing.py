@@ -13,25 +13,24 @@ from mteb.models.model_meta import ModelMeta
 from patent_mteb.errors import DataError
 from patent_mteb.tasks.perquery import path_of
 from patent_mteb.training.comparing import change, compare_tasks, known_item
-from patent_mteb.training.pairs import Pair, write_pairs
+from patent_mteb.training.pairs import Pair
 
 
 class Fixed:
     """Encodes a text as the vector that stands in it."""
 
-    def encode(self, texts, normalize_embeddings, show_progress_bar, convert_to_numpy):
-        rows = np.array([[float(word) for word in text.split()] for text in texts])
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    def encode(self, texts, show_progress_bar, convert_to_numpy):
+        return np.array([[float(word) for word in text.split()] for text in texts], np.float32)
 
 
-def test_known_items_against_a_naive_search(tmp_path):
+def test_known_items_against_a_naive_search():
     rng = np.random.default_rng(0)
     texts = [" ".join(f"{value:.4f}" for value in row) for row in rng.normal(size=(80, 3))]
     families = [f"F{place % 17}" for place in range(40)]
     pairs = [Pair(texts[n], texts[40 + n], f"{n}", f"{n}", family, family, "x") for n, family in enumerate(families)]
-    write_pairs(tmp_path / "test.parquet", pairs)
-    found = known_item(Fixed(), tmp_path / "test.parquet")
-    vectors = Fixed().encode(texts, True, False, True)
+    found = known_item(Fixed(), pairs)
+    vectors = Fixed().encode(texts, False, True).astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     for place, family in enumerate(families):
         scores = {other: vectors[place] @ vectors[40 + other] for other in range(40) if families[other] != family}
         rank = 1 + sum(score >= vectors[place] @ vectors[40 + place] for score in scores.values())
@@ -60,7 +59,13 @@ TASK = "MyCitationRetrieval"
 def filed(results, scores, revision, settings=None, **stated):
     """A file of scores by query as a run writes it, and whose it is."""
     meta = ModelMeta.create_empty({"name": "my/model", "revision": revision, "experiment_kwargs": settings})
-    known = {"task": TASK, "main_score": "ndcg_at_10", "model": "my/model", "model_revision": revision, "subset": "default"}
+    known = {
+        "task": TASK,
+        "main_score": "ndcg_at_10",
+        "model": "my/model",
+        "model_revision": revision,
+        "subset": "default",
+    }
     known |= {"experiment": meta.experiment_name, "dataset_revision": "local-a"} | stated
     table = pa.table({"query": [f"q{n}" for n in range(len(scores))], "ndcg@10": scores})
     path = path_of(results, meta, TASK, ".queries.parquet")

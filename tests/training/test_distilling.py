@@ -1,4 +1,6 @@
-"""Distillation: the projection is that of scikit-learn and of NumPy, and a student of two layers comes near its teacher of six."""
+"""Distillation: the projection is that of scikit-learn and of NumPy, and a student of two layers comes near its teacher
+of six.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def test_layers_are_those_of_the_paper():
 
 
 def test_projection_spans_the_principal_components():
-    """In blocks of any size: against the exact components (scikit-learn) and the eigenvectors of the covariance (NumPy)."""
+    """In blocks of any size: against the exact components (scikit-learn) and the eigenvectors of the covariance
+    (NumPy).
+    """
     rng = np.random.default_rng(0)
     rows = (rng.normal(size=(403, 6)) * [9, 7, 5, 0.2, 0.1, 0.1] @ rng.normal(size=(6, 20)) + 3).astype(np.float32)
     found = projection_of(iter(np.array_split(rows, 7)), 3, 64)
@@ -51,16 +55,20 @@ def test_the_sample_of_the_projection_is_of_all_texts():
     drawn = list(sampled(lambda: iter(range(1000)), 300))
     assert len(drawn) == len(set(drawn)) == 300 and drawn == sorted(drawn)
     assert 430 < np.mean(drawn) < 570, "the paper samples; it does not take the first"
-    assert drawn == list(sampled(lambda: iter(range(1000)), 300)) != list(sampled(lambda: iter(range(1000)), 300, seed=7))
+    assert (
+        drawn == list(sampled(lambda: iter(range(1000)), 300)) != list(sampled(lambda: iter(range(1000)), 300, seed=7))
+    )
 
 
 def test_a_student_of_two_layers_comes_near_its_teacher(tmp_path):
     """The mean squared error falls, and the ten nearest of a text are more often its teacher's than before training.
 
-    The teacher's weights are drawn with deviation .1: with BERT's own .02 its layers hardly change a vector, so that the untrained student
-    gives the teacher's vectors already, and training, with dropout, can only harm.
+    The teacher's weights are drawn with deviation .1: with BERT's own .02 its layers hardly change a vector, so that
+    the untrained student gives the teacher's vectors already, and training, with dropout, can only harm.
     """
-    teacher = SentenceTransformer(str(write_bert(tmp_path / "teacher", layers=6, length=32, spread=0.1)), device="cpu").eval()
+    teacher = SentenceTransformer(
+        str(write_bert(tmp_path / "teacher", layers=6, length=32, spread=0.1)), device="cpu"
+    ).eval()
     corpus = read_corpus("sample")
     sizes = {"train": 384, "validation": 100}
     texts = {split: [VIEWS["Abstract"](one) for one in corpus.members(split)][:most] for split, most in sizes.items()}
@@ -77,16 +85,21 @@ def test_a_student_of_two_layers_comes_near_its_teacher(tmp_path):
     one = TrainSet("vectors", "mse", ("anchor",), "train.parquet", "validation.parquet", rows=384, validation_rows=100)
     prepared = Prepared((one,), "", {}, {}, LeakRecord({}, [], 0, 0, 0, {}, [], False))
     loss = {"vectors": make_loss("mse", student, settings)}
-    history = run_seed(Job(recipe, settings, "teacher", tmp_path, device="cpu"), prepared, 42, student, loss, quiet=True)
+    job = Job(recipe, settings, "teacher", tmp_path, device="cpu")
+    history = run_seed(job, prepared, 42, student, loss, fresh=lambda: untrained, quiet=True).history
 
     def error_and_overlap(model):
         own = model.eval().encode(texts["validation"], convert_to_numpy=True)
-        shared = [len(set(mine) & set(its)) for mine, its in zip(nearest(own), nearest(vectors["validation"]), strict=True)]
+        shared = [
+            len(set(mine) & set(its)) for mine, its in zip(nearest(own), nearest(vectors["validation"]), strict=True)
+        ]
         return np.mean((own - targets["validation"]) ** 2), np.mean(shared)
 
     (error, overlap), (error_after, overlap_after) = error_and_overlap(untrained), error_and_overlap(student)
     assert error_after < 0.1 * error and overlap_after > overlap + 0.3
-    assert min(row["eval_loss"] for row in history if "eval_loss" in row) == pytest.approx(error_after, rel=1e-3), "the best one is kept"
+    assert min(row["eval_loss"] for row in history if "eval_loss" in row) == pytest.approx(error_after, rel=1e-3), (
+        "the best one is kept"
+    )
 
 
 def nearest(rows):

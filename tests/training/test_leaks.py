@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from patent_mteb.errors import DataError
+from patent_mteb.patents.records import write_patents
 from patent_mteb.patents.views import VIEWS
-from patent_mteb.training import pairs
+from patent_mteb.recipes.patenteb import SAMPLE
+from patent_mteb.recipes.patenteb.world import PAPER
+from patent_mteb.training import multitask, pairs
 from patent_mteb.training.corpus import read_corpus
-from patent_mteb.training.leaks import by_normal_number, check_pairs, examined, find_leaks
-from patent_mteb.training.testsets import Item, MeasuredSet, present
+from patent_mteb.training.leaks import (
+    Item,
+    LeakRecord,
+    MeasuredSet,
+    by_normal_number,
+    check_pairs,
+    examined,
+    find_leaks,
+    present,
+)
+
+CASES = [json.loads(line) for line in Path(__file__).with_name("leak_cases.jsonl").read_text("utf-8").splitlines()]
+
+
+def leaks_of(test, train):
+    return find_leaks(examined(train), MeasuredSet("test", lambda: iter(test)), {})[0]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_labelled_cases(case):
+    """Each leak is found but a translation and a text without each fourth word; nothing else is."""
+    test, train = (Item(**{"family": "", "text": "", **case[side]}) for side in ("test", "train"))
+    assert bool(leaks_of([test], [train])) == (case["leak"] and not case.get("out_of_reach"))
+
+
+def test_the_labelled_cases_are_those_of_the_review_and_two_are_out_of_reach():
+    assert Counter(case["source"] for case in CASES)["review"] == 68 and len({case["name"] for case in CASES}) == len(
+        CASES
+    )
+    assert [case["name"] for case in CASES if case.get("out_of_reach")] == ["translation", "OCR: each 4th word lost"]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +60,9 @@ def reworded(text, every=9):
 
 
 def test_each_way_to_leak_is_found(corpus, tmp_path):
-    """One family of the training split is planted in a test set: as it is, as another publication, reworded under a foreign number."""
+    """One family of the training split is planted in a test set: as it is, as another publication, reworded under a
+    foreign number.
+    """
     first, second, third, *_ = [patent for patent in corpus.members("train") if len(VIEWS["TAC"](patent).split()) > 100]
     kin = Item("DE999999999A1", first.family_id, "Ein anderer Text.")
     other = Item("EP9999999A1", "foreign", reworded(VIEWS["TAC"](third)))
@@ -54,18 +90,25 @@ def test_each_way_to_leak_is_found(corpus, tmp_path):
 
 
 def test_a_family_that_only_the_training_records_know(corpus):
-    """The test set holds a bare number without family; the records know it as another publication of a training family."""
+    """The test set holds a bare number without family; the records know it as another publication of a training
+    family.
+    """
     one = next(corpus.members("train"))
     test = MeasuredSet("bare", lambda: iter([Item("KR1020990000001A", "", "")]))
     item = Item(one.publication_number, one.family_id, VIEWS["TAC"](one))
     assert not find_leaks(examined([item]), test, {})[0]
     assert (
-        find_leaks(examined([item]), test, by_normal_number({"KR1020990000001A": one.family_id}))[0][one.publication_number].way == "family"
+        find_leaks(examined([item]), test, by_normal_number({"KR1020990000001A": one.family_id}))[0][
+            one.publication_number
+        ].way
+        == "family"
     )
 
 
 def test_nothing_leaks_from_one_corpus(corpus, tmp_path):
-    """All signals at once against the test split, and the check does not sleep: with one test family moved to train it finds it."""
+    """All signals at once against the test split, and the check does not sleep: with one test family moved to train it
+    finds it.
+    """
     makers = [pairs.co_labelled, pairs.citing_and_cited, pairs.abstract_and_claim, pairs.ipc_matched]
     paths = [tmp_path / f"{make.__name__}.parquet" for make in makers]
     for path, make in zip(paths, makers, strict=True):
@@ -80,10 +123,13 @@ def test_nothing_leaks_from_one_corpus(corpus, tmp_path):
 
 
 def test_registered_sets_that_are_present_are_checked(corpus, tmp_path, monkeypatch):
-    """Real data: the sample's DAPFAM and PatenTEB under PATENT_MTEB_DATA hold the families of records that are called otherwise."""
-    from patent_mteb.data.sources import DATA_VARIABLE, sample_root
+    """Real data: the sample's DAPFAM and PatenTEB under PATENT_MTEB_DATA hold the families of records that are called
+    otherwise.
+    """
+    from patent_mteb.data.loading import sample_root
+    from patent_mteb.data.roots import DATA_VARIABLE
 
-    real = replace(corpus, name="mine", folder=None)
+    real = replace(corpus, name="mine", folder=None, is_sample=False)
     monkeypatch.setenv(DATA_VARIABLE, str(sample_root("patenteb")))
     found, absent = present(real)
     names = [one.name for one in found]
@@ -97,9 +143,8 @@ def test_registered_sets_that_are_present_are_checked(corpus, tmp_path, monkeypa
 
 def test_a_test_set_that_cannot_be_read_is_named_and_not_counted_as_checked(corpus, tmp_path, monkeypatch):
     """The sample's DAPFAM with a damaged corpus, and PatenTEB without the table of one task."""
-    import shutil
-
-    from patent_mteb.data.sources import DATA_VARIABLE, sample_root
+    from patent_mteb.data.loading import sample_root
+    from patent_mteb.data.roots import DATA_VARIABLE
 
     for benchmark in ("dapfam", "patenteb"):
         shutil.copytree(sample_root(benchmark), tmp_path / "data", dirs_exist_ok=True)
@@ -107,7 +152,7 @@ def test_a_test_set_that_cannot_be_read_is_named_and_not_counted_as_checked(corp
         path.write_bytes(b"PAR1 torn")
     next((tmp_path / "data").rglob("class_bloom/test/data.parquet")).unlink()
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
-    real = replace(corpus, name="mine", folder=None)
+    real = replace(corpus, name="mine", folder=None, is_sample=False)
     path = tmp_path / "pairs.parquet"
     pairs.write_pairs(path, pairs.abstract_and_claim(real, "train", Counter()))
     record = check_pairs([path], real, drop=True)
@@ -115,4 +160,79 @@ def test_a_test_set_that_cannot_be_read_is_named_and_not_counted_as_checked(corp
         set(record.unreadable) == {"datalyes/DAPFAM_patent", "datalyes/class_bloom"}
         and not record.unreadable.keys() & record.checked.keys()
     )
-    assert "datalyes/retrieval_IN" in record.checked and f"2 unreadable, {len(record.absent)} absent" in record.contamination
+    assert (
+        "datalyes/retrieval_IN" in record.checked
+        and f"2 unreadable, {len(record.absent)} absent" in record.contamination
+    )
+
+
+def test_two_test_sets_of_one_name_of_which_one_cannot_be_read(corpus, tmp_path):
+    """Each has its own name in the record, so that the unreadable one does not pass for checked."""
+
+    def broken():
+        raise DataError("the table is damaged")
+
+    path = tmp_path / "pairs.parquet"
+    pairs.write_pairs(path, pairs.abstract_and_claim(corpus, "validation", Counter()))
+    sets = [
+        MeasuredSet("mine", broken),
+        MeasuredSet("mine", lambda: iter([Item("EP1A1", "", "")])),
+        MeasuredSet("mine", broken),
+    ]
+    record = check_pairs([path], corpus, drop=False, test_sets=sets)
+    assert list(record.checked) == ["mine (1)"] and list(record.unreadable) == ["mine", "mine (2)"]
+
+
+def test_a_directory_called_sample_is_checked_against_every_test_set(corpus, tmp_path, monkeypatch):
+    """Own records in a directory ``sample``: the other test sets are looked for, and PatenTEB's settings are the
+    paper's.
+    """
+    monkeypatch.delenv("PATENT_MTEB_DATA", raising=False)
+    write_patents(tmp_path / "sample" / "patents.parquet", list(corpus.patents)[:40])
+    own = read_corpus(tmp_path / "sample")
+    assert own.name == corpus.name == "sample"
+    assert "WIPO-AT" in present(own)[1] and present(corpus)[1] == []
+    monkeypatch.setattr(multitask, "make_world", lambda patents, citations, params, log: params)
+    assert multitask.world_of(own) == PAPER and multitask.world_of(corpus) == SAMPLE != PAPER
+
+
+def test_a_text_that_many_families_of_the_test_set_share_identifies_none():
+    """Publications of one family are one; those whose family is unknown are families of their own."""
+    text = (
+        "Machine translation of this text has been disabled by its publisher, contact local staff during office hours."
+    )
+    trained = [Item("US9000000A1", "X", text)]
+
+    def test(family):
+        return [Item(f"EP{1_000_000 + number}A1", family(number), text) for number in range(30)]
+
+    assert leaks_of(test(lambda number: "F1"), trained) and leaks_of(test(lambda number: f"F{number % 20}"), trained)
+    assert not leaks_of(test(lambda number: f"F{number}"), trained) and not leaks_of(test(lambda number: "0"), trained)
+
+
+def test_families_of_the_training_records_in_their_normal_form():
+    records = {"US 2019/0123456 A1": "12345.0", "EP1000000A1": "0", "EP 1 000 001 B1": " F2 "}
+    assert by_normal_number(records) == {"US2019123456A1": "12345", "EP1000001B1": "F2"}
+
+
+def test_divisions_are_dropped_and_counted_by_field(corpus, tmp_path):
+    """Title and abstract of training publications with the claims of others; the record says by which field they were
+    found.
+    """
+    first, second, *_ = [one for one in corpus.members("train") if len(one.claims) > 3]
+    division = Item.of(replace(first, publication_number="EP9999999A1", family_id="X1", claims=second.claims))
+    assert division.title_abstract in division.text and Item.of(second).claim in division.text
+    path = tmp_path / "pairs.parquet"
+    pairs.write_pairs(path, pairs.abstract_and_claim(corpus, "train", Counter()))
+    record = check_pairs([path], corpus, drop=True, test_sets=[MeasuredSet("divided", lambda: iter([division]))])
+    assert record.ways == {"divided": {"text": record.leaking}} and record.dropped
+    assert set(record.fields["divided"]) == {"title and abstract", "first claim"}
+    assert sum(record.fields["divided"].values()) == record.leaking < 12
+    left = {pair.anchor_id for pair in pairs.read_pairs(path)}
+    assert not left & {first.publication_number, second.publication_number}
+
+
+def test_records_of_older_checkpoints_are_read():
+    known = {"checked": {"mine": 3}, "absent": [], "publications": 1, "pairs": 1, "leaking": 0}
+    record = LeakRecord(**known, ways={}, examples=[], dropped=False)
+    assert record.fields == {} and record.contamination == "none found (1 test sets checked)"

@@ -52,7 +52,9 @@ def test_ranking(model, temperature, symmetric):
 
 
 def test_contrastive_takes_the_hard_pairs(model):
-    """PatenTEB eq. 2, of the pairs that the online variant keeps: positives farther than the nearest negative, and the reverse."""
+    """PatenTEB eq. 2, of the pairs that the online variant keeps: positives farther than the nearest negative, and the
+    reverse.
+    """
     labels = np.array([1, 0, 1, 0])
     distance = 1 - np.diag(cosines(vectors(model, ANCHORS), vectors(model, POSITIVES)))
     positive, negative = distance[labels == 1], distance[labels == 0]
@@ -80,7 +82,9 @@ def test_softmax_is_on_both_vectors_and_nothing_else(model):
     """PatenTEB eq. 4: a linear layer on [u; v]."""
     torch.manual_seed(1)
     loss = make_loss("softmax", model, Settings(), n_labels=2)
-    weight, bias = (value.detach().numpy().astype(np.float64) for value in (loss.classifier.weight, loss.classifier.bias))
+    weight, bias = (
+        value.detach().numpy().astype(np.float64) for value in (loss.classifier.weight, loss.classifier.bias)
+    )
     assert weight.shape == (2, 2 * model.get_embedding_dimension())
     logits = np.hstack([vectors(model, ANCHORS), vectors(model, POSITIVES)]) @ weight.T + bias
     labels = np.array([0, 1, 1, 0])
@@ -89,11 +93,15 @@ def test_softmax_is_on_both_vectors_and_nothing_else(model):
 
 
 def test_mse(model):
-    """PatenTEB §4.4; the library takes the mean over numbers, the paper the sum over dimensions: the factor is the width."""
+    """PatenTEB §4.4; the library takes the mean over numbers, the paper the sum over dimensions: the factor is the
+    width.
+    """
     targets = np.random.default_rng(0).normal(size=(4, model.get_embedding_dimension()))
     loss = make_loss("mse", model, Settings())
     expected = np.mean((vectors(model, ANCHORS) - targets) ** 2)
-    assert of_batch(loss, model, [ANCHORS], torch.tensor(targets, dtype=torch.float32)) == pytest.approx(expected, abs=1e-5)
+    assert of_batch(loss, model, [ANCHORS], torch.tensor(targets, dtype=torch.float32)) == pytest.approx(
+        expected, abs=1e-5
+    )
 
 
 def test_wraps_on_request(model):
@@ -116,8 +124,22 @@ def test_the_table_of_recipes():
     """The numbers that the papers print, once more, and every row can be set."""
     printed = {
         "wipo-r3": {"lr": 2e-5, "epochs": 3, "warmup": 0.1, "accumulation": 32},
-        "patentmap-claims-posneg": {"lr": 1e-5, "batch": 512, "temperature": 0.05, "pooling": "cls", "head": "tanh", "swap": True},
-        "patembed-multitask": {"lr": 1e-5, "batch": 32, "accumulation": 4, "pooling": "mean", "clip": 1.0, "schedule": "cosine"},
+        "patentmap-claims-posneg": {
+            "lr": 1e-5,
+            "batch": 512,
+            "temperature": 0.05,
+            "pooling": "cls",
+            "head": "tanh",
+            "swap": True,
+        },
+        "patembed-multitask": {
+            "lr": 1e-5,
+            "batch": 32,
+            "accumulation": 4,
+            "pooling": "mean",
+            "clip": 1.0,
+            "schedule": "cosine",
+        },
         "patembed-distill-8": {"lr": 1e-4, "layers": (0, 3, 6, 9, 12, 15, 18, 21), "width": 512},
         "qaecter": {"pooling": "mean", "epochs": 1},
     }

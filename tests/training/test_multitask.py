@@ -20,7 +20,9 @@ def test_tables_of_the_sample(tmp_path, monkeypatch):
     corpus, recipe = read_corpus("sample"), find_recipe("patembed-multitask")
     settings, world = settings_for(recipe, ["batch=16"]), multitask.world_of(corpus)
     monkeypatch.setattr(multitask, "world_of", lambda corpus: world)
-    with pytest.raises(DataError, match=r"leak into test sets \(the test split of PatenTEB's tables: \d+ by text\).*--drop-leaks"):
+    with pytest.raises(
+        DataError, match=r"leak into test sets \(the test split of PatenTEB's tables: \d+ by text\).*--drop-leaks"
+    ):
         prepare(Job(recipe, settings, "base", tmp_path), corpus)
     prepared = prepare(Job(recipe, settings, "base", tmp_path, drop_leaks=True), corpus)
     held = {path.name: list(read_pairs(path)) for path in (tmp_path / "pairs").glob("*.parquet")}
@@ -30,9 +32,20 @@ def test_tables_of_the_sample(tmp_path, monkeypatch):
         assert one.validation_rows == (len(held[one.validation]) if one.validation else 0)
         for file in (one.train, one.validation):
             labels = Counter(pair.label for pair in held.get(file, ()))
-            assert not file or one.kind not in ("triplet", "contrastive") or sum(number > 1 for number in labels.values()) > 1
+            assert (
+                not file
+                or one.kind not in ("triplet", "contrastive")
+                or sum(number > 1 for number in labels.values()) > 1
+            )
     told = {what.split()[2].rstrip(",") for what in prepared.left_out["train"]}
-    assert told | {one.name for one in prepared.sets} == TASKS.keys() and told.isdisjoint(one.name for one in prepared.sets)
+    assert told | {one.name for one in prepared.sets} == TASKS.keys() and told.isdisjoint(
+        one.name for one in prepared.sets
+    )
     test_families = set(world.members("test"))
-    trained = {family for one in prepared.sets for pair in held[one.train] for family in (pair.anchor_family, pair.positive_family)}
+    trained = {
+        family
+        for one in prepared.sets
+        for pair in held[one.train]
+        for family in (pair.anchor_family, pair.positive_family)
+    }
     assert trained and not trained & test_families

@@ -13,7 +13,7 @@ from patent_mteb.patents.records import Citation, Claim, Label, Patent
 from patent_mteb.patents.views import VIEWS
 from patent_mteb.training import pairs
 from patent_mteb.training.corpus import Corpus, read_corpus
-from patent_mteb.training.views import POLICIES
+from patent_mteb.training.pairs import POLICIES
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +23,20 @@ def corpus():
 
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_counts_of_the_wipo_recipes_are_those_of_the_definitions(corpus, split):
-    made = [list(make(corpus, split, Counter())) for make in (pairs.co_labelled, pairs.citing_and_cited, pairs.abstract_and_claim)]
+    made = [
+        list(make(corpus, split, Counter()))
+        for make in (pairs.co_labelled, pairs.citing_and_cited, pairs.abstract_and_claim)
+    ]
     assert tuple(map(len, made)) == naive_counts(corpus, split)
-    assert {corpus.split[family] for one in made for pair in one for family in (pair.anchor_family, pair.positive_family)} == {split}
+    assert {
+        corpus.split[family] for one in made for pair in one for family in (pair.anchor_family, pair.positive_family)
+    } == {split}
     co_label, citations, sections = made
     labels = {patent.publication_number: {one.fine for one in patent.labels} for patent in corpus.patents}
-    assert all(pair.anchor_family != pair.positive_family and labels[pair.anchor_id] & labels[pair.positive_id] for pair in co_label)
+    assert all(
+        pair.anchor_family != pair.positive_family and labels[pair.anchor_id] & labels[pair.positive_id]
+        for pair in co_label
+    )
     cited = {(one.citing, one.cited) for one in corpus.citations}
     assert all((pair.anchor_id, pair.positive_id) in cited for pair in citations)
     assert all(pair.anchor_id == pair.positive_id and pair.anchor != pair.positive for pair in sections)
@@ -76,13 +84,20 @@ def test_views_of_patentmap(corpus, policy):
 
 def test_ipc_match_shares_the_very_list(corpus):
     codes = {
-        patent.publication_number: frozenset(pairs.ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes) for patent in corpus.patents
+        patent.publication_number: frozenset(pairs.ipc.codes_at(patent.ipc, "subgroup", errors="skip").codes)
+        for patent in corpus.patents
     }
     found = list(pairs.ipc_matched(corpus, "train", Counter()))
-    assert all(codes[pair.anchor_id] == codes[pair.positive_id] and pair.anchor_family != pair.positive_family for pair in found)
+    assert all(
+        codes[pair.anchor_id] == codes[pair.positive_id] and pair.anchor_family != pair.positive_family
+        for pair in found
+    )
     members = list(corpus.members("train"))
     having = sum(
-        any(codes[one.publication_number] == codes[other.publication_number] and one.family_id != other.family_id for other in members)
+        any(
+            codes[one.publication_number] == codes[other.publication_number] and one.family_id != other.family_id
+            for other in members
+        )
         for one in members
         if codes[one.publication_number]
     )
@@ -91,7 +106,10 @@ def test_ipc_match_shares_the_very_list(corpus):
 
 def test_ipc_match_turns_every_second_pair_or_so_where_negatives_shall_be_of_both_kinds(corpus):
     plain, swapped = (list(pairs.ipc_matched(corpus, "train", Counter(), swap=swap)) for swap in (False, True))
-    ends = [{(one.anchor_id, one.positive_id), (two.anchor_id, two.positive_id)} for one, two in zip(plain, swapped, strict=True)]
+    ends = [
+        {(one.anchor_id, one.positive_id), (two.anchor_id, two.positive_id)}
+        for one, two in zip(plain, swapped, strict=True)
+    ]
     turned = [one for one in ends if len(one) == 2]
     assert all(first == second[::-1] for first, second in map(tuple, turned))
     assert 0.3 * len(plain) < len(turned) < 0.7 * len(plain)
@@ -111,11 +129,15 @@ def test_what_gives_no_pair_is_counted_or_refused():
         Patent("US2A1", "F2", "Lens", "It bends light."),
         Patent("US3B1", "F1", "Pump", "It pumps more.", (Claim(1, "A pump."),)),
     ]
-    corpus = Corpus("mine", patents, [Citation("US1A1", "US3B1"), Citation("US1A1", "EP9A1")], {"F1": "train", "F2": "train"})
+    corpus = Corpus(
+        "mine", patents, [Citation("US1A1", "US3B1"), Citation("US1A1", "EP9A1")], {"F1": "train", "F2": "train"}
+    )
     left_out: Counter[str] = Counter()
     assert len(list(pairs.abstract_and_claim(corpus, "train", left_out))) == 2
     assert left_out == {"publications without abstract or claim": 1}
-    with pytest.raises(DataError, match=r"no citation connects two families .*1 citations within a family.*1 citations from or to"):
+    with pytest.raises(
+        DataError, match=r"no citation connects two families .*1 citations within a family.*1 citations from or to"
+    ):
         list(pairs.citing_and_cited(corpus, "train", Counter()))
     with pytest.raises(DataError, match="no publication of the validation split has a fine label"):
         list(pairs.co_labelled(corpus, "validation", Counter()))

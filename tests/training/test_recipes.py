@@ -1,4 +1,6 @@
-"""Every recipe of the table from the command to a checkpoint that sentence-transformers loads, on some of the sample and tiny models."""
+"""Every recipe of the table from the command to a checkpoint that sentence-transformers loads, on some of the sample
+and tiny models.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from small_bases import write_bert
 
 from patent_mteb.cli import main
 from patent_mteb.files import write_jsonl
-from patent_mteb.models.trained import training_record
+from patent_mteb.models.loading import training_record
 from patent_mteb.training import corpus as corpora
 from patent_mteb.training import multitask
 from patent_mteb.training.recipes import RECIPES
@@ -27,7 +29,9 @@ TINY = ["batch=8", "accumulation=1", "mini_batch=8", "max_length=16", "checks=1"
 @pytest.fixture(scope="module")
 def corpus():
     whole = corpora.read_corpus("sample")
-    return replace(whole, patents=[patent for split, most in SIZES.items() for patent in list(whole.members(split))[:most]])
+    return replace(
+        whole, patents=[patent for split, most in SIZES.items() for patent in list(whole.members(split))[:most]]
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,7 +45,9 @@ def few_objects():
 
 @pytest.fixture(scope="module")
 def bases(tmp_path_factory):
-    """Bare transformers, so that each recipe gets the pooling that it asks for; as deep as the paper's where layers are kept."""
+    """Bare transformers, so that each recipe gets the pooling that it asks for; as deep as the paper's where layers are
+    kept.
+    """
     folder = tmp_path_factory.mktemp("bases")
     write_bert(folder / "small", hidden=16, length=16)
     write_bert(folder / "deep", hidden=16, layers=24, length=16)
@@ -63,23 +69,43 @@ def test_a_recipe_from_the_command_to_a_checkpoint(name, corpus, world, bases, t
     if recipe.loss == "mse":
         options += ["--set", "width=8", "--set", "pca_sample=64", "--set", "pca_batch=32"]
     if recipe.signal == "paraphrase":
-        write_jsonl(tmp_path / "said.jsonl", ({"id": one.publication_number, "text": f"Otherwise: {one.title}"} for one in corpus.patents))
+        write_jsonl(
+            tmp_path / "said.jsonl",
+            ({"id": one.publication_number, "text": f"Otherwise: {one.title}"} for one in corpus.patents),
+        )
         options += ["--paraphrases", str(tmp_path / "said.jsonl")]
     if recipe.loss == "late-distillation":
         options += ["--teacher", str(bases[""])]
     monkeypatch.setattr(corpora, "read_corpus", lambda data, shares: corpus)
     monkeypatch.setattr(multitask, "world_of", lambda corpus: world)
-    asked = ["train", name, "sample", "-m", str(base), "--out", str(tmp_path / "run"), "--max-steps", "2", "--drop-leaks"]
+    asked = [
+        "train",
+        name,
+        "sample",
+        "-m",
+        str(base),
+        "--out",
+        str(tmp_path / "run"),
+        "--max-steps",
+        "2",
+        "--drop-leaks",
+    ]
     assert main([*asked, *options, "--device", "cpu", "-v", "0"]) == 0
 
     (checkpoint,) = (tmp_path / "run" / "models").iterdir()
     record = training_record(checkpoint)
     card = (checkpoint / "README.md").read_text()
-    for phrase in ("at most 2 steps", f"batch=8 instead of {recipe.settings.batch}", f"base {base.name} is none of the paper's"):
+    for phrase in (
+        "at most 2 steps",
+        f"batch=8 instead of {recipe.settings.batch}",
+        f"base {base.name} is none of the paper's",
+    ):
         assert phrase in card and any(told.startswith(phrase) for told in record["deviations"])
     if name.startswith("wipo-"):
         counts = dict(zip(("wipo-r1", "wipo-r2", "wipo-r3"), naive_counts(corpus, "train"), strict=True))
-        assert record["pairs"]["train"] == counts.get(name, sum(counts.values())), "R4 and R3-matched: all three together"
+        assert record["pairs"]["train"] == counts.get(name, sum(counts.values())), (
+            "R4 and R3-matched: all three together"
+        )
     modules = json.loads((checkpoint / "modules.json").read_text())
     assert all(one["type"].startswith("sentence_transformers.") for one in modules)
     texts = ["a pump with a rotor", "the user and the signal"]

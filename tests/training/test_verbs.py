@@ -1,9 +1,13 @@
-"""The run: it learns, it ends in a checkpoint without a head, it goes on after a kill, and it refuses bad input before a step."""
+"""The run: it learns, it ends in a checkpoint without a head, it goes on after a kill, and it refuses bad input before
+a step.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,30 +16,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from small_bases import write_bert, write_static
+from small_jobs import job, same, small, weights
 
 from patent_mteb.cli import main
 from patent_mteb.errors import DataError
-from patent_mteb.models.trained import training_record
-from patent_mteb.readers.guard import guarded
-from patent_mteb.training import verbs
+from patent_mteb.models.loading import training_record
+from patent_mteb.readers.folder_lock import guarded
+from patent_mteb.training import jobs
 from patent_mteb.training.bases import HEAD
-from patent_mteb.training.corpus import Corpus, read_corpus
+from patent_mteb.training.corpus import Corpus
+from patent_mteb.training.jobs import Outcome, train
 from patent_mteb.training.leaks import LeakRecord
 from patent_mteb.training.preparing import Job, Prepared
 from patent_mteb.training.recipes import find_recipe, settings_for
-from patent_mteb.training.verbs import Outcome, train
-
-QUICK = ["lr=0.02", "accumulation=1", "batch=32", "epochs=2", "checks=3"]
-
-
-def small():
-    """Some of the sample's patents in each split: a run of seconds."""
-    whole = read_corpus("sample")
-    chosen = [patent for split, most in (("train", 260), ("validation", 60), ("test", 100)) for patent in list(whole.members(split))[:most]]
-    return replace(whole, patents=chosen)
+from patent_mteb.training.running import _too_few
 
 
 @pytest.fixture(scope="module")
@@ -53,22 +49,6 @@ def bert(tmp_path_factory):
     return str(write_bert(tmp_path_factory.mktemp("bases") / "bert", pooling="cls"))
 
 
-def job(name, base, out, *settings, **more):
-    recipe = find_recipe(name)
-    return Job(recipe, settings_for(recipe, [*QUICK, *settings]), base, out, device="cpu", **more)
-
-
-def weights(folder):
-    return {str(path.relative_to(folder)): load_file(path) for path in sorted(folder.rglob("*.safetensors"))}
-
-
-def same(first, second):
-    assert first.keys() == second.keys()
-    for file in first:
-        assert first[file].keys() == second[file].keys()
-        assert all(np.array_equal(first[file][name], second[file][name]) for name in first[file])
-
-
 def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
     """Random static vectors become better at finding the claim of an abstract, and two seeds give two checkpoints."""
     done = train(job("wipo-r3", static, tmp_path / "run", seeds=(42, 7), geometry=6), corpus, quiet=True)
@@ -83,7 +63,11 @@ def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
     assert "wipo-r3" in card and corpus.revision in card and "sentence-transformers" in card
     steps = [int(line.split(",")[0]) for line in (tmp_path / "run/seed-42/geometry.csv").read_text().splitlines()[1:]]
     assert steps == [0, 6, 12, 18]
-    losses = [row["eval_loss"] for row in json.loads((tmp_path / "run/seed-42/history.json").read_text()) if "eval_loss" in row]
+    losses = [
+        row["eval_loss"]
+        for row in json.loads((tmp_path / "run/seed-42/history.json").read_text())
+        if "eval_loss" in row
+    ]
     assert losses[-1] < losses[0]
     again = train(job("wipo-r3", static, tmp_path / "run", seeds=(42, 7), geometry=6), corpus, quiet=True)
     assert again.checkpoints == done.checkpoints and again.changes == done.changes
@@ -93,15 +77,22 @@ def test_training_learns_and_says_what_it_did(corpus, static, tmp_path):
 
 def test_a_small_transformer_learns(corpus, bert, tmp_path):
     """What examples/train.py shows over three seeds, with one and a fifth of the pairs."""
-    asked = job("wipo-r3", f"{bert}-bare", tmp_path / "run", "max_length=48", "lr=0.003", "batch=16", "epochs=3", "checks=1")
+    asked = job(
+        "wipo-r3", f"{bert}-bare", tmp_path / "run", "max_length=48", "lr=0.003", "batch=16", "epochs=3", "checks=1"
+    )
     done = train(asked, corpus, quiet=True)
     assert done.changes[0].measure == "ndcg@10" and done.changes[0].low > 0
 
 
-def test_a_projection_head_is_trained_and_gone(corpus, bert, tmp_path):
-    """PatentMap: CLS, linear + tanh on top while training; the checkpoint has the modules of its base, with other weights."""
+def test_a_projection_head_is_trained_and_gone(corpus, tmp_path):
+    """PatentMap: CLS, linear + tanh on top while training; the checkpoint has the modules of its base, with other
+    weights.
+    """
+    bert = str(write_bert(tmp_path / "bert", pooling="cls", spread=0.2))
     done = train(
-        job("patentmap-claims-posneg", bert, tmp_path / "run", "max_length=32", "checks=1", "lr=0.001", max_steps=2), corpus, quiet=True
+        job("patentmap-claims-posneg", bert, tmp_path / "run", "max_length=32", "checks=1", "lr=0.001", max_steps=2),
+        corpus,
+        quiet=True,
     )
     saved, base = (SentenceTransformer(str(place), device="cpu") for place in (done.checkpoints[0], bert))
     assert [type(one) for one in saved] == [type(one) for one in base] and HEAD not in dict(saved.named_children())
@@ -113,7 +104,11 @@ def test_a_projection_head_is_trained_and_gone(corpus, bert, tmp_path):
 
 def test_lora_is_merged(corpus, bert, tmp_path):
     pytest.importorskip("peft")
-    done = train(job("wipo-r3", bert, tmp_path / "run", "max_length=32", "checks=1", "lr=0.001", lora=4, max_steps=2), corpus, quiet=True)
+    done = train(
+        job("wipo-r3", bert, tmp_path / "run", "max_length=32", "checks=1", "lr=0.001", lora=4, max_steps=2),
+        corpus,
+        quiet=True,
+    )
     (file,) = weights(done.checkpoints[0]).values()
     (before,) = weights(Path(bert)).values()
     assert file.keys() == before.keys()
@@ -123,13 +118,65 @@ def test_lora_is_merged(corpus, bert, tmp_path):
     assert not np.allclose(saved.encode("a pump"), SentenceTransformer(bert, device="cpu").encode("a pump"), atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "options"),
+    [("wipo-r3", {}), ("wipo-r3", {"lora": 4}), ("patentmap-claims-posneg", {})],
+    ids=["whole", "lora", "head"],
+)
+def test_the_base_is_kept_where_no_checkpoint_is_better(corpus, bert, tmp_path, caplog, recipe, options):
+    """A rate of 30 makes every checkpoint worse than the base: the base's weights are saved, and the record says so."""
+    if options:
+        pytest.importorskip("peft")
+    asked = job(recipe, bert, tmp_path / "run", "max_length=24", "lr=30", "checks=2", max_steps=2, **options)
+    with caplog.at_level(logging.INFO, logger="patent_mteb"):
+        done = train(asked, corpus, quiet=True)
+    same(weights(done.checkpoints[0]), weights(Path(bert)))
+    assert all(one.difference == 0 and one.before == one.after for one in done.changes)
+    record = training_record(done.checkpoints[0])
+    first, *others = [row["eval_loss"] for row in record["validation"]]
+    assert first <= min(others) and first < others[-1]  # the first step of the warm-up has a rate of 0
+    said = f"no checkpoint is better than the base: validation loss {first:.4f} before the first step"
+    assert record["best_step"] == 0 and record["warnings"][-1].startswith(said)
+    assert record["warnings"][-1] in caplog.text and f"step 0 of 2: validation loss {first:.4f}" in caplog.text
+    assert "checkpoint: step 0, before training" in (done.checkpoints[0] / "README.md").read_text()
+
+
+def test_few_steps_are_said(corpus, static, tmp_path, caplog):
+    """260 pairs in batches of 32 are 9, with 4 of them a step 3 steps an epoch."""
+    asked = job("wipo-r3", static, tmp_path / "run", "accumulation=4", "checks=1", "epochs=3", seeds=(1, 2))
+    done = train(asked, corpus, quiet=True)
+    said = [one.message for one in caplog.records if "optimiser steps" in one.message]
+    assert said == [
+        "9 optimiser steps are too few to learn much (fewer than 50): 260 pairs or texts, batch 32, accumulation 4, "
+        "epochs 3. Remedy: more records, a smaller batch or more epochs (--set batch=N, --set epochs=N)"
+    ]
+    for checkpoint in done.checkpoints:
+        assert training_record(checkpoint)["warnings"][0] == said[0] and training_record(checkpoint)["steps"] == 9
+        assert said[0] in (checkpoint / "README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("settings", "most", "rows", "said"),
+    [
+        ([], None, 1172, "6 .* batch 32, accumulation 32, epochs 3. Remedy: --set accumulation=1, which gives 111$"),
+        (["accumulation=1"], 49, 1172, "49 optimiser steps .* Remedy: raise --max-steps$"),
+        (["accumulation=1"], 50, 1172, "^$"),
+        (["accumulation=1"], 40, 100, "12 optimiser steps .* Remedy: more records, a smaller batch or more epochs"),
+        (["accumulation=1"], None, 1172, "^$"),
+    ],
+)
+def test_the_remedy_for_few_steps(settings, most, rows, said):
+    recipe = find_recipe("wipo-r3")
+    asked = Job(recipe, settings_for(recipe, settings), "base", Path("run"), max_steps=most)
+    assert re.search(said, _too_few([rows], asked))
+
+
 KILLED = """
-import os, signal, sys
+import os, signal
 from pathlib import Path
 from transformers import TrainerCallback
-sys.path.insert(0, {tests!r})
-from test_verbs import job, small
-from patent_mteb.training.verbs import train
+from small_jobs import job, small
+from patent_mteb.training.jobs import train
 
 class Kill(TrainerCallback):
     def on_step_end(self, args, state, control, **kwargs):
@@ -142,14 +189,22 @@ train(asked, small(), callbacks=[Kill()], quiet=True)
 
 
 def test_a_killed_run_goes_on_to_the_weights_of_an_unbroken_one(corpus, bert, tmp_path):
-    """With dropout, so that the state of the random numbers matters; a checkpoint that was cut short is not resumed from."""
+    """With dropout, so that the state of the random numbers matters; a checkpoint that was cut short is not resumed
+    from.
+    """
     whole = train(
-        job("wipo-r3", bert, tmp_path / "whole", "max_length=24", "batch=16", "lr=0.001", "checks=4", max_steps=8), corpus, quiet=True
+        job("wipo-r3", bert, tmp_path / "whole", "max_length=24", "batch=16", "lr=0.001", "checks=4", max_steps=8),
+        corpus,
+        quiet=True,
     )
-    code = KILLED.format(tests=str(Path(__file__).parent), base=bert, out=str(tmp_path / "killed"))
+    code = KILLED.format(base=bert, out=str(tmp_path / "killed"))
     paths = os.pathsep.join([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])
     done = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
     work = tmp_path / "killed" / "seed-42"
@@ -158,11 +213,15 @@ def test_a_killed_run_goes_on_to_the_weights_of_an_unbroken_one(corpus, bert, tm
     torn.mkdir()
     (torn / "model.safetensors").write_bytes(b"torn")
     resumed = train(
-        job("wipo-r3", bert, tmp_path / "killed", "max_length=24", "batch=16", "lr=0.001", "checks=4", max_steps=8), corpus, quiet=True
+        job("wipo-r3", bert, tmp_path / "killed", "max_length=24", "batch=16", "lr=0.001", "checks=4", max_steps=8),
+        corpus,
+        quiet=True,
     )
     same(weights(whole.checkpoints[0]), weights(resumed.checkpoints[0]))
     assert resumed.checkpoints[0].name == whole.checkpoints[0].name, "and so the same name"
     assert resumed.changes == whole.changes
+    assert training_record(resumed.checkpoints[0]) == training_record(whole.checkpoints[0])
+    assert [row["step"] for row in training_record(resumed.checkpoints[0])["validation"]] == [0, 2, 4, 6, 8]
 
 
 def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
@@ -186,7 +245,9 @@ def test_bad_input_stops_before_training(corpus, static, bert, tmp_path):
 
 
 def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus, static, tmp_path):
-    """A family of the test split in train: the remedy is another option, for the same folder; pairs of the refused job are made anew."""
+    """A family of the test split in train: the remedy is another option, for the same folder; pairs of the refused job
+    are made anew.
+    """
     moved = next(corpus.members("test")).family_id
     careless = replace(corpus, split={**corpus.split, moved: "train"}, patents=corpus.patents)
     held = [patent for patent in corpus.patents if patent.family_id == moved]
@@ -197,7 +258,10 @@ def test_a_refused_job_leaves_its_folder_free_and_a_running_one_does_not(corpus,
         train(job("wipo-r3", static, tmp_path / "run", *quick), careless, quiet=True)
     done = train(job("wipo-r3", static, tmp_path / "run", *quick, drop_leaks=True, max_steps=2), careless, quiet=True)
     assert done.prepared.leaks.leaking == len(held) and done.prepared.sets[0].rows == 260
-    assert f"{len(held)} of {261 + 60} pairs removed (the test split of the data: " in (done.checkpoints[0] / "README.md").read_text()
+    assert (
+        f"{len(held)} of {261 + 60} pairs removed (the test split of the data: "
+        in (done.checkpoints[0] / "README.md").read_text()
+    )
     with guarded(tmp_path / "run"), pytest.raises(DataError, match="another training writes here"):
         train(job("wipo-r3", static, tmp_path / "run", *quick, drop_leaks=True, max_steps=2), careless, quiet=True)
 
@@ -216,7 +280,7 @@ def test_what_no_training_made_is_not_removed(corpus, static, tmp_path):
 def test_tasks_without_a_score_are_told_and_change_the_exit_status(static, tmp_path, monkeypatch, capsys):
     """One whose data are on the hub, one that is mteb's own: neither is of the training's data."""
     prepared = Prepared((), "", {}, {}, LeakRecord({}, [], 0, 0, 0, {}, [], False))
-    monkeypatch.setattr(verbs, "train", lambda job, corpus, quiet: Outcome((), prepared, ()))
+    monkeypatch.setattr(jobs, "train", lambda job, corpus, quiet: Outcome((), prepared, ()))
     words = ["train", "wipo-r3", "sample", "-m", static, "--out", str(tmp_path), "--device", "cpu"]
     assert main(words) == 0
     assert main([*words, "--evaluate", "PatentDAPFAMTACToTACRetrieval", "NFCorpus"]) == 1

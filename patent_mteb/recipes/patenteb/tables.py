@@ -1,23 +1,344 @@
-"""The 15 tables of PatenTEB: their columns, and their rows one table after the other."""
+"""The 15 tables of PatenTEB: their columns, and their rows one table after the other.
+
+The two clustering tables of PatenTEB: families with the same list of IPC codes, or with the same inventor (§3).
+
+The three classification tables of PatenTEB: dominant IPC3, time of the citations, older or newer (§3).
+
+The tables of PatenTEB that pair texts: fragments with what they come from, and paraphrases (§3.2).
+
+The three symmetric retrieval tables of PatenTEB: citations as positives, hard negatives of the same domain category
+(§3).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+import datetime as dt
+import math
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from patent_mteb.recipes.fragments import Role
-from patent_mteb.recipes.patenteb.clusters import cluster_rows, ipc_list
-from patent_mteb.recipes.patenteb.labels import bloom_labels, bloom_rows, old_new_rows, released, text2ipc3_rows
-from patent_mteb.recipes.patenteb.pairs import fragment_rows, paraphrase_rows
-from patent_mteb.recipes.patenteb.retrieval import OBJECTIVES, retrieval_rows
-from patent_mteb.recipes.patenteb.world import CLASS, COUNT, SMALL_SPLIT, Family, Row, World
+from patent_mteb.patents.views import SEPARATOR, join_sections
+from patent_mteb.recipes.fragments import Role, remove_fragment
+from patent_mteb.recipes.patenteb.world import CLASS, COUNT, SMALL_SPLIT, Family, Relation, Row, World
+from patent_mteb.recipes.sampling import random_key
 
-__all__ = ["COLUMNS", "SMALL", "schema", "tables"]
+
+def cluster_rows(
+    world: World, task: str, bounds: tuple[int, int], keys: Callable[[Family], Sequence[str]]
+) -> list[Row]:
+    """Rows of the families whose first key of an admissible size is shared by enough of them; ids count the sorted
+    keys.
+    """
+    sizes = Counter(key for family in world.filtered.values() for key in keys(family))
+    admitted = {key for key, size in sizes.items() if bounds[0] <= size <= bounds[1]}
+    first = {
+        name: key
+        for name, family in world.filtered.items()
+        if (key := next(filter(admitted.__contains__, keys(family)), ""))
+    }
+    final = Counter(first.values())
+    kept = sorted(key for key in final if final[key] >= bounds[0])
+    number = {key: rank for rank, key in enumerate(kept)}
+    rows = [
+        {"q": name, "text": world.filtered[name].text, "cluster_id": number[key]}
+        for name, key in first.items()
+        if key in number
+    ]
+    world.log.step(task, len(world.filtered), len(rows), f"{len(kept)} clusters of {bounds[0]} to {bounds[1]} families")
+    return rows
+
+
+def ipc_list(family: Family) -> Sequence[str]:
+    """The family's list of IPC codes as one key, none if there is no code."""
+    return (" ".join(sorted(family.codes)),) if family.codes else ()
+
+
+def _stratified(world: World, rows: Sequence[Row], label: str, share: float, purpose: str) -> list[Row]:
+    """A share of the rows of each label, at least one, in the rows' order."""
+    numbers: dict[Any, dict[str, int]] = defaultdict(dict)
+    for number, row in enumerate(rows):
+        numbers[row[label]]["\t".join((row["q"], row.get("t", "")))] = number
+    kept = [
+        number_of[key]
+        for number_of in numbers.values()
+        for key in world.order(number_of, purpose)[: max(1, round(share * len(number_of)))]
+    ]
+    return [rows[number] for number in sorted(kept)]
+
+
+def released(world: World, task: str, rows: list[Row]) -> list[Row]:
+    """The share of the training rows of a table that is released, drawn label by label."""
+    share = min(1.0, world.params.max_train_rows / max(1, len(rows))) * world.params.released_train
+    kept = _stratified(world, rows, "label", share, f"train {task}")
+    world.log.step(f"{task} train, released share", len(rows), len(kept))
+    return kept
+
+
+def text2ipc3_rows(world: World, split: str) -> list[Row]:
+    """Every family of a split with its dominant IPC3."""
+    return [
+        {**world.class_of(name), "label": world.families[name].dominant, "q": name, "text": world.families[name].text}
+        for name in world.members(split)
+    ]
+
+
+def _years_later(day: dt.date, years: int) -> dt.date:
+    try:
+        return day.replace(year=day.year + years)
+    except ValueError:  # 29 February
+        return day.replace(year=day.year + years, day=28)
+
+
+def bloom_labels(world: World) -> dict[str, str]:
+    """``early``, ``late`` or ``normal`` for every retained family filed before the cutoff, within its dominant IPC3."""
+    params = world.params
+    counts: dict[str, tuple[int, int]] = {}
+    for name, family in world.families.items():
+        if family.filed is not None and family.filed < params.cutoff:
+            soon = min(_years_later(family.filed, params.early_years), params.cutoff)
+            days = [world.dated[citing] for citing in world.graph.cited_by.get(name, ()) if citing in world.dated]
+            counts[name] = sum(day <= soon for day in days), sum(day <= params.cutoff for day in days)
+    classes: dict[str, list[str]] = defaultdict(list)
+    for name in counts:
+        classes[world.families[name].dominant].append(name)
+    labels: dict[str, str] = {}
+    for members in classes.values():
+        rank = math.ceil(params.decile * len(members)) - 1
+        early, lifetime = (sorted((counts[name][which] for name in members), reverse=True) for which in (0, 1))
+        for name in members:
+            five_years, total = counts[name]
+            if five_years >= max(early[rank], 1):
+                labels[name] = "early"
+            elif total >= max(lifetime[rank], 1) and five_years <= early[-1 - rank]:
+                labels[name] = "late"
+            else:
+                labels[name] = "normal"
+    return labels
+
+
+def bloom_rows(world: World, labels: Mapping[str, str], split: str) -> list[Row]:
+    """The families of a split that bloom early or late, and some of the others."""
+    members = [name for name in world.members(split) if name in labels]
+    sizes = Counter(labels[name] for name in members)
+    normal = world.order((name for name in members if labels[name] == "normal"), "bloom")
+    kept = {*normal[: max(sizes["early"], sizes["late"])], *(name for name in members if labels[name] != "normal")}
+    rows = [{"q": name, "text": world.families[name].text, "label": labels[name]} for name in members if name in kept]
+    note = ", ".join(f"{label} {count}" for label, count in sorted(Counter(row["label"] for row in rows).items()))
+    world.log.step(f"class_bloom {split}", len(members), len(rows), note)
+    return rows
+
+
+def old_new_rows(world: World, split: str) -> list[Row]:
+    """One row a citation between two families of a split, turned at random: which is the newer one?"""
+    members = set(world.members(split))
+    links = sorted(
+        (citing, cited) for citing in members for cited in world.graph.cites.get(citing, ()) if cited in members
+    )
+    rows: list[Row] = []
+    mutual = 0
+    for citing, cited in links:
+        if citing in world.graph.cites.get(cited, ()):
+            mutual += 1
+            continue
+        newer = random_key(world.params.seed, "direction", citing, cited) % 2 == 0
+        query, target = (citing, cited) if newer else (cited, citing)
+        rows.append(
+            {
+                **world.class_of(query),
+                "label": "newer" if newer else "older",
+                "q": query,
+                "t": target,
+                "q_text": world.families[query].text,
+                "t_text": world.families[target].text,
+            }
+        )
+    world.log.step(f"class_nli_oldnew {split}", len(links), len(rows), f"{mutual} links go both ways")
+    return rows
+
+
+_DRAWS = 64
+"""Draws at random for each pair that is wanted."""
+
+
+def fragment_rows(
+    world: World, task: str, query: Role | Literal["title"], target: Role | None, split: str = "test"
+) -> list[Row]:
+    """One row a family of a split that has the query fragment; the target is a fragment, or (None) the full text."""
+    rows: list[Row] = []
+    members = world.members(split)
+    absent = emptied = 0
+    for name in members:
+        family = world.families[name]
+        fragment = family.title if query == "title" else family.abstract.get(query)
+        if not fragment or (target is not None and not family.abstract.get(target)):
+            absent += 1
+            continue
+        if target is not None:
+            sections: Sequence[str] = (family.abstract.get(target),)
+        elif query == "title":
+            sections = family.sections()[1:]
+        else:
+            sections = family.sections(without=(query,))
+        rest = join_sections((remove_fragment(section, fragment) for section in sections), SEPARATOR)
+        if not rest:
+            emptied += 1
+            continue
+        rows.append({**world.class_of(name), "q": name, query: fragment, target or "full_text": rest})
+    world.log.step(task, len(members), len(rows), f"{absent} without the fragments, {emptied} without anything else")
+    return rows
+
+
+def _unlike_pairs(world: World, names: Sequence[str], wanted: int, purpose: str) -> list[tuple[str, str]]:
+    """Up to ``wanted`` different pairs of unlinked families from disjoint domains, drawn at random."""
+    rng = random.Random(random_key(world.params.seed, purpose))
+    pairs: dict[tuple[str, str], None] = {}
+    for _ in range(_DRAWS * wanted if len(names) > 1 else 0):
+        if len(pairs) == wanted:
+            break
+        first, second = rng.sample(names, 2)
+        unlike = world.relation(first, second) == "OUT"
+        if unlike and second not in world.graph.linked(first) and (second, first) not in pairs:
+            pairs[first, second] = None
+    return list(pairs)
+
+
+def paraphrase_rows(world: World, task: str, role: Role, split: str = "test") -> list[Row]:
+    """Pairs of fragments of the families of a split: linked ones of the same domain (label 1), unlinked ones of
+    disjoint domains (label 0).
+    """
+    share = world.params.positive_share
+    names = [name for name in world.members(split) if world.families[name].abstract.get(role)]
+    having = set(names)
+    links = sorted(
+        (name, other)
+        for name in names
+        for other in world.graph.cites.get(name, ())
+        if other in having
+        and world.relation(name, other) == "IN"
+        and not (other < name and name in world.graph.cites.get(other, ()))
+    )
+    named = {"\t".join(link): link for link in links}
+    chosen = world.order(named, f"{task} positives")[: round(world.params.max_paraphrase_rows * share)]
+    negatives = _unlike_pairs(world, names, round(len(chosen) * (1 - share) / share), f"{task} negatives")
+    chosen = chosen[: round(len(negatives) * share / (1 - share))]
+    labelled = [(*named[name], 1) for name in chosen] + [(*pair, 0) for pair in negatives]
+    rows = [
+        {
+            **world.class_of(query),
+            "label": label,
+            "q": query,
+            "t": target,
+            "text1": world.families[query].abstract.get(role),
+            "text2": world.families[target].abstract.get(role),
+        }
+        for query, target, label in sorted(labelled)
+    ]
+    world.log.step(task, len(links), len(rows), f"{len(names)} families have a {role}; {len(chosen)} positives")
+    return rows
+
+
+OBJECTIVES: dict[str, tuple[frozenset[Relation], tuple[frozenset[Relation], ...]]] = {
+    "IN": (frozenset({"IN"}), (frozenset({"FULL_MIX", "PART_MIX"}),)),
+    "MIXED": (frozenset({"FULL_MIX", "PART_MIX"}), (frozenset({"PART_MIX"}), frozenset({"FULL_MIX"}))),
+    "OUT": (frozenset({"OUT"}), (frozenset({"OUT"}),)),
+}
+"""Objective -> relations of its positives, relations of its negatives in order of preference (§3, hard negative
+mining)."""
+
+
+class _Negatives:
+    """Draws hard negatives for the queries of one split."""
+
+    def __init__(self, world: World, split: str) -> None:
+        self.world = world
+        self.members = world.members(split)
+        self.by_class: dict[str, list[str]] = defaultdict(list)
+        for name in self.members:
+            for code in world.families[name].ipc3:
+                self.by_class[code].append(name)
+
+    def draw(self, query: str, positive: str, relations: frozenset[Relation]) -> str | None:
+        """A family of the split with one of the relations to the query, outside the citations of query and positive."""
+        world = self.world
+        query_classes = world.families[query].ipc3
+        if relations == {"PART_MIX"} and len(query_classes) == 1:
+            return None  # a single class is contained in every set that it meets
+        excluded = world.graph.linked(query) | world.graph.linked(positive) | {query, positive}
+        pools = [self.members] if "OUT" in relations else [self.by_class[code] for code in sorted(query_classes)]
+
+        def fits(name: str) -> bool:
+            return name not in excluded and world.relation(query, name) in relations
+
+        rng = random.Random(random_key(world.params.seed, "negative", query, positive, *sorted(relations)))
+        for _ in range(_DRAWS):
+            if fits(name := rng.choice(rng.choice(pools))):
+                return name
+        rest = [name for name in sorted({name for pool in pools for name in pool}) if fits(name)]
+        return rng.choice(rest) if rest else None
+
+
+def _positives(world: World, query: str, relations: frozenset[Relation]) -> list[str]:
+    split = world.split[query]
+    linked = [
+        name
+        for name in world.graph.linked(query)
+        if world.split.get(name) == split and world.relation(query, name) in relations
+    ]
+    return sorted(world.order(linked, f"positives {query}")[: world.params.max_positives])
+
+
+def retrieval_rows(world: World, objective: str, split: str = "test") -> list[Row]:
+    """Triplets (query, positive, negative) of a symmetric retrieval table: one for each positive of a query."""
+    relations, preferences = OBJECTIVES[objective]
+    positives = {query: _positives(world, query, relations) for query in world.members(split)}
+    chosen: list[str] = []
+    rows_left = world.params.max_retrieval_rows
+    for query in world.order((query for query in positives if positives[query]), f"queries {objective}"):
+        if len(positives[query]) <= rows_left:
+            chosen.append(query)
+            rows_left -= len(positives[query])
+    negatives = _Negatives(world, split)
+    rows: list[Row] = []
+    fallbacks = missing = 0
+    for query in sorted(chosen):
+        for positive in positives[query]:
+            drawn = ((choice, negatives.draw(query, positive, wanted)) for choice, wanted in enumerate(preferences))
+            choice, negative = next(((choice, name) for choice, name in drawn if name is not None), (0, None))
+            if negative is None:
+                missing += 1
+                continue
+            fallbacks += choice > 0
+            families = world.families
+            rows.append(
+                {
+                    "q": query,
+                    "neg": negative,
+                    "pos": positive,
+                    "pos_link_type": "CITES" if positive in world.graph.cites.get(query, ()) else "CITED_BY",
+                    "neg_computed_domain": world.relation(query, negative),
+                    "objective": objective,
+                    "q_text": families[query].text,
+                    "pos_text": families[positive].text,
+                    "neg_text": families[negative].text,
+                }
+            )
+    world.log.step(
+        f"retrieval_{objective}",
+        sum(map(len, positives.values())),
+        len(rows),
+        f"{len(chosen)} queries, {missing} pairs without a negative, {fallbacks} negatives of second choice",
+    )
+    return rows
+
 
 _TRIPLET = ("q", "neg", "pos", "pos_link_type", "neg_computed_domain", "objective", "q_text", "pos_text", "neg_text")
+
 _PAIR = (CLASS, "label", "q", "t", "text1", "text2", COUNT)
+
 
 COLUMNS: dict[str, tuple[str, ...]] = {
     "retrieval_IN": _TRIPLET,
@@ -49,16 +370,7 @@ SMALL = {
 
 
 def tables(world: World) -> Iterator[tuple[str, str, list[Row]]]:
-    """(repository, split, rows) of every table.
-
-    Example:
-        >>> from patent_mteb import recipes, sample
-        >>> from patent_mteb.recipes.patenteb import SAMPLE, world
-        >>> from patent_mteb.recipes.patenteb.tables import tables
-        >>> made = world.make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
-        >>> [(name, split) for name, split, rows in tables(made)][:3]
-        [('retrieval_IN', 'test'), ('retrieval_MIXED', 'test'), ('retrieval_OUT', 'test')]
-    """
+    """(repository, split, rows) of every table."""
     for objective in OBJECTIVES:
         yield f"retrieval_{objective}", "test", retrieval_rows(world, objective)
     fragments: tuple[tuple[str, Role | Literal["title"], Role | None], ...] = (
@@ -90,12 +402,6 @@ def tables(world: World) -> Iterator[tuple[str, str, list[Row]]]:
 
 
 def schema(task: str) -> pa.Schema:
-    """Names and types of the columns of a table.
-
-    Example:
-        >>> from patent_mteb.recipes.patenteb.tables import schema
-        >>> schema("clusters_inventor").names
-        ['q', 'text', 'cluster_id']
-    """
+    """Names and types of the columns of a table."""
     numbers = {COUNT, "cluster_id"} | ({"label"} if task.startswith("para_") else set())
     return pa.schema([(name, pa.int64() if name in numbers else pa.string()) for name in COLUMNS[task]])

@@ -1,49 +1,143 @@
-"""What all tables of PatenTEB share: simple families, the citations between them, filters, splits and draws (§3)."""
+"""What all tables of PatenTEB share: simple families, the citations between them, filters, splits and draws (§3).
+
+Bounds and seeds of the recipe of PatenTEB.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from patent_mteb.patents import ipc
+from patent_mteb.patents.near_duplicates import Sketched
+from patent_mteb.patents.on_disk import Spool
 from patent_mteb.patents.records import Citation, Patent
-from patent_mteb.patents.sketches import Sketched
-from patent_mteb.patents.spool import Spool
 from patent_mteb.patents.views import SEPARATOR, join_sections
 from patent_mteb.recipes.fragments import Fragments, Role, extract
 from patent_mteb.recipes.graph import FamilyGraph, family_graph
 from patent_mteb.recipes.log import BuildLog
-from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, filters_of
-from patent_mteb.recipes.patenteb.params import NEEDS, Params
+from patent_mteb.recipes.needs import MATCH_THEM, Filter, Funnel, Need, filters_of
+from patent_mteb.recipes.parameters import Bounds, Count, Positive, Share
 from patent_mteb.recipes.sampling import random_key
 
-__all__ = ["CLASS", "COUNT", "SMALL_SPLIT", "Family", "Relation", "Row", "World", "domain_relation", "make_world"]
+NEEDS = (
+    Need("title", "every text; title2full", drops="families"),
+    Need(
+        "abstract",
+        "every text; problem2full, problem2solution, effect2full, effect2substance, para_*",
+        drops="families",
+    ),
+    Need("claims", "every text", drops="families"),
+    Need("ipc", "every table (dominant IPC3, relations of domains)", drops="families", fixed=True),
+    Need("filing_date", "class_bloom", drops="families"),
+    Need("citations", "retrieval_*, class_bloom, class_nli_oldnew, para_*"),
+    Need("inventors", "clusters_inventor"),
+)
+"""What is made of which field, and what goes where a family lacks it (§3)."""
+
+
+@dataclass(frozen=True)
+class Params:
+    """Bounds of the recipe; the defaults are the paper's unless marked "ours".
+
+    Attributes:
+        seed: seed of every draw (Table 3).
+        min_year: earliest filing year of a family; one without a date passes, where filing_date is not required.
+        min_cited_by: least number of citing families (§8.3).
+        max_family_size: most publications of a family; ours, the paper says "manageable".
+        max_words: most words of a text; the paper's 8,192 are tokens of an unnamed tokenizer, which are never fewer.
+        min_class_families: least number of families with the same dominant IPC3.
+        split: shares of train, validation and test.
+        max_positives: most positives of a query.
+        max_retrieval_rows: most rows of a symmetric retrieval set ("roughly 15,000"); whole queries are left out.
+        max_train_rows: most training rows of a classification set, before the released share is taken.
+        released_train: share of the training rows that is released.
+        cutoff: last day whose citations are known.
+        early_years: years after filing that count as early.
+        decile: share of a class that counts as top, and as bottom.
+        positive_share: share of positives in the paraphrase sets.
+        max_paraphrase_rows: most rows of a paraphrase set (Table 1).
+        ipc_clusters: least and greatest size of a cluster by IPC list.
+        inventor_clusters: least and greatest size of a cluster by inventor.
+        require: what a family must have, the texts in one publication; the others are waived.
+    """
+
+    seed: int = 42
+    min_year: int = 1980
+    min_cited_by: Count = 1
+    max_family_size: Positive = 100
+    max_words: Positive = 8192
+    min_class_families: Count = 100
+    split: tuple[Share, Share, Share] = (0.8, 0.1, 0.1)
+    max_positives: Positive = 100
+    max_retrieval_rows: Count = 16_000
+    max_train_rows: Count = 150_000
+    released_train: Share = 0.2
+    cutoff: dt.date = dt.date(2023, 6, 20)
+    early_years: Annotated[int, Bounds(0, 100)] = 5
+    decile: Share = 0.1
+    positive_share: Share = 0.14
+    max_paraphrase_rows: Count = 18_750
+    ipc_clusters: tuple[Count, Count] = (200, 1000)
+    inventor_clusters: tuple[Count, Count] = (100, 1000)
+    require: tuple[Literal["title", "abstract", "claims", "filing_date"], ...] = (
+        "title",
+        "abstract",
+        "claims",
+        "filing_date",
+    )
+
+    def __post_init__(self) -> None:
+        if not math.isclose(sum(self.split), 1.0) or min(self.split) < 0:
+            raise ValueError(f"the shares of the split {self.split} do not add up to one")
+        if not 0 < self.positive_share < 1 or not 0 < self.decile <= 1:
+            raise ValueError(f"positive_share={self.positive_share} and decile={self.decile} must lie between 0 and 1")
+
+
+PAPER = Params()
+"""The settings of the paper."""
+
+
+SAMPLE = replace(
+    PAPER,
+    min_cited_by=0,
+    min_class_families=8,
+    split=(0.3, 0.1, 0.6),
+    released_train=0.8,
+    ipc_clusters=(3, 100),
+    inventor_clusters=(3, 100),
+)
+"""Bounds for a world of about a thousand families: lower minima, and most families in the one split that is
+evaluated."""
+
 
 Relation = Literal["IN", "OUT", "FULL_MIX", "PART_MIX"]
+
 Row = dict[str, Any]
 
+
 CLASS = "first_ipcr3"
+
 COUNT = "first_ipcr3_count"
 """Columns with the dominant IPC3 of a row's family and the number of families that share it."""
 
+
 SPLITS = ("train", "validation", "test")
+
 SMALL_SPLIT = "split=0.3,0.1,0.6"
 """What lets a small set keep links within its test split."""
+
 
 _FEW_LINKS = 50
 
 
 def domain_relation(first: frozenset[str], second: frozenset[str]) -> Relation:
-    """How two sets of IPC3 codes relate (§3): IN identical, OUT disjoint, FULL_MIX one contains the other, PART_MIX the rest.
-
-    Example:
-        >>> from patent_mteb.recipes.patenteb import domain_relation
-        >>> water, both = frozenset({"C02"}), frozenset({"C02", "F04"})
-        >>> domain_relation(water, both), domain_relation(both, frozenset({"F04", "H01"}))
-        ('FULL_MIX', 'PART_MIX')
+    """How two sets of IPC3 codes relate (§3): IN identical, OUT disjoint, FULL_MIX one contains the other, PART_MIX the
+    rest.
     """
     if first == second:
         return "IN"
@@ -145,7 +239,9 @@ def _day(date: dt.date | None) -> dt.date:
 
 
 def _first_day(members: Sequence[Patent]) -> dt.date | None:
-    """When the citations of a family appear: its first publication, or its filing where no publication date is known."""
+    """When the citations of a family appear: its first publication, or its filing where no publication date is
+    known.
+    """
     published = [patent.publication_date for patent in members if patent.publication_date]
     filed = [day for patent in members if (day := patent.application_date or patent.priority_date)]
     return min(published or filed, default=None)
@@ -167,6 +263,7 @@ _HAS_TEXT: Mapping[str, Callable[[Patent], bool]] = {
     "abstract": lambda patent: bool(patent.abstract.strip()),
     "claims": lambda patent: bool(patent.claims),
 }
+
 _HAS: Mapping[str, Callable[[Sequence[Patent]], bool]] = {
     "title": lambda members: any(map(_HAS_TEXT["title"], members)),
     "abstract": lambda members: any(map(_HAS_TEXT["abstract"], members)),
@@ -181,12 +278,16 @@ def _filed(members: Sequence[Patent]) -> dt.date | None:
 
 
 def _speaker(members: Sequence[Patent], require: Sequence[str]) -> Patent | None:
-    """The publication that a family's text comes from: of those with all required texts, and one at least, the latest with most."""
+    """The publication that a family's text comes from: of those with all required texts, and one at least, the latest
+    with most.
+    """
 
     def n_texts(patent: Patent) -> int:
         return sum(has(patent) for has in _HAS_TEXT.values())
 
-    complete = [patent for patent in _sorted(members) if all(has(patent) for name, has in _HAS_TEXT.items() if name in require)]
+    complete = [
+        patent for patent in _sorted(members) if all(has(patent) for name, has in _HAS_TEXT.items() if name in require)
+    ]
     best = max(reversed(complete), key=n_texts, default=None)
     return best if best is not None and n_texts(best) else None
 
@@ -210,7 +311,9 @@ def _family(members: Sequence[Patent], known: Sketched, require: Sequence[str], 
         ipc3=frozenset(classes),
         dominant=max(classes, key=lambda code: classes[code]),
         codes=frozenset(codes),
-        inventors=tuple(dict.fromkeys(name for patent in members for name in known.whole(patent.publication_number).inventors)),
+        inventors=tuple(
+            dict.fromkeys(name for patent in members for name in known.whole(patent.publication_number).inventors)
+        ),
         filed=_filed(members),
     )
 
@@ -278,7 +381,11 @@ def _filters(groups: _Groups, graph: FamilyGraph, params: Params) -> list[Filter
             lambda family: len(groups[family.id]) <= params.max_family_size,
             "raise max_family_size",
         ),
-        Filter(f"of at most {params.max_words} words", lambda family: len(family.text.split()) <= params.max_words, "raise max_words"),
+        Filter(
+            f"of at most {params.max_words} words",
+            lambda family: len(family.text.split()) <= params.max_words,
+            "raise max_words",
+        ),
         Filter(
             f"cited by {params.min_cited_by} families",
             lambda family: len(graph.cited_by.get(family.id, ())) >= params.min_cited_by,
@@ -299,8 +406,15 @@ def _large_classes(families: Mapping[str, Family], least: int) -> Filter[Family]
 def _log_split(world: World) -> None:
     """Sizes of the splits, and how many links lie within each: what retrieval and pairs are made of."""
     counts = Counter(world.split.values())
-    world.log.step("split", len(world.families), len(world.families), ", ".join(f"{name} {counts[name]}" for name in SPLITS))
-    links = [(one, other) for one, cited in world.graph.cites.items() for other in cited if one in world.split and other in world.split]
+    world.log.step(
+        "split", len(world.families), len(world.families), ", ".join(f"{name} {counts[name]}" for name in SPLITS)
+    )
+    links = [
+        (one, other)
+        for one, cited in world.graph.cites.items()
+        for other in cited
+        if one in world.split and other in world.split
+    ]
     within = Counter(world.split[one] for one, other in links if world.split[one] == world.split[other])
     note = ", ".join(f"{name} {within[name]}" for name in SPLITS)
     if links and within["test"] < _FEW_LINKS:
@@ -309,19 +423,7 @@ def _log_split(world: World) -> None:
 
 
 def make_world(patents: Sequence[Patent], citations: Sequence[Citation], params: Params, log: BuildLog) -> World:
-    """Families, graph, filters and splits of some records.
-
-    Raises:
-        DataError: no family passes the filters.
-
-    Example:
-        >>> from patent_mteb import recipes, sample
-        >>> from patent_mteb.recipes.patenteb import SAMPLE
-        >>> from patent_mteb.recipes.patenteb.world import make_world
-        >>> made = make_world(*sample.generate(), SAMPLE, recipes.BuildLog("PatenTEB"))
-        >>> len(made.families) == sum(len(made.members(split)) for split in ("train", "validation", "test"))
-        True
-    """
+    """Families, graph, filters and splits of some records."""
     known = Sketched(patents)
     groups = _grouped(known.values())
     log.step("publications into families", len(patents), len(groups))

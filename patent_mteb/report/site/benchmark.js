@@ -24,6 +24,13 @@ function smallOf(tab, slice, place, task) {
   return slice === "gap" ? of("in") || of("out") : of(slice);
 }
 
+const holmText = (p) => `p ${pText(p)} with Holm's correction`;
+
+function againstBest(sure) {
+  if (isNumber(sure?.[3])) return `${holmText(sure[3])}: ${sure[2] ? "tied" : "different"}`;
+  return sure?.[2] ? "the best" : "not compared";
+}
+
 function scoreKnown(tab, slice, place, task) {
   const run = runs[tab.runs[place]];
   const spec = tab.tasks[task];
@@ -39,9 +46,8 @@ function scoreKnown(tab, slice, place, task) {
       ["Score", slice === "gap" ? `${value.toFixed(1)}% lost from IN to OUT` : `${fixed(value)} (${spec.measure}${slice ? `, ${sliceTitle(slice)}` : ""})`],
       ["95% interval", sure ? intervalText(sure) : null],
       ["Too little", smallOf(tab, slice, place, task)],
-      ["Against the best", sure && isNumber(sure[3]) ? `p = ${fixed(sure[3])} with Holm's correction: ${sure[2] ? "not different" : "different"}` : sure?.[4] && sure[2] ? "the best" : null],
-      ["Tier", sure?.[4]],
-      ["Against baseline", sure && isNumber(sure[6]) ? `p = ${fixed(sure[6])} with Holm's correction (${data.baseline})` : null],
+      ["Against the best", slice === "gap" ? null : againstBest(sure)],
+      ["Against baseline", isNumber(sure?.[5]) ? `${holmText(sure[5])} (${data.baseline})` : null],
       ["Queries", slice === "gap" ? null : countOf(tab, slice, place, task)],
       ["In training data", tab.trained[place].includes(task) ? "yes, as the model's card states" : null],
       ["Model", said[0]], ["Model revision", said[1]], ["Data", data.texts[spec.data]], ["Prompt", said[2]], ["Versions", said[3]], ["Date", said[4]],
@@ -56,7 +62,13 @@ function scoreCell(tab, slice, place, task) {
   const small = smallOf(tab, slice, place, task);
   const sure = tab.intervals[slice]?.[place]?.[task];
   const trained = tab.trained[place].includes(task);
-  return { value, behind: `${small ? "†" : ""}${trained ? "‡" : ""}`, ranked: !small, tied: Boolean(sure?.[2]), above: sure?.[5] ? "a" : "", below: below(sure, small), known: scoreKnown(tab, slice, place, task) };
+  const compared = isNumber(sure?.[3]) || sure?.[2] || slice === "gap";
+  const untested = !small && !compared && several(tab.values[slice].map((row) => row[task]));
+  return {
+    value, behind: `${small ? "†" : ""}${trained ? "‡" : ""}${untested ? UNTESTED : ""}`, ranked: !small,
+    tied: Boolean(sure?.[2]) && !small, best: !isNumber(sure?.[3]), above: sure?.[4] ? "a" : "", below: below(sure, small),
+    known: scoreKnown(tab, slice, place, task),
+  };
 }
 
 function scores(tab) {
@@ -70,14 +82,15 @@ function scores(tab) {
     const gap = state.slice === "gap";
     const columns = [
       { title: "Model" },
-      ...means.map((mean) => ({ title: mean.title, numeric: true, marked: mean.marked, digits: mean.digits })),
+      ...means.map((mean) => meanColumn(mean)),
       ...kept.map((task) => ({ title: tab.tasks[task].short, group: tab.tasks[task].group, numeric: true, marked: !gap, digits: gap ? 1 : 4, unit: gap ? "%" : "", hint: `${tab.tasks[task].name} (${tab.tasks[task].measure}): ${data.texts[tab.tasks[task].about]}` })),
       ...factColumns([]),
     ];
     const rows = tab.runs.map((number, place) => {
       const run = runs[number];
-      const averages = means.map((mean) => ({ value: mean.values[place], behind: mean.without[place] ? "†" : "", known: isNumber(mean.values[place]) ? meanKnown(run, mean, place) : null }));
-      return { run: number, cells: [{ value: run.label, known: modelKnown(run) }, ...averages, ...kept.map((task) => scoreCell(tab, state.slice, place, task)), ...factCells(run)] };
+      const averages = means.map((mean) => meanCell(run, mean, place));
+      const scored = kept.map((task) => scoreCell(tab, state.slice, place, task));
+      return { run: number, cells: [nameCell(run, modelKnown(run)), ...averages, ...scored, ...factCells(run)] };
     });
     const made = table({ columns, rows, name: `${tab.label}, ${sliceTitle(state.slice)}` });
     replace(holder, made.holder);
@@ -121,20 +134,21 @@ function bySlice(tab) {
     const [low, high] = [Math.min(...values), Math.max(...values)];
     const rows = members.map((row) => ({
       run: kind === "task" ? tab.runs[row] : undefined,
-      cells: [{ value: kind === "task" ? runs[tab.runs[row]].label : tab.tasks[row].short }, ...slices.map((slice) => {
+      cells: [kind === "task" ? nameCell(runs[tab.runs[row]]) : { value: tab.tasks[row].short }, ...slices.map((slice) => {
         const cell = scoreCell(tab, ...at(row, slice));
-        return { ...cell, above: "", shade: isNumber(cell.value) ? (cell.value - low) / (high - low || 1) : null };
+        const behind = (cell.behind ?? "") + (cell.tied && !cell.best ? "≈" : "");
+        return { ...cell, behind, above: "", shade: isNumber(cell.value) ? (cell.value - low) / (high - low || 1) : null };
       })],
     }));
     replace(holder, table({ columns, rows, name: `${tab.label}, by ${FAMILIES[state.family] ?? state.family}`, classes: "heat" }).holder);
   }
 
-  const about = [...measured.map((task) => [`task ${task}`, `models on ${tab.tasks[task].short}`]), ...tab.runs.map((run, place) => [`model ${place}`, `tasks of ${runs[run].short}`])];
+  const about = [...measured.map((task) => [`task ${task}`, `models on ${tab.tasks[task].short}`]), ...tab.runs.map((run, place) => [`model ${place}`, `tasks of ${runs[run].label}`])];
   const controls = make("div", { class: "controls" },
     labelled("about", "Show", choice(about, state.about, (value) => { state.about = value; paint(); })),
     families.size > 1 ? labelled("family", "By", choice([...families.keys()].map((family) => [family, FAMILIES[family] ?? family]), state.family, (value) => { state.family = value; paint(); })) : null);
   paint();
-  return [controls, holder];
+  return [make("p", { class: "soft" }, "Here the colour is the score. ≈: statistically tied with the best model."), controls, holder];
 }
 
 function termsOf(tab) {

@@ -11,7 +11,7 @@ function pairOf(count, first, second) {
 
 function winsTable(spec, first, second, label) {
   const { place, turned } = pairOf(spec.runs.length, first, second);
-  const names = [runs[spec.runs[first]].short, runs[spec.runs[second]].short];
+  const names = [runs[spec.runs[first]].label, runs[spec.runs[second]].label];
   const columns = [{ title: "Queries" }, { title: "n", numeric: true }, { title: names[0], group: "wins", numeric: true }, { title: "Ties", numeric: true }, { title: names[1], group: "wins", numeric: true }];
   const rows = spec.groups.filter((group) => group.n).map((group) => {
     const [one, other] = turned ? [...group.wins[place]].reverse() : group.wins[place];
@@ -30,7 +30,7 @@ function foundList(spec, place, query) {
 
 function queryNode(spec, query, first, second) {
   const score = (place) => fixed(spec.scores[place][query] / 1e4);
-  const names = [first, second].map((place) => runs[spec.runs[place]].short);
+  const names = [first, second].map((place) => runs[spec.runs[place]].label);
   return make("details", { class: "query" },
     make("summary", {}, make("strong", {}, spec.queries[query]), ` ${score(first)} against ${score(second)}`, spec.texts.length ? make("span", { class: "soft" }, ` ${cut(spec.texts[query], 420)}`) : null),
     spec.texts.length ? make("p", {}, spec.texts[query]) : null,
@@ -55,12 +55,12 @@ function explorer(tab, wanted) {
     const gap = (query) => spec.scores[first][query] - spec.scores[second][query];
     const queries = spec.queries.map((_, query) => query);
     const sides = [[first, queries.filter((query) => gap(query) > 0).sort((a, b) => gap(b) - gap(a))], [second, queries.filter((query) => gap(query) < 0).sort((a, b) => gap(a) - gap(b))]];
-    const lists = sides.map(([place, members]) => make("section", {}, make("h3", {}, `${runs[spec.runs[place]].short} is better`), members.length ? null : make("p", { class: "missing" }, "on none of the queries shown"), ...members.slice(0, 5).map((query) => queryNode(spec, query, first, second))));
+    const lists = sides.map(([place, members]) => make("section", {}, make("h3", {}, `${runs[spec.runs[place]].label} is better`), members.length ? null : make("p", { class: "missing" }, "on none of the queries shown"), ...members.slice(0, 5).map((query) => queryNode(spec, query, first, second))));
     replace(holder, winsTable(spec, first, second, label), make("div", { class: "sides" }, ...lists), spec.texts.length ? "" : make("p", { class: "soft" }, `Texts are shown for the headline task, where the licence of the data (${tab.licence}) allows it and they were read for this page (report --texts).`));
   }
 
   function pick() {
-    const models = state.spec.runs.map((run, place) => [String(place), runs[run].short]);
+    const models = state.spec.runs.map((run, place) => [String(place), runs[run].label]);
     pickers.replaceChildren(
       labelled("explored", "Task", choice(tab.explorers.map((spec, at) => [String(at), tab.tasks.find((task) => task.name === spec.task).short]), String(tab.explorers.indexOf(state.spec)), (value) => { state.spec = tab.explorers[Number(value)]; bestTwo(); pick(); })),
       labelled("first-model", "Model", choice(models, String(state.first), (value) => { state.first = Number(value); paint(); })),

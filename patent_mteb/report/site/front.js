@@ -1,4 +1,4 @@
-// The front page of a world: a card a benchmark, and the table of who stands where.
+// The front page of a world: a card a benchmark, and the table of ranks.
 
 const display = { sure: false };
 
@@ -20,13 +20,36 @@ function headlineKnown(tab, head, place) {
   const run = runs[tab.runs[place]];
   return {
     title: `${run.label}: ${head.title}`,
-    lines: () => [["Task", `${head.task} (${head.short})`], ["Score", `${fixed(head.values[place])} (${head.measure})`], ["95% interval", intervalText(head.intervals[place])], ["Against the best", head.tied[place] ? "not different, or the best itself" : null], ["Too little", head.small[place]], ...modelLines(run)],
+    lines: () => [
+      ["Task", `${head.task} (${head.short})`],
+      ["Score", `${fixed(head.values[place])} (${head.measure})`],
+      ["95% interval", intervalText(head.intervals[place])],
+      ["Against the best", { true: "tied, or the best itself", false: "different", null: "not compared" }[head.tied[place]]],
+      ["Too little", head.small[place]],
+      ...modelLines(run),
+    ],
   };
 }
 
 function meanKnown(run, mean, place) {
-  return { title: `${run.label}: ${mean.title}`, lines: () => [["Mean", fixed(mean.values[place])], ["Left out", mean.without?.[place]], ...modelLines(run)] };
+  const value = mean.values[place];
+  const own = mean.key === "rank"
+    ? [["Rank and its 95% interval", `${value}${mean.behind[place]}`]]
+    : [["Mean", fixed(value)], ["Left out", mean.without?.[place]]];
+  return { title: `${run.label}: ${mean.title}`, lines: () => [...own, ...modelLines(run)] };
 }
+
+/** The cell of a mean, or of a rank. */
+function meanCell(run, mean, place) {
+  const value = mean.values[place] ?? null;
+  return { value, behind: mean.behind?.[place] ?? "", known: value === null ? null : meanKnown(run, mean, place) };
+}
+const meanColumn = (mean, more = {}) => (
+  { title: mean.title, numeric: true, marked: mean.marked ?? true, digits: mean.digits, ...more });
+
+/** Whether there are two scores, which could have been compared. */
+const several = (values) => values.filter(isNumber).length > 1;
+const UNTESTED = "◦";
 
 /** A name that may break before a capital. */
 const breakable = (name) => name.split(/(?<=[a-z])(?=[A-Z])/).flatMap((part, at) => (at ? [make("wbr"), part] : [part]));
@@ -37,12 +60,28 @@ function card(tab, head) {
   const target = data.tabs.find((other) => other.kind === "benchmark" && other.world === tab.world && other.name === head.title);
   const number = best === undefined ? make("p", { class: "headline" }, DASH) : make("p", { class: "headline", tabindex: "0" }, fixed(head.values[best]));
   if (best !== undefined) number.known = headlineKnown(tab, head, best);
+  const run = best === undefined ? null : runs[tab.runs[best]];
+  const sure = best === undefined ? null : head.intervals[best];
+  const soft = (text) => make("span", { class: "soft" }, text);
   return make("section", { class: "card" },
     make("h3", {}, make("a", { href: `#${target.id}` }, ...breakable(head.title))),
     make("p", { class: "soft" }, `${head.measure} of ${head.short}`),
-    number,
-    make("p", {}, best === undefined ? "no score on enough queries" : runs[tab.runs[best]].short),
-    make("p", { class: "soft" }, `best of ${places.length} model${places.length === 1 ? "" : "s"}`));
+    number, sure ? soft(` [${fixed(sure[0], 3)}, ${fixed(sure[1], 3)}]`) : null,
+    run ? make("p", {}, ...breakable(run.name), run.settings ? soft(run.settings) : null) : null,
+    make("p", { class: "soft" }, standing(head, places)));
+}
+
+/** What a card says of its number; places are those of the models that fit the filter, best first. */
+function standing(head, places) {
+  if (!places.length) return "No model has a score on enough queries.";
+  if (places.length === 1) return "the only model";
+  const best = `best of ${places.length} models`;
+  const better = head.values.some((value, place) => value > head.values[places[0]] && !head.small[place]);
+  if (better) return best; // ties are with the best of all models, which the filter hides
+  if (!head.tied[places[0]]) return `${best}, not compared`;
+  const count = (state) => places.slice(1).filter((place) => head.tied[place] === state).length;
+  const [tied, untested] = [count(true), count(null)];
+  return `${best}, ${tied ? `statistically tied with ${tied}` : "significantly"}${untested ? `; ${untested} not compared` : ""}`;
 }
 
 function forestOf(tab, head) {
@@ -50,30 +89,42 @@ function forestOf(tab, head) {
   return { title: `${head.title}: ${head.short}`, kind: "forest", y: head.measure, x: "", log: false, facet: "", note: "", rows };
 }
 
+/** The means before the headlines (rank, score, overall), and those after them (of common tasks, of each benchmark). */
+function meansOf(tab) {
+  const leads = (mean) => ["rank", "score", "overall"].includes(mean.key);
+  return [tab.means.filter(leads), [...tab.common, ...tab.means.filter((mean) => !leads(mean))]];
+}
+
 function front(tab) {
   const holder = make("div");
   const cards = make("div", { class: "cards" });
-  const total = tab.coverage.reduce((sum, one) => sum + one.of, 0);
 
   function rowOf(place) {
     const run = runs[tab.runs[place]];
-    const done = tab.coverage.reduce((sum, one) => sum + one.counts[place], 0);
-    const heads = tab.headlines.map((head) => ({
-      value: head.values[place], ranked: !head.small[place], behind: head.small[place] ? "†" : "", below: below(head.intervals[place], head.small[place]), tied: head.tied[place],
-      known: isNumber(head.values[place]) ? headlineKnown(tab, head, place) : null,
-    }));
-    const means = [...tab.common, ...tab.means].map((mean) => ({ value: mean.values[place] ?? null, behind: mean.without?.[place] ? "†" : "", known: isNumber(mean.values[place]) ? meanKnown(run, mean, place) : null }));
-    const coverage = { value: done, text: `${done} of ${total}`, bar: done / total, known: { title: `${run.label}: tasks measured`, lines: () => tab.coverage.map((one) => [one.title, `${one.counts[place]} of ${one.of}`]) } };
-    return { run: run.number, cells: [{ value: run.label, text: run.label, known: modelKnown(run) }, { value: tab.ranks[place], text: String(tab.ranks[place]), known: { title: run.label, lines: () => [["Rank", tab.ranks[place]], ["By", tab.notes[0].split(". ")[1]]] } }, ...heads, coverage, ...means, ...factCells(run)] };
+    const [done, total] = tab.tasks[place].split(" of ").map(Number);
+    const heads = tab.headlines.map((head) => {
+      const [value, small] = [head.values[place], head.small[place]];
+      const untested = isNumber(value) && head.tied[place] === null && several(head.values);
+      return {
+        value, ranked: !small, behind: small ? "†" : untested ? UNTESTED : "", tied: head.tied[place] && !small,
+        below: below(head.intervals[place], small), known: isNumber(value) ? headlineKnown(tab, head, place) : null,
+      };
+    });
+    const [first, rest] = meansOf(tab).map((means) => means.map((mean) => meanCell(run, mean, place)));
+    const lines = () => tab.coverage.map((one) => [one.title, `${one.counts[place]} of ${one.of}`]);
+    const known = { title: `${run.label}: tasks that were run`, lines };
+    const coverage = { value: done, text: tab.tasks[place], bar: done / total, known };
+    const cells = [nameCell(run, modelKnown(run)), ...first, coverage, ...heads, ...rest, ...factCells(run)];
+    return { run: run.number, cells };
   }
 
   function paint() {
+    const [first, rest] = meansOf(tab);
     const columns = [
-      { title: "Model" }, { title: "Rank", numeric: true, marked: false },
+      { title: "Model" }, ...first.map((mean) => meanColumn(mean)),
+      { title: "Tasks", numeric: true, hint: "How many of the tasks were run." },
       ...tab.headlines.map((head) => ({ title: head.title, group: head.measure, numeric: true, marked: true, hint: `${head.task} (${head.measure})` })),
-      { title: "Tasks", numeric: true, hint: "How many of the tasks were measured." },
-      ...tab.common.map((mean) => ({ title: mean.title, numeric: true, marked: true })),
-      ...tab.means.map((mean) => ({ title: mean.title, group: "mean", numeric: true, marked: true, hidden: !mean.values.some(isNumber) })),
+      ...rest.map((mean) => meanColumn(mean, mean.key ? { group: "mean", hidden: true } : {})),
       ...factColumns(["parameters", "trained"]),
     ];
     replace(holder, table({ columns, rows: tab.runs.map((_, place) => rowOf(place)), name: tab.label }).holder);

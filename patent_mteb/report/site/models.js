@@ -1,6 +1,6 @@
 // The models: their facts, the filter over them, and who is told when it changes.
 
-const runs = data.runs.map((run, number) => ({ ...run, number, search: `${run.label} ${run.run}`.toLowerCase(), of: Object.fromEntries(data.facts.map((fact, place) => [fact.key, run.facts[place]])) }));
+const runs = data.runs.map((run, number) => ({ ...run, number, search: run.label.toLowerCase(), of: Object.fromEntries(data.facts.map((fact, place) => [fact.key, run.facts[place]])) }));
 const filter = { words: "", facts: {} };
 let listeners = [];
 
@@ -56,7 +56,9 @@ const forgetListeners = () => { listeners = []; };
 // --- what is known of a number, for the box ---
 
 function modelLines(run) {
-  return [["Run", run.run === run.label ? null : run.run], ...data.facts.map((fact) => [fact.title, run.of[fact.key] === null ? null : factText(fact, run.of[fact.key])])];
+  return data.facts.map((fact) => [fact.title, run.of[fact.key] === null ? null : factText(fact, run.of[fact.key])]);
 }
 
+/** The cell of a run: its model, and below it in small type its settings. */
+const nameCell = (run, known = null) => ({ value: run.name, beneath: run.settings.trim(), known });
 const modelKnown = (run) => ({ title: run.label, lines: () => modelLines(run) });

@@ -1,5 +1,5 @@
 // Tables: built as nodes (text is text), then sorted, searched, chosen from and saved by DataTables.
-// columns {title, group, hint, numeric, marked, digits, unit, hidden}; rows {run, search, block, emphasised, cells: [{value, text, below, behind, ranked, tied, bar, known}]}
+// columns {title, group, hint, numeric, marked, digits, unit, hidden}; rows {run, search, block, emphasised, cells: [{value, text, beneath, below, behind, ranked, tied, bar, known}]}
 
 const order = DataTable.ext.type.order;
 const missingLast = (direction) => (a, b) => {
@@ -38,6 +38,7 @@ function cellNode(cell, column, first, mark) {
   const text = value === null ? DASH : cell.text ?? (column.numeric ? fixed(value, column.digits) + (column.unit ?? "") : String(value));
   const classes = [column.numeric && "number", mark, value === null && "missing", cell.tied && "tied", first && "name"].filter(Boolean).join(" ");
   const node = make(first ? "th" : "td", { class: classes || null, scope: first ? "row" : null, "data-order": column.numeric ? value ?? "" : null }, text);
+  if (cell.beneath) node.append(" ", make("small", {}, cell.beneath));
   if (cell.behind) node.append(cell.behind);
   if (cell.above) node.append(make("sup", {}, cell.above));
   if (cell.bar !== undefined) node.append(make("span", { class: "bar", "aria-hidden": "true" }, make("span", { style: `width:${100 * cell.bar}%` })));
@@ -154,14 +155,16 @@ function searchable(made, id, label) {
 
 function plain(spec) {
   const cell = (value, column) => {
-    const [own, rank, behind, ranked] = Array.isArray(value) ? value : [value, null, "", true];
-    return { value: own, behind: `${behind}${rank ? ` (${rank})` : ""}`, ranked, column };
+    const [own, rank, behind, ranked, text] = Array.isArray(value) ? value : [value, null, "", true, ""];
+    return { value: own, text: text || undefined, behind: `${behind}${rank ? ` (${rank})` : ""}`, ranked, column };
   };
   const rows = spec.rows.map((values, place) => {
     const cells = values.map((value, at) => cell(value, spec.columns[at]));
     const texts = cells.filter((one, at) => !spec.columns[at].numeric && one.value !== null).map((one) => one.value);
     for (const one of cells) {
-      if (isNumber(one.value)) one.known = { title: texts[0], lines: () => [["Row", texts.slice(1).join(", ")], [one.column.title, fixed(one.value, Math.max(4, one.column.digits))], ["Table", spec.title]] };
+      const number = () => one.text ?? fixed(one.value, Math.max(4, one.column.digits));
+      const lines = () => [["Row", texts.slice(1).join(", ")], [one.column.title, number()], ["Table", spec.title]];
+      if (isNumber(one.value)) one.known = { title: texts[0], lines };
     }
     return { cells, block: spec.blocks?.[place], emphasised: spec.emphasised.includes(place) };
   });

@@ -1,0 +1,130 @@
+"""Worlds: which results may stand in one table, one plot, one mean. Results of different worlds never do.
+
+* ``real``: the published data: the pinned revision, any commit of it where the pin is a branch; for a data set that
+  nobody has released a local directory of registered content
+* ``own``: any other local directory for a data set that nobody has released: the data of whoever ran it
+* ``local``: a local copy of a released data set that does not carry the pinned revision
+* ``sample``: the built-in sample
+
+A world holds one state of a data set. Results on the states before it form worlds of their own, ``own-2`` the one
+before the newest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from patent_mteb.data import hub
+from patent_mteb.data.loading import REGISTERED, DataSet, Source, plain_name, resolve, sample_revision
+from patent_mteb.data.roots import DATA_VARIABLE
+from patent_mteb.errors import DataError, NotThereError
+
+
+@dataclass(frozen=True)
+class World:
+    """One world: its name, what a reader must know before its numbers, and what its titles end with."""
+
+    name: str
+    banner: str = ""
+    suffix: str = ""
+    order: int = 0
+    """Place among the worlds in a report."""
+
+    def titled(self, title: str) -> str:
+        """A title that says which world it is about."""
+        return f"{title}{self.suffix}"
+
+    def earlier(self, states: int) -> World:
+        """The world of results on data that newer data of the same kind have replaced ``states`` times."""
+        if not states:
+            return self
+        banner = f"{self.banner} Measured on an earlier state of the data than the results without this note."
+        suffix = f"{self.suffix.removesuffix(')') or ' ('}{', ' if self.suffix else ''}earlier data {states + 1})"
+        return replace(
+            self, name=f"{self.name}-{states + 1}", banner=banner.strip(), suffix=suffix, order=self.order + states
+        )
+
+
+WORLDS: dict[str, World] = {
+    kind.name: kind
+    for kind in (
+        World("real"),
+        World("own", "Own data: these scores say nothing about the published benchmark.", " (own data)", 1000),
+        World(
+            "local",
+            "Local copies of released data sets that do not carry the pinned revision: not comparable with published"
+            " scores.",
+            " (local copy)",
+            2000,
+        ),
+        World("sample", "Built-in sample: these scores say nothing about the published benchmark.", " (sample)", 3000),
+    )
+}
+"""The worlds by name, in the order in which reports show them."""
+
+
+def world(name: str) -> World:
+    """The world of this name."""
+    kind, _, state = name.partition("-")
+    if kind not in WORLDS or (state and not state.isdecimal()):
+        raise DataError(f"there is no world '{name}'", remedy=f"choose among {', '.join(WORLDS)}")
+    return WORLDS[kind].earlier(int(state) - 1 if state else 0)
+
+
+def world_of(data: DataSet, revision: str, *, sample: bool) -> World:
+    """The world that a result belongs to."""
+    content = revision.removeprefix("local-")
+    if sample:
+        present = sample_revision(data.recipe) if data.recipe else None
+        if revision == present:
+            return WORLDS["sample"]
+        problem = f"measured on data revision {revision}, but the present sample is {present or 'none'}"
+    elif revision.startswith("sample-"):
+        problem = "measured on the built-in sample under the name of the real task"
+    elif (data.released and data.holds(revision)) or (content != revision and content in REGISTERED.get(data.key, ())):
+        return WORLDS["real"]
+    elif content != revision:
+        return WORLDS["local" if data.released else "own"]
+    else:
+        pinned = data.revision or "a local directory"
+        why = (
+            "which says no commit"
+            if revision == pinned
+            else f"but the task now stands for {pinned} (an older task version)"
+        )
+        problem = f"measured on data revision {revision}, {why}"
+    raise DataError(problem, remedy="run the task again with the present version of patent-mteb")
+
+
+def published(data: DataSet) -> Source:
+    """The published data, for which neither the sample, nor own data, nor a changed copy stands in."""
+    found = resolve(data)
+    if found.kind == "hub":
+        return found
+    if found.kind == "sample" and data.released:  # PATENT_MTEB_SAMPLE is set
+        return Source(data, "hub", hub.cached_commit(data.key, data.revision) or data.revision)
+    if (
+        found.kind == "local"
+        and found.revision != "missing"
+        and world_of(data, found.revision, sample=False).name == "real"
+    ):
+        return found
+    trial = ", or try the benchmark whose name ends with .sample" if data.recipe else ""
+    if found.kind == "local" and found.revision != "missing":
+        remedy = f"unset {DATA_VARIABLE}, or name the tasks or the benchmark of these data{trial}"
+        raise NotThereError(
+            f"{data.key} in {DATA_VARIABLE} is not the published data ({found.revision})",
+            path=found.folder,
+            remedy=remedy,
+        )
+    raise NotThereError(
+        f"{data.key} is released nowhere, and there is no copy of it", remedy=f"put one into {DATA_VARIABLE}{trial}"
+    )
+
+
+def world_of_task(name: str) -> str:
+    """The world that the name of a task says: ``sample``, ``local`` for any local directory (own data too), or
+    ``real``.
+    """
+    state = name.removeprefix(plain_name(name)).removeprefix(".")
+    return state.partition("-")[0] or "real"

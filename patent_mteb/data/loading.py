@@ -1,0 +1,336 @@
+"""Where a benchmark's tables come from: a local copy, the hub at a pinned revision, or the built-in sample.
+
+Resolution order (design of the suite): ``$PATENT_MTEB_DATA/<key>`` if that directory exists; else, with
+``PATENT_MTEB_SAMPLE=1`` or for a data set that nobody has released, the built-in sample; else the hub at the pinned
+revision. Where ``PATENT_MTEB_DATA`` has a ``dataset.json``, what it does not hold was not built, and nothing else
+stands in for it.
+
+What a task was resolved to decides its identity, so that different data never share a result file or a cached score.
+The sample of a recipe outside the package has the revision ``sample-<version>-<hash of the recipe's source file>``.
+
+A local copy that the hub's own client downloaded (``hf download --local-dir``) counts as the hub if all files of it
+carry one commit that the pin stands for (:mod:`patent_mteb.data.hub`) and are, by their bytes, those that the hub's
+client noted.
+
+Resolving asks nobody. The commit of a set that is pinned to a branch or a short hash is taken from the hub client's
+cache, else :func:`settled` asks the hub for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+from patent_mteb import recipes
+from patent_mteb.data import hub
+from patent_mteb.data.roots import DATA_VARIABLE, Own, asked, data_root
+from patent_mteb.errors import AccessError, DataError
+from patent_mteb.files import cache_root, write_text
+from patent_mteb.identity import content_hash, digest
+
+logger = logging.getLogger(__name__)
+
+
+SAMPLE_VARIABLE = "PATENT_MTEB_SAMPLE"
+
+REGISTERED: dict[str, frozenset[str]] = {}
+"""By data set: the contents of local directories that are known to be the authors' data (the hash of ``local-<hash>``).
+
+Nobody has confirmed any yet. Who holds a licensed copy enters its hash here before a run, or asks for it to be shipped.
+"""
+
+_NOTES = Path(".cache", "huggingface", "download")
+
+_STATE = re.compile(r"\.(sample|local-[0-9a-f]+)$")
+
+_MIXED: set[tuple[Path, str]] = set()
+"""Folders and revisions that were changed while this process read them: what it remembers of them may be of two
+states."""
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """One data set of a benchmark.
+
+    Attributes:
+        key: the hub repository id, or the benchmark's name where nothing is released.
+        recipe: what makes the sample: a recipe of the package (``dapfam``), or the dotted name of any module that can
+            be imported (``__main__`` too) and offers ``build(patents, citations, root, params)`` and ``SAMPLE``; empty
+            for no sample.
+        revision: what it is pinned to on the hub, a commit wherever one is known; empty for an unreleased data set.
+        gated: whether the hub asks for consent.
+        file: a file that it surely has, by which the hub is asked for a commit.
+    """
+
+    key: str
+    recipe: str
+    revision: str = ""
+    gated: bool = False
+    file: str = "README.md"
+
+    @property
+    def released(self) -> bool:
+        return bool(self.revision)
+
+    def holds(self, revision: str) -> bool:
+        """Whether a state of the data is the published one."""
+        return hub.stands_for(self.revision, revision)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set and where it was found. ``folder`` is None for the hub, whose files are fetched one by one; ``own``
+    says whose the data are that a ``dataset.json`` lists.
+    """
+
+    data: DataSet
+    kind: Literal["local", "hub", "sample"]
+    revision: str
+    folder: Path | None = None
+    own: Own | None = None
+
+    @property
+    def task_suffix(self) -> str:
+        """What the name of a task on these data ends with."""
+        if self.kind == "sample":
+            return ".sample"
+        return (
+            f".{self.revision}"
+            if self.revision.startswith("local-") and not _registered(self.data, self.revision)
+            else ""
+        )
+
+    @property
+    def subset(self) -> str:
+        """Name of the mteb subset that results of this source are filed under."""
+        fixed = hub.is_commit(self.data.revision) or hub.is_short(self.data.revision)
+        return "default" if fixed and self.data.holds(self.revision) else self.revision
+
+    @property
+    def place(self) -> str:
+        """Where the data are, in one phrase for lists and logs."""
+        if self.kind == "hub":
+            return f"hub {self.data.key}@{self.revision[:7]}"
+        return f"{self.kind} {self.revision}" + (f" in {self.folder}" if self.kind == "local" else "")
+
+    def path(self, name: str = "") -> Path:
+        """Local path of a file of the data set; fetches it from the hub, or builds the sample, where needed."""
+        if self.kind == "sample":
+            return sample_root(self.data.recipe) / self.data.key / name
+        if self.folder is not None:
+            return self.folder / name
+        commit = self.revision if hub.is_commit(self.revision) else settled(self).revision
+        with _or_instead(self.data):
+            return hub.fetch(self.data.key, commit, name, gated=self.data.gated)
+
+    def verify(self, reading: bool = False) -> None:
+        """Stop if the files are no longer those that the source was resolved to; costs a look at their times."""
+        folder = self._folder_of_its_own()
+        mixed = (folder, self.revision) in _MIXED
+        if folder is None or (self._unchanged(folder) and not mixed):
+            return
+        if reading:
+            _MIXED.add((folder, self.revision))
+        when = "while they were read" if reading or mixed else "after the task was made"
+        raise DataError(
+            f"the files were changed {when}: they are not those of {self.revision}, under which the score would be"
+            " filed",
+            path=folder,
+            remedy="start anew and leave the folder alone meanwhile" if reading or mixed else "make the task again",
+        )
+
+    def _folder_of_its_own(self) -> Path | None:
+        """What could be changed by others: neither the hub's cache nor a folder that is not there."""
+        if self.kind == "sample":
+            return sample_root(self.data.recipe)
+        known = self.data.holds(self.revision) or self.revision.startswith("local-")
+        return self.folder if known else None
+
+    def _unchanged(self, folder: Path) -> bool:
+        if self.kind == "sample":
+            return _whole(folder)
+        if self.data.holds(self.revision):
+            return _downloaded(folder) == self.revision
+        return self.revision == f"local-{content_hash(folder)}"
+
+
+def plain_name(task: str) -> str:
+    """A task's name without the state of its data."""
+    return _STATE.sub("", task)
+
+
+def _registered(data: DataSet, revision: str) -> bool:
+    return revision.removeprefix("local-") in REGISTERED.get(data.key, ())
+
+
+def resolve(data: DataSet, sample: bool | None = None, root: Path | None = None) -> Source:
+    """Find a data set by the order of the module's docstring."""
+    held = None if sample else data_root(root, data.key)
+    if held is not None:
+        folder = held.folder / data.key
+        if folder.is_dir():
+            if data.released and (commit := _downloaded(folder)) and data.holds(commit):
+                return Source(data, "local", commit, folder)
+            revision = f"local-{content_hash(folder)}"
+            return Source(data, "local", revision, folder, None if _registered(data, revision) else held.own(data.key))
+        if held.record is not None:
+            raise held.not_built(data.key, data.recipe)
+    if not data.released and not data.recipe:
+        return Source(data, "local", "missing", (held.folder if held else Path(f"${DATA_VARIABLE}")) / data.key)
+    if data.recipe and (sample or not data.released or asked(SAMPLE_VARIABLE)):
+        return Source(data, "sample", sample_revision(data.recipe))
+    return Source(data, "hub", hub.cached_commit(data.key, data.revision) or data.revision)
+
+
+def settled(source: Source) -> Source:
+    """The source with the full commit of its data: of a set that is pinned to a branch the one that the hub names
+    today.
+    """
+    data = source.data
+    if source.kind != "hub":
+        return source
+    with _or_instead(data):
+        commit = hub.commit_of(data.key, data.revision, data.file, gated=data.gated)
+    return replace(source, revision=commit)
+
+
+@contextlib.contextmanager
+def _or_instead(data: DataSet) -> Iterator[None]:
+    """What can be done without the hub, behind the remedy of what the hub refuses."""
+    try:
+        yield
+    except AccessError as error:
+        instead = f"put a copy in ${DATA_VARIABLE}/{data.key}"
+        if data.recipe:
+            instead += f", or set {SAMPLE_VARIABLE}=1 to run on the built-in sample (its scores are filed apart)"
+        raise AccessError(error.problem, path=error.path, remedy=f"{error.remedy}; or {instead}") from error
+
+
+def _downloaded(folder: Path) -> str:
+    """The commit that every file of a local copy is of, empty for none: the hub's client noted the commit and the etag
+    (SHA-256, or git's hash) of each.
+    """
+    notes: dict[str, str] = {}
+    commits: set[str] = set()
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if any(part.startswith(".") for part in name.parts):
+            continue
+        if path.is_dir():
+            if path.is_symlink():
+                return ""
+            continue
+        try:
+            noted, etag, *_ = (folder / _NOTES / f"{name}.metadata").read_text("ascii").split()
+        except (OSError, ValueError):
+            return ""
+        commits.add(noted)
+        notes[name.as_posix()] = etag.strip('"')
+    if len(commits) != 1 or not _as_noted(folder, tuple(notes.items()), content_hash(folder, 32)):
+        return ""
+    return commits.pop()
+
+
+@lru_cache(maxsize=64)
+def _as_noted(folder: Path, notes: tuple[tuple[str, str], ...], content: str) -> bool:
+    """Whether the bytes of the files are those of their etags; a folder that was found to be so is remembered by its
+    content.
+    """
+    memo = cache_root() / "downloads" / digest([notes, content], 32)
+    if memo.is_file():
+        return True
+    for name, etag in notes:
+        path = folder / name
+        hashed = (
+            hashlib.sha256()
+            if len(etag) == 64
+            else hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+        )
+        with path.open("rb") as stream:
+            while chunk := stream.read(1 << 20):
+                hashed.update(chunk)
+        if hashed.hexdigest() != etag:
+            return False
+    with contextlib.suppress(OSError):  # a read-only cache costs time only
+        write_text(memo, "")
+    return True
+
+
+@lru_cache(maxsize=64)
+def sample_revision(recipe: str) -> str:
+    """Revision of the sample that a recipe makes: the version of the built-in world, and the hash of a recipe outside
+    the package.
+
+    Looked up once a process: what is imported stays what it was, whatever becomes of its file.
+    """
+    from patent_mteb.sample import SAMPLE_VERSION
+
+    file = recipes.source_file(recipe)
+    return f"sample-{SAMPLE_VERSION}" + ("" if file is None else f"-{digest(file.read_text('utf-8', 'replace'))}")
+
+
+def _digest_of(folder: Path) -> Path:
+    """Where the digest of a sample's tables is, as they were built."""
+    return folder.parent.with_name(f"{folder.parent.name}.digests") / folder.name
+
+
+def _whole(folder: Path) -> bool:
+    """Whether the tables of a sample are those that were built."""
+    try:
+        return _digest_of(folder).read_text("ascii") == content_hash(folder, 32)
+    except (OSError, ValueError, DataError):
+        return False
+
+
+def _set_aside(folder: Path) -> None:
+    aside = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=folder.parent))
+    with contextlib.suppress(FileNotFoundError):  # another process was first
+        folder.rename(aside / "damaged")
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+@lru_cache(maxsize=16)
+def sample_root(recipe: str) -> Path:
+    """Root directory of the sample of one recipe, built at first use.
+
+    The directory lies in the user cache under the version of the built-in world, a fingerprint of the code that writes
+    and reads it, and the hash of a recipe outside the package. It is built beside its place and renamed, so that a
+    build that is cut off leaves nothing and two processes do not disturb each other.
+    """
+    from patent_mteb import sample
+
+    package = Path(recipes.__file__).parents[1]
+    code = digest([content_hash(package / room) for room in ("patents", "recipes", "sample")])
+    name = recipe + sample_revision(recipe).removeprefix(f"sample-{sample.SAMPLE_VERSION}")
+    folder = cache_root() / "sample" / f"{sample.SAMPLE_VERSION}-{code}" / name
+    if folder.is_dir():
+        if _whole(folder):
+            return folder
+        logger.warning(
+            "the %s tables of the built-in sample in %s are not as they were built; they are built anew", recipe, folder
+        )
+        _set_aside(folder)
+    logger.info("building the %s tables of the built-in sample", recipe)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f"{name}.", dir=folder.parent))
+    try:
+        module = recipes.find(recipe)
+        module.build(*getattr(module, "sample_records", sample.generate)(), partial, module.SAMPLE)
+        write_text(_digest_of(folder), content_hash(partial, 32))
+        partial.chmod(0o755)
+        partial.rename(folder)
+    except OSError:
+        if not folder.is_dir():
+            raise
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return folder

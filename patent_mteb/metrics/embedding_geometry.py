@@ -1,0 +1,251 @@
+"""How embeddings lie in space: alignment, uniformity, singular spectrum divergence, IDA ratio (PatentMap, appendices D
+and E).
+
+Every measure first scales the embeddings to unit length. Lower is better for alignment and the IDA ratio; lower is more
+evenly spread for uniformity and the spectrum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from patent_mteb.metrics import embedding_matrix
+
+__all__ = [
+    "IDA",
+    "PAIRS",
+    "alignment",
+    "ida_ratio",
+    "intra_document_distances",
+    "random_pair_distance",
+    "spectrum_divergence",
+    "uniformity",
+]
+
+
+PAIRS = 10_000
+
+SEED = 42
+
+_BLOCK = 1024
+
+
+def _unit(values: ArrayLike, name: str = "embeddings", width: int | None = None) -> NDArray[np.float64]:
+    matrix = embedding_matrix(values, name=name, width=width).astype(np.float64)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    if not lengths.all():
+        raise ValueError(
+            f"{name} hold {np.sum(lengths == 0)} rows of zeros, which have no direction, first row {np.argmin(lengths)}"
+        )
+    matrix /= lengths
+    return matrix
+
+
+def alignment(first: ArrayLike, second: ArrayLike) -> float:
+    """Mean squared distance of positive pairs, such as citing and cited patents (appendix D); from 0 to 4.
+
+    Args:
+        first, second: [n, d], row i of both is a pair.
+
+    Raises:
+        ValueError: NaN, infinite or zero rows, or different shapes.
+
+    Example:
+        >>> from patent_mteb.metrics.embedding_geometry import alignment
+        >>> alignment([[1, 0], [1, 0]], [[2, 0], [0, 3]])  # pairs at squared distances of 0 and 2
+        1.0
+    """
+    x = _unit(first, "first embeddings")
+    y = _unit(second, "second embeddings", x.shape[1])
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} first and {len(y)} second embeddings make no pairs")
+    return float(np.mean(np.sum((x - y) ** 2, axis=1)))
+
+
+def _other(rng: np.random.Generator, n: int, pairs: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    first = rng.integers(0, n, pairs)
+    return first, (first + rng.integers(1, n, pairs)) % n
+
+
+def uniformity(embeddings: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED) -> float:
+    """Logarithm of the mean of exp(-2 squared distance) over pairs of different rows (appendix D); 0 if all coincide.
+
+    Args:
+        embeddings: [n, d].
+        pairs: how many pairs are drawn, each uniformly and independently; None for all n (n - 1) / 2.
+
+    Raises:
+        ValueError: NaN, infinite or zero rows, or fewer than two rows.
+
+    Example:
+        >>> from patent_mteb.metrics.embedding_geometry import uniformity
+        >>> round(uniformity([[1, 0], [-1, 0]], pairs=None), 3)  # log of exp(-2 * 2 ** 2)
+        -8.0
+    """
+    x = _unit(embeddings)
+    n = len(x)
+    if n < 2:
+        raise ValueError("uniformity needs at least two embeddings")
+    if pairs is not None:
+        first, second = _other(np.random.default_rng(seed), n, pairs)
+        return float(np.log(np.mean(np.exp(-2 * np.sum((x[first] - x[second]) ** 2, axis=1)))))
+    total = 0.0
+    for start in range(0, n, _BLOCK):
+        cosines = x[start : start + _BLOCK] @ x[start:].T
+        total += np.triu(np.exp(-4 * (1 - cosines)), k=1).sum()
+    return float(np.log(total / (n * (n - 1) / 2)))
+
+
+def spectrum_divergence(embeddings: ArrayLike) -> float:
+    """SSD / log d: how far the singular values are from equal, from 0 (all directions alike) to 1 (one direction)
+    (appendix D).
+
+    Rows are scaled to unit length, columns centred, and the singular values, not their squares, scaled to a sum of 1:
+    SSD = log d - entropy.
+
+    Args:
+        embeddings: [n, d]; with n <= d at least d - n + 1 singular values are 0, and the divergence is high whatever
+            the model.
+
+    Raises:
+        ValueError: NaN, infinite or zero rows, d of 1, or embeddings that all point the same way.
+
+    Example:
+        >>> from patent_mteb.metrics.embedding_geometry import spectrum_divergence
+        >>> spectrum_divergence([[1, 0], [-1, 0]])  # one direction
+        1.0
+        >>> abs(round(spectrum_divergence([[1, 0], [-1, 0], [0, 1], [0, -1]]), 6))  # both alike
+        0.0
+    """
+    x = _unit(embeddings)
+    d = x.shape[1]
+    if d < 2:
+        raise ValueError("the spectrum needs embeddings of at least two dimensions")
+    values = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
+    if values[0] <= 1e-10 * math.sqrt(len(x)):
+        raise ValueError("all embeddings point the same way; they have no spectrum")
+    shares = values / values.sum()
+    shares = shares[shares > 0]
+    return float(1 + np.sum(shares * np.log(shares)) / math.log(d))
+
+
+def intra_document_distances(
+    embeddings: ArrayLike, documents: ArrayLike
+) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
+    """Mean cosine distance among the sections of each document that has at least two (appendix E).
+
+    Args:
+        embeddings: [n sections, d]; documents: [n sections], the id of the document of each.
+
+    Returns:
+        The ids of those documents, sorted, and the distance of each.
+
+    Raises:
+        ValueError: NaN, infinite or zero rows, or a number of ids that does not fit.
+
+    Example:
+        >>> from patent_mteb.metrics.embedding_geometry import intra_document_distances
+        >>> names, distances = intra_document_distances([[1, 0], [0, 1], [1, 0]], ["a", "a", "b"])
+        >>> names.tolist(), distances.tolist()
+        (['a'], [1.0])
+    """
+    x, names, owner = _sections(embeddings, documents)
+    sums = np.zeros((len(names), x.shape[1]))
+    np.add.at(sums, owner, x)
+    counts = np.bincount(owner)
+    several = counts > 1
+    pairs = counts[several] * (counts[several] - 1)
+    cosines = (np.sum(sums[several] ** 2, axis=1) - counts[several]) / pairs
+    return names[several], 1 - cosines
+
+
+def _sections(
+    embeddings: ArrayLike, documents: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.generic], NDArray[np.int64]]:
+    x, ids = _unit(embeddings), np.asarray(documents)
+    if ids.shape != (len(x),):
+        raise ValueError(f"{len(x)} section embeddings need as many document ids, got shape {ids.shape}")
+    names, owner = np.unique(ids, return_inverse=True)
+    return x, names, owner
+
+
+def random_pair_distance(
+    embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED
+) -> float:
+    """Mean cosine distance of sections of different documents (appendix E, P_rand).
+
+    Args:
+        embeddings: [n sections, d]; documents: [n sections], the id of the document of each.
+        pairs: how many pairs are drawn, each uniformly and independently; None for all.
+
+    Raises:
+        ValueError: as :func:`intra_document_distances`, or a single document.
+
+    Example:
+        >>> from patent_mteb.metrics.embedding_geometry import random_pair_distance
+        >>> random_pair_distance([[1, 0], [0, 1], [1, 0]], ["a", "a", "b"], pairs=None)  # mean of 0 and 1
+        0.5
+    """
+    x, names, owner = _sections(embeddings, documents)
+    if len(names) < 2:
+        raise ValueError("random pairs need sections of at least two documents")
+    if pairs is None:
+        sums = np.zeros((len(names), x.shape[1]))
+        np.add.at(sums, owner, x)
+        within, counts = np.sum(sums**2), np.bincount(owner)
+        return float(1 - (np.sum(x.sum(axis=0) ** 2) - within) / (len(x) ** 2 - np.sum(counts**2)))
+    rng = np.random.default_rng(seed)
+    first, second = _other(rng, len(x), pairs)
+    while len(same := np.flatnonzero(owner[first] == owner[second])):
+        first[same], second[same] = _other(rng, len(x), len(same))
+    return float(np.mean(1 - np.sum(x[first] * x[second], axis=1)))
+
+
+@dataclass(frozen=True)
+class IDA:
+    """Result of :func:`ida_ratio`.
+
+    Attributes:
+        ratio: intra / random.
+        intra: mean over documents of the mean cosine distance among their sections.
+        random: mean cosine distance of sections of different documents.
+        documents: how many entered ``intra``; left_out: how many did not, having one section.
+    """
+
+    ratio: float
+    intra: float
+    random: float
+    documents: int
+    left_out: int
+
+
+def ida_ratio(embeddings: ArrayLike, documents: ArrayLike, *, pairs: int | None = PAIRS, seed: int = SEED) -> IDA:
+    """Intra-document alignment over the distance of random pairs (appendix E): low if sections of one patent stay
+    together.
+
+    Figure 6 of the paper is this for two kinds of section at a time: pass the rows of those two.
+
+    Args:
+        embeddings: [n sections, d]; documents: [n sections], the id of the document of each.
+        pairs: random pairs, see :func:`random_pair_distance`.
+
+    Raises:
+        ValueError: as :func:`random_pair_distance`, no document with two sections, or random pairs at no distance.
+
+    Example:
+        >>> from patent_mteb.metrics.embedding_geometry import ida_ratio
+        >>> ida_ratio([[1, 0], [0, 1], [1, 0]], ["a", "a", "b"], pairs=None)
+        IDA(ratio=2.0, intra=1.0, random=0.5, documents=1, left_out=1)
+    """
+    names, distances = intra_document_distances(embeddings, documents)
+    if not len(names):
+        raise ValueError("no document has two sections")
+    random = random_pair_distance(embeddings, documents, pairs=pairs, seed=seed)
+    if random <= 1e-12:
+        raise ValueError("sections of different documents all point the same way; the ratio has no meaning")
+    intra = float(distances.mean())
+    return IDA(intra / random, intra, random, len(names), len(np.unique(np.asarray(documents))) - len(names))

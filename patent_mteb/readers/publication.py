@@ -1,0 +1,192 @@
+"""What a full-text document says of one publication, whatever its markup, and the records that this makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from patent_mteb.patents.records import (
+    RELATED_PUBLICATIONS,
+    Citation,
+    Claim,
+    Description,
+    Patent,
+    Relation,
+    TextLanguages,
+    Translation,
+)
+from patent_mteb.readers.items import Item, LeftOut, Noted
+from patent_mteb.readers.values import UNREAD, UNREAD_DAY, day, has_digit, publication, reads, unread_day
+from patent_mteb.readers.xml import MalformedError
+
+NON_PATENT = "a citation of other literature than patents"
+
+UNPUBLISHED = "a citation of an application that names no publication"
+
+NUMBERLESS = "a citation without a number"
+
+UNNAMED = "no publication number"
+
+OWN = "a citation of the publication itself"
+
+US_ORIGINS = {"cited by examiner": "examiner", "cited by applicant": "applicant"}
+"""Category of a citation by the USPTO -> origin. Others leave it open: ``cited by other`` (2005-12: applicant or third
+party), ``cited by third party``, ``imported from ...``."""
+
+_REPEATED = "a citation that says nothing new"
+
+_NO_TEXT = "a document without any text"
+
+
+def unread_days(where: str, *texts: str | int | None) -> Iterator[Noted]:
+    """A note for each text that says a day which nobody can read."""
+    return (Noted(UNREAD_DAY, f"{where}: {text}") for text in texts if unread_day(text))
+
+
+class Cited(NamedTuple):
+    """One entry of a list of citations, which may cite other literature (``npl``) or an application
+    (``unpublished``).
+    """
+
+    number: str
+    office: str = ""
+    kind: str = ""
+    origin: str = ""
+    category: str = ""
+    claims: tuple[int, ...] = ()
+    passages: tuple[str, ...] = ()
+    phase: str = ""
+    npl: bool = False
+    unpublished: bool = False
+
+
+class Related(NamedTuple):
+    """One relative: kind (``RELATIONS``), number in its normal form, its date as written, and its office."""
+
+    kind: str
+    number: str
+    date: str = ""
+    office: str = ""
+
+
+@dataclass
+class Published:
+    """One publication, as its document says it. ``serial``, the numbers of citations and dates are as written; the rest
+    is read.
+    """
+
+    source: str
+    office: str
+    serial: str
+    kind: str
+    date: str = ""
+    application: str = ""
+    filed: str = ""
+    family: str = ""
+    title: str = ""
+    abstract: str = ""
+    claims: tuple[Claim, ...] = ()
+    description: Description = field(default_factory=Description)
+    ipc: Sequence[str] = ()
+    cpc: Sequence[str] = ()
+    inventors: Sequence[str] = ()
+    applicants: Sequence[str] = ()
+    languages: TextLanguages = field(default_factory=TextLanguages)
+    translations: Sequence[Translation] = ()
+    cited: Sequence[Cited] = ()
+    related: Sequence[Related] = ()
+    notes: Sequence[str] = ()
+    paragraphs: Sequence[int] = ()
+
+    @property
+    def number(self) -> str:
+        """The publication number in its normal form."""
+        return publication(self.serial, self.office, self.kind)
+
+    def items(self, place: str) -> Iterator[Item]:
+        """The patent, its relations and citations, and what was left out or noted."""
+        if not has_digit(self.serial):
+            raise MalformedError(UNNAMED)
+        number = self.number
+        yield self._patent(number)
+        if not reads(self.serial, self.office, self.kind):
+            yield Noted(UNREAD, number)
+        if not (self.title or self.abstract or self.claims):
+            yield Noted(_NO_TEXT, number)
+        for note in self.notes:
+            yield Noted(note, number)
+        yield from unread_days(number, self.date, self.filed, *(related.date for related in self.related))
+        if self.application:
+            yield Relation(number, self.application, "application")
+        said = {(self.application, "application"), (number, "member")}
+        for related in self.related:
+            if related.number and (related.number, related.kind) not in said:
+                said.add((related.number, related.kind))
+                yield Relation(number, related.number, related.kind)
+        yield from self._citations(number, place)
+
+    def _patent(self, number: str) -> Patent:
+        filed = day(self.filed)
+        earlier = [
+            (date, one) for one in self.related if one.kind not in RELATED_PUBLICATIONS and (date := day(one.date))
+        ]
+        foreign = sorted((date, one.office) for date, one in earlier if one.office and one.kind == "priority")
+        return Patent(
+            publication_number=number,
+            family_id=self.family or self.application or number,
+            title=self.title,
+            abstract=self.abstract,
+            claims=self.claims,
+            description=self.description,
+            kind=self.kind,
+            filing_jurisdiction=foreign[0][1] if foreign else "",
+            application_date=filed,
+            publication_date=day(self.date),
+            priority_date=min([*(date for date, _ in earlier), *filter(None, [filed])], default=None),
+            ipc=tuple(dict.fromkeys(filter(None, self.ipc))),
+            cpc=tuple(dict.fromkeys(filter(None, self.cpc))),
+            inventors=tuple(filter(None, self.inventors)),
+            applicants=tuple(dict.fromkeys(filter(None, self.applicants))),
+            application_number=self.application,
+            languages=self.languages,
+            translations=tuple(self.translations),
+            source=self.source,
+            paragraphs=tuple(self.paragraphs),
+        )
+
+    def _citations(self, number: str, place: str) -> Iterator[Item]:
+        said: set[Citation] = set()
+        for entry in self.cited:
+            cited = publication(entry.number, entry.office, entry.kind)
+            if reason := _no_citation(entry, cited, number):
+                yield LeftOut(number, place, reason)
+                continue
+            if not reads(entry.number, entry.office, entry.kind):
+                yield Noted(UNREAD, f"{number} cites {entry.office} {entry.number} {entry.kind}".strip())
+            citation = Citation(
+                number,
+                cited,
+                entry.category,
+                entry.origin,
+                entry.claims,
+                entry.passages,
+                entry.phase,
+                self.office if entry.phase else "",
+            )
+            if citation in said:
+                yield LeftOut(number, place, _REPEATED)
+                continue
+            said.add(citation)
+            yield citation
+
+
+def _no_citation(entry: Cited, cited: str, number: str) -> str:
+    """Why an entry cites no publication; empty if it does."""
+    if entry.npl:
+        return NON_PATENT
+    if entry.unpublished:
+        return UNPUBLISHED
+    if not has_digit(cited):
+        return NUMBERLESS
+    return OWN if cited == number else ""

@@ -1,0 +1,72 @@
+"""What is done to records before any recipe reads them: families by a definition, twins, citations matched to records.
+
+Its settings (:class:`Common`) are settings of every recipe. What each step leaves is a step of the log, so that "52645
+-> 291" says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.families import DEFINITIONS, with_families
+from patent_mteb.patents.matching import STEPS, MatchReport, match
+from patent_mteb.patents.near_duplicates import TWINS, twin_groups, with_twins
+from patent_mteb.patents.on_disk import publications
+from patent_mteb.recipes.log import BuildLog
+
+
+@dataclass(frozen=True)
+class Common:
+    """Settings of every recipe.
+
+    Attributes:
+        match: how a cited number finds its record: by number, also without kind code, also through members of its
+            patent family.
+        families: what a patent family is: as given, the publications of one application, the simple or the extended
+            family.
+        twins: what becomes of publications of different families with one title and abstract: they stay, become one
+            family, or all but the earliest are left out.
+    """
+
+    match: Literal["number", "kind", "family"] = "number"
+    families: Literal["given", "application", "simple", "extended"] = "given"
+    twins: Literal["keep", "merge", "drop"] = "keep"
+
+
+def prepared(
+    collection: Collection, common: Common, log: BuildLog, joined: bool = True
+) -> tuple[Collection, MatchReport]:
+    """The collection as a recipe reads it, both ends of each citation numbers of its records; every step is logged."""
+    n_families = _n_families(collection)
+    if common.families != collection.family_definition:
+        collection = with_families(collection, common.families)
+        log.deviate(f"patent families are {DEFINITIONS[common.families]}")
+    log.step(f"families: {common.families}", n_families, _n_families(collection), DEFINITIONS[common.families])
+
+    twins = twin_groups(collection.patents)
+    alike = sum(map(len, twins))
+    before = len(collection.patents)
+    collection = with_twins(collection, common.twins, twins)
+    note = f"{alike} publications share title and abstract with one of another family and {TWINS[common.twins]}"
+    log.step(f"twins: {common.twins}", before, len(collection.patents), note if alike else "")
+    if common.twins != "keep":
+        log.deviate(note)
+
+    citations, report = match(collection.citations, collection, common.match, joined=joined)
+    found = f"{report}; {', '.join(report.examples)} have no record" if report.examples else str(report)
+    found = found if report.citations else "there are no citations"
+    log.step(f"citations matched by {common.match}", report.citations, report.links, found)
+    if common.match != "number":
+        log.deviate(f"citations find {STEPS[common.match]}: {report.links} links of {report.citations} citations")
+    return (
+        Collection(
+            collection.patents, citations, collection.relations, collection.families, collection.family_definition
+        ),
+        report,
+    )
+
+
+def _n_families(collection: Collection) -> int:
+    return len({patent.family_id for patent in publications(collection.patents)})

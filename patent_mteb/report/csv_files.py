@@ -1,0 +1,75 @@
+"""The files for machines: what ``patent-mteb report --format csv`` writes beside the tables, and ``--json`` prints.
+
+Their columns depend on the version of the package alone (``docs/report.md`` lists them), never on the results.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from patent_mteb.identity import version
+from patent_mteb.report.statistics import Statistics, scores_with
+from patent_mteb.report.tables import pairs_table
+from patent_mteb.tasks.suite import suite_tasks
+
+if TYPE_CHECKING:
+    from patent_mteb.report.collect import Collected
+    from patent_mteb.report.reproduce import Reproduction
+
+
+SCHEMA_VERSION = 1
+"""Of the JSON document; a changed meaning of a column or key changes it."""
+
+
+_RUN = ("world", "run", "model", "revision", "experiment", "settings", "parameters", "dims")
+
+
+def tidy(collected: Collected, compared: Statistics) -> dict[str, pl.DataFrame]:
+    """By name of its file: ``scores`` (one row a number), ``results`` (one a result), ``wide`` (one a run) and
+    ``pairs`` (one a pair of runs on a task).
+    """
+    within = collected.results.with_columns(pl.col("path", "queries").str.strip_prefix(f"{collected.folder}/"))
+    return {
+        "scores": scores_with(collected, compared),
+        "results": within,
+        "wide": wide(collected),
+        "pairs": pairs_table(compared),
+    }
+
+
+def wide(collected: Collected) -> pl.DataFrame:
+    """One row a run in a world, one column a task with its main score: all tasks of the suite, measured or not, then
+    own data's.
+    """
+    known = [*suite_tasks(), *collected.results["plain"].unique(maintain_order=True)]
+    runs = collected.results.group_by(_RUN, maintain_order=True).agg()
+    values = collected.results.pivot("plain", index=["world", "run"], values="value", aggregate_function="first")
+    absent = [name for name in dict.fromkeys(known) if name not in values.columns]
+    values = values.with_columns(pl.lit(None, pl.Float64).alias(name) for name in absent)
+    return runs.join(values, on=["world", "run"], maintain_order="left").select(*_RUN, *dict.fromkeys(known))
+
+
+def as_json(
+    frames: Mapping[str, pl.DataFrame], reproduction: Reproduction, messages: tuple[str, ...]
+) -> dict[str, Any]:
+    """Everything that a report knows as JSON-like values; numbers that are not finite are null."""
+    from patent_mteb.report import reproduce
+
+    return {
+        "schema": SCHEMA_VERSION,
+        "version": version(),
+        **{name: _records(frames[name]) for name in ("results", "scores", "pairs")},
+        "reproduction": reproduce.as_json(reproduction)["lines"],
+        "messages": list(messages),
+    }
+
+
+def _records(frame: pl.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
+        for row in frame.to_dicts()
+    ]

@@ -1,0 +1,55 @@
+"""Reproducible random choices.
+
+Only :meth:`random.Random.random` is used, the one method whose sequence Python promises to keep between versions, so
+that the same seed gives the same sample everywhere.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Dice:
+    """Random choices from a seed given as text."""
+
+    def __init__(self, seed: str) -> None:
+        self._random = random.Random(seed).random
+
+    def chance(self, probability: float) -> bool:
+        return self._random() < probability
+
+    def number(self, low: int, high: int) -> int:
+        """An integer from ``low`` to ``high``, both included."""
+        return low + int(self._random() * (high - low + 1))
+
+    def pick(self, items: Sequence[T]) -> T:
+        return items[int(self._random() * len(items))]
+
+    def weighted(self, items: Sequence[T], weights: Sequence[float]) -> T:
+        mark = self._random() * sum(weights)
+        for item, weight in zip(items, weights, strict=True):
+            mark -= weight
+            if mark < 0:
+                return item
+        return items[-1]
+
+    def shuffled(self, items: Sequence[T]) -> list[T]:
+        """A new list in random order (Fisher-Yates)."""
+        deck = list(items)
+        for last in range(len(deck) - 1, 0, -1):
+            other = int(self._random() * (last + 1))
+            deck[last], deck[other] = deck[other], deck[last]
+        return deck
+
+    def distinct(self, items: Sequence[T], weights: Sequence[float], count: int) -> list[T]:
+        """Up to ``count`` different items, drawn one after another by weight; items of weight 0 are never drawn."""
+        pool = [(item, weight) for item, weight in zip(items, weights, strict=True) if weight > 0]
+        drawn: list[T] = []
+        while pool and len(drawn) < count:
+            chosen = self.weighted(range(len(pool)), [weight for _, weight in pool])
+            drawn.append(pool.pop(chosen)[0])
+        return drawn

@@ -1,0 +1,151 @@
+"""Learned sparse retrieval (SPLADE and its kind): exact dot products of sparse vectors, [texts, vocabulary].
+
+Vectors are kept as lists of (term, weight), in memory and in the embedding store, and never made dense: a vocabulary of
+30,000 terms times a corpus of 113,000 patents would take 13 GB. Scores are those of mteb's ``SparseEncoderWrapper``, in
+single precision.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mteb.models.sentence_transformer_wrapper import SparseEncoderWrapper
+from mteb.types import PromptType
+from numpy.typing import NDArray
+
+from patent_mteb.errors import ModelError
+from patent_mteb.patents.corpus import text_dataset
+from patent_mteb.search.base import ArraySearch, SearchContext, document_text, query_texts
+from patent_mteb.search.late_interaction import TokenStore
+from patent_mteb.search.run import Run, TopK
+from patent_mteb.search.timing import phase
+from patent_mteb.store.resolve import facts_of
+from patent_mteb.store.settings import LiveIdentity, note
+
+if TYPE_CHECKING:
+    from patent_mteb.store import EmbeddingStore
+
+
+_DOCUMENTS_AT_ONCE = 4096
+_QUERIES_AT_ONCE = 1024
+_SIMILARITIES = ("dot", "cosine")
+
+
+class SparseSearch(LiveIdentity, ArraySearch):
+    """Search with a sparse encoder."""
+
+    gates = True
+
+    def __init__(self, model: SparseEncoderWrapper) -> None:
+        self.model = note(model)
+        self.similarity = str(model.model.similarity_fn_name)
+        if self.similarity not in _SIMILARITIES:
+            raise ModelError(
+                f"{model.mteb_model_meta.name} compares its vectors by {self.similarity}. "
+                f"Remedy: sparse vectors are searched by {' or '.join(_SIMILARITIES)} only"
+            )
+        self.mteb_model_meta = model.mteb_model_meta.model_copy(update={"model_type": ["sparse"]})
+        self._kept: TokenStore | None = None
+
+    def with_store(self, store: EmbeddingStore | Path | str | None = None, dtype: str = "float32") -> SparseSearch:
+        """The same model, whose vectors are kept in an embedding store."""
+        from patent_mteb.store import EmbeddingStore
+
+        if dtype != "float32":
+            raise ModelError(f"sparse vectors are stored as float32, not as {dtype}. Remedy: leave out the type")
+        other = copy.copy(self)
+        meta = self.mteb_model_meta
+        settings = facts_of(self.model, meta).settings
+        identity = {"model": meta.name, "revision": meta.revision, "settings": settings, "vectors": "term, weight"}
+        other._kept = TokenStore(store if isinstance(store, EmbeddingStore) else EmbeddingStore(store), identity, dtype)
+        return other
+
+    def vectors(self, texts: Sequence[str], context: SearchContext, role: PromptType) -> Any:
+        """The vectors of texts as a SciPy matrix [texts, vocabulary] (CSR)."""
+        from scipy.sparse import csr_matrix
+
+        found = self._terms(list(texts), context, role)
+        lengths = [len(terms) for terms in found]
+        flat = np.concatenate(found) if found else np.zeros((0, 2), np.float32)
+        width = int(self.model.model.get_embedding_dimension())
+        ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        matrix = csr_matrix((flat[:, 1].copy(), flat[:, 0].astype(np.int32), ends), shape=(len(found), width))
+        if self.similarity == "cosine":
+            norms = np.sqrt(matrix.multiply(matrix).sum(axis=1))
+            matrix = csr_matrix(matrix.multiply(1 / np.maximum(norms, np.finfo(np.float32).tiny)), dtype=np.float32)
+        return matrix
+
+    def _terms(self, texts: list[str], context: SearchContext, role: PromptType) -> list[NDArray[np.float32]]:
+        """[terms, 2] numbers and weights of the terms of each text."""
+        size = int(context.encode_kwargs.get("batch_size") or 32)
+        options = {name: value for name, value in context.encode_kwargs.items() if name != "batch_size"}
+
+        def encode(some: list[str]) -> list[NDArray[np.float32]]:
+            from torch.utils.data import DataLoader
+
+            with phase("encode"):
+                loader: Any = DataLoader(text_dataset({"text": some}), batch_size=size)
+                given = {**options, "batch_size": size, "show_progress_bar": False}
+                return self._split(
+                    self.model.encode(loader, **context.encoding(), prompt_type=role, **given), len(some)
+                )
+
+        if self._kept is None:
+            return encode(texts) if texts else []
+        changed = str((self.mteb_model_meta.experiment_kwargs or {}).get("settings") or "")
+        prompts = getattr(self.model, "model_prompts", None) or {}
+        told = self.model.get_prompt(context.task_metadata, role) if prompts else ""
+        return self._kept.tokens(texts, told or "", role.value, changed, _DOCUMENTS_AT_ONCE, encode)
+
+    def _split(self, vectors: Any, n: int) -> list[NDArray[np.float32]]:
+        """What the model gave, text by text; an empty text has term 0 with weight 0, for the store keeps no empty
+        lists.
+        """
+        name = self.mteb_model_meta.name
+        if not getattr(vectors, "is_sparse", False) or vectors.shape[0] != n:
+            raise ModelError(
+                f"{name} gave {type(vectors).__name__} of shape {tuple(vectors.shape)} for {n} texts, not sparse"
+                " vectors"
+            )
+        vectors = vectors.detach().cpu().coalesce()
+        (rows, terms), weights = vectors.indices().numpy(), vectors.values().float().numpy()
+        if not np.isfinite(weights).all():
+            bad = len(np.unique(rows[~np.isfinite(weights)]))
+            raise ModelError(
+                f"{name}: NaN or infinite weights in {bad} of {n} vectors. Remedy: load the model in fp32, or look at"
+                " its weights"
+            )
+        pairs = np.column_stack([terms, weights]).astype(np.float32)
+        bounds = np.searchsorted(rows, np.arange(1, n))
+        nothing = np.zeros((1, 2), np.float32)
+        return [part if len(part) else nothing for part in np.split(pairs, bounds)]
+
+    def search_run(self, queries: Any, top_k: int, context: SearchContext) -> Run:
+        query_ids = queries["id"][:]
+        asked = self.vectors(query_texts(queries), context, PromptType.query)
+        number = {document: position for position, document in enumerate(self.doc_ids)}
+        numbers = np.array([number[document] for document in self.corpus["id"][:]], np.int64)
+        best = TopK(query_ids, self.doc_ids, top_k)
+        candidates = context.candidates(query_ids, self.doc_ids)
+        allowed = None if candidates is None else candidates.tocsr()
+        eligible = context.eligible(query_ids, self.doc_ids)
+        self.own_bytes = 0
+        for start in range(0, len(numbers), _DOCUMENTS_AT_ONCE):
+            chunk = range(start, min(start + _DOCUMENTS_AT_ONCE, len(numbers)))
+            texts = [document_text(row) for row in self.corpus.select(chunk)]
+            documents = self.vectors(texts, context, PromptType.document)
+            self.own_bytes += documents.data.nbytes + documents.indices.nbytes
+            shown = numbers[start : chunk.stop]
+            for first in range(0, len(query_ids), _QUERIES_AT_ONCE):
+                rows = slice(first, min(first + _QUERIES_AT_ONCE, len(query_ids)))
+                scores = (asked[rows] @ documents.T).toarray()
+                seen = None if allowed is None else np.asarray(allowed[rows][:, shown].toarray())
+                if eligible is not None:
+                    open_now = eligible(rows, shown)
+                    seen = open_now if seen is None else seen & open_now
+                best.add(rows, scores, shown, seen)
+        return best.run()

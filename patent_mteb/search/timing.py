@@ -1,0 +1,77 @@
+"""What a search spends its time on: indexing, splitting, encoding, and scoring with aggregation, each by itself.
+
+DAPFAM §5.7 times "scoring computation and aggregation only, excluding indexing and embedding". A system names its
+phases as they come; a phase inside another does not count for the outer one. Where nobody asked (:func:`timed`) nothing
+is measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+class _Clock:
+    """Seconds by phase; the innermost open phase is the one that passes."""
+
+    def __init__(self) -> None:
+        self.seconds: defaultdict[str, float] = defaultdict(float)
+        self._open: list[str] = []
+        self._since = 0.0
+
+    def _pass(self) -> None:
+        now = time.perf_counter()
+        if self._open:
+            self.seconds[self._open[-1]] += now - self._since
+        self._since = now
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Count what another clock counted meanwhile, which is then no time of the phase that is open here."""
+        self._pass()
+        for name, value in seconds.items():
+            self.seconds[name] += value
+            if self._open:
+                self.seconds[self._open[-1]] -= value
+
+    def enter(self, name: str) -> None:
+        self._pass()
+        self._open.append(name)
+
+    def leave(self) -> None:
+        self._pass()
+        self._open.pop()
+
+
+_CLOCK: ContextVar[_Clock | None] = ContextVar("patent_mteb_phases", default=None)
+
+
+@contextmanager
+def phase(name: str) -> Iterator[None]:
+    """Count the time of the block for a phase."""
+    clock = _CLOCK.get()
+    if clock is None:
+        yield
+        return
+    clock.enter(name)
+    try:
+        yield
+    finally:
+        clock.leave()
+
+
+@contextmanager
+def timed() -> Iterator[Mapping[str, float]]:
+    """The seconds that the phases of the block took, by phase; of this thread. Inside another such block they count for
+    both.
+    """
+    around, clock = _CLOCK.get(), _Clock()
+    token = _CLOCK.set(clock)
+    try:
+        yield clock.seconds
+    finally:
+        _CLOCK.reset(token)
+        if around is not None:
+            around.add(clock.seconds)

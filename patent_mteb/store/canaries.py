@@ -1,0 +1,417 @@
+"""Fixed texts that show what a model does: the same text must give the same vector wherever its vectors are shared.
+
+The texts are encoded in both roles when a model is loaded, and again at the end of a run. Their vectors are compared
+with those of the start, with those that the embedding store holds, and, as a sketch (:class:`Behaviour`), with the
+evidence of a stored result. Other weights under one name and revision, another tokenizer, another type of number, a
+setting that no list knows, and a model that is not deterministic are found that way, for the price of a few batches.
+Cross-encoders score fixed pairs instead.
+
+Two encodings of one text by one model rarely differ in more than their last bits; on other hardware or in a type of few
+bits they differ by more. Compared is the relative distance of the two vectors of a text, |a - b| / max(|a|, |b|), in
+double precision. Up to the tolerance of the type of number it is rounding: all-MiniLM-L6-v2 in batches of another size
+differs by 1e-6 in float32, 0.001 in float16 and 0.009 in bfloat16. Beyond it, nothing is shared. For vectors of length
+1 a distance of d is a cosine of 1 - d²/2.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from mteb.abstasks.task_metadata import TaskMetadata
+from mteb.models import CrossEncoderProtocol, EncoderProtocol
+from mteb.types import PromptType
+from numpy.typing import ArrayLike, NDArray
+
+from patent_mteb.errors import ModelError, PatentMTEBError
+from patent_mteb.identity import digest
+from patent_mteb.store.encoder import StoredEncoder
+from patent_mteb.store.settings import effective_kwargs, leaves, live_settings, model_facts, parts_of
+
+logger = logging.getLogger(__name__)
+
+_CLAIM = (
+    "A centrifugal pump comprising a housing, an impeller mounted on a shaft for rotation within the housing, and a"
+    " seal arranged between the shaft and the housing, wherein the seal has a first ring fixed to the shaft and a"
+    " second ring pressed against it by a spring."
+)
+TEXTS = (
+    " ".join(f"{n}. {_CLAIM.replace('A centrifugal', 'The') if n > 1 else _CLAIM}" for n in range(1, 13)),
+    _CLAIM,
+    (
+        "A method of controlling the brakes of a vehicle, comprising measuring the speed of each wheel, estimating the"
+        " slip, and lowering the pressure in the brake of a wheel whose slip exceeds a threshold."
+    ),
+    (
+        "An isolated nucleic acid encoding a variant of an alpha-amylase that differs from its parent in positions 104,"
+        " 181 and 261."
+    ),
+    "Verfahren zur Herstellung eines Verbundwerkstoffs aus Fasern und einem Harz, das bei 180 °C ausgehärtet wird.",
+    "1. A compound of formula (I), wherein R1 is C1-C6 alkyl and X is -O- or -NH-, or a salt thereof.",
+    "Способ получения смазочного материала, включающий смешивание базового масла с присадкой.",
+    "Antenna arrangement for a mobile terminal",
+    "半導体装置の製造方法であって、基板上に絶縁膜を形成する工程を含む方法。",
+    "이차 전지용 양극 활물질 및 그 제조 방법",
+    "一种锂离子电池的正极材料及其制备方法。",
+    "H04L 9/32",
+)
+"""Longest first, as encoders order a batch; the first is longer than most models read."""
+
+_PAIRS = 8
+_PAIRS_OF_LANGUAGE_MODELS = 4
+
+TOLERANCES = {"torch.float16": 0.01, "torch.bfloat16": 0.05, "float16": 0.01, "int8": 0.05}
+"""Largest relative distance of two vectors that is rounding, by type of number."""
+_TOLERANCE = 1e-3
+_TOLERANCE_OF_SERVICES = 0.05
+"""Services answer from changing machines, in types that they do not tell."""
+LARGEST = 0.1
+"""Relative distance of two vectors within a run beyond which the model changed; up to it, it may be noise."""
+
+_WIDTH = 16
+"""Numbers that stand for a vector in a sketch."""
+
+
+def _metadata(task_type: Any) -> TaskMetadata:
+    return TaskMetadata(
+        name="PatentCanaries",
+        description="Fixed texts that show whether a model still gives the same vectors.",
+        dataset={"path": "patent-mteb/canaries", "revision": "2"},
+        type=task_type,
+        category="t2t",
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score="ndcg_at_10",
+    )
+
+
+_METADATA = _metadata("Retrieval")
+_ROLES = (PromptType.query, PromptType.document)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far apart two encodings of the same texts are.
+
+    Attributes:
+        distance: the largest relative distance of the two vectors of a text.
+        cosine: the smallest cosine of the two vectors of a text.
+        same: bit for bit.
+    """
+
+    distance: float
+    cosine: float
+    same: bool
+
+    def __str__(self) -> str:
+        return f"relative distance up to {self.distance:.2g}, cosine down to {self.cosine:.6f}"
+
+
+def drift_between(first: ArrayLike, second: ArrayLike) -> Drift:
+    """Compare two encodings, [texts, width] each."""
+    ours, theirs = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if ours.shape != theirs.shape or ours.ndim != 2:
+        raise ValueError(f"vectors of shape {ours.shape} and {theirs.shape}")
+    lengths = np.linalg.norm(ours, axis=1), np.linalg.norm(theirs, axis=1)
+    longer, product = np.maximum(*lengths), lengths[0] * lengths[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distances = np.where(longer > 0, np.linalg.norm(ours - theirs, axis=1) / longer, 0.0)
+        cosines = np.where(product > 0, (ours * theirs).sum(axis=1) / product, np.where(longer > 0, 0.0, 1.0))
+    return Drift(float(distances.max(initial=0)), float(cosines.min(initial=1)), bool((ours == theirs).all()))
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """What a model gives for the fixed texts, small enough to be stored with every result.
+
+    Attributes:
+        width: of the vectors; 0 for the scores of pairs.
+        sketch: [texts, 17] norm of each vector and its products with 16 fixed random directions, float32.
+        tolerance: relative distance that is rounding for the model's type of number.
+    """
+
+    width: int
+    sketch: NDArray[np.float32]
+    tolerance: float
+
+    @classmethod
+    def of(cls, vectors: NDArray[Any], tolerance: float, *, scores: bool = False) -> Behaviour:
+        """The behaviour of a model that gave these vectors, or these scores of pairs ([pairs, 1])."""
+        matrix = np.asarray(vectors, np.float64)
+        width = matrix.shape[1]
+        norms = np.full(len(matrix), np.abs(matrix).max()) if scores else np.linalg.norm(matrix, axis=1)
+        parts = matrix if scores else matrix @ _directions(width)
+        return cls(0 if scores else width, np.column_stack([norms, parts]).astype(np.float32), tolerance)
+
+    def distance(self, other: Behaviour) -> float:
+        """The largest relative distance of the two vectors of a text, estimated; infinite for other shapes."""
+        if self.width != other.width or self.sketch.shape != other.sketch.shape:
+            return float("inf")
+        ours, theirs = self.sketch.astype(np.float64), other.sketch.astype(np.float64)
+        longer = np.maximum(ours[:, 0], theirs[:, 0])
+        apart = np.maximum(np.linalg.norm(ours[:, 1:] - theirs[:, 1:], axis=1), np.abs(ours[:, 0] - theirs[:, 0]))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float(np.where(longer > 0, apart / longer, 0.0).max(initial=0))
+
+    def same(self, other: Behaviour) -> bool:
+        """Whether two models differ by no more than rounding."""
+        return self.distance(other) <= max(self.tolerance, other.tolerance)
+
+    def record(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        coded = base64.b64encode(self.sketch.astype("<f4").tobytes()).decode("ascii")
+        return {"width": self.width, "texts": len(self.sketch), "tolerance": self.tolerance, "sketch": coded}
+
+    @classmethod
+    def read(cls, record: Any) -> Behaviour | None:
+        """The behaviour of a record, None if it does not hold one."""
+        try:
+            flat = np.frombuffer(base64.b64decode(record["sketch"], validate=True), "<f4")
+            return cls(int(record["width"]), flat.reshape(int(record["texts"]), -1), float(record["tolerance"]))
+        except (KeyError, TypeError, ValueError):
+            return None
+
+
+@lru_cache(maxsize=8)
+def _directions(width: int) -> NDArray[np.float64]:
+    """[width, 16] random signs, scaled so that products keep lengths on average (Johnson and Lindenstrauss)."""
+    signs = np.random.default_rng(20261123).choice([-1.0, 1.0], (width, _WIDTH))
+    scaled: NDArray[np.float64] = signs / np.sqrt(_WIDTH)
+    return scaled
+
+
+def behaviours(model: Any) -> list[dict[str, Any] | None]:
+    """A record of the behaviour of every encoder, cross-encoder and language model that a model is made of.
+
+    None for one that does not take the texts. Search models such as BM25 have none: their settings and libraries say
+    all.
+    """
+    return [_record(leaf) for leaf in leaves(model, unloaded=True) if _is_watched(leaf)]
+
+
+def _record(leaf: Any) -> dict[str, Any] | None:
+    if hasattr(leaf, "graded"):
+        return _answers(leaf)
+    found = _behaviour(leaf)
+    return None if found is None else found.record()
+
+
+def _answers(judge: Any) -> dict[str, Any] | None:
+    """What a language model answers to fixed pairs now, asked once for each object: it costs money."""
+    if _KNOWN not in vars(judge):
+        try:
+            vars(judge)[_KNOWN] = judge.fixed_answers(list(zip(*_pairs(_PAIRS_OF_LANGUAGE_MODELS), strict=True)))
+        except PatentMTEBError:
+            vars(judge)[_KNOWN] = None
+    found: dict[str, Any] | None = vars(judge)[_KNOWN]
+    return found
+
+
+def difference(now: Any, then: Any) -> str:
+    """Why two records of behaviour are not of one model, empty where they may be, or one of them is missing."""
+    if not (isinstance(now, dict) and isinstance(then, dict)):
+        return ""
+    if "grades" in now and "grades" in then:
+        if now.get("models") != then.get("models"):
+            return (
+                f"{', '.join(map(str, then.get('models') or ()))} answered then, {', '.join(now.get('models') or ())}"
+                " answers now"
+            )
+        apart = [abs(ours - theirs) for ours, theirs in zip(now["grades"], then["grades"], strict=False)]
+        return (
+            f"it graded fixed pairs {then['grades']} then and {now['grades']} now" if max(apart, default=0) > 1 else ""
+        )
+    ours, theirs = Behaviour.read(now), Behaviour.read(then)
+    if ours is None or theirs is None or ours.same(theirs):
+        return ""
+    return f"the model does not give the vectors that it gave then (relative distance {ours.distance(theirs):.2g})"
+
+
+def has_search_models(model: Any) -> bool:
+    """Whether a model, or a part of it, ranks without encoding: its scores depend on its libraries."""
+    return any(not _is_watched(leaf) for leaf in leaves(model, unloaded=True))
+
+
+def _is_watched(leaf: Any) -> bool:
+    return isinstance(leaf, (StoredEncoder, EncoderProtocol, CrossEncoderProtocol))
+
+
+_KNOWN = "_patent_mteb_behaviour"
+_NOTED = "behaviour"
+
+
+def _behaviour(leaf: Any) -> Behaviour | None:
+    """Worked out once for each state of a model."""
+    if isinstance(leaf, StoredEncoder):  # not loaded: as it was when it last was
+        return Behaviour.read(leaf.noted(_NOTED))
+    state = digest(live_settings(leaf))
+    known = getattr(leaf, "__dict__", {}).get(_KNOWN)
+    return known[1] if known is not None and known[0] == state else _remember(leaf, _vectors(leaf, {}))
+
+
+def _remember(leaf: Any, vectors: NDArray[Any] | None) -> Behaviour | None:
+    scores = not isinstance(leaf, EncoderProtocol)
+    found = None if vectors is None else Behaviour.of(vectors, _tolerance(leaf), scores=scores)
+    if hasattr(leaf, "__dict__"):
+        vars(leaf)[_KNOWN] = digest(live_settings(leaf)), found
+    return found
+
+
+def _vectors(model: Any, options: Mapping[str, Any]) -> NDArray[Any] | None:
+    """What a model gives for the texts, or pairs; None of one that does not take them or gives no matrix of numbers.
+
+    A task says better what is wrong with such a model.
+    """
+    try:
+        found = _scored(model, options) if not isinstance(model, EncoderProtocol) else _encoded(model, options)
+    except PatentMTEBError:
+        return None
+    except (Exception, SystemExit):
+        logger.debug("%s does not take the fixed texts", model.mteb_model_meta.name, exc_info=True)
+        return None
+    return found if found.ndim == 2 and found.dtype.kind in "fiu" and bool(np.isfinite(found).all()) else None
+
+
+def _loader(texts: list[str], size: int | None) -> Any:
+    from datasets import Dataset
+    from torch.utils.data import DataLoader
+
+    return DataLoader(Dataset.from_dict({"text": texts}), batch_size=size or len(texts))
+
+
+def _encoded(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
+    """[2 x texts, width] vectors in both roles."""
+    where: dict[str, Any] = {
+        "task_metadata": _METADATA,
+        "hf_split": "test",
+        "hf_subset": "default",
+        "show_progress_bar": False,
+    }
+    found = []
+    for role in _ROLES:
+        vectors = model.encode(
+            _loader(list(TEXTS), options.get("batch_size")), prompt_type=role, **{**options, **where}
+        )
+        found.append(_array(vectors))
+        if len(found[-1]) != len(TEXTS):
+            raise ValueError(f"{len(found[-1])} vectors for {len(TEXTS)} texts")
+    return np.concatenate(found)
+
+
+def _scored(model: Any, options: Mapping[str, Any]) -> NDArray[Any]:
+    """[pairs, 1] scores of pairs of a short and a long text."""
+    sides = [_loader(texts, _PAIRS) for texts in _pairs(_PAIRS)]
+    where: dict[str, Any] = {"task_metadata": _metadata("Reranking"), "hf_split": "test", "hf_subset": "default"}
+    return _array(model.predict(*sides, **{**options, **where, "show_progress_bar": False})).reshape(_PAIRS, 1)
+
+
+def _pairs(n: int) -> tuple[list[str], list[str]]:
+    """Short and long texts of n pairs."""
+    return [TEXTS[-1 - place % 4] for place in range(n)], list(TEXTS[1 : n + 1])
+
+
+def _array(found: Any) -> NDArray[Any]:
+    if hasattr(found, "detach"):
+        found = found.detach()
+        found = (found.to_dense() if found.is_sparse else found).float().cpu().numpy()
+    return np.asarray(found)
+
+
+class Canaries:
+    """The encoders inside a model, watched over a run; of search models there is nothing to watch.
+
+    An encoder whose weights are read only when a text must be encoded is looked at once they were.
+    """
+
+    def __init__(self, model: Any, encode_kwargs: Mapping[str, Any] | None = None) -> None:
+        self._encoders = list({id(one): one for one in _encoders(model)}.values())
+        self._options = {**(encode_kwargs or {}), "show_progress_bar": False}
+        self._first: dict[int, tuple[Any, float]] = {}
+
+    def look(self) -> None:
+        """Encode the texts and compare them with the first time, and the first time with the store."""
+        for encoder in self._encoders:
+            has_store = isinstance(encoder, StoredEncoder)
+            if has_store and not encoder.loaded:
+                continue
+            inner = encoder.model if has_store else encoder
+            fresh = _vectors(inner, self._options)
+            if fresh is None:
+                continue
+            if id(encoder) in self._first:
+                known, tolerance = self._first[id(encoder)]
+                _judge(
+                    encoder, fresh, known, tolerance, LARGEST, "at the start of the run", "they changed while it ran"
+                )
+                continue
+            tolerance = _tolerance(encoder)
+            self._first[id(encoder)] = fresh, tolerance
+            if not effective_kwargs(self._options):
+                behaviour = _remember(inner, fresh)
+                if has_store and behaviour is not None:
+                    encoder.note(_NOTED, behaviour.record())
+            if has_store and (held := _vectors(encoder, self._options)) is not None:
+                place = f"in the store {encoder.store.path}"
+                _judge(
+                    encoder,
+                    fresh,
+                    held,
+                    tolerance,
+                    tolerance,
+                    place,
+                    "the store was filled by other weights or elsewhere",
+                )
+
+
+def _encoders(model: Any) -> Iterator[Any]:
+    """The encoders that a model is made of; those with a store as a whole."""
+    if isinstance(model, StoredEncoder):
+        yield model
+        return
+    inside = parts_of(model)
+    for part in inside:
+        yield from _encoders(part)
+    if not inside and isinstance(model, EncoderProtocol):
+        yield model
+
+
+def _tolerance(encoder: Any) -> float:
+    """Of the types of number that the encoder computes in, and that its store keeps."""
+    inner = encoder.model if isinstance(encoder, StoredEncoder) and encoder.loaded else encoder
+    if getattr(inner, "endpoint", None) is not None or "API" in (encoder.mteb_model_meta.framework or ()):
+        return _TOLERANCE_OF_SERVICES
+    return tolerance_of((*model_facts(encoder)["dtype"].split(", "), str(getattr(encoder, "dtype", ""))))
+
+
+def tolerance_of(types: Iterable[str]) -> float:
+    """Relative distance that is rounding where vectors are computed or stored in these types of number."""
+    return max(TOLERANCES.get(one, _TOLERANCE) for one in types)
+
+
+def _judge(encoder: Any, fresh: Any, known: Any, tolerance: float, largest: float, where: str, why: str) -> None:
+    """Say nothing, warn, or stop, by the distance of two encodings."""
+    name = encoder.mteb_model_meta.name
+    if fresh.shape != known.shape:
+        raise ModelError(
+            f"{name} gives vectors of {fresh.shape[1]} dimensions, not of {known.shape[1]} as {where}: {why}"
+        )
+    drift = drift_between(fresh, known)
+    if drift.distance > largest:
+        raise ModelError(
+            f"{name} does not give the vectors that it gave {where} ({drift}; up to {tolerance:g} is rounding): {why}."
+            " Remedy: load the model again; other weights need a revision of their own, other hardware or settings a"
+            " store of their own (--store); 'patent-mteb store prune' empties one"
+        )
+    if drift.distance > tolerance:
+        message = (
+            "%s does not quite give the vectors that it gave %s (%s; up to %g is rounding): noise, or another type of"
+            " number"
+        )
+        logger.warning(message, name, where, drift, tolerance)
+    else:
+        logger.debug("%s gives the vectors that it gave %s (%s)", name, where, drift)

@@ -1,0 +1,187 @@
+"""A cross-encoder that scores no pair twice: a kill loses the open batch, and tasks that share candidates share their
+scores.
+
+A pair is kept like a text whose vector has one number, the score, in a space of the cross-encoder's own
+(:mod:`.encoder`): under its name, revision, settings (the length that pairs are cut at among them), weights if they
+were changed, and both rows with all that a model may read of them. What ``CrossEncoderWrapper`` of mteb gives depends
+on nothing else; for any other cross-encoder the task goes into the key too. Scores depend in their last bits on the
+batch that a pair was padded in, as vectors do.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from datasets import Dataset
+from mteb.models import CrossEncoderProtocol, CrossEncoderWrapper
+from mteb.models.abs_encoder import AbsEncoder
+from mteb.models.model_meta import ModelMeta
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader
+
+from patent_mteb.errors import ModelError
+from patent_mteb.patents.corpus import text_dataset
+from patent_mteb.store.encoder import progress_bar, stored
+from patent_mteb.store.settings import LiveIdentity
+
+_SETTINGS = (
+    "max_seq_length",
+    "max_length",
+    "query_prefix",
+    "passage_prefix",
+    "prompts",
+    "default_prompt_name",
+    "activation_fn",
+    "dtype",
+)
+
+_AT_ONCE = 4096
+
+_Row = dict[str, Any]
+
+
+def kept(model: CrossEncoderProtocol, path: Path | str | None = None) -> CrossEncoderProtocol:
+    """A cross-encoder whose scores are kept in an embedding store; one that keeps its answers itself (a language model)
+    as it is.
+    """
+    return model if hasattr(model, "graded") or isinstance(model, KeptPairs) else KeptPairs(model, path)
+
+
+def one_score(scores: Any, name: str | None) -> NDArray[np.float64]:
+    """What a cross-encoder gave, as one number a pair."""
+    scores = scores.detach().float().cpu() if hasattr(scores, "detach") else scores
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise ModelError(
+            f"{name} gives scores of shape {values.shape} instead of one a pair. Remedy: use a cross-encoder with one"
+            " label"
+        )
+    return values
+
+
+class KeptPairs(LiveIdentity):
+    """A cross-encoder in front of a store; made by :func:`kept`.
+
+    Attributes:
+        model: the cross-encoder.
+    """
+
+    def __init__(self, model: CrossEncoderProtocol, path: Path | str | None = None) -> None:
+        self.model = model
+        self.mteb_model_meta = model.mteb_model_meta
+        of_pairs = _OfPairs if getattr(type(model), "predict", None) is CrossEncoderWrapper.predict else _OfTasks
+        encoder = stored(of_pairs(model), path)
+        self._encode, self._stats = encoder.encode, encoder.stats
+        self._told = (0, 0)
+
+    def effort(self) -> dict[str, float]:
+        """How many pairs there were since the last call of this method whose score was there already, if any."""
+        before, self._told = self._told, (self._stats.texts, self._stats.encoded)
+        found = self._told[0] - before[0] - (self._told[1] - before[1])
+        return {"kept_pairs": found} if found else {}
+
+    def predict(
+        self,
+        inputs1: Iterable[Mapping[str, Any]],
+        inputs2: Iterable[Mapping[str, Any]],
+        *,
+        task_metadata: Any,
+        hf_split: str,
+        hf_subset: str,
+        prompt_type: Any = None,
+        **kwargs: Any,
+    ) -> NDArray[np.float64]:
+        """The scores of pairs, as in mteb's ``CrossEncoderProtocol``; those that are not kept yet are computed and
+        written now.
+        """
+        where = {
+            "task_metadata": task_metadata,
+            "hf_split": hf_split,
+            "hf_subset": hf_subset,
+            "prompt_type": prompt_type,
+        }
+        if not all(_plain(next(iter(inputs), {})) for inputs in (inputs1, inputs2)):
+            predicted = self.model.predict(inputs1, inputs2, **where, **kwargs)  # type: ignore[arg-type]
+            return one_score(predicted, self.mteb_model_meta.name)
+        size = int(getattr(inputs1, "batch_size", None) or 32)
+        pairs = zip(_rows(inputs1), _rows(inputs2), strict=True)
+        total = len(inputs1) * size if isinstance(inputs1, Sized) else None
+        shown = bool(kwargs.pop("show_progress_bar", True))
+        scores = []
+        with progress_bar(f"{self.mteb_model_meta.name} on {task_metadata.name}", total, 0, shown) as progress:
+            while texts := [
+                json.dumps(pair, ensure_ascii=False, sort_keys=True) for pair in itertools.islice(pairs, _AT_ONCE)
+            ]:
+                rows: Any = text_dataset({"text": texts})
+                loader = DataLoader(rows, batch_size=size)
+                scores.append(self._encode(loader, **where, **kwargs, show_progress_bar=False)[:, 0])
+                progress.update(len(texts))
+        return np.concatenate(scores).astype(np.float64) if scores else np.zeros(0)
+
+
+def _plain(batch: Mapping[str, Any]) -> bool:
+    """Whether the rows of a batch are texts, lists and the like, which can be written down."""
+    return all(
+        isinstance(value, (str, int, float, list, dict, type(None))) for column in batch.values() for value in column
+    )
+
+
+def _rows(inputs: Iterable[Mapping[str, Any]]) -> Iterator[_Row]:
+    for batch in inputs:
+        columns = [name for name in batch if name != "id"]
+        yield from (
+            dict(zip(columns, row, strict=True)) for row in zip(*(batch[name] for name in columns), strict=True)
+        )
+
+
+class _OfTasks(AbsEncoder):
+    """A cross-encoder as an encoder of pairs, of which nothing is known: its scores may depend on the task."""
+
+    def __init__(self, model: Any) -> None:
+        self.cross_encoder = model
+        self.model = getattr(model, "model", None)
+        self.mteb_model_meta: ModelMeta = model.mteb_model_meta.model_copy(
+            update={"model_type": ["dense"], "embed_dim": 1}
+        )
+
+    @property
+    def store_settings(self) -> dict[str, Any]:
+        """What changes scores, on the wrapper or the cross-encoder inside."""
+        holders = {"wrapper": self.cross_encoder, "model": self.model}
+        found = {
+            f"{name} of {of}": str(getattr(one, name))
+            for of, one in holders.items()
+            for name in _SETTINGS
+            if hasattr(one, name)
+        }
+        kind = type(self.cross_encoder)
+        return {"of": "pairs", "cross-encoder": f"{kind.__module__}.{kind.__qualname__}", **found}
+
+    def encode(self, inputs: Any, **kwargs: Any) -> NDArray[np.float64]:
+        """The scores of pairs, [n, 1]."""
+        pairs = [json.loads(text) for batch in inputs for text in batch["text"]]
+        size = kwargs.pop("batch_size", None) or inputs.batch_size
+        sides = (
+            DataLoader(Dataset.from_list([pair[side] for pair in pairs]), batch_size=size, collate_fn=_collated)
+            for side in (0, 1)
+        )
+        scores = one_score(self.cross_encoder.predict(*sides, batch_size=size, **kwargs), self.mteb_model_meta.name)
+        return scores[:, None]
+
+
+class _OfPairs(_OfTasks):
+    """One of which it is known that nothing but the pair and the settings counts."""
+
+    def store_prompt(self, task_metadata: Any, prompt_type: Any) -> str:
+        return ""
+
+
+def _collated(rows: list[_Row]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}

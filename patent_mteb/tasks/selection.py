@@ -1,0 +1,138 @@
+"""From what a user names to tasks: names, benchmarks and filters, which narrow each other down."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Collection, Sequence
+from typing import get_args
+
+import mteb
+from mteb.abstasks import AbsTask
+from mteb.abstasks.task_metadata import TaskCategory, TaskType
+from mteb.benchmarks.benchmark import Benchmark
+
+from patent_mteb import _mteb
+from patent_mteb.data.loading import plain_name
+from patent_mteb.errors import DataError, did_you_mean
+from patent_mteb.tasks.catalogue import enter_own
+from patent_mteb.tasks.retrieval import PatentRetrieval
+
+logger = logging.getLogger(__name__)
+
+
+_NAMES = "see 'patent-mteb list' for the names"
+
+
+def choose(
+    *,
+    names: Sequence[str] = (),
+    benchmarks: Sequence[str] = (),
+    types: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    languages: Sequence[str] = (),
+    splits: Sequence[str] = (),
+) -> list[AbsTask]:
+    """The tasks that everything which was said allows: those of the benchmarks, among them the named ones, among these
+    the filtered.
+    """
+    if not any((names, benchmarks, types, categories, languages, splits)):
+        raise DataError(
+            "no task was chosen", remedy="name tasks with -t or a benchmark with -b; see 'patent-mteb list'"
+        )
+    enter_own()  # PATENT_MTEB_DATA may have changed since mteb was imported
+    _refuse_unknown("task type", types, get_args(TaskType))
+    _refuse_unknown("category", categories, get_args(TaskCategory))
+    _refuse_unknown("language", languages, _known_languages())
+    held = [
+        copy.copy(task) for name in benchmarks for task in _benchmark(name).tasks
+    ]  # the benchmark keeps its own as they are
+    if not benchmarks:
+        held = [task_named(name) for name in names] if names else list(mteb.get_tasks())
+    elif names:
+        held = [task for name in names for task in _among(name, held)]
+    fitting = [
+        task
+        for task in {task.metadata.name: task for task in held}.values()
+        if (not types or task.metadata.type in types)
+        and (not categories or task.metadata.category in categories)
+        and (not languages or _languages(task) & set(languages))
+        and (not splits or set(splits) & set(task.metadata.eval_splits))
+    ]
+    if not fitting:
+        raise DataError(f"none of {len(held)} tasks fits", remedy=f"{_what_there_is(held)}; leave out a filter")
+    if splits:
+        _refuse_unknown("split", splits, {split for task in fitting for split in task.metadata.eval_splits})
+        fitting = [
+            task.filter_eval_splits([split for split in splits if split in task.metadata.eval_splits])
+            for task in fitting
+        ]
+    return [task.filter_languages(languages) for task in fitting] if languages else fitting
+
+
+def limited(tasks: Sequence[AbsTask], queries: int) -> list[AbsTask]:
+    """The retrieval tasks of the suite among some tasks, on so many queries each."""
+    searched = [task for task in tasks if isinstance(task, PatentRetrieval)]
+    if not searched:
+        raise DataError("only retrieval tasks of the suite have a number of queries", remedy="leave out --limit")
+    if without := len(tasks) - len(searched):
+        logger.warning("%d of %d tasks are left out: --limit takes queries of retrieval tasks", without, len(tasks))
+    return [task.limit_to(queries) for task in searched]
+
+
+def task_named(name: str) -> AbsTask:
+    """mteb's task of this name."""
+    known = _mteb.registered("tasks")
+    if name not in known:
+        raise DataError(f"there is no task '{name}'{did_you_mean(name, known)}", remedy=_NAMES)
+    return mteb.get_task(name)
+
+
+def _benchmark(name: str) -> Benchmark:
+    known = _mteb.registered("benchmarks")
+    if name not in known:
+        raise DataError(
+            f"there is no benchmark '{name}'{did_you_mean(name, known)}", remedy="see 'patent-mteb list benchmarks'"
+        )
+    return mteb.get_benchmark(name)
+
+
+def _among(name: str, tasks: Sequence[AbsTask]) -> list[AbsTask]:
+    """The tasks of this name among those of benchmarks, said with or without the state of the data."""
+    found = [task for task in tasks if name in (task.metadata.name, plain_name(task.metadata.name))]
+    if not found:
+        near = did_you_mean(name, [plain_name(task.metadata.name) for task in tasks])
+        raise DataError(f"the benchmark has no task '{name}'{near}", remedy="leave out -b or the task")
+    return found
+
+
+def _refuse_unknown(what: str, words: Sequence[str], known: Collection[str]) -> None:
+    for word in words:
+        if word not in known:
+            raise DataError(
+                f"there is no {what} '{word}'{did_you_mean(word, known)}", remedy=f"choose among {_few(known)}"
+            )
+
+
+def _few(words: Collection[str]) -> str:
+    first = sorted(words)[:60]
+    return ", ".join(first) + (", ..." if len(words) > len(first) else "")
+
+
+def _languages(task: AbsTask) -> set[str]:
+    """The languages of a task, with and without their scripts."""
+    return {*task.metadata.bcp47_codes, *task.metadata.languages}
+
+
+def _known_languages() -> set[str]:
+    return {
+        code
+        for kind in _mteb.registered("tasks").values()
+        for code in (*kind.metadata.languages, *kind.metadata.bcp47_codes)
+    }
+
+
+def _what_there_is(tasks: Sequence[AbsTask]) -> str:
+    types = {task.metadata.type for task in tasks}
+    splits = {split for task in tasks for split in task.metadata.eval_splits}
+    return f"there are tasks of type {_few(types)}, on the splits {_few(splits)}"

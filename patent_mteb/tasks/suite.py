@@ -1,0 +1,123 @@
+"""The tasks that a report knows: those of every registered benchmark, at the time of asking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from patent_mteb.data.loading import DataSet
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.base import PatentTask
+from patent_mteb.tasks.benchmark import PatentBenchmark
+from patent_mteb.tasks.own_datasets import benchmark_of_results, task_of_result
+from patent_mteb.tasks.own_names import own_data
+
+
+@dataclass(frozen=True)
+class SuiteTask:
+    """What a report needs to know of a task.
+
+    Attributes:
+        name: of the task on the real data.
+        benchmark: its benchmark, the first registered one if it is in several.
+        group: its group there.
+        kind: mteb's task type.
+        main_score: name of its main score.
+        scoring: name of the way in which its scores are computed.
+        split: the split it is scored on.
+        data: its data set, at the revision that it stands for now.
+        order: its place among all tasks, from 0.
+    """
+
+    name: str
+    benchmark: str
+    group: str
+    kind: str
+    main_score: str
+    scoring: str
+    split: str
+    data: DataSet
+    order: int
+
+
+def suite_tasks() -> dict[str, SuiteTask]:
+    """The tasks by name, in the order of benchmarks, groups and tasks. Made anew by every call, so that it knows what
+    was registered.
+    """
+    tasks: dict[str, dict[str, Any]] = {}
+    for benchmark in catalogue.benchmarks():
+        for group, members in benchmark.groups.items():
+            for task in members:
+                tasks.setdefault(
+                    task.metadata.name, _row(task, group, task.data, len(tasks)) | {"benchmark": benchmark.name}
+                )
+    return {name: SuiteTask(**row) for name, row in tasks.items()}
+
+
+def _row(task: type[PatentTask], group: str, data: DataSet, order: int) -> dict[str, Any]:
+    meta = task.metadata
+    return {
+        "name": meta.name,
+        "benchmark": task.facts.name,
+        "group": group,
+        "kind": meta.type,
+        "main_score": meta.main_score,
+        "scoring": task.scoring,
+        "split": task.facts.split,
+        "data": data,
+        "order": order,
+    }
+
+
+class OwnTasks:
+    """The tasks on own data that results are of: what a result says of itself is enough, wherever the data are. Where
+    ``PATENT_MTEB_DATA`` names the data set, its benchmarks have every task that it declares, so that a model without
+    one of them has no mean over all.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[str, tuple[type[PatentTask], PatentBenchmark]]] = {}
+
+    def task(self, record: Any) -> SuiteTask | None:
+        """The task of a result that says whose data it was measured on; None for any other."""
+        pair = task_of_result(record, catalogue.benchmarks())
+        if pair is None:
+            return None
+        task, published = pair
+        known = self._found.setdefault(task.facts.name, {})
+        known.setdefault(task.metadata.name, pair)
+        original = task.published_as or task
+        data = own_data(published.facts, task.data, str(record["name"]))
+        order = [*published.task_classes, original].index(original)
+        return SuiteTask(**_row(task, published.group_of(original), data, order))
+
+    @property
+    def benchmarks(self) -> tuple[PatentBenchmark, ...]:
+        """The benchmarks of these tasks, by name."""
+        return tuple(
+            benchmark_of_results([*self._found[name].values(), *self._declared(name)]) for name in sorted(self._found)
+        )
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """A message on each data set that is not at hand."""
+        return tuple(
+            f"{name}: which tasks the data set declares is not known here, so its means are over the tasks that results"
+            " are of. Remedy: set PATENT_MTEB_DATA to its directory."
+            for name in sorted(self._found)
+            if not self._declared(name)
+        )
+
+    def _declared(self, name: str) -> list[tuple[type[PatentTask], PatentBenchmark]]:
+        """The tasks of the data set at hand, if it is the version that the results are of."""
+        task, published = next(iter(self._found[name].values()))
+        mine = next((one for one in catalogue.own_benchmarks() if one.name == name), None)
+        return [(one, published) for one in mine.task_classes if _same_data(one, task)] if mine else []
+
+
+def _same_data(one: type[PatentTask], other: type[PatentTask]) -> bool:
+    return (
+        one.own is not None
+        and other.own is not None
+        and (one.own.name, one.own.version) == (other.own.name, other.own.version)
+    )

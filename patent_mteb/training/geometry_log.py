@@ -1,0 +1,141 @@
+"""Geometry while training (PatentMap §4.2, Figure 2): how embeddings spread, and what they are worth, every n steps.
+
+Measured on the validation split, without the projection head: SSD / log d and uniformity of the abstracts (with
+titles), alignment of abstract and first independent claim, and P@1 of the IPC subclass among the ten nearest
+publications of other families. The paper measures each 250 steps on its IPC test set.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from transformers import TrainerCallback
+
+from patent_mteb.errors import DataError
+from patent_mteb.files import replacing, write_text
+from patent_mteb.metrics.embedding_geometry import alignment, spectrum_divergence, uniformity
+from patent_mteb.patents import ipc
+from patent_mteb.patents.views import VIEWS
+from patent_mteb.training.bases import HEAD, vectors_of
+from patent_mteb.training.corpus import Corpus
+
+COLUMNS = ("step", "ssd", "uniformity", "alignment", "ipc_p_at_1")
+
+_NEIGHBOURS = 10
+
+_MOST = 2_000
+
+
+def neighbour_precision(vectors: NDArray[np.floating[Any]], labels: list[frozenset[str]], families: list[str]) -> float:
+    """How often the label that most of the ten nearest of other families have (each label of each counts once, nearer
+    ones a hair more) is one of a row's own; rows without label ask nothing.
+    """
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    nearness = unit @ unit.T
+    names = np.array(families)
+    hits: list[bool] = []
+    for row, own in enumerate(labels):
+        if not own:
+            continue
+        others = np.flatnonzero(names != names[row])
+        nearest = others[np.argsort(-nearness[row, others], kind="stable")[:_NEIGHBOURS]]
+        votes: dict[str, float] = defaultdict(float)
+        for rank, other in enumerate(nearest):
+            for label in labels[other]:
+                votes[label] += 1 + 1e-6 * (_NEIGHBOURS - rank)
+        hits.append(bool(votes) and min(votes, key=lambda label: (-votes[label], label)) in own)
+    return float(np.mean(hits)) if hits else float("nan")
+
+
+class GeometryWatch(TrainerCallback):
+    """Measures the model before the first step, every ``every`` steps, and at the end; writes ``geometry.csv``, and a
+    plot at the end.
+    """
+
+    def __init__(self, model: SentenceTransformer, corpus: Corpus, folder: Path, every: int) -> None:
+        patents = [one for one in corpus.members("validation") if VIEWS["TA"](one) and VIEWS["Claim1"](one)][:_MOST]
+        if len(patents) < 2:
+            raise DataError(
+                "the geometry is measured on validation patents, and there are fewer than two",
+                remedy="leave out --geometry",
+            )
+        self.model, self.path, self.every = model, folder / "geometry.csv", every
+        self.texts = [VIEWS["TA"](one) for one in patents]
+        self.claims = [VIEWS["Claim1"](one) for one in patents]
+        self.labels = [frozenset(ipc.codes_at(one.ipc, "subclass", errors="skip").codes) for one in patents]
+        self.families = [one.family_id for one in patents]
+        self.rows: dict[int, tuple[float, ...]] = {}
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if self.path.is_file():  # a run that goes on: what was measured up to its checkpoint stays
+            with self.path.open(encoding="utf-8", newline="") as lines:
+                kept = {
+                    int(row["step"]): tuple(float(row[name]) for name in COLUMNS[1:]) for row in csv.DictReader(lines)
+                }
+            self.rows = {step: row for step, row in kept.items() if step <= state.global_step}
+        self._measure(state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        if state.global_step % self.every == 0:
+            self._measure(state.global_step)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        self._measure(state.global_step)
+        plot(self.rows, self.path.with_suffix(".png"))
+
+    def _measure(self, step: int) -> None:
+        if step in self.rows:
+            return
+        texts, claims = self._encoded(self.texts, step), self._encoded(self.claims, step)
+        self.rows[step] = (
+            spectrum_divergence(texts),
+            uniformity(texts, pairs=None),
+            alignment(texts, claims),
+            neighbour_precision(texts, self.labels, self.families),
+        )
+        written = io.StringIO()
+        table = csv.writer(written, lineterminator="\n")
+        table.writerow(COLUMNS)
+        table.writerows([step, *(f"{value:.6f}" for value in row)] for step, row in sorted(self.rows.items()))
+        write_text(self.path, written.getvalue())
+
+    def _encoded(self, texts: list[str], step: int) -> NDArray[np.float32]:
+        """Vectors without the projection head, whatever state the model is in."""
+        training = self.model.training
+        head = self.model._modules.pop(HEAD, None)
+        try:
+            return vectors_of(self.model, texts, f"the model at step {step} (geometry of the validation split)")
+        finally:
+            if head is not None:
+                self.model._modules[HEAD] = head
+            self.model.train(training)
+
+
+def plot(rows: dict[int, tuple[float, ...]], path: Path) -> bool:
+    """Draw P@1 and SSD over the steps as Figure 2 does, uniformity and alignment below; nothing without matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return False
+    steps = sorted(rows)
+    figure = Figure(figsize=(6, 6), layout="constrained")
+    for axes, (left, right) in zip(
+        figure.subplots(2, 1, sharex=True), (("ipc_p_at_1", "ssd"), ("alignment", "uniformity")), strict=True
+    ):
+        second = axes.twinx()
+        for one, name, colour in ((axes, left, "tab:blue"), (second, right, "tab:red")):
+            one.plot(
+                steps, [rows[step][COLUMNS.index(name) - 1] for step in steps], color=colour, marker="o", markersize=3
+            )
+            one.set_ylabel(name, color=colour)
+        axes.set_xlabel("step")
+    with replacing(path) as partial:
+        figure.savefig(partial, format="png", dpi=120)
+    return True

@@ -1,0 +1,151 @@
+"""Models that give no vectors, the same for all, or other ones than their name and revision promise: run, encode,
+store, merge.
+
+``train`` has the same models in tests/training/test_bad_models.py.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import mteb
+import numpy as np
+import pytest
+import small_bases
+import standins
+import torch
+from sentence_transformers import SparseEncoder
+from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
+
+from patent_mteb.cli import main
+from patent_mteb.errors import DataError, ModelError
+from patent_mteb.experiments import run
+from patent_mteb.models import load, stored
+from patent_mteb.store import EmbeddingStore
+from patent_mteb.store.canaries import Canaries
+from patent_mteb.store.merging import merge
+
+TASK = "PatentMapAbsToAbsRetrieval.sample"
+CLASSES = "PatenTEBBloom.sample"
+NO_VECTORS = ("nan", "inf", "overflowing")
+
+
+def permuted(name, weight):
+    return (
+        weight[torch.randperm(len(weight), generator=torch.Generator().manual_seed(0))]
+        if name.endswith("word_embeddings.weight")
+        else weight
+    )
+
+
+def of_one_case(folder):
+    path = folder / "tokenizer.json"
+    document = json.loads(path.read_text("utf-8"))
+    document["pre_tokenizer"] = {"type": "WhitespaceSplit"}
+    path.write_text(json.dumps(document), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    root = tmp_path_factory.mktemp("models")
+    small_bases.write_bert(root / "good")
+    good = root / "good"
+    for name, change in small_bases.BAD.items():
+        small_bases.changed(good, root / name, change)
+    small_bases.changed(good, root / "permuted", permuted)
+    for name, kind in (("float16", torch.float16), ("bfloat16", torch.bfloat16)):
+        small_bases.stored_in(good, root / name, kind)
+    shutil.copytree(good, root / "tokenizer")
+    of_one_case(root / "tokenizer")
+    standins.bare(root / "masked", 16, head=True)
+    SparseEncoder(modules=[MLMTransformer(str(root / "masked")), SpladePooling()], device="cpu").save(
+        str(root / "sparse")
+    )
+    return root
+
+
+OTHERS = ("permuted", "tokenizer", "constant", "collapsed", "float16", "bfloat16")
+
+
+def on_the_hub(folder):
+    """As if the files of one revision of a hub model had changed, which its name does not show."""
+    model = load(str(folder))
+    model.loaded_revision = None
+    model.mteb_model_meta = model.mteb_model_meta.model_copy(update={"name": "org/model", "revision": "main"})
+    return model
+
+
+def scored(model, folder, task=TASK):
+    return run.run(model, [mteb.get_task(task)], folder, show_progress=False).outcomes[0]
+
+
+@pytest.mark.parametrize("task", [TASK, CLASSES])
+@pytest.mark.parametrize("name", NO_VECTORS)
+def test_a_model_without_vectors_has_no_score_and_stores_nothing(models, tmp_path, name, task):
+    for number, model in enumerate((load(str(models / name)), stored(load(str(models / name)), tmp_path / "store"))):
+        found = scored(model, tmp_path / f"results{number}", task)
+        assert found.status == "skipped" and found.main is None and "NaN or infinite" in found.reason
+    assert not list(tmp_path.rglob(f"{task}.json"))
+    for space in EmbeddingStore(tmp_path / "store").info():
+        assert space.texts == 0 or _all_finite(space.directory)
+
+
+def _all_finite(directory):
+    return all(np.isfinite(np.fromfile(path, "<f4")).all() for path in directory.glob("*.rows"))
+
+
+@pytest.mark.parametrize("name", NO_VECTORS)
+def test_encode_stops_with_one_message(models, tmp_path, capsys, name):
+    status = main(["encode", "-t", TASK, "-m", str(models / name), "--store", str(tmp_path / "store")])
+    said = capsys.readouterr()
+    assert status != 0 and "NaN or infinite" in said.err + said.out and "Traceback" not in said.err
+
+
+def test_equal_vectors_are_said(models, tmp_path, caplog):
+    with caplog.at_level("WARNING", "patent_mteb"):
+        scored(load(str(models / "constant")), tmp_path)
+    assert "gave the same vector for all" in caplog.text
+
+
+@pytest.mark.parametrize("name", [*OTHERS, "sparse"])
+def test_each_has_its_own_score(models, tmp_path, name):
+    plain, other = (scored(load(str(models / one)), tmp_path / "results") for one in ("good", name))
+    assert other.status == "scored" and other.main == scored(load(str(models / name)), tmp_path / "apart").main
+    assert len(list((tmp_path / "results").rglob(f"{TASK}.json"))) == 2 and plain.status == "scored"
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_under_one_revision_it_never_takes_the_score_of_another(models, tmp_path, name):
+    scored(on_the_hub(models / "good"), tmp_path / "results")
+    found = scored(on_the_hub(models / name), tmp_path / "results")
+    right = scored(on_the_hub(models / name), tmp_path / "apart")
+    assert found.main == right.main and not found.cached
+    assert list((tmp_path / "results").rglob(f"{TASK}.json.quarantined"))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_under_one_revision_it_never_takes_the_vectors_of_another(models, tmp_path, name):
+    scored(stored(on_the_hub(models / "good"), tmp_path / "store"), tmp_path / "first")
+    right = scored(on_the_hub(models / name), tmp_path / "apart").main
+    try:
+        found = scored(stored(on_the_hub(models / name), tmp_path / "store"), tmp_path / "second")
+    except ModelError as error:
+        assert "does not give the vectors that it gave in the store" in str(error)
+    else:
+        assert found.main == right
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_stores_of_two_models_under_one_revision_are_not_merged(models, tmp_path, name):
+    for one in ("good", name):
+        encoder = stored(on_the_hub(models / one), tmp_path / one)
+        Canaries(encoder).look()
+    spaces = [{space.directory.name for space in EmbeddingStore(tmp_path / one).info()} for one in ("good", name)]
+    if spaces[0] & spaces[1]:
+        with pytest.raises(DataError, match="other vectors for the same texts"):
+            merge(EmbeddingStore(tmp_path / "good"), [tmp_path / name])
+    else:
+        assert merge(EmbeddingStore(tmp_path / "good"), [tmp_path / name]).known == 0, (
+            "another type of number has a space of its own"
+        )

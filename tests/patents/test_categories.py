@@ -1,0 +1,119 @@
+"""Citation categories: a table written by hand (EPO Guidelines B-X 9.2, WIPO ST.14), through each of their users."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from patent_mteb.experiments.inspection import letters
+from patent_mteb.patents.categories import degree, strongest
+from patent_mteb.patents.collection import Collection
+from patent_mteb.patents.matching import match
+from patent_mteb.patents.records import Citation, Patent
+from patent_mteb.recipes import patentmap
+from patent_mteb.recipes.log import BuildLog
+from patent_mteb.recipes.open_citations import Rules, documents_of, names_of, usable
+from patent_mteb.recipes.patentmap_content import GAINS, strongest_type
+
+PARTICULAR, COMBINED, BACKGROUND, SILENT = ("X", 3, "xy"), ("Y", 2, "xy"), ("A", 1, "a"), ("", None, "")
+TABLE = {
+    "X": PARTICULAR,  # alone takes novelty or inventive step away
+    "I": PARTICULAR,  # inventive step alone
+    "N": PARTICULAR,  # novelty
+    "Y": COMBINED,  # with another document
+    "A": BACKGROUND,
+    "O": SILENT,  # not written
+    "P": SILENT,  # between priority and filing
+    "T": SILENT,  # theory
+    "E": SILENT,  # earlier application, published later
+    "D": SILENT,  # cited in the application
+    "L": SILENT,  # other reasons
+    "&": SILENT,  # same family
+    "": SILENT,
+    "XI": PARTICULAR,
+    "YI": PARTICULAR,
+    "Y,I": PARTICULAR,
+    "NY": PARTICULAR,
+    "PX": PARTICULAR,
+    "X,D": PARTICULAR,
+    "A;X": PARTICULAR,
+    "DY": COMBINED,
+    "Y; A": COMBINED,
+    "A,D": BACKGROUND,
+    "PA": BACKGROUND,
+    "E,L": SILENT,
+    "x": PARTICULAR,
+    "yi": PARTICULAR,
+    "y": COMBINED,
+    "p,a": BACKGROUND,
+}
+UNKNOWN = ("Q", "XQ", "?", "Z1")
+OLD = Patent("US1A1", "F1", abstract="A pump.", publication_date=dt.date(2001, 1, 1))
+NEW = Patent("US2A1", "F2", abstract="A pump.", publication_date=dt.date(2005, 1, 1), priority_date=dt.date(2004, 1, 1))
+NEXT = Patent("US3A1", "F3", abstract="A pump.", publication_date=dt.date(2001, 1, 1))
+
+
+def cited(category: str, number: str = "US1A1") -> Citation:
+    return Citation("US2A1", number, category)
+
+
+@pytest.mark.parametrize("category", TABLE)
+def test_the_table(category):
+    name, gain, of_degree = TABLE[category]
+    assert (strongest(category), degree(category)) == (name, of_degree)
+    assert strongest_type(category) == name
+    assert GAINS.get(name) == gain
+
+
+@pytest.mark.parametrize("category", TABLE)
+def test_inspect_counts_it_so(category):
+    assert letters([cited(category)]) == {(TABLE[category][0] or ("other" if category else "")): 1}
+
+
+@pytest.mark.parametrize("category", TABLE)
+def test_the_open_benchmarks_judge_it_so(category):
+    names = names_of([OLD, NEW])
+    found, counts = usable([cited(category)], names, documents_of(names), Rules((), True, None))
+    name, gain, _ = TABLE[category]
+    assert [(one.letter, one.grade) for one in found] == ([(name, gain)] if name else [])
+    assert counts == ({} if name else {"citations without a letter X, Y or A": 1})
+
+
+@pytest.mark.parametrize("other", ["X", "Y", "A"])
+@pytest.mark.parametrize("category", TABLE)
+def test_patentmap_writes_the_strongest_of_a_pair(category, other):
+    """Both orders of two citations of one pair."""
+    known = {patent.publication_number: patent for patent in (OLD, NEW)}
+    wanted = max((TABLE[category], TABLE[other]), key=lambda row: row[1] or 0)[0]
+    for pair in ([category, other], [other, category]):
+        found = patentmap._cited(list(map(cited, pair)), known, True, BuildLog("PatentMap"))
+        assert found == {"US2A1": {"US1A1": wanted}}
+
+
+@pytest.mark.parametrize("other", ["X", "A", "P", ""])
+@pytest.mark.parametrize("category", TABLE)
+def test_matching_keeps_the_more_relevant_of_a_pair(category, other):
+    """By degree, as it documents: the first of X and Y stays."""
+    order = ["xy", "a", "", None]
+    place = {one: order.index(TABLE[one][2] if one else None) for one in (category, other)}
+    wanted = other if place[other] < place[category] else category
+    found, _ = match([cited(category), cited(other)], Collection([OLD, NEW], []))
+    assert [one.category for one in found] == [wanted]
+
+
+@pytest.mark.parametrize("category", UNKNOWN)
+def test_a_letter_that_no_search_report_uses_says_nothing_anywhere_and_is_counted(category):
+    for read in (strongest, degree, strongest_type):
+        with pytest.raises(ValueError, match="unknown letter"):
+            read(category)
+    assert letters([cited(category)]) == {"other": 1}
+    names, log = names_of([OLD, NEW, NEXT]), BuildLog("PatentMap")
+    found, counts = usable([cited(category), cited("Y", "US3A1")], names, documents_of(names), Rules((), True, None))
+    assert [one.letter for one in found] == ["Y"]
+    assert counts == {"citations with a category that no search report uses": 1}
+    known = {patent.publication_number: patent for patent in (OLD, NEW, NEXT)}
+    assert patentmap._cited([cited(category), cited("Y", "US3A1")], known, True, log) == {"US2A1": {"US3A1": "Y"}}
+    assert "1 with a category that no search report uses" in log.steps[0].note
+    kept, _ = match([cited(category), cited("A")], Collection([OLD, NEW], []))
+    assert [one.category for one in kept] == ["A"]

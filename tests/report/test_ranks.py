@@ -1,0 +1,184 @@
+"""Ranks by a benchmark's own score: equal coverage, ties, intervals by hand and against a naive bootstrap."""
+
+import csv
+import io
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_folders import HEADLINE, add, built_tables, model_folder
+from scipy import stats
+
+from patent_mteb.metrics.significance import bootstrap
+from patent_mteb.report import tables
+from patent_mteb.report.collect import collect
+from patent_mteb.report.page import payload
+from patent_mteb.report.rendering import as_csv
+from patent_mteb.report.statistics import RESAMPLES, statistics
+from patent_mteb.report.tables import rank_runs
+from patent_mteb.tasks import catalogue
+from patent_mteb.tasks.suite import suite_tasks
+
+
+def benchmark(groups, macro=True):
+    def task(name):
+        return SimpleNamespace(metadata=SimpleNamespace(name=name))
+
+    return SimpleNamespace(groups={label: list(map(task, names)) for label, names in groups.items()}, macro=macro)
+
+
+def compared(runs, queries):
+    """The comparison by query of a task: [queries, runs] scores."""
+    return SimpleNamespace(runs=tuple(runs), resampled=bootstrap(queries, resamples=RESAMPLES).resampled)
+
+
+GROUPS = {"first": ["x"], "second": ["y1", "y2"], "third": ["z1", "z2", "z3"]}
+NAMES = [name for names in GROUPS.values() for name in names]
+SCORE = st.sampled_from([0.1, 0.2, 0.25, 0.3, 0.7])
+OF_RUN = st.dictionaries(st.sampled_from(NAMES), st.tuples(SCORE, st.booleans()))
+RUNS = st.dictionaries(st.sampled_from("abcdefg"), OF_RUN, min_size=1)
+
+
+@settings(max_examples=300, deadline=None)
+@given(RUNS, st.booleans())
+def test_ranks_never_contradict_the_scores_and_only_equal_coverage_is_ranked(drawn, macro):
+    scores = {run: {task: value for task, (value, _) in own.items()} for run, own in drawn.items()}
+    small = {run: {task for task, (_, few) in own.items() if few} for run, own in drawn.items()}
+    usable = {run: set(own) - small[run] for run, own in scores.items()}
+    ranked = rank_runs(benchmark(GROUPS, macro), scores, small)
+    if not any(usable.values()):
+        assert ranked.ranks == {}
+        return
+    runs = list(ranked.ranks)
+    assert max(map(len, usable.values())) == ranked.tasks == len(usable[runs[0]])
+    alike = (usable[runs[0]], set(scores[runs[0]]))
+    assert set(runs) == {run for run in scores if (usable[run], set(scores[run])) == alike}
+    assert ranked.complete == (set(scores[runs[0]]) == set(NAMES))
+    for run in runs:
+        groups = [[scores[run][task] for task in names if task in usable[run]] for names in GROUPS.values()]
+        mean = np.mean([np.mean(group) for group in groups if group]) if macro else np.mean(np.concatenate(groups))
+        assert ranked.scores[run] == pytest.approx(mean, abs=1e-12)
+    shown = np.round([ranked.scores[run] for run in runs], 9)
+    assert [ranked.ranks[run] for run in runs] == stats.rankdata(-shown, method="min").tolist()
+    for run, (low, high) in ranked.intervals.items():
+        assert 1 <= low <= ranked.ranks[run] <= high <= len(runs)
+
+
+@pytest.mark.parametrize(("tasks", "expected"), [(2, (1, 2)), (3, (1, 2)), (4, (1, 1)), (8, (1, 1))])
+def test_the_interval_of_two_runs_on_few_tasks_by_hand(tasks, expected):
+    """B is better on one task only: it is first where nothing else is drawn, with probability (1/tasks)^tasks."""
+    names = [f"t{number}" for number in range(tasks)]
+    scores = {"a": dict.fromkeys(names, 0.9) | {"t0": 0.1}, "b": dict.fromkeys(names, 0.1) | {"t0": 0.15}}
+    ranked = rank_runs(benchmark({"all": names}), scores)
+    assert ranked.ranks == {"a": 1, "b": 2}
+    assert ranked.intervals == {"a": expected, "b": (3 - expected[1], 2)}
+    assert (tasks**-tasks > 0.025) == (expected == (1, 2))
+
+
+@pytest.mark.parametrize(("chance", "expected"), [(0.1, (1, 2)), (0.04, (1, 2)), (0.01, (1, 1)), (1e-9, (1, 1))])
+def test_the_interval_of_two_runs_on_one_task_by_its_queries(chance, expected):
+    """Normal differences: the order is reversed with the chance that their mean and spread give."""
+    gaps = stats.norm.ppf((np.arange(400) + 0.5) / 400)
+    gaps = gaps / gaps.std() + stats.norm.isf(chance) / 20
+    queries = np.column_stack([gaps, np.zeros(400)])
+    scores = {"a": {"t": queries[:, 0].mean()}, "b": {"t": 0.0}}
+    ranked = rank_runs(benchmark({"all": ["t"]}), scores, {}, {"t": compared("ab", queries)})
+    assert ranked.intervals == {"a": expected, "b": (3 - expected[1], 2)}
+
+
+def test_equal_runs_share_a_rank_and_one_task_without_queries_has_no_interval():
+    same = {"t": 0.5, "u": 0.3}
+    ranked = rank_runs(benchmark({"all": ["t", "u"]}), {"a": same, "b": same, "c": {"t": 0.1, "u": 0.1}})
+    assert ranked.ranks == {"a": 1, "b": 1, "c": 3}
+    assert ranked.intervals == {"a": (1, 1), "b": (1, 1), "c": (3, 3)}
+    assert rank_runs(benchmark({"all": ["t"]}), {"a": {"t": 0.5}, "b": {"t": 0.4}}).intervals == {}
+    assert rank_runs(benchmark({"all": ["t", "u"]}), {"a": same}).intervals == {}
+
+
+def naive_intervals(groups, values, queries, runs, replicates, seed):
+    """The same one draw at a time: tasks within each group, and queries within each drawn task."""
+    rng = np.random.default_rng(seed)
+    ranks = []
+    for _ in range(replicates):
+        means = []
+        for names in groups.values():
+            drawn = []
+            for name in rng.choice(names, len(names)):
+                found = queries.get(name, values[name][None])
+                drawn.append(found[rng.integers(len(found), size=len(found))].mean(axis=0))
+            means.append(np.mean(drawn, axis=0))
+        score = np.mean(means, axis=0)
+        ranks.append([1 + sum(other > own for other in score) for own in score])
+    ends = np.quantile(ranks, [0.025, 0.975], axis=0, method="inverted_cdf")
+    return dict(zip(runs, zip(*ends.astype(int).tolist(), strict=True), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_intervals_are_those_of_a_naive_bootstrap(seed):
+    rng = np.random.default_rng(seed)
+    runs = list("abcdefgh")
+    queries = {name: rng.normal(0.4 + 0.02 * np.arange(8), 0.3, (60, 8)) for name in ("x", "y1", "z2")}
+    values = {name: rng.normal(0.4 + 0.02 * np.arange(8), 0.05) for name in NAMES}
+    values |= {name: found.mean(axis=0) for name, found in queries.items()}
+    scores = {run: {name: found[place] for name, found in values.items()} for place, run in enumerate(runs)}
+    ranked = rank_runs(benchmark(GROUPS), scores, {}, {name: compared(runs, found) for name, found in queries.items()})
+    naive = naive_intervals(GROUPS, values, queries, runs, 1500, seed)
+    apart = [abs(end - other) for run in runs for end, other in zip(ranked.intervals[run], naive[run], strict=True)]
+    assert max(apart) <= 1 and np.mean(apart) < 0.25
+    assert {run: high - low for run, (low, high) in naive.items()} != dict.fromkeys(runs, 0)
+
+
+def random_folder(root, seed):
+    """Runs with some or all tasks of two benchmarks, equal scores among them, and some on few queries."""
+    rng = np.random.default_rng(seed)
+    named = ("PatentMap", "PatentOpenUS") if seed % 2 else ("PatentMap", "PatenTEB")
+    tasks = [task for task in suite_tasks().values() if task.benchmark in named]
+    for number in range(int(rng.integers(2, 6))):
+        folder = model_folder(root, f"acme/m{number}", settings={"dims": 8} if number % 2 else None)
+        chosen = [task for task in tasks if rng.random() < (1.0 if number < 3 else 0.8)]
+        for task in chosen or tasks[:1]:
+            value = float(rng.choice([0.2, 0.3, 0.31, 0.4]))
+            few = {"n_queries": 25 if rng.random() < 0.02 else 100} if task.kind == "Retrieval" else {}
+            add(folder, task.name, value, more=few)
+    add(model_folder(root, "acme/queries"), HEADLINE, queries=rng.random(60))
+    return root
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_rank_of_a_table_a_csv_and_the_page_never_contradicts_the_mean_next_to_it(tmp_path, seed):
+    collected = collect(random_folder(tmp_path, seed))
+    found = statistics(collected)
+    built = tables.build(collected, found)
+    tabs = {tab["id"]: tab for tab in payload(collected, found, built)["tabs"]}
+    checked = 0
+    for table in (table for table in built if table.name in tabs):
+        rows = list(csv.DictReader(io.StringIO(as_csv(table))))
+        shown = {mean["key"]: mean["values"] for mean in tabs[table.name]["means"]}
+        assert shown["rank"] == [int(row["rank"]) if row["rank"] else None for row in rows]
+        by = "score" if "score" in shown else "overall"
+        assert [column.key for column in table.columns][1:3] == ["rank", by]
+        assert [mean["key"] for mean in tabs[table.name]["means"]][:2] == ["rank", by]
+        ranked = [(rank, mean) for rank, mean in zip(shown["rank"], shown[by], strict=True) if rank is not None]
+        ranks, means = zip(*ranked, strict=True)
+        assert list(ranks) == stats.rankdata(-np.round(means, 9), method="min").tolist()
+        assert shown["rank"][len(ranked) :] == [None] * (len(rows) - len(ranked)), "runs of less coverage come after"
+        counts = [int(row["tasks"].split()[0]) for row in rows]
+        unranked = counts[len(ranked) :]
+        assert max(counts) == counts[0] and unranked == sorted(unranked, reverse=True)
+        checked += len(ranked)
+    assert checked >= 4
+
+
+def test_what_does_not_count_in_the_score_does_not_count_in_the_rank(tmp_path):
+    """Better on PatentOpenUS alone is not better on PatentMTEB."""
+    for model, own, other in (("acme/first", 0.5, 0.1), ("acme/second", 0.4, 0.9)):
+        folder = model_folder(tmp_path, model)
+        for task in suite_tasks().values():
+            if task.benchmark in ("PatentMap", "PatentOpenUS"):
+                add(folder, task.name, own if task.benchmark == "PatentMap" else other)
+    table = built_tables(tmp_path)["sample-overall"]
+    assert [(row[0].value, row[1].value) for row in table.rows] == [("acme/first", 1), ("acme/second", 2)]
+    assert [row[2].value for row in table.rows] == pytest.approx([0.5, 0.4])
+    assert "PatentOpenUS" not in catalogue.total().groups

@@ -1,0 +1,59 @@
+"""Scores, tables, help texts, a result and a page are those of tests/golden, or a difference has its reason in the
+commit.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+SPEC = importlib.util.spec_from_file_location("golden", Path(__file__).parent / "golden" / "golden.py")
+golden = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(golden)
+
+AGAIN = "if it is meant: python tests/golden/golden.py --write"
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("PATENT_MTEB_SAMPLE", "PATENT_MTEB_CACHE", "PATENT_MTEB_QUERY_SCORES", "COLUMNS"):
+            patch.setenv(name, "")
+        folder = tmp_path_factory.mktemp("golden")
+        golden._isolated(folder)
+        yield folder
+
+
+@pytest.mark.parametrize("kind", ["tables", "result", "page"])
+def test_nothing_differs(cache, kind):
+    assert not golden.differences(kind, cache), AGAIN
+
+
+@pytest.mark.parametrize("system", golden.TOLERANCE)
+def test_scores_of_the_quick_tasks(cache, system):
+    found = golden.scores_of(system, cache, golden.FAST)
+    known = golden.stored("scores.json.gz")[system]
+    assert len(found) >= 5 and not golden.score_differences(known, found, golden.TOLERANCE[system]), AGAIN
+
+
+@pytest.mark.slow
+def test_all_scores(cache):
+    assert not golden.differences("scores", cache), AGAIN
+
+
+@pytest.mark.slow
+def test_help_texts(cache):
+    assert not golden.differences("help", cache), AGAIN
+
+
+def test_a_number_and_the_name_of_its_scoring_change_together():
+    known = {"Task": {"scoring": "retrieval 1", "ndcg_at_10": 0.5}}
+    differ, renamed = {"scoring": "retrieval 1", "ndcg_at_10": 0.6}, {"scoring": "retrieval 2", "ndcg_at_10": 0.5}
+    number, name = golden.score_differences(known, {"Task": differ}, 1e-6)
+    assert "0.5 was kept, 0.6 found" in number and "'retrieval 1' needs another name" in name
+    (line,) = golden.score_differences(known, {"Task": renamed}, 1e-6)
+    assert "no number differs, so the scoring is still 'retrieval 1'" in line
+    assert golden.score_differences(known, {"Task": {**renamed, "ndcg_at_10": 0.6}}, 1e-6) == []
+    assert golden.score_differences(known, known, 1e-6) == []
