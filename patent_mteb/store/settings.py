@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from types import SimpleNamespace
@@ -98,12 +98,19 @@ def _sampled(size: int, device: Any) -> tuple[Any, Any]:
     return None if positions is None else torch.from_numpy(positions).to(device), torch.from_numpy(factors).to(device)
 
 
-def modules_digest(network: Any) -> str:
-    """Digest of every module inside a torch module: class, plain attributes, configuration, buffers."""
+def modules_digest(network: Any, ignored: Collection[str] = ()) -> str:
+    """Digest of every module inside a torch module: class, plain attributes, configuration, buffers.
+
+    ``ignored``: attributes that its library sets anew with every batch.
+    """
     configs: dict[int, Any] = {}
     found: list[Any] = []
     for name, module in network.named_modules():
-        held = {key: value for key, value in vars(module).items() if _counts(key) and _is_plain(value)}
+        held = {
+            key: value
+            for key, value in vars(module).items()
+            if _counts(key) and key not in ignored and _is_plain(value)
+        }
         found.append([name, f"{type(module).__module__}.{type(module).__qualname__}", plain(held)])
         config = getattr(module, "config", None)
         if hasattr(config, "to_dict"):
@@ -243,7 +250,8 @@ def _live(model: Any) -> list[tuple[Any, dict[str, Any]]]:
 def _digests(model: Any, network: Any) -> dict[str, str]:
     """Digests of weights, modules and tokenizer, whatever their settings are called."""
     tokenizer = next(filter(None, (getattr(one, "tokenizer", None) for one in (network, model))), None)
-    found = (weights_digest(network), modules_digest(network), tokenizer_digest(tokenizer))
+    moving = getattr(getattr(model, "_encoder", None), "moving", ())  # PyLate sets the length for queries or documents
+    found = (weights_digest(network), modules_digest(network, moving), tokenizer_digest(tokenizer))
     return dict(zip(DIGESTS, found, strict=True))
 
 
