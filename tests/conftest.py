@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from paths import SHARED
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -23,8 +24,6 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores
 for _name in ("PATENT_MTEB_DATA", "PATENT_MTEB_SAMPLE", "PATENT_MTEB_RUNS", "PATENT_MTEB_STORE"):
     os.environ.pop(_name, None)
-
-SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from conftest import SHARED
+from paths import SHARED
 from printed import printed
 from shelf import FILES, MINILM
 

@@ -10,7 +10,7 @@ import socket
 from unittest import mock
 
 import pytest
-from house import MODULES
+from import_graph import MODULES
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXAMPLES = sorted(module for module in MODULES if not module.endswith("__main__"))

@@ -16,8 +16,8 @@ import open_world as world
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import SHARED
 from open_world import D1, D2, Q1
+from paths import SHARED
 
 import patent_mteb
 from patent_mteb import cli
@@ -237,7 +237,7 @@ def test_a_build_that_was_killed_is_repeated_to_the_same_manifest(published, tmp
         "editions.build(world.collection(), Path(sys.argv[1]), world.WINDOW)\n"
     )
     folder = tmp_path / "killed"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1] / "helpers")}
     done = subprocess.run([sys.executable, "-c", script, str(folder)], env=environment, check=False)
     assert done.returncode == -signal.SIGKILL
     assert not list(folder.rglob("edition.json")) and not (folder / "PatentOpenUS").exists()

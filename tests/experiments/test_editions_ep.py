@@ -5,7 +5,7 @@ test writes.
 import csv
 
 import pytest
-from conftest import SHARED
+from paths import SHARED
 
 from patent_mteb import cli
 from patent_mteb.files import read_jsonl

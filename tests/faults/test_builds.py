@@ -83,7 +83,7 @@ def test_a_build_killed_at_any_of_its_files_leaves_nothing_that_counts(tmp_path)
     written = len(recipes.run("sophia", patents, citations, whole, ["queries=20"]).files) + len(["dataset.json"])
     root = tmp_path / "root"
     for nth in range(1, written + 1):
-        code = KILLED.format(tests=str(Path(__file__).parents[1]), nth=nth, root=str(root))
+        code = KILLED.format(tests=str(Path(__file__).parents[1] / "helpers"), nth=nth, root=str(root))
         done = subprocess.run([sys.executable, "-c", code], env=os.environ, capture_output=True, text=True, check=False)
         assert done.returncode == -9, done.stderr
         assert not (root / "Sophia").exists() and not (root / "dataset.json").exists(), f"killed at file {nth}"

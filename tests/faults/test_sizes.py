@@ -36,7 +36,7 @@ large = pytest.mark.skipif(os.environ.get("PATENT_MTEB_LARGE") != "1", reason="s
 TASK = "PatentDAPFAMTAToFullTextRetrieval"
 POOLS: list[pa.MemoryPool] = []
 """Kept to the end: a buffer may outlive its test, and must not outlive its pool."""
-SCRIPT = Path(__file__).parents[1] / "large_world.py"
+SCRIPT = Path(__file__).parents[1] / "helpers" / "large_world.py"
 
 
 class Lengths(Words):

@@ -155,7 +155,7 @@ def _steady(value: Any) -> Any:
 
 def page() -> Any:
     """What the page of a small folder of results shows, as its payload."""
-    sys.path.insert(0, str(ROOT / "tests"))
+    sys.path.insert(0, str(ROOT / "tests" / "helpers"))
     from report_folders import payload_of, sample_world
 
     from patent_mteb.identity import version

@@ -198,7 +198,7 @@ def test_a_killed_run_goes_on_to_the_weights_of_an_unbroken_one(corpus, bert, tm
         quiet=True,
     )
     code = KILLED.format(base=bert, out=str(tmp_path / "killed"))
-    paths = os.pathsep.join([str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])
+    paths = os.pathsep.join([str(Path(__file__).parents[1] / "helpers"), str(Path(__file__).parents[2])])
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": paths},

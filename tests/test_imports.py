@@ -1,4 +1,4 @@
-"""The house: rooms import downwards only, without a circle, and the rooms of facts know neither mteb nor torch."""
+"""Packages import downwards only, without a circle, and the light packages import neither mteb nor torch."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from house import FLOOR, GRAPH, MODULES, PACKAGE, PAGE, imports_of, module_named, room_of, with_picture
+from import_graph import GRAPH, LAYER, MODULES, PACKAGE, PAGE, imports_of, module_named, package_of, with_picture
 
 from patent_mteb import _mteb
 
-HALL = {"__init__.py", "_mteb.py", "errors.py", "files.py", "identity.py", "memory.py", "parallel.py", "py.typed"}
+TOP_LEVEL = {"__init__.py", "_mteb.py", "errors.py", "files.py", "identity.py", "memory.py", "parallel.py", "py.typed"}
 WITHOUT_MTEB = {
     "endpoints",
     "errors",
@@ -27,17 +27,17 @@ WITHOUT_MTEB = {
 }
 
 
-def test_the_hall_holds_nothing_else_and_every_room_has_its_floor():
-    assert {path.name for path in PACKAGE.iterdir() if path.is_file()} <= HALL
-    assert {room_of(module) for module in MODULES} <= FLOOR.keys()
+def test_the_top_level_holds_nothing_else_and_every_package_has_its_layer():
+    assert {path.name for path in PACKAGE.iterdir() if path.is_file()} <= TOP_LEVEL
+    assert {package_of(module) for module in MODULES} <= LAYER.keys()
 
 
-def test_rooms_import_downwards_only():
+def test_packages_import_downwards_only():
     upward = [
         f"{module} -> {target}"
         for module, targets in GRAPH.items()
         for target in targets
-        if room_of(module) != room_of(target) and FLOOR[room_of(target)] >= FLOOR[room_of(module)]
+        if package_of(module) != package_of(target) and LAYER[package_of(target)] >= LAYER[package_of(module)]
     ]
     assert not upward
 
@@ -61,12 +61,12 @@ def test_no_module_imports_itself_by_a_detour():
     assert not circles
 
 
-@pytest.mark.parametrize("room", sorted(WITHOUT_MTEB))
-def test_rooms_of_facts_know_neither_mteb_nor_torch(room):
+@pytest.mark.parametrize("package", sorted(WITHOUT_MTEB))
+def test_packages_of_facts_know_neither_mteb_nor_torch(package):
     """Imported for themselves in a process of their own: whatever they reach may not reach mteb or torch either."""
-    wanted = [module for module in MODULES if room_of(module) == room]
+    wanted = [module for module in MODULES if package_of(module) == package]
     if not wanted:
-        pytest.skip("the room is still empty")
+        pytest.skip("the package is still empty")
     code = (
         f"import sys, importlib\nfor name in {wanted!r}: importlib.import_module(name)\nprint(*{{'mteb', 'torch'}} &"
         " sys.modules.keys())"
@@ -76,16 +76,17 @@ def test_rooms_of_facts_know_neither_mteb_nor_torch(room):
     assert done.stdout.split() == []
 
 
-def test_a_room_that_imports_mteb_imports_it_first():
-    """Importing mteb registers the suite; a module of a room must not be half-imported when that happens."""
-    for room in {room_of(module) for module in MODULES} - {"__init__", "_mteb"}:
+def test_a_package_that_imports_mteb_imports_it_first():
+    """Importing mteb registers the suite; a module of a package must not be half-imported when that happens."""
+    for package in {package_of(module) for module in MODULES} - {"__init__", "_mteb"}:
         users = [
             module
             for module, path in MODULES.items()
-            if room_of(module) == room and any(name.split(".")[0] == "mteb" for name in imports_of(path).at_import)
+            if package_of(module) == package
+            and any(name.split(".")[0] == "mteb" for name in imports_of(path).at_import)
         ]
         if users:
-            assert "import mteb" in (PACKAGE / room / "__init__.py").read_text("utf-8"), users
+            assert "import mteb" in (PACKAGE / package / "__init__.py").read_text("utf-8"), users
 
 
 def test_no_module_uses_private_names_of_mteb():
@@ -119,12 +120,12 @@ def test_no_module_imports_a_private_name_of_another():
     assert not borrowed
 
 
-def test_the_tests_mirror_the_rooms():
+def test_the_tests_mirror_the_packages():
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir() and any(path.glob("test_*.py"))}
-    rooms = {room_of(module) for module, path in MODULES.items() if path.parent != PACKAGE}
-    assert rooms <= folders
+    packages = {package_of(module) for module, path in MODULES.items() if path.parent != PACKAGE}
+    assert packages <= folders
 
 
 def test_the_picture_in_the_docs_is_that_of_the_code():
     page = PAGE.read_text("utf-8")
-    assert page == with_picture(page), "write it anew: python tests/house.py"
+    assert page == with_picture(page), "write it again: python tests/helpers/import_graph.py"

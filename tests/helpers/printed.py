@@ -10,7 +10,7 @@ from pathlib import Path
 
 from patent_mteb import cli
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 _WORDS = r"(?:[A-Z_]+=\S+ )*(?:patent-mteb|mteb|python) "
 _LINE = re.compile(rf"^(?: {{4}})?(?:pip install .* && )?({_WORDS}.*)$", re.MULTILINE)

@@ -82,7 +82,7 @@ def peak() -> float:
 def main() -> None:
     """Load a task, search and score it, and print the peak of memory after each step.
 
-    ``PATENT_MTEB_DATA=FOLDER python tests/large_world.py TASK bm25|dense|passages``
+    ``PATENT_MTEB_DATA=FOLDER python tests/helpers/large_world.py TASK bm25|dense|passages``
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("task")

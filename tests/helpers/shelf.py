@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import open_world
 import openpyxl
-from conftest import SHARED
+from paths import SHARED
 from report_folders import add, model_folder
 from small_bases import write_bert, write_static
 from small_world import world

@@ -146,5 +146,5 @@ def _geometry(folder, name, task, label, revision, subset, rng):
     )
 
 
-if __name__ == "__main__":  # python tests/many.py FOLDER COUNT, with PYTHONPATH=tests
+if __name__ == "__main__":  # python tests/helpers/many.py FOLDER COUNT, with PYTHONPATH=tests/helpers
     many_models(Path(sys.argv[1]), int(sys.argv[2]), queries=200)

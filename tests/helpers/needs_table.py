@@ -1,6 +1,6 @@
 """The table in docs/recipes.md of which recipe needs which field, from the recipes' ``NEEDS``.
 
-python tests/needs_table.py          # writes it anew
+python tests/helpers/needs_table.py          # writes it
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from patent_mteb import recipes
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "recipes.md"
-START, END = "<!-- the needs: python tests/needs_table.py -->\n", "<!-- end of the needs -->\n"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipes.md"
+START, END = "<!-- the needs: python tests/helpers/needs_table.py -->\n", "<!-- end of the needs -->\n"
 NAMES = {"wipo_at": "WIPO-AT", "dapfam": "DAPFAM", "patenteb": "PatenTEB", "sophia": "Sophia", "patentmap": "PatentMap"}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lxml import etree
 
-BULK = Path(__file__).resolve().parents[2] / "shared" / "data" / "bulk"
+BULK = Path(__file__).resolve().parents[3] / "shared" / "data" / "bulk"
 
 _XPATHS = {
     "us-patent-grant": {

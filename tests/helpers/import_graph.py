@@ -1,6 +1,6 @@
-"""The house, read from its code: rooms, their floors, and who imports whom.
+"""The import graph of the package, read from its code: packages, their layers, and their imports.
 
-    python tests/house.py          # writes the picture in docs/architecture.md anew
+    python tests/helpers/import_graph.py          # writes the picture in docs/architecture.md
 
 Imports inside functions count, those for type checking do not.
 """
@@ -11,10 +11,10 @@ import ast
 from collections import defaultdict
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "patent_mteb"
 PAGE = ROOT / "docs" / "architecture.md"
-FLOORS = (
+LAYERS = (
     {"errors"},
     {"files", "_mteb", "parallel", "memory"},
     {"identity", "published"},
@@ -30,8 +30,8 @@ FLOORS = (
     {"cli"},
     {"__init__"},
 )
-"""From the ground up; a room imports from the floors below its own only."""
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+"""From the ground up; a package imports from the layers below its own only."""
+LAYER = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 
 
 def name_of(path: Path) -> str:
@@ -42,7 +42,7 @@ def name_of(path: Path) -> str:
 MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 
 
-def room_of(module: str) -> str:
+def package_of(module: str) -> str:
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else "__init__"
 
@@ -100,34 +100,38 @@ GRAPH = {
 
 
 def picture() -> str:
-    """The rooms and their imports as a mermaid graph, floor by floor; an arrow that a detour shows too is left out."""
-    rooms: dict[str, set[str]] = defaultdict(set)
+    """The packages and their imports as a mermaid graph, layer by layer; an arrow that a detour shows too is left out."""
+    packages: dict[str, set[str]] = defaultdict(set)
     for module, targets in GRAPH.items():
-        rooms[room_of(module)] |= {room_of(target) for target in targets} - {
-            room_of(module),
+        packages[package_of(module)] |= {package_of(target) for target in targets} - {
+            package_of(module),
             "__init__",
             "errors",
             "files",
         }
     below: dict[str, set[str]] = {}
-    for room in sorted(rooms, key=FLOOR.__getitem__):
-        below[room] = rooms[room].union(*(below[target] for target in rooms[room])) if rooms[room] else set()
+    for package in sorted(packages, key=LAYER.__getitem__):
+        below[package] = (
+            packages[package].union(*(below[target] for target in packages[package])) if packages[package] else set()
+        )
     lines = ["```mermaid", "graph TD"]
-    for room in sorted(rooms, key=lambda room: (-FLOOR[room], room)):
-        if room in ("errors", "files"):
+    for package in sorted(packages, key=lambda package: (-LAYER[package], package)):
+        if package in ("errors", "files"):
             continue
-        title = "patent_mteb" if room == "__init__" else room
-        lines.append(f"  {room.strip('_')}[{title}]")
+        title = "patent_mteb" if package == "__init__" else package
+        lines.append(f"  {package.strip('_')}[{title}]")
         direct = {
-            target for target in rooms[room] if not any(target in below[other] for other in rooms[room] - {target})
+            target
+            for target in packages[package]
+            if not any(target in below[other] for other in packages[package] - {target})
         }
-        lines += [f"  {room.strip('_')} --> {target.strip('_')}" for target in sorted(direct)]
+        lines += [f"  {package.strip('_')} --> {target.strip('_')}" for target in sorted(direct)]
     return "\n".join([*lines, "```"])
 
 
 def with_picture(page: str) -> str:
     """The page with the picture as the code is now, between its two markers."""
-    start, end = "<!-- the picture: python tests/house.py -->", "<!-- end of the picture -->"
+    start, end = "<!-- the picture: python tests/helpers/import_graph.py -->", "<!-- end of the picture -->"
     before, _, rest = page.partition(start)
     return f"{before}{start}\n{picture()}\n{end}{rest.partition(end)[2]}"
 

@@ -15,7 +15,7 @@ addEventListener("securitypolicyviolation", (event) => problems.push("blocked " 
 for (const level of ["error", "warn"]) console[level] = (...words) => problems.push(words.join(" "));
 </script>"""
 
-SCRIPTS = Path(__file__).with_name("report")
+SCRIPTS = Path(__file__).parents[1] / "report"
 
 
 def observe(browser, text, harness, folder, widths=MappingProxyType({"wide": 1280, "phone": 390})):
