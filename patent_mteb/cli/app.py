@@ -14,6 +14,7 @@ from cyclopts.exceptions import (
     UnknownCommandError,
     UnknownOptionError,
     UnusedCliTokensError,
+    ValidationError,
 )
 from rich.text import Text
 
@@ -74,7 +75,7 @@ def _default(value: Any) -> str | None:
 
 app = App(
     name="patent-mteb",
-    help="Patent embedding benchmarks as ordinary mteb tasks. See 'patent-mteb COMMAND --help' for options and examples.",
+    help="Patent embedding benchmarks as mteb tasks. See 'patent-mteb COMMAND --help' for options and examples.",
     help_format="plaintext",
     version=_version,
     version_format="plaintext",
@@ -134,6 +135,9 @@ def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
         asked = any(word in _HELP for word in words)
         print_help(" ".join(word for word in words if not word.startswith("-")), console if asked else common.messages)
         raise SystemExit(0 if asked else 2)
+    if function not in _NAMES:
+        function(*bound.args, **bound.kwargs)
+        raise SystemExit(0)
     return function, bound
 
 
@@ -170,7 +174,8 @@ def name_of(function: Callable[..., Any]) -> str:
 
 def arguments(name: str) -> list[Argument]:
     """The arguments of a command."""
-    return list(app[name.split()].assemble_argument_collection(parse_docstring=False))
+    found = app.parse_commands(name.split())[1][-1].assemble_argument_collection(parse_docstring=True)
+    return [argument for argument in found if argument.show]
 
 
 def _current(words: Sequence[str]) -> list[str]:
@@ -213,6 +218,8 @@ def _usage(error: CycloptsError) -> str:
         return f"{_name(error.argument)} {'needs a value' if given else 'is required'}"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"unexpected argument '{error.unused_tokens[0]}'"
+    if isinstance(error, ValidationError) and error.group:
+        return error.exception_message
     return str(error).rstrip(".")
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
-from cyclopts.validators import MutuallyExclusive
 from rich.text import Text
 
 from patent_mteb.cli import common
@@ -22,6 +21,7 @@ from patent_mteb.cli.options import (
     Memory,
     Session,
     Settings,
+    exclusive,
     folder_of,
     required,
 )
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _STYLES = {"error": "bold red", "note": "yellow", "ok": "green"}
 _REQUESTS = LanguageModel()
-_WRITER = Group("Writer", help="One of the two is required.", validator=MutuallyExclusive(), sort_key=1)
+_WRITER = Group("Writer", help="One of the two is required.", validator=exclusive, sort_key=1)
 
 
 @command(

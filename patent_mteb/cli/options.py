@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import CycloptsError, Group, Parameter, Token
-from cyclopts.validators import MutuallyExclusive, Number
+from cyclopts import ArgumentCollection, CycloptsError, Group, Parameter, Token
+from cyclopts.validators import Number
 
 from patent_mteb.cli import common
 from patent_mteb.endpoints.client import KEY_VARIABLE
@@ -24,8 +24,16 @@ if TYPE_CHECKING:
 
     from patent_mteb.endpoints.chat import Chat
 
+
+def exclusive(arguments: ArgumentCollection) -> None:
+    """Refuse two options of a group whose options exclude each other."""
+    given = [argument.name for argument in arguments if argument.has_tokens]
+    if len(given) > 1:
+        raise ValueError(f"{' and '.join(given)} exclude each other")
+
+
+STORE = Group("Embedding store", validator=exclusive, sort_key=5)
 MODEL = Group("Model", sort_key=2)
-STORE = Group("Embedding store", validator=MutuallyExclusive(), sort_key=5)
 LANGUAGE_MODEL = Group(
     "Language model",
     help="A server with the OpenAI protocol. An answer is stored and never requested again.",
@@ -35,7 +43,10 @@ MESSAGES = Group("Messages", sort_key=9)
 
 
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
-    return int(tokens[0].value)  # cyclopts itself rounds 2.5
+    try:
+        return int(tokens[0].value)  # cyclopts itself rounds 2.5
+    except ValueError:
+        raise ValueError(f"'{tokens[0].value}' is not a whole number") from None
 
 
 def _finite(_: Any, value: float | None) -> None:

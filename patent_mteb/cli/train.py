@@ -77,8 +77,8 @@ def train(
         Path | None, Parameter(metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase.")
     ] = None,
     geometry: Annotated[
-        int, POSITIVE, Parameter(help="Measure SSD, uniformity, alignment and P@1 every N steps.", show_default=False)
-    ] = 0,
+        int | None, POSITIVE, Parameter(help="Measure SSD, uniformity, alignment and P@1 every N steps.")
+    ] = None,
     evaluate: Annotated[
         tuple[str, ...], SEVERAL, Parameter(metavar="NAME...", help="Tasks or benchmarks to run before and after.")
     ] = (),
@@ -117,7 +117,7 @@ def train(
         device,
         teacher,
         paraphrases,
-        geometry,
+        geometry or 0,
     )
     outcome = jobs.train(job, corpus, quiet=not session.bars)
     _show_outcome(outcome)
