@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from patent_mteb import cli
+from patent_mteb.cli import app
 from patent_mteb.tasks.base import sizes
 
 REPORTED = ("PatentMap.sample", ("patent-mteb/bm25-dapfam", "patent-mteb/bm25-bm25s"))
@@ -99,13 +99,8 @@ def models() -> str:
 
 def commands() -> str:
     """The help of every command."""
-    columns = os.environ.get("COLUMNS")
-    os.environ["COLUMNS"] = "110"
-    try:
-        helps = [(name, cli.command_parser(name).format_help()) for name in cli.COMMANDS]
-    finally:
-        os.environ.pop("COLUMNS") if columns is None else os.environ.update(COLUMNS=columns)
-    return "\n".join(f"## {name}\n\n```text\n{text.rstrip()}\n```\n" for name, text in helps)
+    helps = ((name, app.help_text(name, width=110)) for name in cli.COMMANDS)
+    return "\n".join(f"## {name}\n\n```text\n{text.strip()}\n```\n" for name, text in helps)
 
 
 def report(folder: Path) -> None:

@@ -11,8 +11,8 @@ The benchmark: find a patent's abstract by its title, and by its keywords. What 
 * build      the recipe: canonical records in, its tables out (SAMPLE: its settings on the built-in world)
 * BENCHMARK  the facts and one class a task, made from a table of what differs
 
-Registered, its tasks, their samples, its report tab and `patent-mteb validate` work as those of the suite. A benchmark
-that becomes a part of the suite is the same in two files, patent_mteb/recipes/<name>.py and
+Registered, its tasks, their samples, its report tab and `patent-mteb data validate` work as those of the suite. A
+benchmark that becomes a part of the suite is the same in two files, patent_mteb/recipes/<name>.py and
 patent_mteb/tasks/<name>.py.
 """
 

@@ -12,7 +12,8 @@ The views give 20 of WIPO-AT's 32 cells; the others need texts of DWPI. A paper 
 where a cell asks with claims. The collection has no taxonomy and no jurisdiction of the queries, so there is no
 ``metadata.parquet``, and the task says that the IN, OUT and jurisdiction slices cannot be formed.
 
-``patent-mteb import`` reads the same files without a program (see the README); this is how to write the layout oneself.
+``patent-mteb data import`` reads the same files without a program (see the README); this is how to write the layout
+oneself.
 """
 
 from __future__ import annotations

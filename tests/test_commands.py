@@ -36,17 +36,17 @@ NOT_RUN = {
         "tests/test_readme.py runs it and compares what it prints"
     ),
     "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s": "the same task, by its own name",
-    "patent-mteb sweep dapfam --paper -m MODEL": (
+    "patent-mteb runs sweep dapfam --paper -m MODEL": (
         "249 runs; tests/experiments/test_sweep.py has parts of them, --paper --list is run here"
     ),
-    "patent-mteb sweep dapfam --paper -m ORG/NAME": "the same",
-    "patent-mteb sweep dapfam -m ORG/NAME --out sweep.csv": "stands with MODEL in the README",
+    "patent-mteb runs sweep dapfam --paper -m ORG/NAME": "the same",
+    "patent-mteb runs sweep dapfam -m ORG/NAME --out sweep.csv": "stands with MODEL in the README",
     "patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results": "stands with MODEL in the README",
-    "patent-mteb fuse bm25.run dense.run -t PatentDAPFAMTACToTACRetrieval --grid": "stands with --table in the README",
+    "patent-mteb runs fuse bm25.run dense.run -t PatentDAPFAMTACToTACRetrieval --grid": "stands with --table in the README",
     "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100": "stands with MODEL in the README",
     "patent-mteb run -b PatentMTEB -m ORG/NAME --dry-run": "stands with MODEL in the README",
-    "patent-mteb inspect records": "stands with RECORDS in the README",
-    "patent-mteb inspect patents.parquet citations.parquet": "stands with RECORDS in the README",
+    "patent-mteb data inspect records": "stands with RECORDS in the README",
+    "patent-mteb data inspect patents.parquet citations.parquet": "stands with RECORDS in the README",
     "patent-mteb doctor results --fix": _DOCTOR,
     "patent-mteb doctor results": _DOCTOR,
     "patent-mteb doctor --fix": _DOCTOR,
@@ -63,46 +63,46 @@ NOT_RUN = {
         _TRAINING
     ),
     "python examples/static_model.py wordllama": "tests/test_examples.py runs it",
-    "RAY_ADDRESS=auto patent-mteb import grants/ --out /shared/records --engine ray": _CLUSTER,
-    "RAY_ADDRESS=auto patent-mteb encode /shared/mine -m MODEL --store /shared/store --engine ray": _CLUSTER,
+    "RAY_ADDRESS=auto patent-mteb data import grants/ --out /shared/records --engine ray": _CLUSTER,
+    "RAY_ADDRESS=auto patent-mteb store encode /shared/mine -m MODEL --store /shared/store --engine ray": _CLUSTER,
     "python -m pytest -n 2 --dist loadfile": _HERE,
     "python -m pytest": _HERE,
-    "patent-mteb candidates -t PatentCitationRetrieval -m bm25-dapfam --out candidates": _RERANKED,
+    "patent-mteb runs candidates -t PatentCitationRetrieval -m bm25-dapfam --out candidates": _RERANKED,
     "patent-mteb run -t PatentCitationRetrieval -m CROSS_ENCODER --candidates candidates": _RERANKED,
-    "patent-mteb summarise records --endpoint URL --model NAME --out summaries.jsonl": _SUMMARIES,
-    'patent-mteb score vendor.run -t PatentDAPFAMTACToTACRetrieval --name "Vendor 3.1" --seconds 5400 --cost 12.50': (
+    "patent-mteb data summarise records --endpoint URL --model NAME --out summaries.jsonl": _SUMMARIES,
+    'patent-mteb runs score vendor.run -t PatentDAPFAMTACToTACRetrieval --name "Vendor 3.1" --seconds 5400 --cost 12.50': (
         _SCORED
     ),
-    "patent-mteb candidates -t PatentCitationRetrieval -m bm25-dapfam --top 1000 --out candidates": _RERANKED,
+    "patent-mteb runs candidates -t PatentCitationRetrieval -m bm25-dapfam --top 1000 --out candidates": _RERANKED,
     "patent-mteb run -t PatentCitationRetrieval -m CROSS_ENCODER --candidates candidates --rerank-depth 100": _RERANKED,
     "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates candidates --rerank-depth 20": (
         _RERANKED
     ),
-    "patent-mteb build sophia records ROOT": _SUMMARIES,
-    "patent-mteb summarise records --queries ROOT --endpoint http://localhost:8000/v1 --model NAME --out summaries.jsonl": (
+    "patent-mteb data build sophia records ROOT": _SUMMARIES,
+    "patent-mteb data summarise records --queries ROOT --endpoint http://localhost:8000/v1 --model NAME --out summaries.jsonl": (
         _SUMMARIES
     ),
-    "patent-mteb build sophia records ROOT --set summaries=summaries.jsonl": _SUMMARIES,
+    "patent-mteb data build sophia records ROOT --set summaries=summaries.jsonl": _SUMMARIES,
     "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR --budget-calls 1000": (
         _RERANKED
     ),
-    "patent-mteb candidates -t PatentCitationRetrieval.sample -m bm25-dapfam --top 100 --out candidates": _RERANKED,
+    "patent-mteb runs candidates -t PatentCitationRetrieval.sample -m bm25-dapfam --top 100 --out candidates": _RERANKED,
     "patent-mteb run -t PatentCitationRetrieval.sample -m path/to/cross-encoder --candidates candidates": _RERANKED,
-    "patent-mteb summarise records --endpoint http://localhost:8000/v1 --model NAME --queries ROOT --out summaries.jsonl": (
+    "patent-mteb data summarise records --endpoint http://localhost:8000/v1 --model NAME --queries ROOT --out summaries.jsonl": (
         _SUMMARIES
     ),
-    "patent-mteb summarise records --extractive --out summaries.jsonl": _SUMMARIES,
+    "patent-mteb data summarise records --extractive --out summaries.jsonl": _SUMMARIES,
     "OPENAI_API_KEY=… patent-mteb run -b PatenTEB -m ORG/MODEL --model-revision v1-bf16 --server http://host:8000/v1": (
         _SERVED
     ),
-    "patent-mteb import EP*.xml --out records": _EUROPE,
-    "patent-mteb import tls212_part01.csv --out records": _EUROPE,
+    "patent-mteb data import EP*.xml --out records": _EUROPE,
+    "patent-mteb data import tls212_part01.csv --out records": _EUROPE,
     "patent-mteb edition build open-ep records edition --window 2020Q1": _EUROPE,
     "PATENT_MTEB_DATA=edition patent-mteb run -m MODEL -b PatentOpenEP2020Q1 --out results": _EUROPE,
-    "patent-mteb build novelty records --out tables --set truth=test.jsonl --set documents=100000": (
+    "patent-mteb data build novelty records --out tables --set truth=test.jsonl --set documents=100000": (
         "tests/tasks/test_novelty.py builds it"
     ),
-    "patent-mteb import pap2pat/patents.jsonl.gz --out pap2pat": (
+    "patent-mteb data import pap2pat/patents.jsonl.gz --out pap2pat": (
         "tests/test_readme.py imports the file, cut to 80 patents"
     ),
     "python -m pytest -m long": "runs for hours",
@@ -117,17 +117,17 @@ QUICKER = {
     "patent-mteb run -t PatentCitationRetrieval -m MODEL --dims 256 --rerank CROSS_ENCODER": "--limit 3",
     "patent-mteb run -b PatenTEB -m MODEL --layers 12 --input noSEP+trim[1]": "-t PatenTEBTitle2Full --limit 5",
     "patent-mteb run -b Sophia -m MODEL --max-tokens 512": "-t SophiaAbRetrieval --limit 5",
-    "patent-mteb sweep dapfam -m MODEL --out sweep.csv": "--queries TA --corpora TAC",
+    "patent-mteb runs sweep dapfam -m MODEL --out sweep.csv": "--queries TA --corpora TAC",
 }
 """Words that are added, so that it takes seconds."""
 
 STANDS_FOR = {
     "patent-mteb run -b PatenTEB -m MODEL --layers 12 --input noSEP+trim[1]": {"MODEL": "LAYERED"},
     "patent-mteb run -b Sophia -m MODEL --max-tokens 512": {"MODEL": "LAYERED"},
-    "patent-mteb encode -b DAPFAM": {"DAPFAM": "PatentMap"},
-    "patent-mteb export": {"ORG/NAME": MINILM},
-    "patent-mteb leaderboard": {"ORG/NAME": MINILM},
-    "patent-mteb build BENCHMARK": {"BENCHMARK": "wipo_at"},
+    "patent-mteb store encode -b DAPFAM": {"DAPFAM": "PatentMap"},
+    "patent-mteb publish results": {"ORG/NAME": MINILM},
+    "patent-mteb publish board": {"ORG/NAME": MINILM},
+    "patent-mteb data build BENCHMARK": {"BENCHMARK": "wipo_at"},
     "mteb run": {"MODEL": "mteb/baseline-random-encoder"},
     "PATENT_MTEB_DATA=ROOT mteb run": {"MODEL": "mteb/baseline-random-encoder"},
 }
@@ -135,7 +135,7 @@ STANDS_FOR = {
 
 LIES_THERE = {
     "patent-mteb edition build open-us records edition": {"records": "ACTED-UPON"},
-    "patent-mteb import --merge --out records": {"records": "one"},
+    "patent-mteb data import --merge --out records": {"records": "one"},
     "patent-mteb store": {"store-of-the-user": "a"},
     "PATENT_MTEB_DATA=mine patent-mteb run -t GrantsPatenTEBTitle2Full": {"mine": "GRANTS"},
 }
@@ -145,18 +145,18 @@ _UNPUBLISHED = (1, "PATENT_MTEB_DATA")
 STATUS = {
     "patent-mteb run -b PatentMTEB -m MODEL --dry-run": _UNPUBLISHED,
     "patent-mteb run -b PatentMTEB -m ORG/NAME": _UNPUBLISHED,
-    "patent-mteb upstream DIR --count": _UNPUBLISHED,
+    "patent-mteb publish mteb DIR --count": _UNPUBLISHED,
     "patent-mteb reproduce --results results": (1, "nothing to compare"),
 }
 """What ends otherwise than with 0 where the published data are not, and what it says then."""
 
 WRITTEN_BEHIND = {"--out", "--html", "--table", "--save-runs", "--store"}
 WRITTEN = {
-    "build": {"ROOT", "mine"},
+    "data build": {"ROOT", "mine"},
     "edition build": {"edition"},
-    "beir": {"DIR"},
-    "upstream": {"DIR"},
-    "export": {"DIR"},
+    "publish beir": {"DIR"},
+    "publish mteb": {"DIR"},
+    "publish results": {"DIR"},
 }
 """Names that a command makes itself: behind these options, and by how it begins."""
 

@@ -191,7 +191,7 @@ def test_add_a_benchmark(tmp_path):
         "-c",
         "import add_a_benchmark as one; from pathlib import Path; from patent_mteb import sample;from patent_mteb.cli"
         " import main; from patent_mteb.models.prompts import prompt_for;one.build(*sample.generate(), Path('data'));"
-        " main(['validate', 'data']); main(['validate',"
+        " main(['data', 'validate', 'data']); main(['data', 'validate',"
         " 'data/KnownAbstract']);print(prompt_for('KnownAbstractByTitle').side('query'))",
     )
     assert found.count("2 tasks load (KnownAbstractByTitle, KnownAbstractByKeywords)") == 2
@@ -206,7 +206,7 @@ def test_own_patents_takes_settings(example, tmp_path, capsys):
     with pytest.raises(AssertionError, match="2"):
         example("own_patents", "records", "elsewhere", "--set", "sead=7")
     said = capsys.readouterr()
-    assert "$ patent-mteb build wipo_at records elsewhere/data --set sead=7" in said.out
+    assert "$ patent-mteb data build wipo_at records elsewhere/data --set sead=7" in said.out
     assert "has no setting 'sead'" in said.err
 
 

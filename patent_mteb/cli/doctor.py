@@ -1,69 +1,74 @@
-"""``patent-mteb doctor``: what is wrong with the installation, the caches and a results folder."""
+"""``patent-mteb doctor``: problems of the installation, the caches and a results folder."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated, Any
 
-from patent_mteb.cli import common, models
+from cyclopts import Parameter, Token
 
-HELP = "look for what is wrong with the installation, the caches and a results folder"
-EXAMPLES: tuple[str, ...] = (
-    "patent-mteb doctor results",
-    "patent-mteb doctor --fix",
-    "patent-mteb doctor results --recompute 5%",
+from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import SESSION, SEVERAL, Session, StoreFolder
+
+
+def _share(_: Any, tokens: Sequence[Token]) -> float:
+    """A share, as ``5%`` or ``0.05``."""
+    word = tokens[0].value
+    number = float(word.removesuffix("%")) / (100 if word.endswith("%") else 1)
+    if not 0 < number <= 1:
+        raise ValueError(f"{word} is not a share between 0 and 100%")
+    return number
+
+
+@command(
+    "doctor", "patent-mteb doctor results", "patent-mteb doctor --fix", "patent-mteb doctor results --recompute 5%"
 )
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "results", type=Path, nargs="?", metavar="RESULTS", help="results folder; without it ./results if it is there"
-    )
-    parser.add_argument(
-        "--fix", action="store_true", help="set aside what cannot be read, and remove what is damaged or left over"
-    )
-    parser.add_argument(
-        "--recompute",
-        type=_share,
-        metavar="SHARE",
-        help=(
-            "rank this share of the queries of each retrieval result again, such as 0.05; the data and the models must"
-            " be here"
+def doctor(
+    results: Annotated[
+        Path | None, Parameter(metavar="RESULTS", help="Results folder; without it ./results if it exists.")
+    ] = None,
+    /,
+    *,
+    fix: Annotated[bool, Parameter(help="Quarantine unreadable files, and remove damaged and left-over ones.")] = False,
+    recompute: Annotated[
+        float | None,
+        Parameter(
+            converter=_share,
+            metavar="SHARE",
+            help=(
+                "Rank this share of the queries of each retrieval result again, such as 0.05; needs the data and the"
+                " models."
+            ),
         ),
-    )
-    parser.add_argument(
-        "-m", "--models", nargs="+", default=[], metavar="MODEL", help="with --recompute: local checkpoints of results"
-    )
-    models.add_store(parser, optional=False)
-
-
-def main(args: argparse.Namespace) -> int:
+    ] = None,
+    models: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(alias="-m", metavar="MODEL...", help="With --recompute: local checkpoints of results."),
+    ] = (),
+    store: StoreFolder = None,
+    session: Session = SESSION,
+) -> int:
+    """Find problems of the installation, the caches and a results folder."""
     from patent_mteb.experiments import doctor
 
-    findings = doctor.examine(args.results, args.store, fix=args.fix)
+    findings = doctor.examine(results, store, fix=fix)
     for finding in findings:
         common.say("mended" if finding.fixed else "error", finding)
-    wrong = len(findings) + (_recompute(args) if args.recompute else 0)
+    wrong = len(findings) + (_recompute(results or Path("results"), recompute, models, store) if recompute else 0)
     common.say(f"{wrong} findings" if wrong else "all is well")
     return 1 if wrong else 0
 
 
-def _share(word: str) -> float:
-    """A share, as ``5%`` or ``0.05``."""
-    number = float(word.removesuffix("%")) / (100 if word.endswith("%") else 1)
-    if not 0 < number <= 1:
-        raise argparse.ArgumentTypeError(f"{word} is not a share between 0 and 100%")
-    return number
-
-
-def _recompute(args: argparse.Namespace) -> int:
+def _recompute(results: Path, share: float, models: Sequence[str], store: Path | None) -> int:
+    """Print what a recomputation finds and return the number of problems."""
     from patent_mteb.experiments.doctor import recompute
     from patent_mteb.store import default_path
 
     wrong = skipped = 0
-    for done in recompute(
-        args.results or Path("results"), args.recompute, models=args.models, store=args.store or default_path()
-    ):
+    for done in recompute(results, share, models=list(models), store=store or default_path()):
         common.say("error" if done.problem else "note" if done.reason else "right", done)
         wrong += bool(done.problem)
         skipped += bool(done.reason)

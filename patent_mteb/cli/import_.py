@@ -1,16 +1,19 @@
-"""``patent-mteb import``: records from exports and bulk files."""
+"""``patent-mteb data import``: records from exports and bulk files."""
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import SESSION, WHOLE, Engine, Session, Shard, required
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
@@ -18,102 +21,102 @@ if TYPE_CHECKING:
     from patent_mteb.readers.importing import Progress
 
 _SHOWN = 12
-"""Files up to which each has rows of its own in the table."""
+"""Up to this number of files, each has its own rows in the table."""
 
-HELP = "make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML"
-EXAMPLES: tuple[str, ...] = (
-    "patent-mteb import export.csv --out records",
-    "patent-mteb import grants --out records --shard 1/4",
-    "patent-mteb import --sources",
+
+@command(
+    "data import",
+    "patent-mteb data import export.csv --out records",
+    "patent-mteb data import grants --out records --shard 1/4",
+    "patent-mteb data import --sources",
 )
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    files = parser.add_argument(
-        "files", nargs="+", metavar="[SOURCE] FILE", help="files or directories; before them, if need be, their source"
-    )
-    parser.add_argument(
-        "--out", type=Path, metavar="ROOT", help="records directory to write to; what was imported before stays"
-    )
-    parser.add_argument(
-        "--map", type=Path, metavar="FILE.toml", help="column map of a table of your own; also as the first word"
-    )
-    parser.add_argument(
-        "--workers", type=int, metavar="N", help="processes that read files side by side; without it one a core"
-    )
-    common.add_shard(parser, "import only this share of the files; --merge comes after all shares")
-    common.add_engine(parser)
-    parser.add_argument(
-        "--merge",
-        action=common.Instead,
-        of=[files],
-        nargs=0,
-        help="merge the shares in these directories into --out; without any, those in --out",
-    )
-    parser.add_argument(
-        "--suggest",
-        action=common.Instead,
-        of=[files],
-        type=Path,
-        metavar="FILE",
-        help="only print a first column map for a table",
-    )
-    parser.add_argument("--sources", action=common.Instead, of=[files], nargs=0, help="only list the sources")
-
-
-def main(args: argparse.Namespace) -> int:
+def import_(
+    files: Annotated[
+        tuple[Path, ...],
+        Parameter(metavar="[SOURCE] FILE", help="Files or directories; before them, if necessary, their source."),
+    ] = (),
+    /,
+    *,
+    out: Annotated[
+        Path | None,
+        Parameter(metavar="ROOT", help="Records directory to write to; it keeps the records of former imports."),
+    ] = None,
+    map: Annotated[
+        Path | None,
+        Parameter(metavar="FILE.toml", help="Column map of your own table; may be the first argument too."),
+    ] = None,
+    workers: Annotated[
+        int | None, WHOLE, Parameter(help="Processes that read files in parallel; without it one a core.")
+    ] = None,
+    shard: Annotated[
+        Shard, Parameter(help="Import only this share of the files; --merge comes after all shares.")
+    ] = None,
+    engine: Engine = "local",
+    merge: Annotated[
+        bool,
+        Parameter(help="Merge the shares in these directories into --out; without directories, those in --out."),
+    ] = False,
+    suggest: Annotated[
+        Path | None, Parameter(metavar="FILE", help="Only print a first column map for a table.")
+    ] = None,
+    sources: Annotated[bool, Parameter(help="Only list the sources.")] = False,
+    session: Session = SESSION,
+) -> int:
+    """Make records from exports and bulk files: tables (CSV, XLSX, JSON lines, parquet) and XML."""
     from patent_mteb.parallel import cores, share
     from patent_mteb.readers import READERS
     from patent_mteb.readers.importing import Work, import_files, import_share, merge_shares
 
-    if args.sources:
+    if sources:
         common.show(("source", "what it reads"), [(reader.name, reader.what) for reader in READERS.values()])
         return 0
-    if args.suggest:
-        from patent_mteb.readers.suggest import suggest
+    if suggest:
+        from patent_mteb.readers.suggest import suggest as column_map
 
-        print(suggest(args.suggest, unfinished=True), end="")
+        print(column_map(suggest, unfinished=True), end="")
         return 0
-    if args.out is None:
+    if not (files or merge):
+        raise required("FILE")
+    if out is None:
         raise DataError("no directory is named", remedy="name one with --out")
-    if args.merge:
-        _show(merge_shares(args.out, [Path(word) for word in args.files or ()]))
-        common.say(f"records in {args.out}")
+    if merge:
+        _show(merge_shares(out, files))
+        common.say(f"records in {out}")
         return 0
-    source, files = _source_and_files(args)
-    work = Work(cores() if args.workers is None else args.workers, args.engine, _Bar())
-    make = partial(import_share, share=share(args.shard)) if args.shard else import_files
-    done = make(files, args.out, source=source, work=work)
+    source, files = _source_and_files(files, map)
+    work = Work(cores() if workers is None else workers, engine, _Bar())
+    make = partial(import_share, share=share(shard)) if shard else import_files
+    done = make(files, out, source=source, work=work)
     _show(done.accounts)
     for error in (*done.unknown, *done.damaged):
         common.warn(f"{error.path}: left out, {error.problem}")
-    if args.shard:
-        common.say(f"share {args.shard} in {args.out}; after all shares: patent-mteb import --merge --out {args.out}")
+    if shard:
+        common.say(f"share {shard} in {out}; after all shares: patent-mteb data import --merge --out {out}")
     else:
         common.say(
-            f"records in {args.out}; next: patent-mteb inspect {args.out}, patent-mteb build BENCHMARK {args.out} ROOT"
+            f"records in {out}; next: patent-mteb data inspect {out}, patent-mteb data build BENCHMARK {out} ROOT"
         )
     if done.damaged:
         common.warn(f"{len(done.damaged)} of the files could not be read: get them again, and import them again")
     return 1 if done.damaged else 0
 
 
-def _source_and_files(args: argparse.Namespace) -> tuple[str, list[Path]]:
+def _source_and_files(files: tuple[Path, ...], column_map: Path | None) -> tuple[str, tuple[Path, ...]]:
+    """Return the source before the files, or the column map of ``--map``, and the files."""
     from patent_mteb.readers import READERS
 
-    words: list[str] = args.files
-    first = words[0]
-    named = (first in READERS and not Path(first).exists()) or first.endswith(".toml")
-    source, words = (first, words[1:]) if named else ("", words)
-    if args.map and source:
-        raise DataError(f"there are two sources, {source} and {args.map}", remedy="name one")
-    if not words:
-        raise DataError("no file is named", remedy=f"name the files of {source} behind it")
-    return (str(args.map) if args.map else source), [Path(word) for word in words]
+    source = ""
+    if (str(files[0]) in READERS and not files[0].exists()) or files[0].suffix == ".toml":
+        source, files = str(files[0]), files[1:]
+    if column_map and source:
+        raise DataError(f"there are two sources, {source} and {column_map}", remedy="name one")
+    if not files:
+        raise DataError("no file is named", remedy=f"name the files after {source}")
+    return (str(column_map) if column_map else source), files
 
 
 def _show(accounts: Sequence[Account]) -> None:
-    """What became of each file; of many files together, since import.json has each."""
+    """Print the outcome of each file; of many files in sum, since import.json has each."""
     many = len(accounts) > _SHOWN
     rows: dict[tuple[str, str, str], tuple[int, str]] = {}
     for account in accounts:
@@ -142,16 +145,14 @@ def _order(row: tuple[str, str, int, str]) -> tuple[bool, bool, str]:
 
 
 class _Bar:
-    """One line on a terminal: documents, documents a second, and the time left by the bytes of the files that are
-    done.
-    """
+    """One line on a terminal: documents, documents a second, and the time left, estimated by bytes."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._watched = sys.stderr is not None and sys.stderr.isatty()
+        self._terminal = sys.stderr is not None and sys.stderr.isatty()
 
     def __call__(self, progress: Progress) -> None:
-        if not self._watched:
+        if not self._terminal:
             return
         seconds = time.monotonic() - self._start
         left = f", {seconds * (progress.all_size / progress.size - 1):.0f} s left" if progress.size else ""

@@ -1,54 +1,60 @@
-"""``patent-mteb inspect``: what is in some records, and what can be made of them."""
+"""``patent-mteb data inspect``: the contents of records, and the benchmarks that they make."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
 
 from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import SESSION, WHOLE, AsJson, Session
 
 if TYPE_CHECKING:
     from patent_mteb.experiments.inspection import Inspection, Plan
 
-HELP = "what is in your records, and which benchmarks and tasks they make, before anything is built"
-EXAMPLES: tuple[str, ...] = ("patent-mteb inspect records",)
-
-FAMILIES = ("given", "application", "simple", "extended")
-"""Those of :mod:`patent_mteb.patents.families`, which is not imported for ``--help``."""
+Families = Literal["given", "application", "simple", "extended"]
+"""Those of :mod:`patent_mteb.patents.families`, which ``--help`` does not import."""
 
 _WIDTH = 80
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "records", type=Path, help="a records directory (as import writes it), or patents.parquet, patents.jsonl"
-    )
-    parser.add_argument(
-        "citations", type=Path, nargs="?", help="citations.parquet or citations.jsonl, where the first is a table"
-    )
-    parser.add_argument("--families", choices=FAMILIES, default="given", help="what a patent family is")
-    most = "publications on which benchmarks are tried, a connected part of more; 0: try none"
-    parser.add_argument("--most", type=int, default=3000, metavar="N", help=most)
-    parser.add_argument("--json", action="store_true", help="print everything as JSON")
-
-
-def main(args: argparse.Namespace) -> int:
+@command("data inspect", "patent-mteb data inspect records")
+def inspect(
+    records: Annotated[
+        Path, Parameter(help="Records directory of 'patent-mteb data import', or patents.parquet, patents.jsonl.")
+    ],
+    citations: Annotated[
+        Path | None, Parameter(help="citations.parquet or citations.jsonl, where the first is a table.")
+    ] = None,
+    /,
+    *,
+    families: Annotated[Families, Parameter(help="Definition of a patent family.")] = "given",
+    most: Annotated[
+        int,
+        WHOLE,
+        Parameter(help="Publications on which benchmarks are tried, a connected subset of more; 0: try none."),
+    ] = 3000,
+    as_json: AsJson = False,
+    session: Session = SESSION,
+) -> int:
+    """Show the contents of your records, and the benchmarks and tasks that they make, before a build."""
     from patent_mteb.experiments.inspection import inspect, summary
     from patent_mteb.patents.collection import read_collection
 
-    collection = read_collection(args.records, args.citations, args.families)
-    found = inspect(collection, args.most) if args.most > 0 else summary(collection)
-    if args.json:
+    collection = read_collection(records, citations, families)
+    found = inspect(collection, most) if most > 0 else summary(collection)
+    if as_json:
         common.say(json.dumps(found.as_json(), indent=1, ensure_ascii=False))
         return 0
     _show_records(found)
     _show_citations(found)
     if found.plans:
-        _show_plans(found, [str(path) for path in (args.records, args.citations) if path])
+        _show_plans(found, [str(path) for path in (records, citations) if path])
     return 0
 
 
@@ -73,12 +79,12 @@ def _show_records(found: Inspection) -> None:
         labels = [(one.name, f"{one.publications:,}", one.coarse, one.fine) for one in found.landscapes]
         columns = ("landscape", "publications", "coarse labels", "fine labels")
         common.show(columns, labels, right=columns[1:])
-    twins = found.twins
-    if twins.groups:
+    same = found.twins
+    if same.groups:
         common.say()
-        stand = f"{twins.groups:,} texts (title and abstract) stand in several families,"
-        cite = f"{twins.citing:,} of these cite, and a search finds their twins (--set twins=merge, or drop)."
-        _say_wrapped("", f"{stand} {twins.publications:,} publications of {twins.families:,} families; {cite}")
+        where = f"{same.groups:,} texts (title and abstract) occur in several families,"
+        cite = f"{same.citing:,} of these cite, and a search finds their duplicates (--set twins=merge, or drop)."
+        _say_wrapped("", f"{where} {same.publications:,} publications of {same.families:,} families; {cite}")
 
 
 def _show_citations(found: Inspection) -> None:
@@ -123,7 +129,7 @@ def _show_plans(found: Inspection, places: Sequence[str]) -> None:
             matched = [] if found.step == "number" else [f"match={found.step}"]
             matched += [] if found.family_definition == "given" else [f"families={found.family_definition}"]
             settings = [f"--set {shlex.quote(setting)}" for setting in (*matched, *plan.settings)]
-            _say_command([f"patent-mteb build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
+            _say_command([f"patent-mteb data build {plan.recipe}", *map(shlex.quote, places), "--out ROOT", *settings])
         if plan.lacking:
             _say_wrapped(
                 "  no record has ", "; ".join(f"{field} (for {serves})" for field, serves in plan.lacking.items())
@@ -155,11 +161,11 @@ def _say_counts(what: str, counts: Mapping[str, int]) -> None:
         _say_wrapped(f"  {what}: ", ", ".join(f"{name or 'not said'} {count:,}" for name, count in counts.items()))
 
 
-def _lines(words: Iterable[str], first: str, others: str, room: int = 0) -> Iterator[str]:
-    """The words in lines of the width of a terminal less some room; a longer word has a line of its own."""
+def _lines(words: Iterable[str], first: str, others: str, margin: int = 0) -> Iterator[str]:
+    """Yield the words in lines of the width of a terminal less a margin; a longer word has its own line."""
     line = first
     for word in words:
-        if line.strip() and len(line) + len(word) + 1 + room > _WIDTH:
+        if line.strip() and len(line) + len(word) + 1 + margin > _WIDTH:
             yield line
             line = others
         line += word if line.endswith(" ") or not line else f" {word}"
@@ -172,8 +178,8 @@ def _say_wrapped(head: str, text: str) -> None:
 
 
 def _say_command(words: Sequence[str]) -> None:
-    """A command that can be pasted: its lines end with a backslash but the last."""
-    *lines, last = _lines(words, "  ", "    ", room=2)
+    """Print a command that can be pasted: all lines but the last end with a backslash."""
+    *lines, last = _lines(words, "  ", "    ", margin=2)
     for line in lines:
         common.say(f"{line} \\")
     common.say(last)

@@ -1,14 +1,17 @@
-"""``patent-mteb list``: what there is."""
+"""``patent-mteb list``: tasks, benchmarks and models."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
 
 from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import SESSION, SEVERAL, AsJson, Session
 from patent_mteb.errors import NotThereError
 from patent_mteb.report.words import measure_title
 
@@ -16,23 +19,24 @@ if TYPE_CHECKING:
     from patent_mteb.data.roots import Own
     from patent_mteb.tasks.base import PatentTask
 
-HELP = "tasks, benchmarks or models, and where the data of each would come from"
-EXAMPLES: tuple[str, ...] = ("patent-mteb list tasks -b WIPO-AT", "patent-mteb list models --json")
 
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "what", choices=("tasks", "benchmarks", "models"), nargs="?", default="tasks", help="what to list"
-    )
-    parser.add_argument(
-        "-b", "--benchmarks", nargs="+", metavar="BENCHMARK", help="of tasks: those of these benchmarks only"
-    )
-    parser.add_argument("--json", action="store_true", help="print it as JSON, with all that is known")
-
-
-def main(args: argparse.Namespace) -> int:
-    columns, rows, right = {"tasks": _tasks, "benchmarks": _benchmarks, "models": _models}[args.what](args)
-    if args.json:
+@command("list", "patent-mteb list tasks -b WIPO-AT", "patent-mteb list models --json")
+def list_(
+    what: Annotated[Literal["tasks", "benchmarks", "models"], Parameter(help="What to list.")] = "tasks",
+    /,
+    *,
+    benchmarks: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(alias="-b", metavar="BENCHMARK...", help="Of tasks: those of these benchmarks only."),
+    ] = (),
+    as_json: AsJson = False,
+    session: Session = SESSION,
+) -> int:
+    """List tasks, benchmarks or models, and the source of the data of each."""
+    found = {"tasks": lambda: _tasks(benchmarks), "benchmarks": _benchmarks, "models": _models}[what]()
+    columns, rows, right = found
+    if as_json:
         common.say(json.dumps(rows, indent=2, ensure_ascii=False))
     else:
         common.show(columns, [[_shown(row, column) for column in columns] for row in rows], right=right)
@@ -44,16 +48,16 @@ def _shown(row: dict[str, Any], column: str) -> Any:
 
 
 _Listed = tuple[Sequence[str], list[dict[str, Any]], Collection[str]]
-"""The columns that are shown, the rows with all that is known, and the columns of numbers."""
+"""The printed columns, the complete rows, and the columns of numbers."""
 
 
-def _tasks(args: argparse.Namespace) -> _Listed:
+def _tasks(names: Sequence[str]) -> _Listed:
     from patent_mteb.data import roots
     from patent_mteb.tasks import catalogue
 
-    roots.data_root()  # a directory that cannot be meant is said before anything is listed
+    roots.data_root()  # refuses an invalid directory before anything is listed
     mine = [task for benchmark in catalogue.own_benchmarks() for task in benchmark.task_classes]
-    named = [task for name in args.benchmarks or () for task in catalogue.find(name).task_classes]
+    named = [task for name in names for task in catalogue.find(name).task_classes]
     rows = [_task(task) for task in named or (*mine, *catalogue.tasks())]
     return ("task", "type", "main score", "queries", "texts", "data from"), rows, ("queries", "texts")
 
@@ -94,7 +98,7 @@ def _place(task: type[PatentTask]) -> str:
 
 
 def _own_name(task: type[PatentTask], own: Own) -> str | None:
-    """What a published task is called on own data, None if those have no table for it."""
+    """Return the name of a published task on own data; None without a table for it."""
     from patent_mteb.tasks import catalogue
     from patent_mteb.tasks.own_names import own_name
 
@@ -103,7 +107,7 @@ def _own_name(task: type[PatentTask], own: Own) -> str | None:
     return name if name in built else None
 
 
-def _benchmarks(args: argparse.Namespace) -> _Listed:
+def _benchmarks() -> _Listed:
     from patent_mteb.tasks import catalogue
 
     rows = [
@@ -120,7 +124,7 @@ def _benchmarks(args: argparse.Namespace) -> _Listed:
     return ("benchmark", "tasks", "columns", "description"), rows, ("tasks",)
 
 
-def _models(args: argparse.Namespace) -> _Listed:
+def _models() -> _Listed:
     from patent_mteb.models.listing import models
 
     rows = [
@@ -128,8 +132,8 @@ def _models(args: argparse.Namespace) -> _Listed:
             **asdict(row),
             "paper's name": row.printed,
             "paper's category": row.category,
-            "dims (paper)": _beside(row.dims, row.paper_dims),
-            "max tokens (paper)": _beside(row.max_tokens, row.paper_max_tokens),
+            "dims (paper)": _with_paper(row.dims, row.paper_dims),
+            "max tokens (paper)": _with_paper(row.max_tokens, row.paper_max_tokens),
             "runs with -m": row.runs,
         }
         for row in models()
@@ -138,7 +142,7 @@ def _models(args: argparse.Namespace) -> _Listed:
     return ("model", "paper's name", "paper's category", *numbers, "runs with -m"), rows, numbers
 
 
-def _beside(known: int | None, printed: int | None) -> str:
-    """A figure of mteb's registry, and the paper's in brackets where it says another."""
-    ours = "" if known is None else str(known)
-    return ours if printed in (None, known) else f"{ours} ({printed})".strip()
+def _with_paper(known: int | None, printed: int | None) -> str:
+    """Return the number of mteb's registry, with the paper's in brackets where it differs."""
+    known_text = "" if known is None else str(known)
+    return known_text if printed in (None, known) else f"{known_text} ({printed})".strip()

@@ -1,74 +1,141 @@
-"""``patent-mteb report``: what the results say."""
+"""``patent-mteb report``, ``reproduce`` and ``geometry``: results as tables and pages."""
 
 from __future__ import annotations
 
-import argparse
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
 
 from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, WHOLE, AsJson, Results, Session, StoredModel
 
-HELP = "tables, plots and a static page from a results folder"
-EXAMPLES: tuple[str, ...] = (
+
+@command(
+    "report",
     "patent-mteb report results --html site",
     "patent-mteb report results --format markdown csv latex --out tables",
 )
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("results", type=Path, help="folder that 'run' wrote its results to")
-    parser.add_argument(
-        "--format",
-        nargs="+",
-        default=["terminal"],
-        metavar="FORMAT",
-        help="of the tables: terminal, markdown, csv, latex",
-    )
-    parser.add_argument(
-        "--every-table", action="store_true", help="print all tables; a long report prints its summaries only"
-    )
-    common.add_out(parser, "write tables, and plots with --plots, to this folder")
-    parser.add_argument("--html", type=Path, metavar="DIR", help="write a self-contained page to this folder")
-    parser.add_argument(
-        "--texts", action="store_true", help="let the page show texts of real data, where their licence allows it"
-    )
-    parser.add_argument(
-        "--plots", action="store_true", help="write every plot as PNG, SVG and PDF (needs patent-mteb[report])"
-    )
-    parser.add_argument("--published", action="store_true", help="set measured rows among the papers' rows")
-    parser.add_argument("--baseline", metavar="MODEL", help="letters mark what is significantly better than this model")
-    parser.add_argument(
-        "--test",
-        default="bootstrap",
-        metavar="NAME",
-        help="of significance: bootstrap (10,000 resamples), t or permutation; default bootstrap",
-    )
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON document of all numbers instead of tables (docs/report.md)"
-    )
-
-
-def main(args: argparse.Namespace) -> int:
+def report(
+    results: Annotated[Path, Parameter(help="Results folder of 'patent-mteb run'.")],
+    /,
+    *,
+    format: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(help="Formats of the tables: terminal, markdown, csv, latex.")
+    ] = ("terminal",),
+    every_table: Annotated[bool, Parameter(help="Print all tables; a long report prints its summaries only.")] = False,
+    out: Annotated[
+        Path | None, Parameter(metavar="DIR", help="Write tables, and plots with --plots, to this folder.")
+    ] = None,
+    html: Annotated[Path | None, Parameter(metavar="DIR", help="Write a self-contained page to this folder.")] = None,
+    texts: Annotated[
+        bool, Parameter(help="Show texts of real data on the page, where their licence allows it.")
+    ] = False,
+    plots: Annotated[bool, Parameter(help="Write every plot as PNG, SVG and PDF (needs patent-mteb[report]).")] = False,
+    published: Annotated[bool, Parameter(help="Set measured rows among the papers' rows.")] = False,
+    baseline: Annotated[
+        str | None,
+        Parameter(metavar="MODEL", help="Letters mark scores that are significantly better than this model's."),
+    ] = None,
+    test: Annotated[
+        str,
+        Parameter(metavar="NAME", help="Significance test: bootstrap (10,000 resamples), t or permutation."),
+    ] = "bootstrap",
+    as_json: Annotated[
+        bool,
+        Parameter(name="--json", help="Print one JSON document of all numbers instead of tables (docs/report.md)."),
+    ] = False,
+    session: Session = SESSION,
+) -> int:
+    """Make tables, plots and a static page from a results folder."""
     from patent_mteb import report
 
     outcome = report.run(
-        args.results,
-        formats=args.format,
-        out=args.out,
-        html=args.html,
-        plots=args.plots,
-        published=args.published,
-        baseline=args.baseline,
-        texts=args.texts,
-        test=args.test,
-        as_json=args.json,
-        every_table=args.every_table,
+        results,
+        formats=list(format),
+        out=out,
+        html=html,
+        plots=plots,
+        published=published,
+        baseline=baseline,
+        texts=texts,
+        test=test,
+        as_json=as_json,
+        every_table=every_table,
     )
-    if args.json:
+    if as_json:
         print(*outcome.printed)
     else:
         outcome.print(common.console)
     for path in outcome.files:
-        (common.warn if args.json else common.say)(path)
+        (common.warn if as_json else common.say)(path)
     for message in outcome.messages:
         common.warn(f"note: {message}")
+    return 0
+
+
+@command("reproduce", "patent-mteb reproduce --results results")
+def reproduce(
+    model: Annotated[str | None, Parameter(metavar="MODEL", help="This model only.")] = None,
+    /,
+    *,
+    results: Annotated[Path, Parameter(metavar="DIR", help="Results folder of 'patent-mteb run'.")],
+    as_json: AsJson = False,
+    session: Session = SESSION,
+) -> int:
+    """Compare every number that a paper states for a model with the measured one: OK, OKISH or FAIL."""
+    from patent_mteb.report.collect import collect
+    from patent_mteb.report.rendering import as_terminal
+    from patent_mteb.report.reproduce import as_json as document
+    from patent_mteb.report.reproduce import reproduce, table
+    from patent_mteb.report.words import measure_title
+
+    found = reproduce(collect(results), model)
+    shown = table(found)
+    if as_json:
+        print(json.dumps(document(found), indent=1))
+    elif shown is not None:
+        narrow = replace(shown, columns=shown.columns[:-1], rows=tuple(row[:-1] for row in shown.rows))
+        common.console.print(as_terminal(narrow))
+        for line in found.lines:
+            if line.verdict != "OK":
+                common.say(
+                    f"{line.verdict} {line.run} {line.tasks[0]} {measure_title(line.metric)}:"
+                    f" {'; '.join(line.settings)}"
+                )
+    for message in found.messages:
+        common.warn(f"note: {message}")
+    if not as_json:
+        common.say(f"{len(found.lines)} numbers compared, {found.failed} FAIL")
+    return 1 if found.failed or not found.lines else 0
+
+
+@command("geometry", "patent-mteb geometry -m ORG/NAME -t PatentMapClmToAllRetrieval --out results")
+def geometry(
+    *,
+    model: Annotated[StoredModel, FLAT],
+    tasks: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...", help="Retrieval tasks of the suite.")
+    ],
+    max_documents: Annotated[int, WHOLE, Parameter(help="Documents drawn from a larger corpus.")] = 10_000,
+    out: Results = Path("results"),
+) -> int:
+    """Measure the geometry of a model's embeddings of the texts of tasks; 'report' shows it next to the scores."""
+    from patent_mteb.experiments.embedding_geometry import geometry, save
+    from patent_mteb.experiments.evaluate import retrieval_task
+
+    encoder = model.load_encoder()
+    for name in tasks:
+        task = retrieval_task(name)
+        measures = geometry(encoder, task, max_documents=max_documents, encode_kwargs=model.encode_kwargs())
+        path = save(measures, encoder, task, out, max_documents=max_documents)
+        common.say(f"{task.metadata.name}: {encoder.mteb_model_meta.name}")
+        rows = [
+            (measure, common.number(value, 0 if measure.startswith("n_") else 4)) for measure, value in measures.items()
+        ]
+        common.show(("measure", "value"), rows, right=("value",))
+        common.say(path)
     return 0

@@ -1,17 +1,31 @@
-"""``patent-mteb run``: the options of ``mteb run``, and those that make one model of several."""
+"""``patent-mteb run``: the options of ``mteb run``, and those that compose models."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from cyclopts import Group, Parameter
 from rich.text import Text
 
-from patent_mteb.cli import common, language_models, models, planning
+from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import (
+    POSITIVE,
+    SEVERAL,
+    WHOLE,
+    AsJson,
+    Editing,
+    LanguageModel,
+    Memory,
+    Named,
+    Results,
+    WithStore,
+)
 from patent_mteb.errors import ModelError
 from patent_mteb.metrics.significance import explained, too_small
 from patent_mteb.report.cells import Cell
@@ -20,250 +34,336 @@ from patent_mteb.report.words import measure_title
 if TYPE_CHECKING:
     from mteb.abstasks import AbsTask
 
+    from patent_mteb.experiments.plan import Plan
     from patent_mteb.experiments.run import Outcome, Report
 
-HELP = "run a model on tasks or benchmarks"
-EXAMPLES: tuple[str, ...] = (
-    "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s",
-    "patent-mteb run -b PatentMTEB -m ORG/NAME --dry-run",
-    "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100",
-    (
-        "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR"
-        " --budget-calls 1000"
-    ),
+_FILTERS = Group("Task filters", help="With -t and -b, only tasks that fit all of them.", sort_key=1)
+_COMPOSITION = Group(
+    "Composition", help="Applied in this order; each setting is part of the identity of the results.", sort_key=3
 )
-_OF_FIRST_STAGE = (
-    "passages",
-    "stride",
-    "fuse",
-    "alpha",
-    "rrf",
-    "rerank",
-    "dims",
-    "ann",
-    "layers",
-    "input",
-    "section_tags",
-)
-"""Options that make another first stage, or cut and edit what an encoder reads."""
+_RERANKING = Group("Reranking", sort_key=4)
+_RESULTS = Group("Results", sort_key=6)
+_RESOURCES = Group("Resources", sort_key=7)
 _OF_LOADING = ("model_revision", "no_prompts", "max_tokens", "server", "backend", "attention")
 """Options of a model that is loaded here."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    models.add_model(parser)
-    parser.add_argument("-t", "--tasks", nargs="+", metavar="TASK", help="names of tasks")
-    parser.add_argument(
-        "-b",
-        "--benchmarks",
-        nargs="+",
-        metavar="BENCHMARK",
-        help="names of benchmarks; with -t and the filters below, what fits all of them",
-    )
-    parser.add_argument("--task-types", nargs="+", metavar="TYPE", help="tasks of these types, such as Retrieval")
-    parser.add_argument("--categories", nargs="+", metavar="CATEGORY", help="tasks of these categories, such as t2t")
-    parser.add_argument(
-        "-l", "--languages", nargs="+", metavar="LANGUAGE", help="tasks in these languages, such as eng"
-    )
-    parser.add_argument(
-        "--eval-splits", nargs="+", metavar="SPLIT", help="evaluate on these splits instead of the tasks' own"
-    )
-    parser.add_argument("--json", action="store_true", help="print the outcome of every task as JSON")
-    common.add_out(parser, "results folder, in mteb's structure", "--output-folder", default=Path("results"))
-    models.add_server(parser)
-    models.add_backend(parser)
-    models.add_device(parser)
-    models.add_batch_size(parser)
-    models.add_batch_tokens(parser)
-    models.add_store(parser)
-    common.add_memory(parser, "run")
-    parser.add_argument("--num-proc", type=int, metavar="N", help="processes that load the data")
-    parser.add_argument(
-        "--co2-tracker", action=argparse.BooleanOptionalAction, default=False, help="estimate emissions with codecarbon"
-    )
-    parser.add_argument(
-        "--overwrite-strategy",
-        default="only-missing",
-        choices=("always", "never", "only-missing", "only-cache"),
-        help="what to do where there is a result",
-    )
-    parser.add_argument("--prediction-folder", type=Path, metavar="DIR", help="keep the rankings or predictions there")
-    parser.add_argument(
-        "--save-runs", type=Path, metavar="DIR", help="write runs and qrels in TREC form there, for 'patent-mteb fuse'"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="only say what would be done: texts, time, disk, memory, missing data"
-    )
-    parser.add_argument(
-        "--limit",
-        type=common.positive,
-        metavar="N",
-        help="N queries of each retrieval task and a part of its documents, filed as <Task>.limitN",
-    )
-    wrap = parser.add_argument_group(
-        "composition", "applied in this order; each setting is part of the identity of the results"
-    )
-    wrap.add_argument("--no-prompts", action="store_true", help="load a patent model without its prompts")
-    wrap.add_argument(
-        "--max-tokens",
-        type=int,
-        metavar="N",
-        help="read no more tokens of a text (papers: 512 for Sophia, 8192 for PatenTEB)",
-    )
-    wrap.add_argument("--layers", type=int, metavar="N", help="keep the first N transformer layers (PatenTEB Table 9)")
-    wrap.add_argument(
-        "--input",
-        metavar="VARIANT",
-        help="edit the texts: noSEP, trim[1], trim[-1], noSEP+trim[1,-1] (PatenTEB Table 10)",
-    )
-    wrap.add_argument(
-        "--section-tags", action="store_true", help="put PatentMap's section tags before the known sections of a text"
-    )
-    wrap.add_argument("--dims", type=int, metavar="D", help="keep the first D dimensions, renormalised")
-    wrap.add_argument(
-        "--ann",
-        type=common.positive,
-        nargs="?",
-        const=16,
-        metavar="PROBES",
-        help=(
-            "search approximately (faiss, the extra 'ann'): so many groups of documents a query, 16 without a number;"
-            " tells its recall"
+@dataclass(frozen=True, kw_only=True)
+class _Usual(Named):
+    tasks: Annotated[tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...", help="Names of tasks.")] = ()
+    benchmarks: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...", help="Names of benchmarks.")
+    ] = ()
+    out: Results = Path("results")
+    limit: Annotated[
+        int | None,
+        POSITIVE,
+        Parameter(help="N queries of each retrieval task and some of its documents, stored as <Task>.limitN."),
+    ] = None
+    dry_run: Annotated[bool, Parameter(help="Only print the plan: texts, time, disk, memory, missing data.")] = False
+    json: AsJson = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Composition:
+    """Options that make another first stage, in the order in which they apply."""
+
+    section_tags: Annotated[
+        bool,
+        Parameter(group=_COMPOSITION, help="Put PatentMap's section tags before the known sections of a text."),
+    ] = False
+    dims: Annotated[
+        int | None,
+        WHOLE,
+        Parameter(group=_COMPOSITION, metavar="D", help="Keep the first D dimensions, renormalised."),
+    ] = None
+    ann: Annotated[
+        tuple[Annotated[int, POSITIVE], ...] | None,
+        Parameter(
+            consume_multiple=(0, 1),
+            group=_COMPOSITION,
+            metavar="[PROBES]",
+            help=(
+                "Search approximately (faiss, the extra 'ann') in this number of document groups a query, 16 without a"
+                " number; prints its recall."
+            ),
         ),
-    )
-    wrap.add_argument("--passages", type=int, metavar="TOKENS", help="search windows of so many tokens")
-    wrap.add_argument(
-        "--stride", type=int, metavar="TOKENS", help="tokens between the starts of two windows; without it no overlap"
-    )
-    wrap.add_argument("--aggregate", default="maxP", metavar="NAME", help="maxP, avg_top3, avgP, sumP or firstP")
-    wrap.add_argument("--fuse", metavar="MODEL", help="second system: bm25, bm25-dapfam, or any model as for -m")
-    wrap.add_argument("--alpha", type=float, help="linear fusion, weight of -m; 0.5 without this and --rrf")
-    wrap.add_argument("--rrf", type=float, metavar="K", help="reciprocal rank fusion with constant K")
-    wrap.add_argument(
-        "--rerank", metavar="MODEL", help="cross-encoder or late-interaction model that orders the first documents anew"
-    )
-    wrap.add_argument("--rerank-depth", type=int, default=100, metavar="K", help="how many documents it orders")
-    wrap.add_argument(
-        "--candidates",
-        type=Path,
-        metavar="DIR",
-        help="of 'patent-mteb candidates': -m is the reranker of what was found before",
-    )
-    wrap.add_argument(
-        "--chat-endpoint", metavar="URL", help="the reranker is the language model of this name behind this address"
-    )
-    language_models.add_asking(parser)
+    ] = None
+    passages: Annotated[
+        int | None, WHOLE, Parameter(group=_COMPOSITION, metavar="TOKENS", help="Search windows of this length.")
+    ] = None
+    stride: Annotated[
+        int | None,
+        WHOLE,
+        Parameter(
+            group=_COMPOSITION,
+            metavar="TOKENS",
+            help="Tokens between the starts of two windows; without it no overlap.",
+        ),
+    ] = None
+    aggregate: Annotated[
+        str, Parameter(group=_COMPOSITION, metavar="NAME", help="maxP, avg_top3, avgP, sumP or firstP.")
+    ] = "maxP"
+    fuse: Annotated[
+        str | None,
+        Parameter(
+            group=_COMPOSITION, metavar="MODEL", help="Second system: bm25, bm25-dapfam, or any model as for -m."
+        ),
+    ] = None
+    alpha: Annotated[
+        float | None,
+        Parameter(group=_COMPOSITION, help="Linear fusion, weight of -m; 0.5 without this and --rrf."),
+    ] = None
+    rrf: Annotated[
+        float | None,
+        Parameter(group=_COMPOSITION, metavar="K", help="Reciprocal rank fusion with the constant K."),
+    ] = None
+    rerank: Annotated[
+        str | None,
+        Parameter(
+            group=_RERANKING,
+            metavar="MODEL",
+            help="Cross-encoder or late-interaction model that reorders the first documents.",
+        ),
+    ] = None
 
 
-def main(args: argparse.Namespace) -> int:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(LanguageModel, _Composition, WithStore, Editing, _Usual):
+    """Options of ``patent-mteb run``."""
+
+    task_types: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(group=_FILTERS, metavar="TYPE...", help="Tasks of these types, such as Retrieval."),
+    ] = ()
+    categories: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(group=_FILTERS, metavar="CATEGORY...", help="Tasks of these categories, such as t2t."),
+    ] = ()
+    languages: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(alias="-l", group=_FILTERS, metavar="LANGUAGE...", help="Tasks in these languages, such as eng."),
+    ] = ()
+    eval_splits: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(group=_FILTERS, metavar="SPLIT...", help="Evaluate on these splits instead of the tasks' own."),
+    ] = ()
+    rerank_depth: Annotated[
+        int, WHOLE, Parameter(group=_RERANKING, metavar="K", help="Number of documents that it orders.")
+    ] = 100
+    candidates: Annotated[
+        Path | None,
+        Parameter(
+            group=_RERANKING,
+            metavar="DIR",
+            help="Candidates of 'patent-mteb runs candidates'; -m is the reranker of them.",
+        ),
+    ] = None
+    chat_endpoint: Annotated[
+        str | None,
+        Parameter(
+            group=_RERANKING, metavar="URL", help="The reranker is the language model of this name at this address."
+        ),
+    ] = None
+    overwrite_strategy: Annotated[
+        Literal["always", "never", "only-missing", "only-cache"],
+        Parameter(group=_RESULTS, help="Action where a result exists."),
+    ] = "only-missing"
+    prediction_folder: Annotated[
+        Path | None, Parameter(group=_RESULTS, metavar="DIR", help="Store the rankings or predictions there.")
+    ] = None
+    save_runs: Annotated[
+        Path | None,
+        Parameter(
+            group=_RESULTS,
+            metavar="DIR",
+            help="Write runs and qrels in TREC form there, for 'patent-mteb runs fuse'.",
+        ),
+    ] = None
+    memory: Annotated[Memory, Parameter(group=_RESOURCES)] = None
+    num_proc: Annotated[int | None, WHOLE, Parameter(group=_RESOURCES, help="Processes that load the data.")] = None
+    co2_tracker: Annotated[
+        bool,
+        Parameter(negative="--no-co2-tracker", group=_RESOURCES, help="Estimate emissions with codecarbon."),
+    ] = False
+
+
+@command(
+    "run",
+    "patent-mteb run -t PatentCitationRetrieval.sample -m mteb/baseline-bm25s",
+    "patent-mteb run -b PatentMTEB -m ORG/NAME --dry-run",
+    "patent-mteb run -b 'PatenTEB(retrieval)' -m path/to/checkpoint --limit 100",
+    "patent-mteb run -t PatentCitationRetrieval -m NAME --chat-endpoint http://localhost:8000/v1 --candidates DIR"
+    " --budget-calls 1000",
+)
+def run_tasks(options: RunOptions) -> int:
+    """Run a model on tasks or benchmarks."""
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     from patent_mteb.experiments import plan, run
     from patent_mteb.memory import allowing
     from patent_mteb.tasks.perquery import RUNS_VARIABLE
 
-    if args.save_runs:
-        os.environ[RUNS_VARIABLE] = str(args.save_runs)
-    tasks = _tasks(args)
-    if args.chat_endpoint and not (args.rerank or args.candidates):
+    if options.save_runs:
+        os.environ[RUNS_VARIABLE] = str(options.save_runs)
+    tasks = _tasks(options)
+    if options.chat_endpoint and not (options.rerank or options.candidates):
         raise ModelError(
-            "--chat-endpoint is the address of a reranker. Remedy: name it with --rerank, or with -m beside"
-            " --candidates"
+            "--chat-endpoint is the address of a reranker. Remedy: name it with --rerank, or with -m and --candidates"
         )
-    if args.dry_run and (args.candidates or args.chat_endpoint):
+    if options.dry_run and (options.candidates or options.chat_endpoint):
         raise ModelError(
-            "--dry-run says what is encoded, and rerankers encode nothing. Remedy: try --limit, or a small"
+            "--dry-run counts texts to encode, and rerankers encode none. Remedy: try --limit, or a small"
             " --budget-calls"
         )
-    if args.dry_run:
-        return planning.show(args, tasks)
-    with allowing(plan.left_for_blocks(args.memory, "run", plan.folders_of(tasks))):
+    if options.dry_run:
+        return _plan(options, tasks)
+    with allowing(plan.left_for_blocks(options.memory, "run", plan.folders_of(tasks))):
         report = run.run(
             tasks=tasks,
-            model=_model(args),
-            output_folder=args.out,
-            encode_kwargs=models.encode_kwargs(args),
-            overwrite_strategy=args.overwrite_strategy,
-            co2_tracker=args.co2_tracker,
-            prediction_folder=args.prediction_folder,
-            num_proc=args.num_proc,
-            show_progress=common.bars(args),
+            model=_model(options),
+            output_folder=options.out,
+            encode_kwargs=options.encode_kwargs(),
+            overwrite_strategy=options.overwrite_strategy,
+            co2_tracker=options.co2_tracker,
+            prediction_folder=options.prediction_folder,
+            num_proc=options.num_proc,
+            show_progress=options.bars,
         )
-    if args.json:
-        common.say(_as_json(report, args.out))
+    if options.json:
+        common.say(_as_json(report, options.out))
     else:
-        show(report, args.out)
+        show(report, options.out)
     return report.exit_status
 
 
-def _tasks(args: argparse.Namespace) -> list[AbsTask]:
+def _tasks(options: RunOptions) -> list[AbsTask]:
     from patent_mteb.tasks.selection import choose, limited
 
     tasks = choose(
-        names=args.tasks or (),
-        benchmarks=args.benchmarks or (),
-        types=args.task_types or (),
-        categories=args.categories or (),
-        languages=args.languages or (),
-        splits=args.eval_splits or (),
+        names=options.tasks,
+        benchmarks=options.benchmarks,
+        types=options.task_types,
+        categories=options.categories,
+        languages=options.languages,
+        splits=options.eval_splits,
     )
-    return limited(tasks, args.limit) if args.limit else tasks
+    return limited(tasks, options.limit) if options.limit else tasks
 
 
-def _model(args: argparse.Namespace) -> Any:
-    """The model of -m with what the options wrap around it."""
+def _model(options: RunOptions) -> Any:
+    """Return the model of -m with everything that the options wrap around it."""
     from patent_mteb.models.composition import compose
     from patent_mteb.models.loading import load
 
-    if args.candidates:
-        return _reranker_of_candidates(args)
+    if options.candidates:
+        return _reranker_of_candidates(options, options.candidates)
+
+    def load_other(name: str) -> Any:
+        return load(name, device=options.device)
+
     try:
         return compose(
-            models.load_model(args),
-            store=models.store_folder(args),
-            section_tags=args.section_tags,
-            dims=args.dims,
-            ann=args.ann,
-            passages=args.passages,
-            stride=args.stride,
-            aggregate=args.aggregate,
-            fuse=load(args.fuse, device=args.device) if args.fuse else None,
-            alpha=args.alpha,
-            rrf_k=args.rrf,
-            rerank=_reranker(args, args.rerank, lambda: load(args.rerank, device=args.device)) if args.rerank else None,
-            rerank_depth=args.rerank_depth,
+            options.load(),
+            store=options.store_folder,
+            section_tags=options.section_tags,
+            dims=options.dims,
+            ann=None if options.ann is None else (*options.ann, 16)[0],
+            passages=options.passages,
+            stride=options.stride,
+            aggregate=options.aggregate,
+            fuse=load_other(options.fuse) if options.fuse else None,
+            alpha=options.alpha,
+            rrf_k=options.rrf,
+            rerank=_reranker(options, options.rerank, load_other) if options.rerank else None,
+            rerank_depth=options.rerank_depth,
         )
     except ValueError as error:
         raise ModelError(str(error)) from error
 
 
-def _reranker(args: argparse.Namespace, name: str, load: Callable[[], Any]) -> Any:
-    """The language model of this name behind the address that was given, or what is loaded."""
+def _reranker(options: RunOptions, name: str, load: Callable[[str], Any]) -> Any:
+    """Return the language model of this name at the address of the options, or load the model."""
     from patent_mteb.models.judge import Judge
 
-    return Judge(language_models.chat_of(args, args.chat_endpoint, name)) if args.chat_endpoint else load()
+    return Judge(options.chat(options.chat_endpoint, name)) if options.chat_endpoint else load(name)
 
 
-def _given(args: argparse.Namespace, names: Sequence[str]) -> str:
-    """Those of some options that were given, as they are written."""
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names if getattr(args, name) not in (None, False))
+def _given(options: RunOptions, names: Sequence[str]) -> list[str]:
+    """Return those of some options that the user gave, as the user writes them."""
+    defaults = {field.name: field.default for field in fields(options)}
+    return [f"--{name.replace('_', '-')}" for name in names if getattr(options, name) != defaults[name]]
 
 
-def _reranker_of_candidates(args: argparse.Namespace) -> Any:
+def _first_stage(options: RunOptions) -> list[str]:
+    """Return the given options that make another first stage, or edit the texts that an encoder reads."""
+    return _given(options, [*(field.name for field in fields(_Composition)), "layers", "input"])
+
+
+def _reranker_of_candidates(options: RunOptions, folder: Path) -> Any:
     from patent_mteb.models.composition import in_store
     from patent_mteb.search.candidates import Candidates
     from patent_mteb.search.rerank import Reranked, second_stage
 
-    if others := _given(args, _OF_FIRST_STAGE):
+    if others := _first_stage(options):
         raise ModelError(
-            f"{others} and --candidates exclude each other. Remedy: -m names the reranker, the first stage is done"
+            f"{', '.join(others)} and --candidates exclude each other. Remedy: -m names the reranker, the first stage"
+            " is done"
         )
-    if args.chat_endpoint and (others := _given(args, _OF_LOADING)):
-        raise ModelError(f"the model of --chat-endpoint is asked as it is. Remedy: leave out {others}")
+    if options.chat_endpoint and (others := _given(options, _OF_LOADING)):
+        raise ModelError(
+            f"{', '.join(others)} cannot change the model of --chat-endpoint. Remedy: leave out {', '.join(others)}"
+        )
     try:
-        reranker = second_stage(_reranker(args, args.model, lambda: models.load_model(args)))
-        return Reranked(Candidates(args.candidates), in_store(reranker, models.store_folder(args)), k=args.rerank_depth)
+        reranker = second_stage(_reranker(options, options.model, lambda _: options.load()))
+        return Reranked(Candidates(folder), in_store(reranker, options.store_folder), k=options.rerank_depth)
     except ValueError as error:
         raise ModelError(str(error)) from error
+
+
+def _plan(options: RunOptions, tasks: Sequence[AbsTask]) -> int:
+    """Print the plan of a run and return the exit status: 1 where data are missing."""
+    from mteb.models import EncoderProtocol
+
+    from patent_mteb.experiments.plan import plan
+    from patent_mteb.store import stored
+
+    model = options.load(layers=None, input=None)
+    folder = options.store_folder
+    if folder is not None and isinstance(model, EncoderProtocol):
+        model = stored(model, folder)
+    found = plan(model, tasks, options.out, encode_kwargs=options.encode_kwargs())
+    if options.json:
+        common.say(json.dumps(asdict(found), indent=2, ensure_ascii=False))
+    else:
+        _show_plan(found, _first_stage(options))
+    return int(any(task.status == "missing" for task in found.tasks))
+
+
+def _show_plan(plan: Plan, ignored: Sequence[str]) -> None:
+    common.say(plan.model)
+    common.show(
+        ("task", "plan", "texts", "new"),
+        [(row.task, row.status, row.texts, row.new) for row in plan.tasks],
+        right=("texts", "new"),
+    )
+    common.say(
+        f"{plan.distinct} distinct texts, {plan.stored} of them in the store, {plan.distinct - plan.stored} to encode"
+    )
+    if plan.seconds is not None:
+        common.say(f"about {plan.seconds / 60:.1f} min of encoding, by a probe")
+    if plan.disk:
+        free = "" if plan.disk_free is None else f" ({plan.disk_free / 1e9:.1f} GB are free there)"
+        common.say(f"{plan.disk / 1e6:.1f} MB on disk for the store{free}")
+    common.say(f"at least {plan.memory / 1e6:.1f} MB of memory for the texts and vectors of the largest task")
+    if ignored:
+        common.say(f"Counted for -m alone on whole texts, without {', '.join(ignored)}.")
+    for line in common.by_reason((row.task, row.reason) for row in plan.tasks if row.reason):
+        common.warn(f"  {line}")
 
 
 def _cell(outcome: Outcome, part: str) -> Cell:

@@ -1,79 +1,105 @@
-"""``patent-mteb store``: the embedding store from outside."""
+"""``patent-mteb store``: the embedding store."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from patent_mteb.cli import common, models
+from cyclopts import Parameter
+
+from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import FLAT, SESSION, SEVERAL, Editing, Engine, Named, Session, Shard, StoreFolder
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
+    from patent_mteb.experiments.encoding import Encoded
+
+
+@command("store info", "patent-mteb store info")
+def info(*, store: StoreFolder = None, session: Session = SESSION) -> int:
+    """List the models and vectors of the store."""
     from patent_mteb.store import EmbeddingStore
 
-HELP = "look at the embedding store, check it, free space, or merge others into it"
-EXAMPLES: tuple[str, ...] = (
-    "patent-mteb store info",
-    "patent-mteb store merge other-store --store here",
-    "patent-mteb store prune --older-than 90 --dry-run",
-)
-
-
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "action",
-        choices=("info", "verify", "prune", "merge"),
-        help="list what it holds, read and check everything, remove, or merge",
-    )
-    parser.add_argument(
-        "others", nargs="*", type=Path, metavar="OTHER", help="merge: stores whose embeddings are copied to this one"
-    )
-    models.add_store(parser, optional=False)
-    parser.add_argument("-m", "--model", help="prune: remove the embeddings of this model")
-    parser.add_argument(
-        "--older-than", type=float, metavar="DAYS", help="prune: remove what nobody has used for so many days"
-    )
-    parser.add_argument(
-        "--damaged", action="store_true", help="prune: remove damaged shards, keeping what is whole in them"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="prune: only say what would be removed")
-    parser.add_argument("--force", action="store_true", help="prune: remove what a running process uses too")
-
-
-def main(args: argparse.Namespace) -> int:
-    from patent_mteb.store import EmbeddingStore
-
-    if args.action == "merge":
-        return _merge(EmbeddingStore(args.store), args.others)
-    if args.others:
-        raise DataError(f"'{args.others[0]}' is read by merge only", remedy="name the store itself with --store")
-    store = EmbeddingStore(args.store, create=False)
-    if args.action == "info":
-        return _info(store)
-    return _verify(store) if args.action == "verify" else _prune(store, args)
-
-
-def _info(store: EmbeddingStore) -> int:
-    common.say(f"store in {store.path}")
+    opened = EmbeddingStore(store, create=False)
+    common.say(f"store in {opened.path}")
     rows = []
-    for space in store.info():
+    for space in opened.info():
         vectors = f"{space.dtype}, one a token" if space.ragged else space.dtype
         rows.append((space.model, space.revision, vectors, space.texts, common.number(space.nbytes / 1e6, 1)))
     common.show(("model", "revision", "vectors", "texts", "MB"), rows, right=("texts", "MB"))
-    for path in store.leftovers():
+    for path in opened.leftovers():
         common.say(f"note {path}: left by a process that was stopped; prune removes it")
     return 0
 
 
-def _merge(store: EmbeddingStore, others: Sequence[Path]) -> int:
+@command("store verify", "patent-mteb store verify --store part-2")
+def verify(*, store: StoreFolder = None, session: Session = SESSION) -> int:
+    """Read and check everything in the store."""
+    from patent_mteb.store import EmbeddingStore
+
+    report = EmbeddingStore(store, create=False).verify()
+    for damage in report.damages:
+        common.say(f"{'error' if damage.fatal else 'note'} {damage}")
+    common.say(
+        f"{report.texts} texts in {report.spaces} spaces ({report.nbytes / 1e6:.1f} MB):"
+        f" {'ok' if report.ok else 'damaged'}"
+    )
+    return 0 if report.ok else 1
+
+
+@command("store prune", "patent-mteb store prune --older-than 90 --dry-run")
+def prune(
+    *,
+    model: Annotated[
+        str | None, Parameter(alias="-m", metavar="MODEL", help="Remove the embeddings of this model.")
+    ] = None,
+    older_than: Annotated[
+        float | None, Parameter(metavar="DAYS", help="Remove embeddings that were not used for this number of days.")
+    ] = None,
+    damaged: Annotated[bool, Parameter(help="Remove damaged shards, and keep their readable embeddings.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Only print what would be removed.")] = False,
+    force: Annotated[bool, Parameter(help="Also remove embeddings that a running process uses.")] = False,
+    store: StoreFolder = None,
+    session: Session = SESSION,
+) -> int:
+    """Remove embeddings of a model, old ones, or damaged ones."""
+    from patent_mteb.store import EmbeddingStore
+
+    opened = EmbeddingStore(store, create=False)
+    try:
+        pruned = opened.prune(model=model, older_than_days=older_than, damaged=damaged, dry_run=dry_run)
+    except ValueError as error:
+        raise DataError(str(error), remedy="say what to remove: --model, --older-than or --damaged") from error
+    for line in pruned.removed:
+        common.say(line)
+    for line in pruned.kept:
+        common.say(f"left, a running process uses it (--force removes it all the same): {line}")
+    common.say(f"{'would free' if dry_run else 'freed'} {pruned.freed_bytes / 1e6:.1f} MB")
+    return 0
+
+
+@command("store merge", "patent-mteb store merge other-store --store here")
+def merge(
+    others: Annotated[
+        tuple[Path, ...], Parameter(metavar="OTHER", help="Stores whose embeddings are copied to this one.")
+    ] = (),
+    /,
+    *,
+    store: StoreFolder = None,
+    session: Session = SESSION,
+) -> int:
+    """Copy the embeddings of other stores into this one."""
+    from patent_mteb.store import EmbeddingStore
     from patent_mteb.store.merging import merge
 
     if not others:
-        raise DataError("no store to merge is named", remedy="name one or more behind 'merge'")
-    done = merge(store, others)
-    common.say(f"{done.copied} texts copied to {store.path}, {done.known} were there already ({done.spaces} spaces)")
+        raise DataError("no store to merge is named", remedy="name one or more after 'merge'")
+    opened = EmbeddingStore(store)
+    done = merge(opened, list(others))
+    common.say(f"{done.copied} texts copied to {opened.path}, {done.known} were there already ({done.spaces} spaces)")
     if done.uncompared:
         common.say(
             f"note {done.uncompared} spaces share no text with the store: whether the same model filled them was not"
@@ -84,27 +110,76 @@ def _merge(store: EmbeddingStore, others: Sequence[Path]) -> int:
     return 0
 
 
-def _verify(store: EmbeddingStore) -> int:
-    report = store.verify()
-    for damage in report.damages:
-        common.say(f"{'error' if damage.fatal else 'note'} {damage}")
-    common.say(
-        f"{report.texts} texts in {report.spaces} spaces ({report.nbytes / 1e6:.1f} MB):"
-        f" {'ok' if report.ok else 'damaged'}"
+@dataclass(frozen=True, kw_only=True)
+class _Tasks(Named):
+    tasks: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(alias="-t", metavar="TASK...", help="Names of tasks; without -t and -b all of DATA."),
+    ] = ()
+    benchmarks: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(alias="-b", metavar="BENCHMARK...", help="Names of benchmarks.")
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class EncodeOptions(Editing, _Tasks):
+    """Options of ``patent-mteb store encode``."""
+
+    shard: Annotated[
+        Shard, Parameter(help="Encode only this share: every N-th batch from the I-th; 'store merge' joins stores.")
+    ] = None
+    engine: Engine = "local"
+    dry_run: Annotated[bool, Parameter(help="Only count the stored texts and the texts to encode.")] = False
+
+
+@command(
+    "store encode",
+    "patent-mteb store encode ROOT -m MODEL",
+    "patent-mteb store encode -b DAPFAM -m MODEL --shard 2/8 --store part-2",
+)
+def encode(
+    data: Annotated[
+        Path | None, Parameter(help="Directory of 'patent-mteb data build'; without it that of PATENT_MTEB_DATA.")
+    ] = None,
+    /,
+    *,
+    options: Annotated[EncodeOptions, FLAT],
+) -> int:
+    """Encode the texts of tasks into the store, all of them or a share; a later run reads them there."""
+    from patent_mteb.experiments.encoding import Job, encode_on_ray, encode_share
+    from patent_mteb.parallel import share
+    from patent_mteb.store import default_path
+
+    job = Job(
+        options.model,
+        (options.store or default_path()).resolve(),
+        data.resolve() if data else None,
+        options.tasks,
+        options.benchmarks,
+        options.loading(),
+        options.encode_kwargs(),
     )
-    return 0 if report.ok else 1
+    if options.engine == "ray":
+        if options.shard or options.dry_run:
+            raise DataError("the engine 'ray' shares the work out itself", remedy="leave out --shard and --dry-run")
+        done = encode_on_ray(job)
+    else:
+        done = [encode_share(job, share(options.shard) if options.shard else (1, 1), dry=options.dry_run)]
+    _show(done)
+    return 1 if any(one.skipped for one in done) else 0
 
 
-def _prune(store: EmbeddingStore, args: argparse.Namespace) -> int:
-    try:
-        pruned = store.prune(
-            model=args.model, older_than_days=args.older_than, damaged=args.damaged, dry_run=args.dry_run
-        )
-    except ValueError as error:
-        raise DataError(str(error), remedy="say what to remove: --model, --older-than or --damaged") from error
-    for line in pruned.removed:
-        common.say(line)
-    for line in pruned.kept:
-        common.say(f"left, a running process uses it (--force removes it all the same): {line}")
-    common.say(f"{'would free' if args.dry_run else 'freed'} {pruned.freed_bytes / 1e6:.1f} MB")
-    return 0
+def _show(done: Sequence[Encoded]) -> None:
+    """Print the counts of each task and share."""
+    counts = ("texts", "distinct", "in the store", "in this share", "encoded")
+    rows = [(name, _share(one), *astuple(found)) for one in done for name, found in one.counts.items()]
+    if len(rows) > 1:
+        rows += [("all", _share(one), *astuple(one.total)) for one in done]
+    common.show(("task", "share", *counts), rows, right=counts)
+    for line in common.by_reason({name: reason for one in done for name, reason in one.skipped.items()}.items()):
+        common.warn(f"skipped: {line}")
+
+
+def _share(done: Encoded) -> str:
+    return f"{done.share[0]}/{done.share[1]}"

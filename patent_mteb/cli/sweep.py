@@ -1,14 +1,18 @@
-"""``patent-mteb sweep``: a run matrix into one table."""
+"""``patent-mteb runs sweep``: a matrix of runs as one table."""
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import Counter
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from patent_mteb.cli import common, models
+from cyclopts import Group, Parameter
+
+from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import FLAT, MODEL, SEVERAL, WHOLE, Precision, StoredModel, WithStore
 from patent_mteb.errors import DataError, ModelError
 from patent_mteb.metrics.significance import MARK, explained, too_small
 from patent_mteb.report.words import measure_title
@@ -18,119 +22,139 @@ if TYPE_CHECKING:
 
     from patent_mteb.experiments.sweep import Matrix
 
-HELP = "run DAPFAM's run matrix, or a part of it, into one table, resumable"
-EXAMPLES: tuple[str, ...] = (
-    "patent-mteb sweep dapfam -m ORG/NAME --out sweep.csv",
-    "patent-mteb sweep dapfam --paper --list",
-)
-
 _SETTING = ("backend", "granularity", "query", "corpus", "length", "tokens", "aggregate", "fusion")
 _SCORES = ("ndcg_at_100", "in_ndcg_at_100", "out_ndcg_at_100", "recall_at_100")
 _PRINTED = ("printed_ndcg_at_100", "difference_ndcg_at_100")
-_FACTORS: dict[str, Any] = {
-    "backends": ["bm25", "dense"],
-    "granularities": ["document"],
-    "queries": ["TA", "TAC"],
-    "corpora": ["TAC", "FullText"],
-    "aggregates": ["maxP", "avg_top3", "avgP", "sumP"],
-    "lengths": [256, 1024],
-    "rrf": [10.0, 30.0, 60.0, 100.0],
-    "alphas": [],
-    "tokens": ["own"],
-}
+_FACTORS = Group("Factors", help="The values of each that are combined; not with --paper.", sort_key=3)
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("benchmark", type=str.upper, choices=("DAPFAM",), help="the benchmark whose matrix is run")
-    parser.add_argument(
-        "--paper",
-        action="store_true",
-        help="the 249 runs of the paper's Tables 17 to 20 beside their printed numbers, dense ones in int8",
-    )
-    parser.add_argument("--list", action="store_true", dest="listed", help="count the runs instead of running them")
-    parser.add_argument("-m", "--model", help="hub id, a name that mteb knows, or a checkpoint directory")
-    parser.add_argument("--model-revision", metavar="REVISION", help="commit, tag or branch of a model on the hub")
-    parser.add_argument(
-        "--precision",
-        nargs="+",
-        choices=models.PRECISIONS,
-        metavar="NAME",
-        help=(
-            "of weights (float32, bfloat16, float16) or vectors (int8, uint8, binary), each with rows of its own;"
-            " without it float32"
+@dataclass(frozen=True, kw_only=True)
+class Factors:
+    """The factors of the matrix, as :class:`patent_mteb.experiments.sweep.Matrix` names them."""
+
+    backends: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="NAME...", help="bm25, dense, hybrid.")
+    ] = ("bm25", "dense")
+    granularities: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="NAME...", help="document, passage.")
+    ] = ("document",)
+    queries: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="VIEW...", help="Text views of the queries.")
+    ] = ("TA", "TAC")
+    corpora: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(group=_FACTORS, metavar="VIEW...", help="Text views of the documents.")
+    ] = ("TAC", "FullText")
+    aggregates: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(group=_FACTORS, metavar="NAME...", help="Aggregation of the scores of a document's passages."),
+    ] = ("maxP", "avg_top3", "avgP", "sumP")
+    tokens: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(
+            group=_FACTORS,
+            metavar="NAME...",
+            help="Unit of the lengths of passages: own (tokens of each backend), words (the same for all).",
         ),
-    )
-    parser.add_argument(
-        "--bm25", default="dapfam", metavar="SETTING", help="the lexical backend's setting: dapfam or bm25s"
-    )
-    common.add_out(
-        parser,
-        "the table, csv; runs that stand in it already are not run again",
-        metavar="FILE",
-        default=Path("sweep.csv"),
-    )
-    models.add_device(parser)
-    models.add_batch_size(parser)
-    models.add_store(parser)
-    factors = parser.add_argument_group("factors", "the values of each that are combined; not with --paper")
-    for name, shown, text in (
-        ("backends", "NAME", "bm25, dense, hybrid"),
-        ("granularities", "NAME", "document, passage"),
-        ("queries", "VIEW", "text views of the queries"),
-        ("corpora", "VIEW", "text views of the documents"),
-        ("aggregates", "NAME", "how the scores of a document's passages become one"),
-        (
-            "tokens",
-            "NAME",
-            "what lengths of passages are measured in: own (those of each backend), words (the same for all)",
+    ] = ("own",)
+    lengths: Annotated[
+        tuple[Annotated[int, WHOLE], ...],
+        SEVERAL,
+        Parameter(group=_FACTORS, metavar="TOKENS...", help="Lengths of the passages."),
+    ] = (256, 1024)
+    rrf: Annotated[
+        tuple[float, ...],
+        Parameter(
+            consume_multiple=True, group=_FACTORS, metavar="K", help="Hybrid: constants of reciprocal rank fusion."
         ),
-    ):
-        factors.add_argument(f"--{name}", nargs="+", default=_FACTORS[name], metavar=shown, help=text)
-    factors.add_argument(
-        "--lengths", nargs="+", type=int, default=_FACTORS["lengths"], metavar="TOKENS", help="lengths of the passages"
+    ] = (10.0, 30.0, 60.0, 100.0)
+    alphas: Annotated[
+        tuple[float, ...],
+        Parameter(
+            consume_multiple=True,
+            group=_FACTORS,
+            metavar="ALPHA",
+            help="Hybrid: weights of linear fusion; without it none.",
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepOptions(Factors, WithStore):
+    """Options of ``patent-mteb runs sweep``."""
+
+    model: Annotated[
+        str | None,
+        Parameter(alias="-m", metavar="MODEL", help="Hub id, a name that mteb knows, or a checkpoint directory."),
+    ] = None
+    model_revision: Annotated[
+        str | None,
+        Parameter(group=MODEL, metavar="REVISION", help="Commit, tag or branch of a model on the hub."),
+    ] = None
+    precision: Annotated[
+        tuple[Precision, ...],
+        SEVERAL,
+        Parameter(
+            group=MODEL,
+            metavar="NAME...",
+            help=(
+                "Of weights (float32, bfloat16, float16) or vectors (int8, uint8, binary), each with its own rows;"
+                " without it float32."
+            ),
+        ),
+    ] = ()
+    paper: Annotated[
+        bool,
+        Parameter(help="The 249 runs of the paper's Tables 17 to 20 with their printed numbers, dense ones in int8."),
+    ] = False
+    count: Annotated[bool, Parameter(name="--list", help="Count the runs instead of running them.")] = False
+    bm25: Annotated[str, Parameter(metavar="SETTING", help="Setting of the lexical backend: dapfam or bm25s.")] = (
+        "dapfam"
     )
-    factors.add_argument(
-        "--rrf",
-        nargs="*",
-        type=float,
-        default=_FACTORS["rrf"],
-        metavar="K",
-        help="hybrid: constants of reciprocal rank fusion",
-    )
-    factors.add_argument(
-        "--alphas",
-        nargs="*",
-        type=float,
-        default=_FACTORS["alphas"],
-        metavar="ALPHA",
-        help="hybrid: weights of linear fusion; without it none",
+    out: Annotated[Path, Parameter(metavar="FILE", help="The table, csv; runs that it holds are not run again.")] = (
+        Path("sweep.csv")
     )
 
 
-def main(args: argparse.Namespace) -> int:
+_OPTIONS = SweepOptions()
+
+
+@command(
+    "runs sweep",
+    "patent-mteb runs sweep dapfam -m ORG/NAME --out sweep.csv",
+    "patent-mteb runs sweep dapfam --paper --list",
+)
+def sweep(
+    benchmark: Annotated[Literal["dapfam", "DAPFAM"], Parameter(help="Benchmark whose matrix is run.")],
+    /,
+    *,
+    options: Annotated[SweepOptions, FLAT] = _OPTIONS,
+) -> int:
+    """Run DAPFAM's matrix of runs, or a subset of it, into one table, resumable."""
     from patent_mteb.experiments.sweep import sweep
     from patent_mteb.search.bm25 import bm25
 
-    matrices = _matrices(args)
-    if args.listed:
+    matrices = _matrices(options)
+    if options.count:
         _list(matrices)
         return 0
     try:
-        lexical = bm25(args.bm25)
+        lexical = bm25(options.bm25)
     except ValueError as error:
         raise ModelError(str(error)) from error
-    table = sweep(matrices, _encoders(args), lexical, args.out, encode_kwargs=models.encode_kwargs(args))
-    _show(table, args.out)
+    table = sweep(matrices, _encoders(options), lexical, options.out, encode_kwargs=options.encode_kwargs())
+    _show(table, options.out)
     return 0
 
 
-def _matrices(args: argparse.Namespace) -> tuple[Matrix, ...]:
+def _matrices(options: SweepOptions) -> tuple[Matrix, ...]:
     from patent_mteb.experiments.sweep import PAPER, Matrix
 
-    chosen = {name: getattr(args, name) for name in _FACTORS}
-    if not args.paper:
-        return (Matrix(**chosen),)
-    if changed := [name for name, value in chosen.items() if value != _FACTORS[name]]:
+    chosen = {field.name: getattr(options, field.name) for field in fields(Factors)}
+    if not options.paper:
+        return (Matrix(**{name: list(values) for name, values in chosen.items()}),)
+    if changed := [name for name, values in chosen.items() if values != getattr(_OPTIONS, name)]:
         raise DataError(
             f"--paper runs the paper's factors, so --{changed[0]} has no effect", remedy="leave out one of the two"
         )
@@ -144,15 +168,17 @@ def _list(matrices: tuple[Matrix, ...]) -> None:
     common.say(f"{len(settings)} runs")
 
 
-def _encoders(args: argparse.Namespace) -> list[Any] | None:
-    """The model of -m at each precision; full vectors that are kept serve the quantised ones too."""
-    if not args.model:
+def _encoders(options: SweepOptions) -> list[Any] | None:
+    """Return the model of -m at each precision; stored full vectors serve the quantised ones too."""
+    if not options.model:
         return None
     from patent_mteb.models.quantised import VECTOR_PRECISIONS, Quantised
 
-    precisions = args.precision or (["int8"] if args.paper else ["float32"])
+    precisions: tuple[Precision, ...] = options.precision or ("int8" if options.paper else "float32",)
+    shared = {field.name: getattr(options, field.name) for field in fields(WithStore)}
+    model = StoredModel(**shared, model=options.model, model_revision=options.model_revision)
     loaded = {
-        precision: models.load_encoder(argparse.Namespace(**{**vars(args), "precision": precision}))
+        precision: replace(model, precision=precision).load_encoder()
         for precision in precisions
         if precision not in VECTOR_PRECISIONS or "float32" not in precisions
     }
@@ -162,11 +188,12 @@ def _encoders(args: argparse.Namespace) -> list[Any] | None:
 
 
 def _mark(row: dict[str, Any], score: str) -> str:
-    """The mark of a score on too little; a table of before queries were counted has none."""
-    part = next((part for part in ("in", "out") if score.startswith(f"{part}_")), "")
+    """Return the mark of a score that too few queries support; tables without counts have none."""
+    slice_ = next((slice_ for slice_ in ("in", "out") if score.startswith(f"{slice_}_")), "")
     return (
         MARK
-        if row[score] is not None and too_small({name: value for name, value in row.items() if value is not None}, part)
+        if row[score] is not None
+        and too_small({name: value for name, value in row.items() if value is not None}, slice_)
         else ""
     )
 
@@ -184,7 +211,7 @@ def _show(table: pl.DataFrame, out: Path) -> None:
         )
         for row in table.sort("ndcg_at_100", descending=True).iter_rows(named=True)
     ]
-    numbers = (*map(measure_title, _SCORES), *(name.partition("_")[0] for name in printed), "seconds")
+    numbers = (*map(measure_title, _SCORES), *(name.slice_ition("_")[0] for name in printed), "seconds")
     common.show((*_SETTING, *several, *numbers), rows, right=numbers)
     if any(_mark(row, name) for row in table.iter_rows(named=True) for name in _SCORES):
         common.say(explained())

@@ -1,12 +1,15 @@
-"""``patent-mteb train``: from records to pairs, to a checkpoint, to rows with intervals."""
+"""``patent-mteb train``: from records to pairs, to a checkpoint, to scores with intervals."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from patent_mteb.cli import common, models
+from cyclopts import Parameter
+
+from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import POSITIVE, SESSION, SEVERAL, Device, Session, Settings, required
 from patent_mteb.errors import DataError
 from patent_mteb.report.words import measure_title
 
@@ -19,122 +22,109 @@ if TYPE_CHECKING:
     from patent_mteb.training.jobs import Outcome
     from patent_mteb.training.preparing import Job
 
-HELP = "train an embedding model with a recipe of the papers, checked for leaks, and measure it before and after"
-EXAMPLES: tuple[str, ...] = (
-    "patent-mteb train --recipes",
-    (
-        "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate"
-        " WIPO-AT.sample"
-    ),
-    "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora",
-)
 _ROUNDING = 1e-9
 _SEEDS = 2**32
 """NumPy takes seeds below it."""
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    recipe = parser.add_argument("recipe", help="a training recipe, such as wipo-r3; --recipes lists them")
-    data = parser.add_argument(
-        "data", help="'sample', a directory of patent-mteb build wipo_at, or records (patent-mteb import)"
-    )
-    model = parser.add_argument("-m", "--model", metavar="BASE", required=True, help="the base: hub id or directory")
-    out = parser.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        required=True,
-        help="where pairs, checkpoints and results go; the same again resumes",
-    )
-    parser.add_argument(
-        "--seeds", default="42", metavar="N,N", help="one run each; several give mean and standard deviation (42,7,13)"
-    )
-    parser.add_argument(
-        "--split",
-        metavar="TRAIN,VALIDATION",
-        help="shares of the families of records, the rest is the test split (0.8,0.1)",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="change a setting of the recipe, such as lr=1e-4; repeatable",
-    )
-    parser.add_argument("--max-steps", type=common.positive, metavar="N", help="most steps of a run")
-    parser.add_argument(
-        "--lora",
-        type=common.positive,
-        nargs="?",
-        const=16,
-        metavar="RANK",
-        help="train adapters of this rank (16) instead of all weights",
-    )
-    parser.add_argument(
-        "--drop-leaks",
-        action="store_true",
-        help="remove and count pairs that leak into a test set, instead of stopping",
-    )
-    parser.add_argument("--teacher", default="", metavar="MODEL", help="whose scores colbert-distill learns")
-    parser.add_argument(
-        "--paraphrases", type=Path, metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase"
-    )
-    parser.add_argument(
-        "--geometry",
-        type=common.positive,
-        default=0,
-        metavar="N",
-        help="SSD, uniformity, alignment and P@1 every N steps",
-    )
-    parser.add_argument(
-        "--evaluate", nargs="+", default=[], metavar="NAME", help="tasks or benchmarks to run before and after"
-    )
-    models.add_device(parser)
-    parser.add_argument(
-        "--recipes",
-        action=common.Instead,
-        of=[recipe, data, model, out],
-        nargs=0,
-        help="only list the recipes: bases, signal, settings, what is open",
-    )
-
-
-def main(args: argparse.Namespace) -> int:
+@command(
+    "train",
+    "patent-mteb train --recipes",
+    "patent-mteb train wipo-r3 sample -m ORG/NAME --out trained --seeds 42,7,13 --set lr=1e-4 --evaluate"
+    " WIPO-AT.sample",
+    "patent-mteb train wipo-r3 records -m ORG/NAME --out trained --drop-leaks --lora",
+)
+def train(
+    recipe: Annotated[str | None, Parameter(help="Training recipe, such as wipo-r3; --recipes lists them.")] = None,
+    data: Annotated[
+        str | None,
+        Parameter(help="'sample', a directory of 'patent-mteb data build wipo_at', or records of 'data import'."),
+    ] = None,
+    /,
+    *,
+    model: Annotated[str | None, Parameter(alias="-m", metavar="BASE", help="Base model: hub id or directory.")] = None,
+    out: Annotated[
+        Path | None,
+        Parameter(metavar="DIR", help="Folder of pairs, checkpoints and results; the same command resumes."),
+    ] = None,
+    seeds: Annotated[
+        str, Parameter(metavar="N,N", help="One run each; several give mean and standard deviation (42,7,13).")
+    ] = "42",
+    split: Annotated[
+        str | None,
+        Parameter(
+            metavar="TRAIN,VALIDATION",
+            help="Shares of the families of records, the rest is the test split (0.8,0.1).",
+        ),
+    ] = None,
+    settings: Settings = (),
+    max_steps: Annotated[int | None, POSITIVE, Parameter(help="Greatest number of steps of a run.")] = None,
+    lora: Annotated[
+        tuple[Annotated[int, POSITIVE], ...] | None,
+        Parameter(
+            consume_multiple=(0, 1),
+            metavar="[RANK]",
+            help="Train adapters of this rank (16) instead of all weights.",
+        ),
+    ] = None,
+    drop_leaks: Annotated[
+        bool, Parameter(help="Remove and count pairs that leak into a test set, instead of stopping.")
+    ] = False,
+    teacher: Annotated[
+        str, Parameter(metavar="MODEL", help="Teacher of colbert-distill, which learns its scores.")
+    ] = "",
+    paraphrases: Annotated[
+        Path | None, Parameter(metavar="FILE", help="JSON lines of id and text, for patentmap-paraphrase.")
+    ] = None,
+    geometry: Annotated[
+        int | None, POSITIVE, Parameter(help="Measure SSD, uniformity, alignment and P@1 every N steps.")
+    ] = None,
+    evaluate: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(metavar="NAME...", help="Tasks or benchmarks to run before and after.")
+    ] = (),
+    device: Device = None,
+    recipes: Annotated[bool, Parameter(help="Only list the recipes: bases, signal, settings, open choices.")] = False,
+    session: Session = SESSION,
+) -> int:
+    """Train an embedding model with a recipe of the papers, check it for leaks, and measure it before and after."""
     from patent_mteb.training.recipes import RECIPES, find_recipe, settings_for
 
-    if args.recipes:
+    if recipes:
         rows = [(one.name, one.source, one.signal, one.loss, one.bases[0], one.open) for one in RECIPES.values()]
         common.show(("recipe", "source", "signal", "loss", "base", "left open by the paper"), rows)
         return 0
-    recipe = find_recipe(args.recipe)
-    settings = settings_for(recipe, args.set)
-    seeds, shares = _seeds(args.seeds), _shares(args.split)
-    tasks = _tasks(args.evaluate)  # a wrong word shall not wait for the training
+    needed = {"RECIPE": recipe, "DATA": data, "--model": model, "--out": out}
+    if not (recipe and data and model and out):
+        raise required(*(name for name, value in needed.items() if not value))
+    chosen = find_recipe(recipe)
+    changed = settings_for(chosen, list(settings))
+    numbers, shares = _seeds(seeds), _shares(split)
+    tasks = _tasks(evaluate)  # refuses an invalid name before the training
+    from patent_mteb.training import jobs
     from patent_mteb.training.corpus import read_corpus
-    from patent_mteb.training.jobs import train
     from patent_mteb.training.preparing import Job
 
-    corpus = read_corpus(args.data, shares)
+    corpus = read_corpus(data, shares)
     job = Job(
-        recipe,
-        settings,
-        args.model,
-        args.out,
-        seeds,
-        args.max_steps,
-        args.lora,
-        args.drop_leaks,
-        args.device,
-        args.teacher,
-        args.paraphrases,
-        args.geometry,
+        chosen,
+        changed,
+        model,
+        out,
+        numbers,
+        max_steps,
+        None if lora is None else (*lora, 16)[0],
+        drop_leaks,
+        device,
+        teacher,
+        paraphrases,
+        geometry or 0,
     )
-    outcome = train(job, corpus, quiet=not common.bars(args))
-    _tell(outcome)
-    reports = _evaluated(job, outcome, tasks, args)
-    _show(recipe.name, [*outcome.changes, *_changes(job, corpus, reports, tasks)])
-    if len(seeds) > 1:
-        _show_printed(recipe.name)
+    outcome = jobs.train(job, corpus, quiet=not session.bars)
+    _show_outcome(outcome)
+    reports = _evaluated(job, outcome, tasks, session)
+    _show(chosen.name, [*outcome.changes, *_changes(job, corpus, reports, tasks)])
+    if len(numbers) > 1:
+        _show_printed(chosen.name)
     return max((report.exit_status for report in reports), default=0)
 
 
@@ -142,7 +132,7 @@ def _seeds(text: str) -> tuple[int, ...]:
     try:
         seeds = tuple(dict.fromkeys(int(word) for word in text.split(",")))
     except ValueError as error:
-        raise DataError(f"'{text}' are no seeds", remedy="write --seeds 42,7,13") from error
+        raise DataError(f"'{text}' is not a list of seeds", remedy="write --seeds 42,7,13") from error
     if strange := [seed for seed in seeds if not 0 <= seed < _SEEDS]:
         raise DataError(f"the seed {strange[0]} is not between 0 and {_SEEDS - 1}", remedy="write --seeds 42,7,13")
     return seeds
@@ -155,14 +145,14 @@ def _shares(text: str | None) -> tuple[float, float] | None:
     try:
         train, validation = (float(word) for word in text.split(","))
     except ValueError as error:
-        raise DataError(f"'{text}' are no shares", remedy=remedy) from error
+        raise DataError(f"'{text}' is not a pair of shares", remedy=remedy) from error
     if not (train > 0 and validation >= 0 and train + validation < 1 - _ROUNDING):
         raise DataError(f"the shares {text} leave no families to train on, or none to measure", remedy=remedy)
     return train, validation
 
 
 def _tasks(names: Sequence[str]) -> list[Any]:
-    """The tasks of some names of tasks or benchmarks."""
+    """Return the tasks of some names of tasks or benchmarks."""
     import mteb
 
     from patent_mteb.tasks import catalogue
@@ -178,7 +168,7 @@ def _tasks(names: Sequence[str]) -> list[Any]:
     return list(found.values())
 
 
-def _tell(outcome: Outcome) -> None:
+def _show_outcome(outcome: Outcome) -> None:
     prepared = outcome.prepared
     common.say("pairs:", ", ".join(f"{number} {split}" for split, number in prepared.counts.items()))
     for split, found in prepared.left_out.items():
@@ -189,8 +179,8 @@ def _tell(outcome: Outcome) -> None:
         common.say(checkpoint)
 
 
-def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], args: argparse.Namespace) -> list[Report]:
-    """The tasks of the base and of each checkpoint; what has results already is not run again."""
+def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], session: Session) -> list[Report]:
+    """Run the tasks with the base and with each checkpoint; existing results are not run again."""
     if not tasks:
         return []
     from patent_mteb.experiments.run import run
@@ -198,7 +188,7 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], args: argparse.
 
     reports = []
     for place in (job.base, *map(str, outcome.checkpoints)):
-        done = run(load(place, device=job.device), tasks, job.out / "results", show_progress=common.bars(args))
+        done = run(load(place, device=job.device), tasks, job.out / "results", show_progress=session.bars)
         if done.interrupted:
             raise KeyboardInterrupt
         for line in common.by_reason(
@@ -212,7 +202,7 @@ def _evaluated(job: Job, outcome: Outcome, tasks: Sequence[Any], args: argparse.
 
 
 def _changes(job: Job, corpus: Corpus, reports: Sequence[Report], tasks: Sequence[Any]) -> list[Change]:
-    """What the tasks say of base and checkpoints."""
+    """Return the changes of the scores of the tasks from base to checkpoints."""
     if not reports:
         return []
     from patent_mteb.training.comparing import compare_tasks, test_queries
@@ -223,7 +213,7 @@ def _changes(job: Job, corpus: Corpus, reports: Sequence[Report], tasks: Sequenc
 
 
 def _is_of(task: Any, folder: Path | None) -> bool:
-    """Whether a task is made of the data in a folder; one of mteb's own, or of the hub, is not."""
+    """Whether a task reads the data in a folder; tasks of mteb and of the hub do not."""
     source = getattr(task, "source", None)
     if folder is None or source is None or source.kind == "hub":
         return False
@@ -261,7 +251,7 @@ def _show(recipe: str, changes: Sequence[Change]) -> None:
 
 
 def _show_printed(recipe: str) -> None:
-    """The paper's own means over seeds, for other data and models, beside those that were measured."""
+    """Print the paper's means over seeds, for other data and models, next to the measured ones."""
     from patent_mteb.training.published_results import printed_of
 
     rows = []

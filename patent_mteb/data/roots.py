@@ -94,7 +94,7 @@ class Root:
         name = self.record.name if self.record else ""
         if self.own(key):
             return DataError(f"{key} of the data set {name} is missing", path=self.folder, remedy="build it again")
-        command = f"patent-mteb build {recipe or 'RECIPE'} PATENTS CITATIONS {self.folder}"
+        command = f"patent-mteb data build {recipe or 'RECIPE'} PATENTS CITATIONS {self.folder}"
         remedy = f"build it with '{command}', or unset {DATA_VARIABLE} for the published data"
         return NotThereError(f"{key} was not built for the data set {name}", path=self.folder, remedy=remedy)
 
@@ -149,13 +149,14 @@ def _wrong(place: Path) -> DataError:
         )
     if any((place / name).exists() for name in _RECORDS):
         remedy = (
-            f"build a benchmark of them first: patent-mteb build wipo_at {place} ROOT, then set {DATA_VARIABLE}=ROOT"
+            f"build a benchmark of them first: patent-mteb data build wipo_at {place} ROOT, then set"
+            f" {DATA_VARIABLE}=ROOT"
         )
         return DataError(f"{DATA_VARIABLE} names records, not a benchmark's tables", path=place, remedy=remedy)
     below = sorted(folder for folder in place.iterdir() if folder.is_dir() and _holds_data(folder))
     remedy = (
         f"set {DATA_VARIABLE}={below[0]}"
         if below
-        else "correct or unset the variable; 'patent-mteb build' makes such a directory"
+        else "correct or unset the variable; 'patent-mteb data build' makes such a directory"
     )
     return DataError(f"{DATA_VARIABLE} names a directory that holds no benchmark's data", path=place, remedy=remedy)

@@ -57,7 +57,7 @@ class Job:
         if self.data is not None:
             if not Path(self.data).is_dir():
                 raise DataError(
-                    "there is no such directory", path=self.data, remedy="name one that patent-mteb build made"
+                    "there is no such directory", path=self.data, remedy="name one that patent-mteb data build made"
                 )
             os.environ[DATA_VARIABLE] = str(self.data)
         catalogue.enter_own()

@@ -76,7 +76,7 @@ class Plan:
     """What a benchmark can be made of the records.
 
     Attributes:
-        recipe: its name for ``patent-mteb build``.
+        recipe: its name for ``patent-mteb data build``.
         benchmark: its name in mteb.
         attempts: what was tried, the paper's settings first.
         settings: those of the best attempt, ready for ``--set``.

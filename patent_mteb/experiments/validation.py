@@ -1,5 +1,5 @@
-"""Load checks on a local data directory, as ``patent-mteb validate`` runs them: everything that is found, in one pass,
-in three ranks.
+"""Load checks on a local data directory, as ``patent-mteb data validate`` runs them: everything that is found, in one
+pass, in three ranks.
 
 =========  ================================================================================================
 ``error``  what is there is wrong: a table that cannot be read, a judgement of an unknown document, a file that

@@ -1,6 +1,6 @@
 """A collection: records, citations, relations and families of one source, as one thing.
 
-A *records directory* is what ``patent-mteb import`` writes, and what a user may lay out alike::
+A *records directory* is what ``patent-mteb data import`` writes, and what a user may lay out alike::
 
     ROOT/patents/*.parquet       ROOT/citations/*.parquet       ROOT/relations/*.parquet (optional)
     ROOT/families.parquet (optional; publication_number, family_id, publications without a record too)

@@ -395,7 +395,7 @@ def _parts(path: Path) -> list[Path]:
     """The files of a table: itself, or the parts in its folder by name."""
     if path.suffix.lower() in _IMPORTED and path.is_file():
         problem = f"records are read from {', '.join(_FORMS)}, not from {path.suffix}"
-        raise DataError(problem, path=path, remedy=f"make records of it: patent-mteb import {path} --out records")
+        raise DataError(problem, path=path, remedy=f"make records of it: patent-mteb data import {path} --out records")
     if not path.is_dir():
         return [path]
     parts = sorted(part for part in path.iterdir() if not part.name.startswith(".") and part.name.endswith(_FORMS))

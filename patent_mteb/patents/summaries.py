@@ -3,10 +3,10 @@ missing.
 
 The five kinds are those of Sophia-Bench (§3.3): ``abstract``, ``features``, ``claims``, ``advantages``, ``objectives``,
 the fields of :class:`~patent_mteb.patents.records.MachineSummaries`. A summariser is any callable ``(kind, text) ->
-summary`` with a name for what it is (model, prompt version). ``patent-mteb summarise`` writes them with any server that
-speaks the OpenAI protocol, into a file of its own (:mod:`patent_mteb.patents.summaries`).
+summary`` with a name for what it is (model, prompt version). ``patent-mteb data summarise`` writes them with any server
+that speaks the OpenAI protocol, into a file of its own (:mod:`patent_mteb.patents.summaries`).
 
-A file of machine summaries, each with where it comes from: what ``patent-mteb summarise`` writes and the Sophia
+A file of machine summaries, each with where it comes from: what ``patent-mteb data summarise`` writes and the Sophia
 recipe reads.
 
 One JSON object a line:

@@ -127,7 +127,7 @@ def drop_repeats(path: Path, numbers: Collection[str]) -> None:
 
 _AGAIN = "get it again, or leave it out"
 
-_NAME_IT = "name its source ('patent-mteb import --sources' lists them), or give a column map with --map"
+_NAME_IT = "name its source ('patent-mteb data import --sources' lists them), or give a column map with --map"
 
 _WEB_PAGES = (b"<!doctype html", b"<html")
 

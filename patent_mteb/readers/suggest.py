@@ -104,8 +104,8 @@ def suggest(path: Path, *, unfinished: bool = False) -> str:
         found = {"citations": found["citations"]}
     elif numberless and not unfinished:
         remedy = (
-            f"patent-mteb import --suggest {path.name} > map.toml writes a map to be finished by hand; name it with"
-            " --map"
+            f"patent-mteb data import --suggest {path.name} > map.toml writes a map to be finished by hand; name it"
+            " with --map"
         )
         raise DataError(
             f"no column looks like a publication number (columns: {', '.join(sheet.columns)})", path=path, remedy=remedy

@@ -41,7 +41,7 @@ _NAME_REMEDY = "choose a name of letters and digits that begins with a capital, 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a data set is, as ``patent-mteb build`` is told; what is empty stays as it was."""
+    """Who a data set is, as ``patent-mteb data build`` is told; what is empty stays as it was."""
 
     name: str = ""
     version: str = ""

@@ -1,8 +1,8 @@
 """What a recipe needs of the records, and what it says when a filter leaves nothing.
 
 Each recipe states its needs in one table, ``NEEDS``: the field, what is made of it, and what is left out where it is
-missing. The filters, their messages, ``patent-mteb inspect`` and the table in ``docs/recipes.md`` read it. A need that
-drops records can be waived with the setting ``require`` of the recipe, which names the fields that stay required,
+missing. The filters, their messages, ``patent-mteb data inspect`` and the table in ``docs/recipes.md`` read it. A need
+that drops records can be waived with the setting ``require`` of the recipe, which names the fields that stay required,
 unless the benchmark has no meaning without it (``fixed``).
 """
 

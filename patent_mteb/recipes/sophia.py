@@ -181,7 +181,7 @@ class Params:
         corpus: most documents, but never fewer than the relevant ones.
         min_relevant: least number of relevant documents of a query.
         seed: seed of every draw.
-        summaries: file of ``patent-mteb summarise`` with summaries that query patents lack.
+        summaries: file of ``patent-mteb data summarise`` with summaries that query patents lack.
         summariser: writes the summaries that query patents lack.
         summary_cache: file that keeps what the summariser writes; needed with one.
         require: what a query must have; without category a citation needs no letter. The others are waived.

@@ -1,6 +1,7 @@
 """Reports on a results folder: tables, plots, a static page, and folders ready for publication.
 
-``run`` is what ``patent-mteb report`` does, :func:`patent_mteb.report.export.prepare` what ``patent-mteb export`` does.
+``run`` is what ``patent-mteb report`` does, :func:`patent_mteb.report.export.prepare` what
+``patent-mteb publish results`` does.
 """
 
 from __future__ import annotations

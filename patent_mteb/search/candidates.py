@@ -156,7 +156,7 @@ class Candidates(ArraySearch):
             raise DataError(
                 "no candidates are there",
                 path=self.folder,
-                remedy="write them: patent-mteb candidates -t TASK -m MODEL --out DIR",
+                remedy="write them: patent-mteb runs candidates -t TASK -m MODEL --out DIR",
             )
         if len({digest([one["system"], one["k"]]) for one in found}) > 1:
             raise DataError(
@@ -189,7 +189,7 @@ class Candidates(ArraySearch):
         path = _manifest(self.folder, task)
         if manifest is None:
             name, limit, n = task.rpartition(".limit")
-            command = f"patent-mteb candidates -t {name} --limit {n}" if limit else f"patent-mteb candidates -t {task}"
+            command = f"patent-mteb runs candidates -t {f'{name} --limit {n}' if limit else task}"
             raise DataError(f"no candidates of {task} are there", path=self.folder, remedy=f"write them: {command}")
         if top_k > self.k and self.k < len(self.doc_ids):
             raise DataError(

@@ -1,8 +1,8 @@
 """PatSnap's novelty-search-bench: what examiners cited as X, in Chinese and English, over a corpus of the user's own
 source.
 
-The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not: ``patent-mteb build novelty RECORDS --set
-truth=test.jsonl`` puts both together (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not
+The ground truth is published (569 queries, CC BY-NC 4.0), the texts are not: ``patent-mteb data build novelty RECORDS
+--set truth=test.jsonl`` puts both together (:mod:`patent_mteb.recipes.novelty`). Scores over different corpora are not
 comparable, so tasks are called after the data set that was built. A query sees what was public before its application
 date (``apdt``), and not its own family.
 

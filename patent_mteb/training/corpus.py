@@ -3,10 +3,10 @@
 ``DATA`` is one of three things:
 
 * ``sample``: the built-in world, with the split of the sample of WIPO-AT;
-* a built directory (``ROOT`` of ``patent-mteb build wipo_at``, or its ``WIPO-AT`` folder): texts, labels, citations,
-  split;
-* records (a directory of ``patent-mteb import``, or ``patents.parquet``): a split of its own, 80/10/10 by family if no
-  other shares are given, drawn by hash; families with one title and abstract stay together.
+* a built directory (``ROOT`` of ``patent-mteb data build wipo_at``, or its ``WIPO-AT`` folder): texts, labels,
+  citations, split;
+* records (a directory of ``patent-mteb data import``, or ``patents.parquet``): a split of its own, 80/10/10 by family
+  if no other shares are given, drawn by hash; families with one title and abstract stay together.
 
 A publication whose text another of its family has is left out, as WIPO-AT's step 0.6 does, and counted.
 """
@@ -88,7 +88,7 @@ def read_corpus(data: Path | str, shares: tuple[float, float] | None = None) -> 
     if built:
         return _of_built(built[0])
     if not place.exists():
-        remedy = "give 'sample', a directory of patent-mteb build wipo_at, or records (see patent-mteb import)"
+        remedy = "give 'sample', a directory of patent-mteb data build wipo_at, or records (patent-mteb data import)"
         raise DataError("there are no data to train on", path=place, remedy=remedy)
     return of_records(read_collection(place), place.resolve().name, shares=shares or SHARES)
 

@@ -11,29 +11,30 @@ import pytest
 
 import patent_mteb
 from patent_mteb import cli
-from patent_mteb.cli import common
-
-
-def options(parser, command):
-    """Every spelling of every option of a command."""
-    (choices,) = [action.choices for action in parser._actions if isinstance(action.choices, dict)]
-    return {option for action in choices[command]._actions for option in action.option_strings}
+from patent_mteb.cli import app, common
+from patent_mteb.cli.options import Session
 
 
 def test_run_takes_every_option_of_mteb_run():
     from mteb.cli.build_cli import build_cli
 
+    (choices,) = [action.choices for action in build_cli()._actions if isinstance(action.choices, dict)]
     deprecated = {"--overwrite", "--save_predictions"}
-    wanted = options(build_cli(), "run") - deprecated
-    assert {option.replace("_", "-") for option in wanted} <= options(cli.parser(), "run")
+    wanted = {option for action in choices["run"]._actions for option in action.option_strings} - deprecated
+    options = {option for argument in app.arguments("run") for option in argument.names} | {"-h", "--help"}
+    assert {option.replace("_", "-") for option in wanted} <= options
 
 
 def parsed(monkeypatch, command, *words):
-    """The arguments that a command gets."""
+    """The arguments that a command gets, those of its dataclasses included, and its verbosity."""
     seen = []
-    monkeypatch.setattr(cli.COMMANDS[command], "main", lambda args: seen.append(args) or 0)
-    assert cli.main([command, *words]) == 0
-    return vars(seen[0])
+    monkeypatch.setattr(cli, "execute", lambda function, bound: seen.append(bound) or 0)
+    assert cli.main([*command.split(), *words]) == 0
+    seen[0].apply_defaults()
+    found = {}
+    for name, value in seen[0].arguments.items():
+        found |= vars(value) | {"level": value.level} if isinstance(value, Session) else {name: value}
+    return found
 
 
 @pytest.mark.parametrize(
@@ -53,9 +54,9 @@ def parsed(monkeypatch, command, *words):
                 " --rerank_depth 5"
             ),
         ),
-        ("sweep", "dapfam --model_revision a_b --batch_size 3 --no_store"),
+        ("runs sweep", "dapfam --model_revision a_b --batch_size 3 --no_store"),
         ("geometry", "-m some_model -t a_task --max_documents 7 --model_revision=a_b"),
-        ("store", "prune --older_than 3 --dry_run"),
+        ("store prune", "--older_than 3 --dry_run"),
     ],
 )
 def test_underscores_do_in_every_option_and_stay_in_values(monkeypatch, command, words):
@@ -69,50 +70,81 @@ def test_underscores_do_in_every_option_and_stay_in_values(monkeypatch, command,
 REQUIRED = {
     "list": [],
     "run": ["-m", "x"],
-    "encode": ["-m", "x"],
-    "sweep": ["dapfam"],
-    "candidates": ["-t", "x", "-m", "y", "--out", "o"],
-    "score": ["r", "-t", "x"],
-    "fuse": ["r", "s", "-t", "x"],
-    "beir": ["x", "d"],
     "report": ["r"],
-    "export": ["r", "o"],
-    "leaderboard": ["r", "o"],
-    "upstream": ["d"],
     "reproduce": ["--results", "r"],
     "geometry": ["-m", "x", "-t", "y"],
-    "store": ["info"],
-    "import": ["f"],
-    "inspect": ["r"],
-    "summarise": ["r", "--extractive"],
-    "build": ["WIPO-AT", "p", "c", "r"],
-    "edition": ["verify", "m", "d"],
     "train": ["wipo-r3", "d", "-m", "x", "--out", "o"],
-    "validate": ["d"],
     "doctor": [],
+    "data import": ["f"],
+    "data inspect": ["r"],
+    "data build": ["WIPO-AT", "p", "c", "r"],
+    "data validate": ["d"],
+    "data summarise": ["r", "--extractive"],
+    "runs candidates": ["-t", "x", "-m", "y", "--out", "o"],
+    "runs score": ["r", "-t", "x"],
+    "runs fuse": ["r", "s", "-t", "x"],
+    "runs sweep": ["dapfam"],
+    "store encode": ["-m", "x"],
+    "store info": [],
+    "store verify": [],
+    "store prune": ["--damaged"],
+    "store merge": ["other"],
+    "publish results": ["r", "o"],
+    "publish board": ["r", "o"],
+    "publish mteb": ["d"],
+    "publish beir": ["x", "d"],
+    "edition build": ["open-us", "r", "o", "--window", "2026"],
+    "edition verify": ["m", "d"],
 }
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_takes_verbosity(monkeypatch, command):
     assert REQUIRED.keys() == cli.COMMANDS.keys()
-    assert parsed(monkeypatch, command, *REQUIRED[command])["verbosity"] == 2
+    assert parsed(monkeypatch, command, *REQUIRED[command])["level"] == 2
     assert logging.getLogger("patent_mteb").level == logging.INFO
     for word, level in (("0", logging.CRITICAL), ("1", logging.WARNING), ("3", logging.DEBUG)):
-        assert parsed(monkeypatch, command, *REQUIRED[command], "-v", word)["verbosity"] == int(word)
+        assert parsed(monkeypatch, command, *REQUIRED[command], "-v", word)["level"] == int(word)
         assert logging.getLogger("patent_mteb").level == level
 
 
-def test_steps_of_an_edition_take_verbosity_before_and_behind_them(monkeypatch):
-    words = REQUIRED["edition"]
+def test_options_may_stand_before_the_command_of_a_group(monkeypatch):
+    words = ["verify", *REQUIRED["edition verify"]]
     for given in (["-q", *words], [*words, "-q"], [words[0], "-q", *words[1:]], [*words, "-v", "0"]):
         args = parsed(monkeypatch, "edition", *given)
-        assert (args["verbosity"], args["no_progress"]) == (0, False)
+        assert (args["level"], args["no_progress"]) == (0, False)
     assert parsed(monkeypatch, "edition", "--no-progress", *words)["no_progress"]
     assert parsed(monkeypatch, "edition", *words, "--no-progress")["no_progress"]
+    assert str(parsed(monkeypatch, "store", "--store", "s", "verify")["store"]) == "s"
 
 
-@pytest.mark.parametrize("command", ["run", "sweep", "geometry"])
+@pytest.mark.parametrize("former", app.RENAMED)
+def test_former_names_work_with_a_note(monkeypatch, capsys, former):
+    name = app.RENAMED[former]
+    assert name in cli.COMMANDS and former not in cli.COMMANDS
+    words = REQUIRED[name]
+    given = parsed(monkeypatch, former, *words)
+    assert capsys.readouterr().err == f"note: 'patent-mteb {former}' is now 'patent-mteb {name}'\n"
+    assert given == parsed(monkeypatch, name, *words)
+    assert not capsys.readouterr().err
+
+
+def test_whole_numbers_are_refused_otherwise(capsys):
+    """A library that rounds 2.5 would change what is measured."""
+    whole = 0
+    for command in cli.COMMANDS:
+        for argument in app.arguments(command):
+            name = argument.name
+            if not name.startswith("--") or "int" not in str(argument.hint):
+                continue
+            whole += 1
+            with pytest.raises(SystemExit) as stopped:
+                cli.main([*command.split(), *REQUIRED[command], name, "2.5"])
+            assert stopped.value.code == 2 and name in capsys.readouterr().err, (command, name)
+    assert whole > 30
+
+
+@pytest.mark.parametrize("command", ["run", "runs sweep", "geometry"])
 def test_what_encodes_takes_the_same_options(monkeypatch, command):
     words = ["-m", "org/name", "--model-revision", "r", "--device", "1", "--batch-size", "8"]
     args = parsed(monkeypatch, command, *REQUIRED[command], *words, "--store", "s")
@@ -120,7 +152,7 @@ def test_what_encodes_takes_the_same_options(monkeypatch, command):
     assert (str(args["store"]), args["no_store"]) == ("s", False)
     assert parsed(monkeypatch, command, *REQUIRED[command], "--no-store", "--device", "cpu")["device"] == "cpu"
     with pytest.raises(SystemExit) as stopped:
-        cli.main([command, *REQUIRED[command], "--no-store", "--store", "s"])
+        cli.main([*command.split(), *REQUIRED[command], "--no-store", "--store", "s"])
     assert stopped.value.code == 2
 
 
@@ -129,26 +161,36 @@ def test_what_encodes_takes_the_same_options(monkeypatch, command):
     [
         ("run", "-m x --out there"),
         ("run", "-m x --output-folder there"),
-        ("sweep", "dapfam --out there"),
+        ("runs sweep", "dapfam --out there"),
         ("report", "r --out there"),
-        ("export", "r --out there"),
-        ("export", "--out there r"),
-        ("export", "r there"),
-        ("export", "r -m x there"),
-        ("build", "WIPO-AT p c --out there"),
-        ("build", "WIPO-AT --out there p c"),
-        ("build", "WIPO-AT p c there"),
-        ("build", "WIPO-AT --set seed=7 p c there"),
-        ("build", "WIPO-AT records there"),
-        ("build", "WIPO-AT records --out there"),
+        ("publish results", "r --out there"),
+        ("publish results", "--out there r"),
+        ("publish results", "r there"),
+        ("publish results", "r -m x there"),
+        ("data build", "WIPO-AT p c --out there"),
+        ("data build", "WIPO-AT --out there p c"),
+        ("data build", "WIPO-AT p c there"),
+        ("data build", "WIPO-AT --set seed=7 p c there"),
+        ("data build", "WIPO-AT records there"),
+        ("data build", "WIPO-AT records --out there"),
     ],
 )
 def test_output_is_said_in_one_way(monkeypatch, command, words):
     args = parsed(monkeypatch, command, *words.split())
-    assert str(args["out"] or args["folder"]) == "there"
+    assert "there" in {str(args[name]) for name in ("out", "folder", "citations") if name in args}
 
 
-@pytest.mark.parametrize("words", ["export r", "build WIPO-AT p", "build WIPO-AT", "build --settings"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "publish results r",
+        "data build WIPO-AT p",
+        "data build WIPO-AT",
+        "data build --settings",
+        "train",
+        "data import",
+    ],
+)
 def test_what_is_needed_is_asked_for(capsys, words):
     with pytest.raises(SystemExit) as stopped:
         cli.main(words.split())
@@ -156,7 +198,9 @@ def test_what_is_needed_is_asked_for(capsys, words):
     assert "required" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", ["export r there --out elsewhere", "build WIPO-AT --out elsewhere p c there"])
+@pytest.mark.parametrize(
+    "words", ["publish results r there --out elsewhere", "data build WIPO-AT --out elsewhere p c there"]
+)
 def test_no_second_output_is_ignored(capsys, words):
     assert cli.main(words.split()) == 2
     assert "two folders to write to, there and elsewhere" in capsys.readouterr().err
@@ -166,20 +210,23 @@ def test_no_second_output_is_ignored(capsys, words):
 def test_help_explains_every_option_and_shows_its_default(monkeypatch, capsys, command):
     monkeypatch.setenv("COLUMNS", "1000")
     with pytest.raises(SystemExit) as stopped:
-        cli.main([command, "--help"])
+        cli.main([*command.split(), "--help"])
     assert stopped.value.code == 0
     printed = capsys.readouterr().out
-    (choices,) = [action.choices for action in cli.parser()._actions if isinstance(action.choices, dict)]
-    for action in choices[command]._actions:
-        assert action.help, action.dest
-        lines = [line for line in printed.splitlines() if action.help in line]
-        assert lines, action.dest
-        if action.default not in (None, False, [], "==SUPPRESS=="):
-            default = " ".join(map(str, action.default)) if isinstance(action.default, list) else action.default
-            assert lines[0].endswith(f"(default: {default})")
+    for argument in app.arguments(command):
+        text = argument.parameter.help
+        assert text, argument.name
+        lines = [line for line in printed.splitlines() if text in line and argument.name.upper() in line.upper()]
+        assert lines, argument.name
+        default = argument.field_info.default
+        if default not in (None, False, (), "") and argument.field_info.default is not argument.field_info.empty:
+            default = " ".join(map(str, default)) if isinstance(default, tuple) else default
+            assert f"[default: {default}]" in lines[0]
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["run", "--help"], ["report", "--nonsense"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["run", "--help"], ["list", "--help"], ["report", "--nonsense"]]
+)
 def test_what_needs_no_model_loads_neither_mteb_nor_torch(words):
     code = (
         "import sys; sys.argv[0] = 'patent-mteb'\n"

@@ -1,4 +1,4 @@
-"""Kinds of bad files x sources, through ``patent-mteb import``: each is one message, a counted reason, or read whole;
+"""Kinds of bad files x sources, through ``patent-mteb data import``: each is one message, a counted reason, or read whole;
 nothing is lost.
 
 What cannot happen to a form of file is said where the table says nothing of it.
@@ -229,7 +229,7 @@ def run(tmp_path, capsys, files: Files, source: Source) -> tuple[int, str, int, 
         (path := tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     place = tmp_path / "in" / next(iter(files)).partition("/")[0]
-    status = cli.main(["import", str(place), "--out", str(tmp_path / "out"), "--workers", "1"])
+    status = cli.main(["data", "import", str(place), "--out", str(tmp_path / "out"), "--workers", "1"])
     message = capsys.readouterr().err.replace(str(tmp_path), "")
     accounts = read_accounts(tmp_path / "out").values()
     said = {
@@ -404,6 +404,6 @@ def test_a_file_that_goes_while_it_is_read_is_one_message(tmp_path, capsys, monk
         path.unlink(missing_ok=True)
 
     monkeypatch.setattr(importing.PartWriter, "write", going)
-    assert cli.main(["import", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 2
+    assert cli.main(["data", "import", str(path), "--out", str(tmp_path / "out"), "--workers", "1"]) == 2
     assert "ipg.xml: the file is missing" in capsys.readouterr().err
     assert not list((tmp_path / "out").rglob("*.parquet"))

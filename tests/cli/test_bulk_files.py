@@ -30,7 +30,7 @@ def test_real_files_of_the_office_become_a_score(tmp_path, monkeypatch, capsys):
         told[words[0]] = capsys.readouterr().out
     assert list(told) == ["import", "inspect", "build", "validate", "run"]
     assert re.search(r"patents +33\b", told["import"]) and re.search(r"citations +653\b", told["import"])
-    assert "patent-mteb build patenteb" in told["inspect"] and "653 citations" in told["inspect"]
+    assert "patent-mteb data build patenteb" in told["inspect"] and "653 citations" in told["inspect"]
     assert "1 tasks load (GrantsPatenTEBTitle2Full)" in told["validate"]
     (file,) = [
         path for path in (tmp_path / "results").rglob("GrantsPatenTEBTitle2Full*.json") if "queries" not in path.name

@@ -25,7 +25,10 @@ def said(capsys):
 def candidates(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert (
-        main(["candidates", "-t", TASK, "-m", "bm25-dapfam", "--top", "20", "--out", "candidates", "--no-store"]) == 0
+        main(
+            ["runs", "candidates", "-t", TASK, "-m", "bm25-dapfam", "--top", "20", "--out", "candidates", "--no-store"]
+        )
+        == 0
     )
     return ["-t", TASK, "--candidates", "candidates", "--out", "results", "--no-store"]
 

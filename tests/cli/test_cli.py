@@ -75,18 +75,18 @@ def test_bad_data_gives_one_message_and_a_bad_exit_status(hand, capsys, breaks, 
     assert message in streams.err.replace("\n", "")
     assert "Traceback" not in streams.err
     assert not list(hand.rglob("PatentCitationRetrieval.local-*[0-9a-f].json"))
-    assert cli.main(["validate", str(hand / "data")]) == 2
+    assert cli.main(["data", "validate", str(hand / "data")]) == 2
     assert message in capsys.readouterr().out
 
 
 def test_validate_says_what_loads_and_what_is_odd(hand, capsys):
-    assert cli.main(["validate", str(hand / "data" / "WIPO-AT")]) == 0, (
+    assert cli.main(["data", "validate", str(hand / "data" / "WIPO-AT")]) == 0, (
         "tasks that need views are not there, which is no error"
     )
     printed = capsys.readouterr().out
     assert "1 tasks load (PatentCitationRetrieval)" in printed
     assert "note" in printed and "in, out cannot be formed" in printed
-    assert cli.main(["validate", str(hand)]) == 2
+    assert cli.main(["data", "validate", str(hand)]) == 2
     assert "holds no benchmark's data" in capsys.readouterr().err
 
 
@@ -222,6 +222,7 @@ def test_words_that_are_near_are_named(capsys):
         (["rnu"], "'run'"),
         (["run", "-m", "x", "--pasages", "4"], "'--passages'"),
         (["list", "task"], "'tasks'"),
+        (["data", "imprt"], "'import'"),
     ):
         with pytest.raises(SystemExit) as stopped:
             cli.main(words)
@@ -267,15 +268,15 @@ def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
     write_patents(tmp_path / "patents.jsonl", patents)
     write_citations(tmp_path / "citations.parquet", citations)
     inputs = (str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.parquet"), str(tmp_path / "root"))
-    assert cli.main(["build", "wipo_at", *inputs, "--set", "seed=7", "--set", "strict_views=false"]) == 0
+    assert cli.main(["data", "build", "wipo_at", *inputs, "--set", "seed=7", "--set", "strict_views=false"]) == 0
     assert "0.9 quality assurance" in capsys.readouterr().out
-    assert cli.main(["build", "wipo_at", *inputs, "--set", "sead=7"]) == 2
+    assert cli.main(["data", "build", "wipo_at", *inputs, "--set", "sead=7"]) == 2
     assert "has no setting 'sead'" in capsys.readouterr().err
-    assert cli.main(["build", "wipo_at", *inputs, "--set", "train=1.5"]) == 2
+    assert cli.main(["data", "build", "wipo_at", *inputs, "--set", "train=1.5"]) == 2
     assert "number from 0 to 1" in capsys.readouterr().err
-    assert cli.main(["build", "wipoat", *inputs]) == 2
+    assert cli.main(["data", "build", "wipoat", *inputs]) == 2
     assert "'wipoat'" in capsys.readouterr().err
-    assert cli.main(["validate", str(tmp_path / "root")]) == 0
+    assert cli.main(["data", "validate", str(tmp_path / "root")]) == 0
     printed = capsys.readouterr().out
     assert "tasks load (RootCitationRetrieval" in printed and "there are no label sets" in printed
     monkeypatch.setenv(loading.DATA_VARIABLE, str(tmp_path / "root"))
@@ -291,7 +292,7 @@ def test_build_makes_a_root_that_runs(tmp_path, monkeypatch, capsys):
 def test_build_lists_the_settings_of_a_recipe(capsys, name):
     from patent_mteb import recipes
 
-    assert cli.main(["build", name, "--settings"]) == 0
+    assert cli.main(["data", "build", name, "--settings"]) == 0
     header, *lines = capsys.readouterr().out.splitlines()
     assert header.split() == ["setting", "type", "default", "description"]
     settings = recipes.settings(name)
@@ -301,7 +302,7 @@ def test_build_lists_the_settings_of_a_recipe(capsys, name):
 
 
 def test_build_lists_the_settings_of_no_unknown_recipe(capsys):
-    assert cli.main(["build", "wipoat", "--settings"]) == 2
+    assert cli.main(["data", "build", "wipoat", "--settings"]) == 2
     assert "wipoat" in capsys.readouterr().err
 
 
@@ -350,10 +351,10 @@ def test_report_and_export(tmp_path, capsys):
     assert "Built-in sample" in printed and "scores.csv" in printed.replace("\n", "")
     assert cli.main(["report", str(tmp_path / "results"), "--format", "pdf"]) == 2
     assert "unknown format pdf" in capsys.readouterr().err
-    assert cli.main(["export", str(tmp_path / "results"), str(tmp_path / "exported")]) == 1
+    assert cli.main(["publish", "results", str(tmp_path / "results"), str(tmp_path / "exported")]) == 1
     streams = capsys.readouterr()
     assert "0 results exported" in streams.out and "measured on the built-in sample" in streams.err
-    assert cli.main(["export", str(tmp_path / "results"), "--out", str(tmp_path / "exported")]) == 1
+    assert cli.main(["publish", "results", str(tmp_path / "results"), "--out", str(tmp_path / "exported")]) == 1
     assert "0 results exported" in capsys.readouterr().out
 
 
@@ -471,16 +472,16 @@ def test_sweep(tmp_path, capsys, monkeypatch):
     assert "backend 'sparse' is unknown" in capsys.readouterr().err
     assert cli.main([*matrix, "--bm25", "okapi"]) == 2
     assert "okapi" in capsys.readouterr().err
-    assert cli.main(["sweep", "dapfam", "--paper", "--list"]) == 0
+    assert cli.main(["runs", "sweep", "dapfam", "--paper", "--list"]) == 0
     assert "249 runs" in capsys.readouterr().out
-    assert cli.main(["sweep", "dapfam", "--paper", "--lengths", "64"]) == 2
+    assert cli.main(["runs", "sweep", "dapfam", "--paper", "--lengths", "64"]) == 2
     assert "--lengths has no effect" in capsys.readouterr().err
     monkeypatch.setenv("PATENT_MTEB_SAMPLE", "1")
     monkeypatch.delenv(loading.DATA_VARIABLE)
     assert cli.main([*matrix, "--backends", "bm25"]) == 0
     assert "say nothing about the published benchmark" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        cli.main(["sweep", "sophia"])
+        cli.main(["runs", "sweep", "sophia"])
     assert "choose from" in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""``patent-mteb run --save-runs`` and ``patent-mteb fuse`` from the command line."""
+"""``patent-mteb run --save-runs`` and ``patent-mteb runs fuse`` from the command line."""
 
 import polars as pl
 import pytest
@@ -24,7 +24,10 @@ def runs(tmp_path, monkeypatch):
 def test_a_grid_with_table_and_curves(runs, tmp_path, capsys):
     capsys.readouterr()
     assert (
-        cli.main(["fuse", *runs, "-t", TASKS[0], "--grid", "--table", "fused.csv", "--plot", "curves", "-v", "0"]) == 0
+        cli.main(
+            ["runs", "fuse", *runs, "-t", TASKS[0], "--grid", "--table", "fused.csv", "--plot", "curves", "-v", "0"]
+        )
+        == 0
     )
     shown = capsys.readouterr().out
     assert "rrf-30" in shown and "linear-0.7" in shown and "gain" in shown
@@ -36,9 +39,9 @@ def test_a_grid_with_table_and_curves(runs, tmp_path, capsys):
 
 
 def test_options(runs, capsys):
-    assert cli.main(["fuse", *runs, "-t", TASKS[0], "-v", "0"]) == 0
+    assert cli.main(["runs", "fuse", *runs, "-t", TASKS[0], "-v", "0"]) == 0
     assert "rrf-60" in capsys.readouterr().out
-    assert cli.main(["fuse", *runs, "-t", TASKS[0], "--weights", "1", "3", "--alpha", "0.5", "-v", "0"]) == 0
+    assert cli.main(["runs", "fuse", *runs, "-t", TASKS[0], "--weights", "1", "3", "--alpha", "0.5", "-v", "0"]) == 0
     shown = capsys.readouterr().out
     assert "linear-1-3" in shown and "linear-0.5" in shown
     for words, message in (
@@ -46,9 +49,9 @@ def test_options(runs, capsys):
         (["--weights", "1", "2", "3"], "3 weights for 2 runs"),
         (["--depth", "0"], "depth is a number of documents"),
     ):
-        assert cli.main(["fuse", *runs, "-t", TASKS[0], *words, "-v", "0"]) == 2
+        assert cli.main(["runs", "fuse", *runs, "-t", TASKS[0], *words, "-v", "0"]) == 2
         assert message in " ".join(capsys.readouterr().err.split())
-    assert cli.main(["fuse", runs[0], "-t", TASKS[0], "-v", "0"]) == 2
+    assert cli.main(["runs", "fuse", runs[0], "-t", TASKS[0], "-v", "0"]) == 2
     assert "two different runs" in capsys.readouterr().err
-    assert cli.main(["fuse", runs[0], "nowhere.run", "-t", TASKS[0], "-v", "0"]) == 2
+    assert cli.main(["runs", "fuse", runs[0], "nowhere.run", "-t", TASKS[0], "-v", "0"]) == 2
     assert "nowhere.run" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""patent-mteb inspect: a page of 80 columns whose commands can be pasted, and the same as JSON."""
+"""patent-mteb data inspect: a page of 80 columns whose commands can be pasted, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def records(tmp_path_factory):
 
 def test_the_page_fits_and_its_commands_run(records, tmp_path, capsys):
     patents, citations = records / "patents", records / "citations"
-    assert cli.main(["inspect", str(patents), str(citations)]) == 0
+    assert cli.main(["data", "inspect", str(patents), str(citations)]) == 0
     page = capsys.readouterr().out
     prose = [line for line in page.splitlines() if str(records) not in line]
     assert max(map(len, prose)) <= 80
-    commands = re.findall(r"^  (patent-mteb build (?:.*\\\n)*.*)$", page, re.MULTILINE)
+    commands = re.findall(r"^  (patent-mteb data build (?:.*\\\n)*.*)$", page, re.MULTILINE)
     assert len(commands) >= 3
     for command in commands:
         words = shlex.split(command.replace("\\\n", " "))
@@ -52,7 +52,7 @@ def test_the_page_fits_and_its_commands_run(records, tmp_path, capsys):
 
 
 def test_the_same_as_json_and_without_trying(records, capsys):
-    assert cli.main(["inspect", str(records), "--json", "--most", "0", "--families", "extended"]) == 0
+    assert cli.main(["data", "inspect", str(records), "--json", "--most", "0", "--families", "extended"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["publications"], document["plans"], document["family_definition"]) == (160, [], "extended")
     assert document["members_without_record"] == 1

@@ -27,7 +27,9 @@ def results(tmp_path, monkeypatch):
     for name, folder, kept in (("P", "p", 60), ("P", "p", 54), ("S", "s", 48)):
         write_patents(tmp_path / "p.parquet", patents[:kept])
         words = [str(tmp_path / one) for one in ("p.parquet", "c.parquet", folder)]
-        assert cli.main(["build", "-v", "0", "wipo_at", *words, "--name", name, "--data-version", str(kept)]) == 0
+        assert (
+            cli.main(["data", "build", "-v", "0", "wipo_at", *words, "--name", name, "--data-version", str(kept)]) == 0
+        )
         monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / folder))
         run = ["run", "-v", "0", "-m", MODEL, "--out", str(tmp_path / "results")]
         assert cli.main([*run, "-t", f"{name}CitationRetrieval", "WIPOATTAToTARetrieval"]) == 0
@@ -78,7 +80,7 @@ def test_list_shows_own_tasks_and_what_was_not_built(tmp_path, monkeypatch, caps
     write_patents(tmp_path / "p.parquet", patents)
     write_citations(tmp_path / "c.parquet", citations)
     words = [str(tmp_path / one) for one in ("p.parquet", "c.parquet", "acme data")]
-    assert cli.main(["build", "-v", "0", "wipo_at", *words]) == 0
+    assert cli.main(["data", "build", "-v", "0", "wipo_at", *words]) == 0
     monkeypatch.setenv("PATENT_MTEB_DATA", str(tmp_path / "acme data"))
     capsys.readouterr()
     assert cli.main(["list"]) == 0

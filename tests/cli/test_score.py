@@ -1,4 +1,4 @@
-"""``patent-mteb score``: the ranking of a system that is no model."""
+"""``patent-mteb runs score``: the ranking of a system that is no model."""
 
 import datetime as dt
 import json
@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_model_and_of_ir_measures(tmp_path, ranking, tas
     monkeypatch.setenv("PATENT_MTEB_QUERY_SCORES", "")
     path = trec(tmp_path / "vendor.run", ranking)
     words = ["--name", "Vendor 3.1", "--seconds", "30", "--cost", "1.5", "--out", str(tmp_path / "results")]
-    assert main(["score", str(path), "-t", TASK, *words]) == 0
+    assert main(["runs", "score", str(path), "-t", TASK, *words]) == 0
     place, scores = filed(tmp_path / "results")
     assert place.parents[1].name == "run__Vendor-3.1"
     assert scores["evidence"]["effort"] == {"seconds": 30.0, "cost": 1.5}
@@ -90,7 +90,7 @@ def test_a_run_of_ir_measures_scores_query_by_query_as_ir_measures_does(tmp_path
     scored.sort(key=lambda one: one.query_id)
     path = tmp_path / "theirs.run"
     path.write_text("".join(f"{one.query_id} Q0 {one.doc_id} 0 {one.score} ir\n" for one in scored))
-    assert main(["score", str(path), "-t", TASK, "--out", str(tmp_path / "results")]) == 0
+    assert main(["runs", "score", str(path), "-t", TASK, "--out", str(tmp_path / "results")]) == 0
     assert patent_mteb.rank(StoredRun(path), TASK).to_dict() == ranking, "the model's own ranking"
     qrels = [Qrel(q, d, gain) for q, judged in task.tables.qrels.items() for d, gain in judged.items()]
     run = list(ir_measures.read_trec_run(str(path)))
@@ -120,7 +120,7 @@ def test_own_family_unknown_documents_and_missing_queries_are_answered(tmp_path,
     out = ["--out", str(tmp_path / "results")]
     hidden = {q: next(d for d in task.tables.hidden[q] if d in task.tables.corpus) for q in list(ranking)[:7]}
     seen = {q: ({hidden[q]: 1e6} if q in hidden else {}) | found for q, found in ranking.items()}
-    assert main(["score", str(trec(tmp_path / "family.run", seen)), "-t", TASK, *out]) == 0
+    assert main(["runs", "score", str(trec(tmp_path / "family.run", seen)), "-t", TASK, *out]) == 0
     assert "7 documents that their query must not see" in said(capsys)
     _, scores = filed(tmp_path / "results")
     own = patent_mteb.evaluate(bm25("dapfam"), TASK)
@@ -128,17 +128,17 @@ def test_own_family_unknown_documents_and_missing_queries_are_answered(tmp_path,
 
     strange = {q: found | {"EP0000000A1": 1e-9} for q, found in ranking.items()}
     path = trec(tmp_path / "strange.run", strange)
-    assert main(["score", str(path), "-t", TASK, *out]) == 1
+    assert main(["runs", "score", str(path), "-t", TASK, *out]) == 1
     assert f"found document 'EP0000000A1', which is not in the corpus of the task ({len(ranking)} such places)" in said(
         capsys
     )
-    assert main(["score", str(path), "-t", TASK, "--drop-unknown", *out]) == 0
+    assert main(["runs", "score", str(path), "-t", TASK, "--drop-unknown", *out]) == 0
     assert f"{len(ranking)} places with documents that are not in the corpus are left out" in said(capsys)
 
     half = trec(tmp_path / "half.run", dict(list(ranking.items())[:100]))
-    assert main(["score", str(half), "-t", TASK, *out]) == 1
+    assert main(["runs", "score", str(half), "-t", TASK, *out]) == 1
     assert "--allow-missing" in said(capsys)
-    assert main(["score", str(half), "-t", TASK, "--allow-missing", *out]) == 0
+    assert main(["runs", "score", str(half), "-t", TASK, "--allow-missing", *out]) == 0
     assert len(list((tmp_path / "results").rglob(f"{TASK}.json"))) == 3, (
         "each file and each leniency is an identity of its own"
     )
@@ -147,5 +147,5 @@ def test_own_family_unknown_documents_and_missing_queries_are_answered(tmp_path,
 def test_what_is_no_run_ends_with_one_message(tmp_path, capsys):
     bad = tmp_path / "bad.run"
     bad.write_text("a b\n")
-    assert main(["score", str(bad), "-t", TASK, "--out", str(tmp_path)]) == 2
+    assert main(["runs", "score", str(bad), "-t", TASK, "--out", str(tmp_path)]) == 2
     assert "row 1: 2 columns instead of 6" in said(capsys)

@@ -37,14 +37,13 @@ def test_lists(printed, what):
         assert {task.metadata.name for task in catalogue.tasks()} <= set(text.split())
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", ["", *cli.COMMANDS, "data"])
 def test_help(capsys, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
-        cli.main([command, "--help"])
-    text, _, _ = capsys.readouterr().out.partition("examples:")  # these keep their lines, so that they can be copied
-    choices = re.compile(r"\s*\[--[\w-]+ \{\S+\}\]")  # one word
-    assert [line for line in text.splitlines() if len(line) > 80 and not choices.fullmatch(line)] == []
+        cli.main([*command.split(), "--help"])
+    text, _, _ = capsys.readouterr().out.partition("Examples:")  # these keep their lines, so that they can be copied
+    assert text and [line for line in text.splitlines() if len(line) > 80] == []
 
 
 def test_runs(monkeypatch, capsys, tmp_path):

@@ -26,7 +26,7 @@ def acme(tmp_path, monkeypatch):
 @pytest.mark.parametrize("asked_for_samples", ["0", "1"])
 def test_what_was_not_built_is_neither_fetched_nor_invented(acme, data, asked_for_samples, monkeypatch):
     monkeypatch.setenv(loading.SAMPLE_VARIABLE, asked_for_samples)
-    with pytest.raises(NotThereError, match=f"not built for the data set Acme.*patent-mteb build {data.recipe}"):
+    with pytest.raises(NotThereError, match=f"not built for the data set Acme.*patent-mteb data build {data.recipe}"):
         loading.resolve(data)
     task = mteb.get_task("PatentCitationRetrieval")
     with pytest.raises(NotThereError, match="not built"):

@@ -90,15 +90,15 @@ def test_a_search_by_hand_over_the_folder_sees_what_the_task_sees(tmp_path):
 
 def test_the_command_writes_it_and_replaces_only_its_own(tmp_path, capsys):
     folder = tmp_path / "beir"
-    assert main(["beir", TASKS[0], str(folder)]) == 0
+    assert main(["publish", "beir", TASKS[0], str(folder)]) == 0
     note = json.loads((folder / "task.json").read_text())
     assert note["task"] == TASKS[0] and note["data_revision"].startswith("sample-")
     assert f"{note['documents']} documents, {note['queries']} queries" in capsys.readouterr().out
     (folder / "stale").write_text("x")
-    assert main(["beir", TASKS[0], "--out", str(folder)]) == 0
+    assert main(["publish", "beir", TASKS[0], "--out", str(folder)]) == 0
     assert not (folder / "stale").exists()
     (folder / "task.json").unlink()
-    assert main(["beir", TASKS[0], str(folder)]) == 2
+    assert main(["publish", "beir", TASKS[0], str(folder)]) == 2
     assert "the folder holds other files" in capsys.readouterr().err
     assert (folder / "corpus.jsonl").is_file()
 

@@ -200,7 +200,7 @@ def test_the_remedy_for_missing_candidates_of_a_limited_task_can_be_typed(folder
     with pytest.raises(DataError, match=r"Remedy: write them: (.*)\.$") as error:
         other.rank(Candidates(folder))
     command = error.value.remedy.partition(": ")[2]
-    assert command == "patent-mteb candidates -t PatentDAPFAMTitleToTARetrieval.sample --limit 10"
+    assert command == "patent-mteb runs candidates -t PatentDAPFAMTitleToTARetrieval.sample --limit 10"
     words = shlex.split(command)[1:]
     assert cli.main([*words, "-m", "bm25-dapfam", "--top", str(K), "--out", str(folder), "--no-store", "-v", "0"]) == 0
     system, queries, context = other.searching(Candidates(folder))

@@ -91,7 +91,7 @@ def edition(folder, files, actions):
     rows.parent.mkdir(parents=True)
     rows.write_text("".join(json.dumps(row) + "\n" for row in actions))
     for path in (*files, rows):
-        assert cli.main(["import", "-v", "0", str(path), "--out", str(folder / "records")]) == 0
+        assert cli.main(["data", "import", "-v", "0", str(path), "--out", str(folder / "records")]) == 0
     words = ["edition", "build", "open-us", str(folder / "records"), str(folder / "edition"), "--window", "2023"]
     assert cli.main(words) == 0
     return folder / "edition"

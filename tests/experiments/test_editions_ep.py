@@ -79,7 +79,7 @@ def patstat(folder):
 def test_the_whole_way_on_real_files(tmp_path, monkeypatch, capsys):
     texts, citations = sorted(BULK.iterdir()), patstat(tmp_path / "patstat")
     for name, files in (("one", [*texts, citations]), ("two", [citations, *texts[::-1]])):
-        assert cli.main(["import", "-v", "0", *map(str, files), "--out", str(tmp_path / name / "records")]) == 0
+        assert cli.main(["data", "import", "-v", "0", *map(str, files), "--out", str(tmp_path / name / "records")]) == 0
         words = ["edition", "build", "open-ep", str(tmp_path / name / "records"), str(tmp_path / name / "edition")]
         assert cli.main([*words, "--window", "2008-01-01:2021-12-31"]) == 0
     first, second = (tmp_path / name / "edition" for name in ("one", "two"))

@@ -113,7 +113,7 @@ def test_bad_options_end_with_one_message(records, tmp_path, capsys):
         (["--endpoint", "http://localhost/v1", "--model", "m", "--budget-cost", "1"], "a budget in money needs prices"),
         (["--extractive", "--queries", str(tmp_path)], "the file is missing"),
     ):
-        assert main(["summarise", str(records), "--out", str(tmp_path / "x"), *words]) == 2
+        assert main(["data", "summarise", str(records), "--out", str(tmp_path / "x"), *words]) == 2
         assert told in said(capsys)
 
 
@@ -127,14 +127,16 @@ def test_a_build_with_extracts_says_so_in_dataset_json_and_in_its_tasks(tmp_path
     write_citations("citations.parquet", citations)
     build = ["build", "sophia", "patents.parquet", "citations.parquet", "root", "--name", "Acme"]
     assert main(build) == 0
-    assert main(["summarise", "patents.parquet", "--extractive", "--queries", "root", "--out", "mine.jsonl"]) == 0
+    assert (
+        main(["data", "summarise", "patents.parquet", "--extractive", "--queries", "root", "--out", "mine.jsonl"]) == 0
+    )
     rows = read_summaries(Path("mine.jsonl"))
     queries = {json.loads(line)["_id"] for line in Path("root/Sophia/queries.jsonl").read_text().splitlines()}
     assert {row.publication_number for row in rows} == queries, "its queries only"
     write_patents("fewer.parquet", [one for one in bare if one.publication_number != min(queries)])
     with monkeypatch.context() as patched:
         patched.setattr(summarising, "summarise_patents", lambda *given, **more: pytest.fail("a patent was read"))
-        assert main(["summarise", "fewer.parquet", "--extractive", "--queries", "root"]) == 2
+        assert main(["data", "summarise", "fewer.parquet", "--extractive", "--queries", "root"]) == 2
     assert f"1 queries of root are not among the records, such as {min(queries)}" in said(capsys)
     write_summaries(
         Path("mine.jsonl"),

@@ -43,7 +43,7 @@ def acme(tmp_path):
 def test_build_validate_and_run_of_data_with_empty_views_end_well(acme, tmp_path, capsys, monkeypatch, caplog):
     monkeypatch.setenv("PATENT_MTEB_DATA", str(acme))
     with caplog.at_level(logging.WARNING, "mteb"):
-        assert cli.main(["validate", str(acme)]) == 0
+        assert cli.main(["data", "validate", str(acme)]) == 0
     printed = capsys.readouterr()
     assert "cannot unload" not in printed.err + printed.out + caplog.text
     views = pq.read_table(acme / "WIPO-AT" / "views.parquet").to_pylist()
@@ -80,7 +80,7 @@ def test_files_are_compared_with_what_was_built(acme):
     assert "corpus.jsonl: the file is not the one that was built" in "".join(found["error"])
     assert "metadata.parquet: the file is missing" in "".join(found["error"])
     assert any("1 files that dataset.json does not list: WIPO-AT/mine.txt" in text for text in found["note"])
-    assert cli.main(["validate", str(acme)]) == 2
+    assert cli.main(["data", "validate", str(acme)]) == 2
 
 
 def test_a_record_that_cannot_be_read_is_one_error_beside_what_the_tables_say(acme):

@@ -39,6 +39,7 @@ def summarised(records, tmp_path, capsys, answer, *words):
     out = tmp_path / "summaries.jsonl"
     with chat_server(answer) as (url, _):
         asked = [
+            "data",
             "summarise",
             str(records),
             "--endpoint",

@@ -97,7 +97,7 @@ def _all_finite(directory):
 
 @pytest.mark.parametrize("name", NO_VECTORS)
 def test_encode_stops_with_one_message(models, tmp_path, capsys, name):
-    status = main(["encode", "-t", TASK, "-m", str(models / name), "--store", str(tmp_path / "store")])
+    status = main(["store", "encode", "-t", TASK, "-m", str(models / name), "--store", str(tmp_path / "store")])
     said = capsys.readouterr()
     assert status != 0 and "NaN or infinite" in said.err + said.out and "Traceback" not in said.err
 

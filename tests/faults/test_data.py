@@ -1,6 +1,6 @@
 """Bad data: what would make a score wrong is refused with file, row and remedy, the rest is counted; never a traceback.
 
-Every row of the tables below scored silently, or ended in a traceback, before. ``patent-mteb validate`` and a run meet
+Every row of the tables below scored silently, or ended in a traceback, before. ``patent-mteb data validate`` and a run meet
 the same errors: each refused input is loaded by the task and validated.
 """
 
@@ -789,14 +789,17 @@ def test_the_last_door(wipo, monkeypatch, capsys):
         raise ZeroDivisionError("nobody foresaw this")
 
     monkeypatch.setattr("patent_mteb.recipes.beir.read_qrels", broken)
-    assert cli.main(["validate", str(wipo)]) == 2
+    assert cli.main(["data", "validate", str(wipo)]) == 2
     streams = capsys.readouterr()
     assert "breaks on this data (ZeroDivisionError: nobody foresaw this)" in streams.out and str(wipo) in streams.out
     assert "--debug" in streams.out and "Traceback" not in streams.out + streams.err
     with pytest.raises(ZeroDivisionError):
-        cli.main(["validate", str(wipo), "--debug"])
+        cli.main(["data", "validate", str(wipo), "--debug"])
     monkeypatch.setattr("patent_mteb.recipes.find", broken)
-    for command in (["build", "dapfam", "p.jsonl", "c.jsonl", "out"], ["build", "dapfam", "--settings"]):
+    for command in (
+        ["data", "build", "dapfam", "p.jsonl", "c.jsonl", "out"],
+        ["data", "build", "dapfam", "--settings"],
+    ):
         assert cli.main(command) == 1
         said = capsys.readouterr().err
         assert "build failed (ZeroDivisionError: nobody foresaw this" in said and "--debug" in said

@@ -100,7 +100,7 @@ def test_a_score_that_contradicts_its_per_query_scores(tmp_path, capsys):
     assert prepare(tmp_path / "in", tmp_path / "whole").exported == 2
     attest(path, scores={"main_score": 0.99, "ndcg_at_100": 0.99})
     refused(tmp_path, "0.500000", "0.990000", exported=1)
-    assert main(["export", str(tmp_path / "in"), str(tmp_path / "again")]) == 1
+    assert main(["publish", "results", str(tmp_path / "in"), str(tmp_path / "again")]) == 1
     assert "0.990000" in capsys.readouterr().err
 
 

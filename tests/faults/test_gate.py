@@ -176,11 +176,11 @@ def reproduce(folder, capsys):
 
 
 def export(folder, capsys):
-    return _printed(capsys, "export", folder, folder.parent / "out")[1], _files(folder.parent / "out")
+    return _printed(capsys, "publish", "results", folder, folder.parent / "out")[1], _files(folder.parent / "out")
 
 
 def leaderboard(folder, capsys):
-    return _printed(capsys, "leaderboard", folder, folder.parent / "board")[1], _files(folder.parent / "board")
+    return _printed(capsys, "publish", "board", folder, folder.parent / "board")[1], _files(folder.parent / "board")
 
 
 def check_up(folder, capsys):
@@ -276,7 +276,7 @@ def test_a_fusion_and_a_scored_run_are_computed_again(tmp_path, monkeypatch, cap
     for setting in ("dapfam", "bm25s"):
         patent_mteb.rank(bm25(setting), SAMPLE).save(tmp_path / f"{setting}.run")
     runs = [tmp_path / "dapfam.run", tmp_path / "bm25s.run"]
-    score = ("score", runs[0], "-t", SAMPLE, "--out", tmp_path / "results")
+    score = ("runs", "score", runs[0], "-t", SAMPLE, "--out", tmp_path / "results")
     right, said = fuse_runs(runs, SAMPLE, [RRF(30)], tmp_path / "results"), _printed(capsys, *score)[1]
     for path in (tmp_path / "results").rglob(f"{SAMPLE}.json"):
         edit(path, path)

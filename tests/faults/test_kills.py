@@ -126,15 +126,17 @@ CASES = {
     ),
     "run of an encoder": Case(f"run {MODEL} -t {TASK} --output-folder {{}}/results", DATA),
     "sweep": Case(
-        f"sweep dapfam {MODEL} --backends bm25 dense hybrid --queries TA --corpora TA --rrf 60 --alphas 0.5 --out"
+        f"runs sweep dapfam {MODEL} --backends bm25 dense hybrid --queries TA --corpora TA --rrf 60 --alphas 0.5 --out"
         " {}/sweep.csv",
         DATA,
     ),
     "prune": Case("store prune --store {}/store --model local/tiny", DATA, ("store",)),
-    "export": Case("export {shared}/real {}/out", DATA),
+    "export": Case("publish results {shared}/real {}/out", DATA),
     "report": Case("report {shared}/real --format csv markdown latex --out {}/out", DATA),
-    "import": Case("import {shared}/export --out {}/records --workers 1", DATA),
-    "build": Case("build sophia {shared}/patents.parquet {shared}/citations.parquet {}/built --set queries=10", DATA),
+    "import": Case("data import {shared}/export --out {}/records --workers 1", DATA),
+    "build": Case(
+        "data build sophia {shared}/patents.parquet {shared}/citations.parquet {}/built --set queries=10", DATA
+    ),
 }
 
 

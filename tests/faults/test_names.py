@@ -220,8 +220,8 @@ def test_names_that_look_alike_stay_apart(tmp_path):
     "command",
     [
         ["report"],
-        ["export", "out", "-m", "x"],
-        ["validate"],
+        ["publish", "results", "out", "-m", "x"],
+        ["data", "validate"],
         ["store", "info", "--store"],
         ["run", "-t", TASK, "-m", "x", "--output-folder"],
     ],
@@ -230,8 +230,8 @@ def test_every_command_prints_names_as_they_are(tmp_path, monkeypatch, capsys, n
     monkeypatch.chdir(tmp_path)
     if command[0] == "run":
         command = ["run", "-t", TASK, "-m", f"./{name}"]
-    elif command[0] == "export":
-        command = ["export", f"./{name}", "out"]
+    elif command[0] == "publish":
+        command = ["publish", "results", f"./{name}", "out"]
     else:
         command = [*command, f"./{name}"]
     with contextlib.suppress(SystemExit):

@@ -55,7 +55,9 @@ def test_import_says_it_in_one_line(tmp_path, capsys):
     path = tmp_path / "bomb.csv.gz"
     path.write_bytes(gzip.compress(b"No,Title\n") + packed(b"US1A," + b"x" * 65530 + b"\n", BOMB // 65536))
     (tmp_path / "m.toml").write_text("[fields]\npublication_number = 'No'\n")
-    assert cli.main(["import", "--map", str(tmp_path / "m.toml"), str(path), "--out", str(tmp_path / "root")]) != 0
+    assert (
+        cli.main(["data", "import", "--map", str(tmp_path / "m.toml"), str(path), "--out", str(tmp_path / "root")]) != 0
+    )
     said = " ".join(capsys.readouterr().err.split())
     assert "a gzip bomb?" in said and "Traceback" not in said and "please report it" not in said
 

@@ -1,4 +1,4 @@
-"""TREC runs as vendors write them, through ``patent-mteb score``: each is scored right, or refused with a remedy."""
+"""TREC runs as vendors write them, through ``patent-mteb runs score``: each is scored right, or refused with a remedy."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scored(tmp_path, capsys, written, *words):
     path = tmp_path / "vendor.run"
     path.write_bytes(written if isinstance(written, bytes) else "".join(f"{line}\n" for line in written).encode())
     capsys.readouterr()
-    status = main(["score", str(path), "-t", TASK, "--out", str(tmp_path / "out"), *words])
+    status = main(["runs", "score", str(path), "-t", TASK, "--out", str(tmp_path / "out"), *words])
     said = capsys.readouterr()
     told = " ".join(f"{said.out} {said.err}".split())
     assert "Traceback" not in told and "please report it" not in told and "RuntimeWarning" not in told
@@ -122,7 +122,16 @@ def test_an_order_that_is_said_counts_and_is_part_of_the_identity(tmp_path, caps
     assert scored(tmp_path, capsys, CONTRADICTING[case](lines), "--order", order)[0] == pytest.approx(right, abs=6e-6)
     (meta,) = (tmp_path / "out").rglob("model_meta.json")
     assert json.loads(meta.read_text())["experiment_kwargs"] == {"order": order}
-    words = ["score", str(tmp_path / "vendor.run"), "-t", TASK, "--out", str(tmp_path / "out"), f"--order={order}"]
+    words = [
+        "runs",
+        "score",
+        str(tmp_path / "vendor.run"),
+        "-t",
+        TASK,
+        "--out",
+        str(tmp_path / "out"),
+        f"--order={order}",
+    ]
     assert main(words) == 0
     assert len(list((tmp_path / "out").rglob("model_meta.json"))) == 1
 
@@ -191,6 +200,7 @@ def test_fuse_takes_an_order_for_each_run(tmp_path, capsys, lines, right):
     (tmp_path / "a.run").write_text("\n".join(lines))
     (tmp_path / "b.run").write_text("\n".join(CONTRADICTING["distances"](lines)))
     words = [
+        "runs",
         "fuse",
         str(tmp_path / "a.run"),
         str(tmp_path / "b.run"),

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from patent_mteb import cli
+from patent_mteb.cli import app
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -29,7 +30,7 @@ def printed() -> list[str]:
         blocks = "\n".join(one or other for one, other in _BLOCK.findall(text))
         found += itertools.chain.from_iterable(choices(bare(line)) for line in _LINE.findall(blocks))
         found += [line for line in _INLINE.findall(text) if is_whole(line)]
-    found += [line for command in cli.COMMANDS.values() for line in getattr(command, "EXAMPLES", ())]
+    found += [line for examples in cli.COMMANDS.values() for line in examples]
     return list(dict.fromkeys(found))
 
 
@@ -53,7 +54,7 @@ def is_whole(line: str) -> bool:
         return True
     try:
         with contextlib.redirect_stderr(io.StringIO()):
-            cli.parser().parse_args(words[1:])
+            app.parse(words[1:])
     except SystemExit:
         return False
     return True

@@ -29,9 +29,9 @@ RANKED = "PatentDAPFAMTACToTACRetrieval.sample"
 HEADER = ("Publication Number", "Title", "Abstract", "Claims", "IPC", "Cited Patents", "Topic")
 
 
-def quietly(command: str, *words: object) -> None:
+def quietly(*words: object) -> None:
     """A command that has to succeed."""
-    assert cli.main([command, "-q", *map(str, words)]) == 0, (command, words)
+    assert cli.main([*map(str, words), "-q"]) == 0, words
 
 
 def _records(folder: Path) -> None:
@@ -50,7 +50,7 @@ def _acted_upon(folder: Path) -> None:
 
 def _built(folder: Path) -> None:
     _records(folder.with_suffix(".records"))
-    quietly("build", "wipo_at", folder.with_suffix(".records"), folder, "--name", "Mine")
+    quietly("data", "build", "wipo_at", folder.with_suffix(".records"), folder, "--name", "Mine")
 
 
 def _grants(folder: Path) -> None:
@@ -58,7 +58,7 @@ def _grants(folder: Path) -> None:
     _records(folder.with_suffix(".records"))
     sizes = ("min_cited_by=0", "min_class_families=1", "split=0.3,0.1,0.6")
     settings = [word for one in sizes for word in ("--set", one)]
-    quietly("build", "patenteb", folder.with_suffix(".records"), folder, "--name", "Grants", *settings)
+    quietly("data", "build", "patenteb", folder.with_suffix(".records"), folder, "--name", "Grants", *settings)
 
 
 def _edition(folder: Path) -> None:
@@ -136,13 +136,22 @@ def _actions(path: Path) -> None:
 def _shares(folder: Path) -> None:
     """What an import of the whole leaves behind when it was done as one share."""
     _export(folder.with_suffix(".export"))
-    quietly("import", folder.with_suffix(".export"), "--out", folder, "--shard", "1/1", "--workers", "1")
+    quietly("data", "import", folder.with_suffix(".export"), "--out", folder, "--shard", "1/1", "--workers", "1")
 
 
 def _store(folder: Path) -> None:
     """A store with the vectors of one task."""
     _STATIC(folder.with_suffix(".model"))
-    quietly("encode", "-t", "PatentMapAbsToAbsRetrieval.sample", "-m", folder.with_suffix(".model"), "--store", folder)
+    quietly(
+        "store",
+        "encode",
+        "-t",
+        "PatentMapAbsToAbsRetrieval.sample",
+        "-m",
+        folder.with_suffix(".model"),
+        "--store",
+        folder,
+    )
 
 
 def _ranking(path: Path, seed: int = 0) -> None:

@@ -8,11 +8,11 @@ import mteb
 import numpy as np
 import pytest
 import torch
+from patent_mteb.cli.models import PRECISIONS
 from standins import checkpoint
 from transformers import AutoModel, AutoTokenizer
 
 from patent_mteb.cli import main
-from patent_mteb.cli.models import PRECISIONS
 from patent_mteb.errors import ModelError
 from patent_mteb.models import bm25, load, loading
 from patent_mteb.models.loading import AUTOCAST

@@ -433,4 +433,4 @@ def test_store_and_no_store_exclude_each_other(checkpoints, tmp_path, capsys):
     with pytest.raises(SystemExit) as stopped:
         run("-m", str(checkpoints["MODEL"]), "--store", str(tmp_path), "--no-store")
     assert stopped.value.code == 2
-    assert "not allowed with" in capsys.readouterr().err
+    assert "exclude each other" in capsys.readouterr().err

@@ -140,7 +140,8 @@ def test_tables_of_other_forms_are_sent_to_the_import(tmp_path):
     for name in ("export.csv", "export.XLSX", "ipg260113.zip"):
         (tmp_path / name).write_bytes(b"Publication Number,Title")
         with pytest.raises(
-            DataError, match=rf"{name}: records are read from .*Remedy: make records of it: patent-mteb import .*{name}"
+            DataError,
+            match=rf"{name}: records are read from .*Remedy: make records of it: patent-mteb data import .*{name}",
         ):
             records.read_patents(tmp_path / name)
 

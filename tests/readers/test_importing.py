@@ -120,7 +120,7 @@ def test_an_error_comes_whole_from_a_process_that_works_for_another():
 def test_a_broken_file_stops_with_one_message_and_what_was_finished_stays(tmp_path, capsys):
     good = table(tmp_path / "a.csv", rows_of(7000001, 7000004))
     (tmp_path / "b.csv").write_bytes(b"publication_number,title\nUS7B2,\xff\n")
-    words = ["import", "table", str(good), str(tmp_path / "b.csv"), "--out", str(tmp_path / "root")]
+    words = ["data", "import", "table", str(good), str(tmp_path / "b.csv"), "--out", str(tmp_path / "root")]
     assert cli.main(words) == 2
     said = capsys.readouterr().err
     assert "b.csv, row 2: not valid UTF-8" in said and said.count("Remedy") == 1
@@ -153,7 +153,7 @@ def test_sources_are_named_or_recognised(tmp_path, capsys):
     table(tmp_path / "in" / "a.csv", rows_of(7000001, 7000004))
     (tmp_path / "in" / "notes.txt").write_text("nothing of that kind\n")
     (tmp_path / "in" / ".hidden.csv").write_text("publication_number\nUS1B2\n")
-    assert cli.main(["import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
+    assert cli.main(["data", "import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
     assert "notes.txt: left out, no reader knows this file" in capsys.readouterr().err
     assert len(titles(tmp_path / "root")) == 3
     for words, said in (
@@ -162,11 +162,11 @@ def test_sources_are_named_or_recognised(tmp_path, capsys):
         (["lens", str(tmp_path / "in" / "a.csv")], "there is no column"),
         (["lens"], "no file is named"),
     ):
-        assert cli.main(["import", *words, "--out", str(tmp_path / "other")]) == 2
+        assert cli.main(["data", "import", *words, "--out", str(tmp_path / "other")]) == 2
         assert said in capsys.readouterr().err
-    assert cli.main(["import", str(tmp_path / "in")]) == 2
+    assert cli.main(["data", "import", str(tmp_path / "in")]) == 2
     capsys.readouterr()
-    assert cli.main(["import", "--sources"]) == 0
+    assert cli.main(["data", "import", "--sources"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]] == list(READERS)
 
 
@@ -175,7 +175,7 @@ def test_many_files_are_told_of_together(tmp_path, capsys):
         table(
             tmp_path / "in" / f"{number}.csv", [*rows_of(7000001 + number, 7000002 + number), ("", "Nameless", "", "")]
         )
-    assert cli.main(["import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
+    assert cli.main(["data", "import", str(tmp_path / "in"), "--out", str(tmp_path / "root")]) == 0
     rows = [re.split(r"\s{2,}", line.strip()) for line in capsys.readouterr().out.splitlines()]
     told = {row[1]: (row[2], row[3]) for row in rows if row[0] == "13 files" and row[1] != "note"}
     assert told == {
@@ -199,7 +199,7 @@ def test_a_killed_import_goes_on_where_it_was(tmp_path):
         table(tmp_path / f"{name}.csv", rows_of(7000001 + 5000 * place, 7002001 + 5000 * place))
         for place, name in enumerate("abcd")
     ]
-    words = [sys.executable, "-m", "patent_mteb.cli", "import", *map(str, files), "--out", str(root)]
+    words = [sys.executable, "-m", "patent_mteb.cli", "data", "import", *map(str, files), "--out", str(root)]
     running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ)
     deadline = time.monotonic() + 60
     while not any(account.done for account in read_accounts(root).values()) and time.monotonic() < deadline:

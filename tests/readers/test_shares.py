@@ -48,11 +48,11 @@ def whole(tmp_path, inputs):
 def test_shares_in_one_directory_merge_to_the_bytes_of_one_import(tmp_path, inputs, whole, order, capsys):
     root = tmp_path / "root"
     for number in order:
-        assert cli.main(["import", str(inputs), "--out", str(root), "--shard", f"{number}/3"]) == 0
+        assert cli.main(["data", "import", str(inputs), "--out", str(root), "--shard", f"{number}/3"]) == 0
     assert "import.json" not in content(root)
-    assert cli.main(["import", "--merge", "--out", str(root)]) == 0
+    assert cli.main(["data", "import", "--merge", "--out", str(root)]) == 0
     assert content(root) == whole
-    assert cli.main(["import", str(inputs), "--out", str(root)]) == 0, "nothing is left to do"
+    assert cli.main(["data", "import", str(inputs), "--out", str(root)]) == 0, "nothing is left to do"
     assert content(root) == whole
 
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_merged_is_said_in_one_message(tmp_path, inputs, capsys):
         ([str(inputs / "0.csv"), "--shard", "1/3"], "this share was begun with other inputs"),
         ([str(inputs), "--shard", "4/3"], "'4/3' is no share of the work"),
     ):
-        assert cli.main(["import", *words, "--out", str(root)]) == 2
+        assert cli.main(["data", "import", *words, "--out", str(root)]) == 2
         error = " ".join(capsys.readouterr().err.split())
         assert said in error and error.count("Remedy") == 1
     import_share([inputs], root, (2, 3))
@@ -169,7 +169,7 @@ def test_two_imports_into_one_directory_are_kept_apart_and_shares_are_not(tmp_pa
     root = tmp_path / "root"
     with guarded(root):
         for words in ([str(inputs)], [str(inputs), "--shard", "1/2"], ["--merge"]):
-            assert cli.main(["import", *words, "--out", str(root)]) == 2
+            assert cli.main(["data", "import", *words, "--out", str(root)]) == 2
             assert "another import writes here" in capsys.readouterr().err
     with guarded(root, shared=True):
         import_share([inputs], root, (1, 2))

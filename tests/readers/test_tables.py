@@ -392,6 +392,7 @@ def test_a_map_that_names_a_missing_column_is_refused_with_the_columns_there_are
     assert (
         cli.main(
             [
+                "data",
                 "import",
                 "--map",
                 str(tmp_path / "acme.toml"),
@@ -422,7 +423,7 @@ def test_another_map_reads_the_file_again(tmp_path):
     root = tmp_path / "root"
     for title in ("A", "B"):
         (tmp_path / "m.toml").write_text(f"[fields]\npublication_number = 'No'\ntitle = '{title}'\n")
-        assert cli.main(["import", str(tmp_path / "m.toml"), str(tmp_path / "t.csv"), "--out", str(root)]) == 0
+        assert cli.main(["data", "import", str(tmp_path / "m.toml"), str(tmp_path / "t.csv"), "--out", str(root)]) == 0
     assert [one.title for one in read_patents(root / "patents")] == ["second"]
     assert len(read_accounts(root)) == 1
 

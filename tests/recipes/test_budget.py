@@ -28,6 +28,7 @@ def test_the_command_refuses_and_writes_nothing(tmp_path, capsys):
     write_patents(tmp_path / "patents.parquet", patents[:50])
     write_citations(tmp_path / "citations.parquet", citations[:50])
     words = [
+        "data",
         "build",
         "wipo_at",
         str(tmp_path / "patents.parquet"),

@@ -60,6 +60,7 @@ def test_one_directory_has_one_name(tmp_path, capsys, monkeypatch):
     def build(*more):
         return cli.main(
             [
+                "data",
                 "build",
                 "sophia",
                 str(tmp_path / "p.parquet"),

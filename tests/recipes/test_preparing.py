@@ -106,7 +106,7 @@ def test_a_records_directory_and_patents_without_citations(tmp_path, capsys):
         records / "families.parquet",
         {**{one.publication_number: one.family_id for one in TEN_PATENTS}, "EP7777777A1": "F7"},
     )
-    assert cli.main(["build", "wipo_at", str(records), str(root), "--set", "match=family"]) == 0
+    assert cli.main(["data", "build", "wipo_at", str(records), str(root), "--set", "match=family"]) == 0
     printed = capsys.readouterr().out
     assert (
         "citations matched by family" in printed
@@ -114,14 +114,14 @@ def test_a_records_directory_and_patents_without_citations(tmp_path, capsys):
     )
     assert read_beir(root / "WIPO-AT").qrels == {query: {"BR7A": 1} for query in ("US1A", "JP1A")}
     write_patents(tmp_path / "patents.jsonl", TEN_PATENTS)
-    assert cli.main(["build", "wipo_at", str(tmp_path / "patents.jsonl"), str(tmp_path / "labels")]) == 0
+    assert cli.main(["data", "build", "wipo_at", str(tmp_path / "patents.jsonl"), str(tmp_path / "labels")]) == 0
     assert (
         not (tmp_path / "labels/WIPO-AT/corpus.jsonl").exists()
         and (tmp_path / "labels/WIPO-AT/labels/Emerging.parquet").exists()
     )
     write_citations(tmp_path / "citations.jsonl", TEN_CITATIONS)
     pair = [str(tmp_path / "patents.jsonl"), str(tmp_path / "citations.jsonl")]
-    assert cli.main(["build", "wipo_at", *pair, "--out", str(tmp_path / "out")]) == 0
+    assert cli.main(["data", "build", "wipo_at", *pair, "--out", str(tmp_path / "out")]) == 0
     assert len(read_beir(tmp_path / "out/WIPO-AT").queries) == 5
 
 
@@ -135,6 +135,6 @@ def test_settings_of_every_recipe_are_listed_and_checked(capsys):
             recipes.check_settings(recipe, ["match=kinds"])
         with pytest.raises(DataError, match=r"has no setting 'mach'.*choose among .*, match, families, twins"):
             recipes.check_settings(recipe, ["mach=kind"])
-    assert cli.main(["build", "sophia", "--settings"]) == 0
+    assert cli.main(["data", "build", "sophia", "--settings"]) == 0
     printed = capsys.readouterr().out
     assert "one of keep, merge, drop" in printed and "require" in printed

@@ -73,7 +73,7 @@ def test_what_no_source_states_of_a_model_is_said_and_is_no_more_than_the_page_s
     ours has both.
     """
     page = (Path(__file__).parents[2] / "docs" / "upstream.md").read_text("utf-8")
-    assert cli.main(["upstream", str(tmp_path)]) == 0
+    assert cli.main(["publish", "mteb", str(tmp_path)]) == 0
     said = capsys.readouterr().out
     for field, names in unknown_fields(suite_metas()).items():
         assert {name for name in names if meta_of(name)[field] is None} == set(names)
@@ -96,7 +96,7 @@ def test_models_have_what_is_known_of_them():
 
 
 def test_the_files_of_a_pull_request(tmp_path, capsys):
-    assert cli.main(["upstream", str(tmp_path)]) == 0
+    assert cli.main(["publish", "mteb", str(tmp_path)]) == 0
     assert f"files in {tmp_path}" in capsys.readouterr().out
     written = {one["name"]: one for one in json.loads((tmp_path / "tasks.json").read_text())}
     assert set(written) == {kind.metadata.name for kind in EVERY}
@@ -130,5 +130,5 @@ def test_what_cannot_be_counted_is_said(tmp_path, monkeypatch, capsys, count):
     monkeypatch.setattr(
         upstream.catalogue, "tasks", lambda: tuple(kind for kind in EVERY if kind.metadata.name == "PatenTEBTitle2Full")
     )
-    assert cli.main(["upstream", str(tmp_path), *(["--count"] if count else [])]) == int(count)
+    assert cli.main(["publish", "mteb", str(tmp_path), *(["--count"] if count else [])]) == int(count)
     assert ("not counted: PatenTEBTitle2Full: " in capsys.readouterr().err) == count

@@ -163,7 +163,7 @@ def test_a_built_directory_is_encoded_by_its_tasks(tmp_path, capsys, monkeypatch
 
 
 def test_what_keeps_no_single_vectors_is_refused_and_what_is_not_ours_is_skipped(tmp_path, capsys):
-    assert cli.main(["encode", "-m", "bm25", "-t", TASKS[0], "--store", str(tmp_path / "store")]) == 2
+    assert cli.main(["store", "encode", "-m", "bm25", "-t", TASKS[0], "--store", str(tmp_path / "store")]) == 2
     assert "nothing can be encoded ahead" in capsys.readouterr().err
     words = ["encode", "-m", "mteb/baseline-random-encoder", "-t", "NFCorpus", "--store", str(tmp_path / "store")]
     assert cli.main(words) == 1

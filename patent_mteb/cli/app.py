@@ -1,0 +1,229 @@
+"""The tree of commands: groups, names, examples, and the words of a command line."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from inspect import BoundArguments
+from typing import Any, NoReturn, TypeVar
+
+from cyclopts import App, Argument, CycloptsError, Group, Parameter
+from cyclopts.exceptions import (
+    CoercionError,
+    MissingArgumentError,
+    UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
+    ValidationError,
+)
+from rich.text import Text
+
+from patent_mteb.cli import common
+from patent_mteb.errors import did_you_mean
+
+Function = TypeVar("Function", bound=Callable[..., int])
+
+COMMANDS: dict[str, tuple[str, ...]] = dict.fromkeys(
+    (
+        *("list", "run", "report", "reproduce", "geometry", "train", "doctor"),
+        *("data import", "data inspect", "data build", "data validate", "data summarise"),
+        *("runs candidates", "runs score", "runs fuse", "runs sweep"),
+        *("store encode", "store info", "store verify", "store prune", "store merge"),
+        *("publish results", "publish board", "publish mteb", "publish beir"),
+        *("edition build", "edition verify"),
+    ),
+    (),
+)
+"""Name of every command, in the order of the help, and its examples, which can be typed as they are printed."""
+
+_NAMES: dict[Callable[..., Any], str] = {}
+
+RENAMED = {
+    "import": "data import",
+    "inspect": "data inspect",
+    "build": "data build",
+    "summarise": "data summarise",
+    "validate": "data validate",
+    "candidates": "runs candidates",
+    "score": "runs score",
+    "fuse": "runs fuse",
+    "sweep": "runs sweep",
+    "encode": "store encode",
+    "export": "publish results",
+    "leaderboard": "publish board",
+    "upstream": "publish mteb",
+    "beir": "publish beir",
+}
+"""Former name of a command and its name today. The former names work until version 0.2."""
+
+_HELP = ("--help", "-h")
+
+
+def _version() -> str:
+    """Name and version; read only when asked for."""
+    from patent_mteb.identity import version
+
+    return f"patent-mteb {version()}"
+
+
+def _default(value: Any) -> str | None:
+    """A default as the user would type it; None hides it."""
+    if value is None or value is False or value in ("", ()):
+        return None
+    return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+app = App(
+    name="patent-mteb",
+    help="Patent embedding benchmarks as mteb tasks. See 'patent-mteb COMMAND --help' for options and examples.",
+    help_format="plaintext",
+    version=_version,
+    version_format="plaintext",
+    default_parameter=Parameter(negative="", allow_repeating=True, show_default=_default),
+    group_parameters=Group("Options", sort_key=0),
+    group_arguments=Group("Arguments", sort_key=-1),
+)
+_GROUPS = Group("Groups of commands", sort_key=1)
+GROUPS = {
+    "data": App(
+        name="data", help="Make benchmarks from patents: import, inspect, build, validate.", sort_key=10, group=_GROUPS
+    ),
+    "runs": App(name="runs", help="Work with rankings: candidates, score, fuse, sweep.", sort_key=11, group=_GROUPS),
+    "store": App(name="store", help="Fill, look at, check and merge the embedding store.", sort_key=12, group=_GROUPS),
+    "publish": App(
+        name="publish", help="Prepare results and tasks for others: mteb, a board, BEIR.", sort_key=13, group=_GROUPS
+    ),
+    "edition": App(
+        name="edition", help="Build or verify an edition of the open benchmark.", sort_key=14, group=_GROUPS
+    ),
+}
+for _group in GROUPS.values():
+    app.command(_group)
+
+
+def command(name: str, *examples: str) -> Callable[[Function], Function]:
+    """Register a function as a command, such as ``"data import"``; the first line of its docstring is its help."""
+
+    def register(function: Function) -> Function:
+        group, _, last = name.rpartition(" ")
+        (GROUPS[group] if group else app).command(function, name=last, sort_key=list(COMMANDS).index(name))
+        COMMANDS[name] = examples
+        _NAMES[function] = name
+        return function
+
+    return register
+
+
+@app.command(name="--print-completion", sort_key=50)
+def print_completion(shell: str, /) -> int:
+    """Print the completion script of a shell: bash, zsh or fish."""
+    if shell not in ("bash", "zsh", "fish"):
+        raise CycloptsError(msg=f"there is no completion for {shell}; choose from bash, zsh, fish")
+    print(app.generate_completion(shell=shell))  # type: ignore[arg-type]
+    return 0
+
+
+def parse(words: Sequence[str]) -> tuple[Callable[..., Any], BoundArguments]:
+    """Return the function of a command line and its arguments. Print help, or a usage error, and exit."""
+    words = _current(words)
+    console = common.Terminal()
+    try:
+        function, bound, _ = app.parse_args(words, console=console, print_error=False, exit_on_error=False)
+    except CycloptsError as error:
+        refuse(error)
+    if function == app.help_print or function in [group.help_print for group in GROUPS.values()]:
+        asked = any(word in _HELP for word in words)
+        print_help(" ".join(word for word in words if not word.startswith("-")), console if asked else common.messages)
+        raise SystemExit(0 if asked else 2)
+    if function not in _NAMES:
+        function(*bound.args, **bound.kwargs)
+        raise SystemExit(0)
+    return function, bound
+
+
+def print_help(name: str, console: Any = None) -> None:
+    """Print the help of a command or group; its examples keep their lines, so that they can be copied."""
+    console = console or common.Terminal()
+    words = name.split()
+    while words and " ".join(words) not in COMMANDS and " ".join(words) not in GROUPS:
+        words.pop()
+    app.help_print(words, console=console)
+    if examples := COMMANDS.get(" ".join(words)):
+        console.print("\n".join(("Examples:", *(f"  {line}" for line in examples))), soft_wrap=True, markup=False)
+
+
+def help_text(name: str, width: int) -> str:
+    """The help of a command or group in lines of a width."""
+    console = common.Terminal(width=width, file=io.StringIO())
+    print_help(name, console)
+    text: str = console.file.getvalue()
+    return text
+
+
+def refuse(error: CycloptsError, function: Callable[..., Any] | None = None) -> NoReturn:
+    """Print a usage error and exit with status 2."""
+    chain = " ".join(("patent-mteb", *([name_of(function)] if function else error.command_chain or ())))
+    common.warn(Text(f"{chain}:", style="bold red"), f"{_usage(error)}. Remedy: see '{chain} --help'.")
+    raise SystemExit(2) from error
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The name of the command that a function is."""
+    return _NAMES.get(function, "patent-mteb")
+
+
+def arguments(name: str) -> list[Argument]:
+    """The arguments of a command."""
+    found = app.parse_commands(name.split())[1][-1].assemble_argument_collection(parse_docstring=True)
+    return [argument for argument in found if argument.show]
+
+
+def _current(words: Sequence[str]) -> list[str]:
+    """A command line in today's names, with the command behind its group directly: ``store --store DIR info``."""
+    words = list(words)
+    if words and (name := RENAMED.get(words[0])):
+        common.warn(f"note: 'patent-mteb {words[0]}' is now 'patent-mteb {name}'")
+        words[:1] = name.split()
+    if words and words[0] in GROUPS:
+        found = next((place for place, word in enumerate(words[1:], 1) if f"{words[0]} {word}" in COMMANDS), 0)
+        if found:
+            words.insert(1, words.pop(found))
+    return words
+
+
+def _usage(error: CycloptsError) -> str:
+    """A usage error in the words of this project's messages."""
+    error.verbose = False
+    chain = " ".join(error.command_chain or ())
+    if isinstance(error, UnknownCommandError) and error.unused_tokens:
+        word = error.unused_tokens[0]
+        names = [name.removeprefix(chain).split()[0] for name in COMMANDS if name.startswith(chain)]
+        known = ", ".join(dict.fromkeys(names))
+        return f"there is no command '{word}'{did_you_mean(word, [*names, *RENAMED])}; choose from {known}"
+    if isinstance(error, UnknownOptionError):
+        word = (error.token.keyword or error.token.value).partition("=")[0]
+        names = [name for argument in error.argument_collection for name in argument.names if name.startswith("--")]
+        return f"there is no option '{word}'{did_you_mean(word, names)}"
+    if (
+        isinstance(error, CoercionError)
+        and error.argument
+        and (choices := error.argument.get_choices())
+        and error.token
+    ):
+        word = error.token.value
+        known = ", ".join(choices)
+        return f"{_name(error.argument)}: '{word}' is invalid{did_you_mean(word, choices)}; choose from {known}"
+    if type(error) is MissingArgumentError and error.argument:
+        given = bool(error.keyword or error.argument.tokens)
+        return f"{_name(error.argument)} {'needs a value' if given else 'is required'}"
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"unexpected argument '{error.unused_tokens[0]}'"
+    if isinstance(error, ValidationError) and error.group:
+        return error.exception_message
+    return str(error).rstrip(".")
+
+
+def _name(argument: Argument) -> str:
+    """An argument as its help names it."""
+    name = argument.name
+    return name if name.startswith("-") else argument.parameter.metavar or name.upper()

@@ -1,0 +1,229 @@
+"""``patent-mteb data build``, ``validate`` and ``summarise``: a benchmark from your own patents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+from rich.text import Text
+
+from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import (
+    FLAT,
+    POSITIVE,
+    SESSION,
+    SEVERAL,
+    Folder,
+    LanguageModel,
+    Memory,
+    Session,
+    Settings,
+    exclusive,
+    folder_of,
+    required,
+)
+from patent_mteb.errors import DataError
+from patent_mteb.files import read_jsonl
+
+if TYPE_CHECKING:
+    from patent_mteb.patents.records import Patent
+
+_STYLES = {"error": "bold red", "note": "yellow", "ok": "green"}
+_REQUESTS = LanguageModel()
+_WRITER = Group("Writer", help="One of the two is required.", validator=exclusive, sort_key=1)
+
+
+@command(
+    "data build",
+    "patent-mteb data build wipo_at records ROOT --name Acme",
+    "patent-mteb data build dapfam --settings",
+)
+def build(
+    benchmark: Annotated[str, Parameter(help="Benchmark, such as WIPO-AT, or the module of your own recipe.")],
+    patents: Annotated[
+        Path | None,
+        Parameter(help="Records directory of 'patent-mteb data import', or patents.parquet or patents.jsonl."),
+    ] = None,
+    citations: Annotated[
+        Path | None,
+        Parameter(help="citations.parquet or citations.jsonl, where the patents are one file; optional."),
+    ] = None,
+    folder: Annotated[Path | None, Parameter(metavar="DIR", help="The same as --out.")] = None,
+    /,
+    *,
+    out: Annotated[Folder, Parameter(help="Directory for PATENT_MTEB_DATA, with a folder for each benchmark.")] = None,
+    changes: Settings = (),
+    name: Annotated[
+        str, Parameter(help="Name of the data set and prefix of its tasks, such as Acme; without it the directory's.")
+    ] = "",
+    owner: Annotated[str, Parameter(help="Owner of the data.")] = "",
+    licence: Annotated[str, Parameter(help="Licence of the data.")] = "",
+    data_version: Annotated[
+        str, Parameter(metavar="VERSION", help="Version of the data set; without it 1, or the previous one.")
+    ] = "",
+    settings: Annotated[
+        bool, Parameter(help="Only list the settings of the recipe, their types and defaults.")
+    ] = False,
+    memory: Memory = None,
+    session: Session = SESSION,
+) -> int:
+    """Build the tables of a benchmark from records of your own patents."""
+    from patent_mteb import recipes
+    from patent_mteb.memory import allowing
+    from patent_mteb.patents.collection import read_collection
+    from patent_mteb.recipes import dataset, memory_budget
+
+    if settings:
+        rows = [(one.name, one.type, one.default, one.description) for one in recipes.settings(benchmark)]
+        common.show(("setting", "type", "default", "description"), rows)
+        return 0
+    if folder is None and out is None:  # the last argument is the folder
+        citations, folder = None, citations
+    if patents is None:
+        raise required("PATENTS", "DIR")
+    recipes.check_settings(benchmark, list(changes))  # refuses an invalid setting before the records are read
+    root = folder_of(out, folder).resolve()
+    identity = dataset.Identity(name, data_version, owner, licence)
+    collection = read_collection(patents, citations)
+    recipe = recipes.find(benchmark).__name__.rpartition(".")[2]
+    memory_budget.refuse_beyond(memory, recipe, len(collection.patents))
+    with allowing(memory):
+        log = recipes.run_on(benchmark, collection, root, list(changes), identity)
+    common.show(
+        ("step", "in", "out", "note"),
+        [(step.name, step.rows_in, step.rows_out, step.note) for step in log.steps],
+        right=("in", "out"),
+    )
+    for phrase in log.deviations:
+        common.say(f"differs from the paper: {phrase}")
+    common.say(f"{len(log.files)} files in {root}; use it with PATENT_MTEB_DATA={root}")
+    return 0
+
+
+@command("data validate", "patent-mteb data validate ROOT", "patent-mteb data validate ROOT --memory 4")
+def validate(
+    directory: Annotated[
+        Path, Parameter(help="Directory for PATENT_MTEB_DATA, or the directory of one benchmark in it.")
+    ],
+    /,
+    *,
+    memory: Memory = None,
+    session: Session = SESSION,
+) -> int:
+    """Check a local data directory by loading its tasks."""
+    from patent_mteb.experiments import plan, validation
+    from patent_mteb.memory import allowing
+
+    with allowing(plan.left_for_blocks(memory, "validate", [directory])):
+        findings = validation.validate(directory, session.debug)
+    for finding in findings:
+        common.say(Text(finding.rank, _STYLES[finding.rank]), finding.text)
+    return 2 if any(finding.fatal for finding in findings) else 0
+
+
+@command(
+    "data summarise",
+    "patent-mteb data summarise records --endpoint http://localhost:8000/v1 --model NAME --queries ROOT --out"
+    " summaries.jsonl",
+    "patent-mteb data summarise records --extractive --out summaries.jsonl",
+    "patent-mteb data build sophia records ROOT --set summaries=summaries.jsonl",
+)
+def summarise(
+    records: Annotated[Path, Parameter(help="Records directory, or patents.parquet or patents.jsonl.")],
+    /,
+    *,
+    endpoint: Annotated[
+        str | None,
+        Parameter(
+            group=_WRITER,
+            metavar="URL",
+            help="Address of a server up to its version, such as http://localhost:8000/v1.",
+        ),
+    ] = None,
+    extractive: Annotated[
+        bool,
+        Parameter(group=_WRITER, help="No language model: sentences of the patents, named as extracts everywhere."),
+    ] = False,
+    model: Annotated[str | None, Parameter(metavar="NAME", help="Name of the model at the server.")] = None,
+    queries: Annotated[
+        Path | None, Parameter(metavar="ROOT", help="Only the queries of the Sophia data in this directory.")
+    ] = None,
+    kinds: Annotated[
+        tuple[str, ...],
+        SEVERAL,
+        Parameter(metavar="KIND...", help="abstract, features, claims, advantages, objectives; without it all."),
+    ] = (),
+    characters: Annotated[int, POSITIVE, Parameter(help="Characters of a patent that the model reads.")] = 60_000,
+    out: Annotated[Path, Parameter(metavar="FILE", help="File of the summaries, JSON lines.")] = Path(
+        "summaries.jsonl"
+    ),
+    requests: Annotated[LanguageModel, FLAT] = _REQUESTS,
+) -> int:
+    """Write machine summaries of patents (Sophia's AI queries) with a language model, or extracts."""
+    from patent_mteb.endpoints.chat import CUT
+    from patent_mteb.experiments.summarising import ModelSummaries, summarise_patents
+    from patent_mteb.patents.collection import read_collection
+    from patent_mteb.patents.summaries import write_summaries
+
+    if not (endpoint or extractive):
+        raise required("--endpoint or --extractive")
+    chosen = _kinds(kinds)
+    writer = _writer(endpoint, model, characters, requests)
+    patents = _chosen(read_collection(records).patents, queries)
+    found = summarise_patents(patents, writer, chosen, progress=requests.bars)
+    write_summaries(out, found.rows)
+    lines = [f"{len(found.rows)} {'extracts' if extractive else 'summaries'} in {out.resolve()}"]
+    if found.there:
+        lines.append(f"{found.there} texts are in the records already")
+    if found.lacking:
+        lines.append("could not be made: " + ", ".join(f"{kind} of {n}" for kind, n in found.lacking.items()))
+    if found.faults:
+        lines.append("answers that are not used: " + ", ".join(f"{n} {fault}" for fault, n in found.faults.items()))
+    if CUT in found.faults:
+        lines.append("allow longer answers, such as --request '{\"max_tokens\": 2048}'")
+    if isinstance(writer, ModelSummaries):
+        used = writer.used
+        lines.append(
+            f"{used.calls} answers, {used.input_tokens} tokens read, {used.output_tokens} written,"
+            f" {writer.chat.meter.spent.calls} new"
+        )
+    for line in lines:
+        common.say(line)
+    common.say(f"use them with: patent-mteb data build sophia … --set summaries={out}")
+    return 0 if (found.rows or found.there) and not found.faults else 1
+
+
+def _kinds(given: Sequence[str]) -> tuple[str, ...]:
+    from patent_mteb.patents.summaries import KINDS
+
+    if unknown := [kind for kind in given if kind not in KINDS]:
+        raise DataError(f"there is no kind of summary '{unknown[0]}'", remedy=f"choose among {', '.join(KINDS)}")
+    return tuple(given or KINDS)
+
+
+def _writer(endpoint: str | None, model: str | None, characters: int, requests: LanguageModel) -> Any:
+    from patent_mteb.experiments.summarising import Extracts, ModelSummaries
+
+    if endpoint is None:
+        return Extracts()
+    if not model:
+        raise DataError("no model is named", remedy="name one that the server has with --model")
+    return ModelSummaries(requests.chat(endpoint, model), characters=characters)
+
+
+def _chosen(patents: Sequence[Patent], root: Path | None) -> Sequence[Patent]:
+    """Return all patents, or those that are queries of the Sophia data in a directory."""
+    from patent_mteb.patents.on_disk import only, publications
+
+    if root is None:
+        return patents
+    wanted = {row["_id"] for _, row in read_jsonl(root / "Sophia" / "queries.jsonl", ["_id"])}
+    if lacking := wanted - {patent.publication_number for patent in publications(patents)}:
+        raise DataError(
+            f"{len(lacking)} queries of {root} are not among the records, such as {min(lacking)}",
+            remedy="name their records",
+        )
+    return only(patents, lambda patent: patent.publication_number in wanted)

@@ -1,0 +1,127 @@
+"""``patent-mteb publish``: results and tasks for mteb, for a leaderboard of your own, and as BEIR folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import SESSION, Folder, Session, folder_of
+
+_FIELDS = {
+    "revision": "revision",
+    "release_date": "release date",
+    "n_parameters": "parameters",
+    "n_embedding_parameters": "parameters of the embeddings",
+    "memory_usage_mb": "memory",
+    "license": "licence",
+}
+Source = Annotated[Path, Parameter(help="Results folder of 'patent-mteb run'.")]
+Last = Annotated[Path | None, Parameter(metavar="DIR", help="The same as --out.")]
+OneModel = Annotated[str | None, Parameter(alias="-m", metavar="MODEL", help="The results of this model only.")]
+
+
+@command(
+    "publish results",
+    "patent-mteb publish results results OUT",
+    "patent-mteb publish results results OUT --model ORG/NAME",
+)
+def results(
+    results: Source,
+    folder: Last = None,
+    /,
+    *,
+    out: Folder = None,
+    model: OneModel = None,
+    session: Session = SESSION,
+) -> int:
+    """Write results and model cards as mteb's results repository takes them."""
+    status = _prepare(results, folder_of(out, folder), model, upstream=True)
+    common.say(
+        "mteb does not have these tasks yet, and shows results of its own tasks only: docs/upstream.md lists the steps"
+        " before."
+    )
+    return status
+
+
+@command(
+    "publish board",
+    "patent-mteb publish board results BOARD",
+    "patent-mteb publish board results BOARD --model ORG/NAME",
+)
+def board(
+    results: Source,
+    folder: Last = None,
+    /,
+    *,
+    out: Folder = None,
+    model: OneModel = None,
+    session: Session = SESSION,
+) -> int:
+    """Write summaries of results and a leaderboard of all summaries in a folder, own data and models included."""
+    return _prepare(results, folder_of(out, folder), model, upstream=False)
+
+
+def _prepare(results: Path, folder: Path, model: str | None, *, upstream: bool) -> int:
+    """Prepare results for one destination, print the outcome, and return the exit status."""
+    from patent_mteb.report.export import prepare
+
+    export = prepare(results, folder, model, upstream=upstream)
+    for path in export.files:
+        common.say(path)
+    for line in common.by_reason((f"{refusal.task} of {refusal.run}", refusal.reason) for refusal in export.refused):
+        common.warn(f"refused: {line}")
+    for message in export.messages:
+        common.warn(f"note: {message}")
+    common.say(f"{export.exported} results exported, {len(export.refused)} refused")
+    return 1 if export.refused or not export.exported else 0
+
+
+@command("publish mteb", "patent-mteb publish mteb DIR", "patent-mteb publish mteb DIR --count")
+def mteb(
+    folder: Annotated[Path, Parameter(help="Folder to write to.")],
+    /,
+    *,
+    count: Annotated[bool, Parameter(help="Read the published data, where possible, and count them too.")] = False,
+    session: Session = SESSION,
+) -> int:
+    """Write the contents of a pull request to mteb: metadata of tasks, benchmarks and models, statistics."""
+    from patent_mteb.report.upstream import prepare
+
+    found = prepare(folder, count=count)
+    for line in common.by_reason(found.missing.items()):
+        common.warn(f"not counted: {line}")
+    for field, models in found.unknown.items():
+        if models:
+            common.say(f"no source states the {_FIELDS[field]} of {len(models)} models (null in models.json)")
+    common.say(f"{len(found.files)} files in {folder.resolve()}; docs/upstream.md says where each belongs")
+    return 1 if found.missing else 0
+
+
+@command("publish beir", "patent-mteb publish beir PatentDAPFAMTACToTACRetrieval DIR")
+def beir(
+    task: Annotated[str, Parameter(help="A retrieval task of the suite; <Task>.sample for its sample.")],
+    folder: Last = None,
+    /,
+    *,
+    out: Folder = None,
+    session: Session = SESSION,
+) -> int:
+    """Write a retrieval task as a BEIR folder: corpus.jsonl, queries.jsonl, qrels/test.tsv."""
+    from patent_mteb.experiments.beir_folder import EXCLUDED, write_task
+
+    folder = folder_of(out, folder)
+    note = write_task(task, folder)
+    common.say(
+        f"{note['documents']} documents, {note['queries']} queries, {note['judgements']} judgements of {note['task']}"
+        f" in {folder.resolve()}"
+    )
+    if note["excluded"]:
+        common.say(
+            f"take the {note['excluded']} pairs of {EXCLUDED} (a query's own patent family) out of rankings before they"
+            " are evaluated"
+        )
+    return 0

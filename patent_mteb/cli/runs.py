@@ -1,0 +1,225 @@
+"""``patent-mteb runs candidates``, ``score`` and ``fuse``: rankings as files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from patent_mteb.cli import common
+from patent_mteb.cli.app import command
+from patent_mteb.cli.options import (
+    AMOUNT,
+    FLAT,
+    ORDER,
+    POSITIVE,
+    SESSION,
+    SEVERAL,
+    WHOLE,
+    AllowMissing,
+    Order,
+    Results,
+    Session,
+    StoredModel,
+)
+from patent_mteb.cli.run import show
+from patent_mteb.errors import DataError
+from patent_mteb.files import replacing
+from patent_mteb.metrics.significance import MARK
+from patent_mteb.report.words import measure_title
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_FUSION = Group("Fusion", help="Without these options, reciprocal rank fusion with k = 60.", sort_key=1)
+
+
+@command(
+    "runs candidates",
+    "patent-mteb runs candidates -t PatentCitationRetrieval.sample -m bm25-dapfam --top 100 --out candidates",
+    "patent-mteb run -t PatentCitationRetrieval.sample -m path/to/cross-encoder --candidates candidates",
+)
+def candidates(
+    *,
+    model: Annotated[StoredModel, FLAT],
+    tasks: Annotated[
+        tuple[str, ...], SEVERAL, Parameter(alias="-t", metavar="TASK...", help="Names of retrieval tasks.")
+    ],
+    top: Annotated[int, POSITIVE, Parameter(metavar="K", help="Documents a query.")] = 1000,
+    limit: Annotated[int | None, POSITIVE, Parameter(help="N queries of each task, as for 'patent-mteb run'.")] = None,
+    out: Annotated[
+        Path,
+        Parameter(metavar="DIR", help="Folder with one file for each system and depth; existing files are kept."),
+    ] = Path("candidates"),
+) -> int:
+    """Write the best documents of every query, so that 'run --candidates' reranks them without a first stage."""
+    from patent_mteb.experiments.candidates import candidates
+    from patent_mteb.models.composition import compose
+    from patent_mteb.tasks.selection import choose, limited
+
+    chosen = choose(names=tasks)
+    done = candidates(
+        compose(model.load(), store=model.store_folder),
+        limited(chosen, limit) if limit else chosen,
+        out,
+        top,
+        encode_kwargs=model.encode_kwargs(),
+    )
+    recall = f"Recall@{top}"
+    rows = [
+        (one.task, one.queries, common.number(one.recall), "was there" if one.there else "")
+        for one in done
+        if not one.reason
+    ]
+    common.show(("task", "queries", recall, ""), rows, right=("queries", recall))
+    for one in done:
+        if one.reason:
+            common.warn(f"{one.task}: {one.reason}")
+    common.say(f"candidates in {out.resolve()}")
+    return 1 if any(one.reason for one in done) else 0
+
+
+@command("runs score", "patent-mteb runs score vendor.run -t PatentDAPFAMTACToTACRetrieval --name 'Vendor 3.1'")
+def score(
+    run: Annotated[Path, Parameter(help="TREC run: query Q0 document rank score tag.")],
+    /,
+    *,
+    task: Annotated[
+        str,
+        Parameter(alias="-t", help="Task that was searched: its corpus, judgements and hidden documents count."),
+    ],
+    name: Annotated[
+        str, Parameter(help="Name of the system, stored as run/NAME; without it the name of the file.")
+    ] = "",
+    allow_missing: AllowMissing = False,
+    drop_unknown: Annotated[
+        bool, Parameter(help="Drop and count documents that are not in the task's corpus.")
+    ] = False,
+    seconds: Annotated[
+        float | None,
+        AMOUNT,
+        Parameter(metavar="S", help="Seconds that the system took for all queries of the run together."),
+    ] = None,
+    cost: Annotated[
+        float | None, AMOUNT, Parameter(metavar="C", help="Cost of all queries together, in any currency.")
+    ] = None,
+    order: Annotated[Order | None, ORDER] = None,
+    out: Results = Path("results"),
+    session: Session = SESSION,
+) -> int:
+    """Score the ranking of any system (a TREC run of a search product, an agent, a pipeline) like a model's."""
+    from patent_mteb.experiments.evaluate import retrieval_task
+    from patent_mteb.experiments.run import run as run_task
+    from patent_mteb.search.stored import StoredRun
+
+    effort = {name: value for name, value in (("seconds", seconds), ("cost", cost)) if value is not None}
+    system = StoredRun(run, name, allow_missing=allow_missing, drop_unknown=drop_unknown, effort=effort, order=order)
+    # effort is not part of an identity: an existing result may state another
+    report = run_task(system, [retrieval_task(task)], out, overwrite_strategy="always", show_progress=False)
+    show(report, out)
+    return report.exit_status
+
+
+@command("runs fuse", "patent-mteb runs fuse bm25.run dense.run -t PatentDAPFAMTACToTACRetrieval --grid")
+def fuse(
+    runs: Annotated[
+        tuple[Path, ...],
+        Parameter(metavar="RUN", help="TREC files, as 'run --save-runs DIR' writes them; the lexical one first."),
+    ],
+    /,
+    *,
+    task: Annotated[str, Parameter(alias="-t", help="Task whose judgements, slices and hidden documents count.")],
+    rrf: Annotated[
+        tuple[float, ...],
+        SEVERAL,
+        Parameter(group=_FUSION, metavar="K...", help="Reciprocal rank fusion with these constants."),
+    ] = (),
+    alpha: Annotated[
+        tuple[float, ...],
+        SEVERAL,
+        Parameter(group=_FUSION, metavar="A...", help="Interpolation of two runs: weights of the second."),
+    ] = (),
+    weights: Annotated[
+        tuple[float, ...],
+        SEVERAL,
+        Parameter(group=_FUSION, metavar="W...", help="Interpolation: one weight a run."),
+    ] = (),
+    grid: Annotated[
+        bool,
+        Parameter(group=_FUSION, help="k of 10, 30, 60 and 100, and of two runs all weights in tenths."),
+    ] = False,
+    depth: Annotated[int, WHOLE, Parameter(group=_FUSION, help="Documents of each run that count.")] = 1000,
+    allow_missing: AllowMissing = False,
+    order: Annotated[
+        tuple[Order, ...], ORDER, Parameter(help=f"{ORDER.help} Once for all runs, or once for each.")
+    ] = (),
+    out: Results = Path("results"),
+    table: Annotated[
+        Path | None, Parameter(metavar="FILE", help="Write all scores, gains and OUT/ALL ratios as csv.")
+    ] = None,
+    plot: Annotated[
+        Path | None, Parameter(metavar="STEM", help="Draw the curves as STEM.png, STEM.svg and STEM.pdf.")
+    ] = None,
+    session: Session = SESSION,
+) -> int:
+    """Fuse stored runs of any models, views and lengths, and score the result on a task."""
+    from patent_mteb.experiments.fusing import SMALL, fuse_runs
+    from patent_mteb.metrics.significance import explained
+
+    settings = _settings(rrf, alpha, weights, len(runs) if grid else 0)
+    found = fuse_runs(list(runs), task, settings, out, depth=depth, allow_missing=allow_missing, orders=list(order))
+    scores = [name for name in found.columns[3:] if name not in SMALL and not name.startswith(("gain_", "out_ratio_"))]
+    _show(found, scores)
+    if any(found[name].str.len_chars().sum() for name in SMALL if name in found.columns):
+        common.say(explained())
+    if table:
+        with replacing(table) as partial:
+            found.write_csv(partial)
+        common.say(f"table in {table.resolve()}")
+    if plot:
+        from patent_mteb.report.drawing import fusion_curves
+        from patent_mteb.report.figures import save
+
+        for path in save(fusion_curves(found, scores[0], measure=measure_title(scores[0]), title=task), plot):
+            common.say(f"plot in {path.resolve()}")
+    common.say(f"results in {out.resolve()}")
+    return 0
+
+
+def _settings(rrf: Sequence[float], alpha: Sequence[float], weights: Sequence[float], grid_of: int) -> list[Any]:
+    """Return the fusions that the options name, and the grid of a number of runs."""
+    from patent_mteb.experiments.fusing import GRID
+    from patent_mteb.search.fusion import RRF, Linear
+    from patent_mteb.search.stored import Weighted
+
+    try:
+        chosen: list[Any] = [*map(RRF, rrf), *map(Linear, alpha), *([Weighted(tuple(weights))] if weights else [])]
+    except ValueError as error:
+        raise DataError(str(error), remedy="correct the option") from error
+    if grid_of:
+        chosen += [setting for setting in GRID if grid_of == 2 or isinstance(setting, RRF)]
+    return list(dict.fromkeys(chosen)) or [RRF(60)]
+
+
+def _mark(row: dict[str, Any], score: str) -> str:
+    """Return the mark of a score that too few queries or documents support."""
+    slice_ = next((slice_ for slice_ in ("in_", "out_") if score.startswith(slice_)), "")
+    return MARK if row.get(f"{slice_}small") else ""
+
+
+def _show(table: pl.DataFrame, scores: list[str]) -> None:
+    gain = f"gain_{scores[0]}"
+    best = table.filter(table["method"] != "")[scores[0]].max()
+    rows = [
+        (
+            row["name"],
+            *(common.number(row[name]) + _mark(row, name) for name in scores),
+            common.number(row[gain]),
+            "best" if row["method"] and row[scores[0]] == best and table.height > 3 and not row["small"] else "",
+        )
+        for row in table.iter_rows(named=True)
+    ]
+    numbers = (*map(measure_title, scores), "gain")
+    common.show(("run", *numbers, ""), rows, right=numbers)
