@@ -98,7 +98,7 @@ def run(
         >>> [path.name for path in outcome.files]
         ['report.md']
     """
-    from patent_mteb.report import csv_files, figures, geometry_figures, reproduce, tables
+    from patent_mteb.report import csv_files, figures, geometries, reproduce, tables
     from patent_mteb.report.collect import ReportError, collect
     from patent_mteb.report.published import beside
     from patent_mteb.report.statistics import statistics
@@ -112,19 +112,19 @@ def run(
         listed = "\n".join(collected.messages)
         raise ReportError(f"nothing in {results} can be reported:\n{listed}")
     compared = statistics(collected, baseline, test)
-    lying, unread = geometry_figures.read(collected)
+    lying, unread = geometries.read(collected)
     reproduced = reproduce.reproduce(collected)
     paired = reproduce.table(reproduced)
     measured = [
         *([replace(paired, summary=True)] if paired else []),
         *tables.build(collected, compared),
-        *geometry_figures.tables(lying),
+        *geometries.tables(lying),
     ]
     besides, notes = beside(collected) if published else ([], ())
     printed = [replace(table, summary=True) for table in besides]
     told = reproduced.messages if "real" in collected.worlds else ()
     messages = list(dict.fromkeys([*collected.messages, *compared.messages, *told, *notes, *unread]))
-    drawn = [*figures.draw(collected), *geometry_figures.draw(lying)] if plots else []
+    drawn = figures.draw(collected, lying) if plots else []
     frames = csv_files.tidy(collected, compared) if as_json or "csv" in formats else {}
     shown, files = _tables(frames, (*measured, *printed), formats, out, every_table)
     if as_json:

@@ -1,20 +1,14 @@
-"""The charts of a report as one table: which figure of which paper, of which data, drawn how.
+"""The charts of a report: one row of :data:`CHARTS` for each, from which the page and the image files are drawn.
 
-From the results of a benchmark to the tidy tables of the further figures of the papers
-(:mod:`patent_mteb.report.drawing`); a frame without rows means that there is nothing to draw.
-
-Results that are points of one curve: fusions by their weight or constant, passages by their length, on the headline
-task.
-
-A curve is what has the same systems and settings but for that one number. Curves of one name are told apart by the
-settings in which they differ.
+Below the class are the functions that make the tidy table of a chart from the results of a benchmark. The column
+``model`` holds runs. A table without rows means that there is nothing to draw.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -23,80 +17,195 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from patent_mteb.report import drawing, frames
-from patent_mteb.report.frames import brief_names, group_means, headline_results, headline_slices, named, sections
+from patent_mteb.report import costs, drawing, geometries, query_types, series
 from patent_mteb.report.queries import read_queries
+from patent_mteb.report.series import headline_results
 from patent_mteb.report.view import BenchmarkView
-from patent_mteb.report.words import visible
+from patent_mteb.report.words import measure_title, visible
 from patent_mteb.tasks.verification import per_query_measure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_COLUMNS = {
+    "bars": ("model", "group", "value"),
+    "heat": ("model", "group", "value"),
+    "lines": ("model", "x", "value"),
+    "points": ("model", "x", "value"),
+}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A row of :data:`CHARTS`.
+
+    Attributes:
+        name: part of the names of its image files.
+        title: follows the name of the benchmark in image files; the page starts it with a capital.
+        data: from a benchmark's results, or its geometries, to the tidy table.
+        kind: ``bars``, ``lines``, ``points``, ``heat`` or ``plane`` of ``site/charts.js``; empty: not on the page.
+        draw: from the table to a figure; gets ``options``, and of ``title``, ``measure``, ``label`` (of the x axis) and
+            ``log`` those that it has a parameter for. None: no image file.
+        figures: the figures of the papers that it reproduces.
+        task: the task in its title, whose main score names the y axis: ``headline``, ``domain_headline`` or empty.
+        columns: series, x, y and further columns that the page reads; empty for those of the kind.
+        facet: the page shows the rows of one value of this column at a time.
+        split: every value of ``facet`` has an image file.
+        x, y: titles of the axes.
+        log: the x axis is logarithmic.
+        lower: lower is better.
+        note: explains the chart on the page.
+        options: further arguments of ``draw``, or a function from a benchmark to them.
+        geometry: ``data`` takes the geometries of the benchmark.
+        rows, models: the least number of rows of the table, and of models.
+    """
+
+    name: str
+    title: str
+    data: Callable[[Any], pl.DataFrame]
+    kind: str = ""
+    draw: Callable[..., Figure] | None = None
+    figures: str = ""
+    task: str = "headline"
+    columns: tuple[str, ...] = ()
+    facet: str = ""
+    split: bool = False
+    x: str = ""
+    y: str = ""
+    log: bool = False
+    lower: bool = False
+    note: str = ""
+    options: Mapping[str, Any] | Callable[[BenchmarkView], Mapping[str, Any]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    geometry: bool = False
+    rows: int = 2
+    models: int = 1
+
+    def shows(self, frame: pl.DataFrame) -> bool:
+        """Whether a table has enough rows and models to draw."""
+        return len(frame) >= self.rows and frame["model"].n_unique() >= self.models
+
+    @property
+    def page_columns(self) -> list[str]:
+        """The columns that the page reads, in their order."""
+        series, x, y, *further = self.columns or _COLUMNS[self.kind]
+        return [series, x, y, *([self.facet] if self.facet else []), *further]
+
+
+_STRINGS = dict.fromkeys(("model", "group"), pl.String)
 
 _MOST_TASKS = 20
-"""Tasks side by side, at most; of more the means of groups are drawn."""
+"""Tasks side by side, at most."""
 
 
-def by_task(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value``: the main score of each task (PatenTEB Fig. 2), of at most twenty."""
-    names = {task.plain: task.short for task in view.tasks}
-    rows = view.results if 1 < len(names) <= _MOST_TASKS else view.results.clear()
-    return named(rows.select(model="run", group=pl.col("plain").replace(names), value="value"))
+def _headline_scores(view: BenchmarkView) -> pl.DataFrame:
+    head = view.headline.name if view.headline else ""
+    return view.scores.filter((pl.col("task") == head) & pl.col("value").is_finite())
 
 
-def task_groups(view: BenchmarkView) -> pl.DataFrame:
-    """``model, series, value``: the mean of each group of tasks over the tasks that all models of the group have
-    (PatenTEB Fig. 4).
-    """
-    parts = [
-        group_means(part, part["run"].unique()) for part in view.results.partition_by("group", maintain_order=True)
+def in_out(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value`` IN and OUT of domain on the headline task with domains, best first."""
+    task, values = view.domain_headline, view.slice_scores
+    name = task.name if task else ""
+    rows = [
+        (run, *(values[name, run, side] for side in ("in", "out")))
+        for run in view.runs
+        if all(math.isfinite(values.get((name, run, side), math.nan)) for side in ("in", "out"))
     ]
-    rows = pl.concat(parts) if len(parts) > 1 else view.results.select("run", "group", "value").clear()
-    return named(rows.select(model="run", series="group", value="value"))
-
-
-def profile(view: BenchmarkView) -> pl.DataFrame:
-    """``model, series, value``: the same, each group as a share of its best model (WIPO-AT Fig. 18)."""
-    return task_groups(view).with_columns(value=pl.col("value") / pl.col("value").max().over("series"))
+    wide = pl.DataFrame(rows, schema={"model": pl.String, "IN": pl.Float64, "OUT": pl.Float64}, orient="row")
+    return wide.sort("IN", descending=True).unpivot(["IN", "OUT"], index="model", variable_name="group")
 
 
 def overlap(view: BenchmarkView) -> pl.DataFrame:
-    """``model, series, value``: IN, MIXED and OUT, where they are tasks of their own (PatenTEB Fig. 5)."""
+    """``model, group, value`` of IN, MIXED and OUT where they are tasks (PatenTEB Fig. 5)."""
     task, values = view.domain_headline, view.slice_scores
     name = task.name if task and task.plain in view.facts.domain_tasks else ""
-    series = (("in", "IN"), ("", "MIXED"), ("out", "OUT"))
     rows = [
-        (run, shown, values[name, run, part])
-        for part, shown in series
+        (run, shown, values[name, run, side])
+        for side, shown in (("in", "IN"), ("", "MIXED"), ("out", "OUT"))
         for run in view.runs
-        if (name, run, part) in values
+        if (name, run, side) in values
     ]
-    return named(
-        pl.DataFrame(rows, schema={"model": pl.String, "series": pl.String, "value": pl.Float64}, orient="row")
-    )
+    return pl.DataFrame(rows, schema=_STRINGS | {"value": pl.Float64}, orient="row")
 
 
-def query_sections(view: BenchmarkView) -> pl.DataFrame:
-    """``model, series, value``: the sections that queries are made of, on the corpus view of the headline task (WIPO-AT
-    Fig. 5).
-    """
-    corpus = view.facts.section_grid.get(view.facts.headline, ("", ""))[1]
-    return sections(view).filter(corpus=corpus).select("model", series="query", value="value")
+def recall(view: BenchmarkView) -> pl.DataFrame:
+    """``model, x, value`` of Recall@k on the headline task."""
+    rows = _headline_scores(view).filter((pl.col("slice") == "") & pl.col("measure").str.contains(r"^recall_at_\d+$"))
+    k = pl.col("measure").str.strip_prefix("recall_at_").cast(pl.Int64)
+    return rows.select(model="run", x=k, value="value")
+
+
+def inscope(view: BenchmarkView) -> pl.DataFrame:
+    """``model, x, value, level`` of InScope@k on the headline task (Sophia-Bench, Table 4)."""
+    found = pl.col("measure").str.extract_groups(r"^inscope_(?<level>section|subclass|subgroup)_at_(?<k>\d+)$").struct
+    rows = _headline_scores(view).filter(pl.col("slice") == "")
+    return rows.select(
+        model="run", x=found.field("k").cast(pl.Int64), value="value", level=found.field("level")
+    ).drop_nulls("level")
+
+
+def _slices(view: BenchmarkView, prefix: str) -> pl.DataFrame:
+    """``model, group, value, n`` of the headline task in the slices of a kind, if there are several."""
+    rows = _headline_scores(view).filter(pl.col("main") & pl.col("slice").str.starts_with(prefix))
+    if rows["slice"].n_unique() < 2:
+        rows = rows.clear()
+    group = pl.col("slice").str.strip_prefix(prefix).str.to_uppercase()
+    return rows.select(model="run", group=group, value="value", n="n_queries")
+
+
+def jurisdictions(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value, n`` of the headline task by filing jurisdiction."""
+    return _slices(view, "jurisdiction_")
+
+
+def ipc_sections(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value, n`` of the headline task by IPC section of the query."""
+    return _slices(view, "ipc_")
 
 
 def years(view: BenchmarkView) -> pl.DataFrame:
-    """``model, x, value`` of the headline task by year of publication (Sophia-Bench Fig. 6)."""
-    rows = headline_slices(view, "year_")
-    return (
-        rows.with_columns(x=pl.col("group").cast(pl.Int64, strict=False)).drop_nulls("x").select("model", "x", "value")
-    )
+    """``model, x, value`` of the headline task by year of publication."""
+    rows = _slices(view, "year_").with_columns(x=pl.col("group").cast(pl.Int64, strict=False))
+    return rows.drop_nulls("x").select("model", "x", "value")
+
+
+def types(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value, show`` by query type and by slice, on the queries of all types (Sophia-Bench Fig. 5-7)."""
+    by_type = query_types.by_type(view).select("model", "value", group="type", show="judgements")
+    by_part = query_types.by_part(view).select("model", "value", group="part", show="kind")
+    return pl.concat([by_type, by_part])
+
+
+def sections(view: BenchmarkView) -> pl.DataFrame:
+    """``model, query, corpus, value`` of the grid of text views, for models with several of its cells."""
+    grid = [(task, query, corpus) for task, (query, corpus) in view.facts.section_grid.items()]
+    cells = pl.DataFrame(grid, schema=dict.fromkeys(("plain", "query", "corpus"), pl.String), orient="row")
+    rows = view.results.join(cells, on="plain", maintain_order="left").filter(pl.len().over("run") > 1)
+    return rows.select("query", "corpus", "value", model="run")
+
+
+def section_options(view: BenchmarkView) -> dict[str, Any]:
+    """The query views and corpus views of the grid in their order, and the names of the axes in image files."""
+    pairs = view.facts.section_grid.values()
+    measures = [task.measure for task in view.tasks if task.plain in view.facts.section_grid]
+    return {
+        "queries": tuple(dict.fromkeys(query for query, _ in pairs)),
+        "corpora": tuple(dict.fromkeys(corpus for _, corpus in pairs)),
+        "label": "corpus view",
+        "measure": measure_title(measures[0]),
+    }
+
+
+def query_sections(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value`` by query view, on the corpus view of the headline task."""
+    corpus = view.facts.section_grid.get(view.facts.headline, ("", ""))[1]
+    return sections(view).filter(corpus=corpus).select("model", group="query", value="value")
 
 
 def section_advantage(view: BenchmarkView, expert: str = "DWPIFull", public: str = "TAC") -> pl.DataFrame:
-    """``model, group, value``: by query section what one corpus view gives over another (WIPO-AT Fig. 8 for the
-    headline's section, Fig. 15 for all).
-    """
+    """``model, group, value``: the score on one corpus view minus that on another, by query view."""
     grid = sections(view)
     both = grid.filter(corpus=expert).join(
         grid.filter(corpus=public), on=["model", "query"], suffix="_public", maintain_order="left"
@@ -104,8 +213,14 @@ def section_advantage(view: BenchmarkView, expert: str = "DWPIFull", public: str
     return both.select("model", group="query", value=pl.col("value") - pl.col("value_public"))
 
 
+def headline_advantage(view: BenchmarkView) -> pl.DataFrame:
+    """``model, value`` of :func:`section_advantage` for the query view of the headline task."""
+    query = view.facts.section_grid.get(view.facts.headline, ("", ""))[0]
+    return section_advantage(view).filter(group=query).drop("group")
+
+
 def task_advantage(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value``: each task minus its twin without certain texts (WIPO-AT Fig. 16 and 17)."""
+    """``model, group, value``: the score of each task minus that of its version without certain texts."""
     ending, names = view.facts.lacking, {task.plain: task.short for task in view.tasks}
     rows = [
         (run, names[task], value - scores[task + ending])
@@ -113,320 +228,381 @@ def task_advantage(view: BenchmarkView) -> pl.DataFrame:
         for task, value in scores.items()
         if ending and task + ending in scores
     ]
-    return named(pl.DataFrame(rows, schema={"model": pl.String, "group": pl.String, "value": pl.Float64}, orient="row"))
+    return pl.DataFrame(rows, schema=_STRINGS | {"value": pl.Float64}, orient="row")
+
+
+def by_task(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value``: the main score of each task, if there are 2 to 20."""
+    names = {task.plain: task.short for task in view.tasks}
+    rows = view.results if 1 < len(names) <= _MOST_TASKS else view.results.clear()
+    return rows.select(model="run", group=pl.col("plain").replace(names), value="value")
+
+
+def _group_means(results: pl.DataFrame, runs: Iterable[str]) -> pl.DataFrame:
+    """``model, group, value``: means over the tasks of a group that all of the runs have, without scores on too little
+    data.
+    """
+    runs = list(runs)
+    rows = results.filter(pl.col("run").is_in(runs) & (pl.col("small") == ""))
+    shared = rows.filter(pl.col("run").n_unique().over("plain") == len(runs))
+    return shared.group_by(pl.col("run").alias("model"), "group", maintain_order=True).agg(pl.col("value").mean())
+
+
+def task_groups(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value``: means over the tasks of each group that all of its models have."""
+    parts = [
+        _group_means(part, part["run"].unique()) for part in view.results.partition_by("group", maintain_order=True)
+    ]
+    return pl.concat(parts) if len(parts) > 1 else pl.DataFrame(schema=_STRINGS | {"value": pl.Float64})
+
+
+def profile(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value``: :func:`task_groups` as shares of the best model."""
+    return task_groups(view).with_columns(value=pl.col("value") / pl.col("value").max().over("group"))
+
+
+def ranks(view: BenchmarkView) -> pl.DataFrame:
+    """``model, group, value``: ranks by :func:`_group_means` (1 is best; ties share the mean rank).
+
+    Only the runs with the most groups are ranked, so that all ranks of a chart are among the same models.
+    """
+    groups = view.results.group_by("run").agg(pl.col("group").n_unique())
+    ranked = groups.filter(pl.col("group") == pl.col("group").max())["run"].to_list()
+    means = _group_means(view.results, ranked)
+    rows = means.with_columns(value=pl.col("value").rank("average", descending=True).over("group"))
+    return rows.clear() if len(ranked) < 2 or rows["group"].n_unique() < 2 else rows
+
+
+def scale(view: BenchmarkView) -> pl.DataFrame:
+    """``model, x, value, group``: :func:`task_groups` against the number of parameters, where this is above 0."""
+    results = view.results.filter(pl.col("parameters") > 0)  # 0 (BM25) has no place on a logarithmic axis
+    sizes = results.select(model="run", x=pl.col("parameters").cast(pl.Float64)).unique()
+    parts = [
+        _group_means(part, part["run"].unique()).sort("model")
+        for part in results.partition_by("group", maintain_order=True)
+    ]
+    rows = pl.concat(parts or [pl.DataFrame(schema=_STRINGS | {"value": pl.Float64})])
+    return rows.join(sizes, on="model", maintain_order="left").select("model", "x", "value", "group")
 
 
 def labels(view: BenchmarkView) -> pl.DataFrame:
-    """``model, group, value``: F1 of each label of the classification task with the most labels (WIPO-AT Fig. 13)."""
+    """``model, group, value``: F1 of each label of the classification task with the most labels."""
     rows = view.scores.filter((pl.col("slice") == "") & pl.col("measure").str.starts_with("f1_"))
     counts = rows.group_by("task").agg(pl.col("measure").n_unique()).sort("measure", "task")
     rows = rows.filter(task=counts["task"][-1]) if len(counts) else rows
-    return named(rows.select(model="run", group=pl.col("measure").str.strip_prefix("f1_"), value="value"))
+    return rows.select(model="run", group=pl.col("measure").str.strip_prefix("f1_"), value="value")
 
 
 def distribution(view: BenchmarkView) -> pl.DataFrame:
-    """``model, part, value``: the main score of each query of the headline task, of all queries and, where they were
-    filed, IN and OUT of domain (WIPO-AT Fig. 20 and 21).
-    """
-    head = view.headline.name if view.headline else ""
-    rows = view.results.filter((pl.col("task") == head) & pl.col("queries").is_not_null()).sort(
-        "value", descending=True
-    )
-    empty = pl.DataFrame(schema={"model": pl.String, "part": pl.String, "value": pl.Float64})
-    found = []
-    for row in rows.iter_rows(named=True):
-        table = read_queries(Path(row["queries"]), per_query_measure(row["main_score"]))
+    """``model, part, value``: the main score of each query of the headline task: ALL, and IN and OUT if saved."""
+    rows = headline_results(view).filter(pl.col("queries").is_not_null()).sort("value", descending=True)
+    found = [pl.DataFrame(schema={"model": pl.String, "part": pl.String, "value": pl.Float64})]
+    for run, path, main_score in rows.select("run", "queries", "main_score").iter_rows():
+        table = read_queries(Path(path), per_query_measure(main_score))
         for part, shown in (("", "ALL"), ("in", "IN"), ("out", "OUT")):
             values = table.parts.get(part, np.array([]))
-            values = values[np.isfinite(values)]
             found.append(
-                pl.DataFrame(
-                    {"model": [row["run"]] * len(values), "part": [shown] * len(values), "value": values},
-                    schema=empty.schema,
+                pl.DataFrame({"value": values[np.isfinite(values)]}, schema={"value": pl.Float64}).select(
+                    pl.lit(run).alias("model"), pl.lit(shown).alias("part"), "value"
                 )
             )
-    return named(pl.concat([empty, *found]).sort(pl.col("part"), maintain_order=True))
+    return pl.concat(found).sort("part", maintain_order=True)
 
 
-_NOT_SETTINGS = ("name", "revision", "embed_dim")
+def truncation(view: BenchmarkView) -> pl.DataFrame:
+    """``model, x, value, full`` of truncated embeddings on the headline task, by dimensions.
 
-_System = Mapping[str, Any]
-
-
-@dataclass
-class _Curve:
-    """Its name before others are known, its systems, all its settings but the one it is drawn by, and its points."""
-
-    name: str
-    systems: Sequence[_System]
-    settings: dict[str, Any]
-    points: dict[float, float] = field(default_factory=dict)
-
-    @property
-    def told(self) -> dict[str, str]:
-        """What may tell it apart from another of its name."""
-        return {key: f"{key}={value}" for key, value in self.settings.items() if key != "parts"} | {
-            f"{place}": f"{_tail(system)} @{str(system.get('revision'))[:7]}"
-            for place, system in enumerate(self.systems)
-        }
-
-
-def alpha(view: BenchmarkView) -> pl.DataFrame:
-    """``model, alpha, value`` of linear fusion on the headline task; ``model`` names the second (dense) system and the
-    first.
-
-    The systems alone are the ends of the curve, at 0 and 1, where they were measured.
+    The row of the full width has no ``x`` where the width of the model is unknown.
     """
     results = headline_results(view)
-    alone = {(row["model"], row["revision"], row["settings"]): row["value"] for row in results.iter_rows(named=True)}
-    curves = _fused(results, "linear", "alpha")
-    for curve in curves:
-        for end, system in enumerate(curve.systems):
-            single = alone.get((system["name"], system.get("revision"), json.dumps(_settings(system), sort_keys=True)))
-            if single is not None:
-                curve.points.setdefault(float(end), single)
-    return _table(curves, "alpha", pl.Float64)
+    rows: list[tuple[Any, ...]] = []
+    for (model, revision), group in results.group_by("model", "revision", maintain_order=True):
+        states = [
+            (run, json.loads(settings), dims, value)
+            for run, settings, dims, value in group.select("run", "settings", "dims", "value").iter_rows()
+        ]
+        cut = [
+            (settings["dims"], value)
+            for _, settings, _, value in states
+            if set(settings) == {"dims"} and _is_width(settings["dims"])
+        ]
+        whole = [(run, dims, value) for run, settings, dims, value in states if not settings]
+        if cut:
+            several = results.filter(pl.col("model") == model)["revision"].n_unique() > 1
+            name = visible(str(model) + (f" @{str(revision)[:7]}" if several else ""))
+            name = whole[0][0] if whole else name.partition("/")[2] or name
+            rows += [(name, dims, value, False) for dims, value in sorted(cut)]
+            rows += [(name, dims, value, True) for _, dims, value in whole]
+    schema = {"model": pl.String, "x": pl.Int64, "value": pl.Float64, "full": pl.Boolean}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def rrf(view: BenchmarkView) -> pl.DataFrame:
-    """``model, k, value`` of reciprocal rank fusion on the headline task (DAPFAM Fig. 9 and 10); ``model`` as of
-    :func:`alpha`.
-    """
-    return _table(_fused(headline_results(view), "rrf", "k"), "k", pl.Float64)
+def _is_width(dims: Any) -> bool:
+    return isinstance(dims, int) and 0 < dims < 2**31
 
 
-def passages(view: BenchmarkView) -> pl.DataFrame:
-    """``model, tokens, value`` of the headline task searched in passages; ``model`` names the model and how passages
-    are put together.
-    """
-
-    def name(settings: Mapping[str, Any]) -> str:
-        return f"{_label(settings['parts'][0])}, {settings.get('aggregate', '')}"
-
-    curves = _curves(headline_results(view), {"kind": "passages"}, 1, "tokens", name, shares=("stride",))
-    return _table(curves, "tokens", pl.Int64)
-
-
-def _fused(results: pl.DataFrame, method: str, parameter: str) -> list[_Curve]:
-    def name(settings: Mapping[str, Any]) -> str:
-        first, second = settings["parts"]
-        return f"{_label(second)} + {_label(first)}"
-
-    return _curves(results, {"kind": "hybrid", "method": method}, 2, parameter, name)
-
-
-def _curves(
-    results: pl.DataFrame,
-    wanted: Mapping[str, str],
-    n_parts: int,
-    parameter: str,
-    name: Callable[[Mapping[str, Any]], str],
-    shares: Sequence[str] = (),
-) -> list[_Curve]:
-    """The curves of what has the wanted settings and so many parts; ``shares`` are settings that count as shares of the
-    parameter.
-    """
-    found: dict[str, _Curve] = {}
-    for text, value in results.select("settings", "value").iter_rows():
-        settings = json.loads(text)
-        number, parts = settings.pop(parameter, None), settings.get("parts") or []
-        is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
-        if is_number and len(parts) == n_parts and wanted.items() <= settings.items():
-            settings |= {key: round(settings[key] / number, 3) for key in shares if number and key in settings}
-            curve = found.setdefault(json.dumps(settings, sort_keys=True), _Curve(name(settings), parts, settings))
-            curve.points[number] = value
-    return list(found.values())
-
-
-def _table(curves: Sequence[_Curve], parameter: str, kind: type[pl.DataType]) -> pl.DataFrame:
-    names = _told_apart(curves)
-    rows = [
-        {"model": name, parameter: number, "value": value}
-        for name, curve in sorted(zip(names, curves, strict=True), key=lambda pair: pair[0])
-        for number, value in sorted(curve.points.items())
-    ]
-    return pl.DataFrame(rows, schema={"model": pl.String, parameter: kind, "value": pl.Float64})
-
-
-def _told_apart(curves: Sequence[_Curve]) -> list[str]:
-    """The names of curves, those of one name with the settings in which they differ."""
-    shared = Counter(curve.name for curve in curves)
-    full = []
-    for curve in curves:
-        others = [other.told for other in curves if other.name == curve.name]
-        differing = [text for key, text in curve.told.items() if any(other.get(key) != text for other in others)]
-        full.append(f"{curve.name} ({', '.join(differing)})" if shared[curve.name] > 1 and differing else curve.name)
-    brief = brief_names({f"{place} {name}": name for place, name in enumerate(full)})
-    return list(map(visible, brief.values()))
-
-
-def _settings(system: _System) -> dict[str, Any]:
-    return {key: system[key] for key in sorted(system) if key not in _NOT_SETTINGS}
-
-
-def _tail(system: _System) -> str:
-    return str(system["name"]).partition("/")[2] or str(system["name"])
-
-
-def _label(system: _System) -> str:
-    shown = {key: value for key, value in _settings(system).items() if key != "parts"}
-    return _tail(system) + (
-        f" ({', '.join(f'{key}={value}' for key, value in shown.items())})" if shown and "kind" not in shown else ""
-    )
-
-
-@dataclass(frozen=True)
-class Chart:
-    """One row.
-
-    Attributes:
-        kind: part of its file name.
-        figures: the papers' figures that it is.
-        what: its title, before the task.
-        data: from a benchmark to the tidy table.
-        draw: from the table to the figure; also takes ``title``, and what ``takes`` names.
-        task: whose task stands in the title: ``headline``, ``domain_headline``, or empty.
-        takes: further arguments of ``draw``: ``measure`` (name of the task's main score), ``grid`` (the order of the
-            text views).
-        options: arguments as they are.
-        least: rows that the table needs.
-        models: models that it compares, at least.
-    """
-
-    kind: str
-    figures: str
-    what: str
-    data: Callable[[BenchmarkView], pl.DataFrame]
-    draw: Callable[..., Figure]
-    task: str = "headline"
-    takes: tuple[str, ...] = ("measure",)
-    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    least: int = 2
-    models: int = 1
-
-    def shows(self, frame: pl.DataFrame) -> bool:
-        """Whether a table has enough in it for the figure to say something."""
-        return len(frame) >= self.least and ("model" not in frame.columns or frame["model"].n_unique() >= self.models)
-
-
-def _of_headline_section(view: BenchmarkView) -> pl.DataFrame:
-    section = view.facts.section_grid.get(view.facts.headline, ("", ""))[0]
-    return section_advantage(view).filter(group=section).drop("group")
-
-
-def _ipc_sections(view: BenchmarkView) -> pl.DataFrame:
-    return frames.headline_slices(view, "ipc_").with_columns(pl.col("group").str.to_uppercase())
+def retained(view: BenchmarkView) -> pl.DataFrame:
+    """``model, x, value``: :func:`truncation` in percent of the score of the full width."""
+    whole = pl.col("value").filter("full").first().over("model")
+    return truncation(view).with_columns(value=100 * pl.col("value") / whole).drop_nulls()
 
 
 CHARTS = (
+    Chart("in-out", "IN and OUT of domain", in_out, "bars", drawing.in_out_bars, "WIPO-AT 2", task="domain_headline"),
+    Chart("overlap", "degrees of overlap", overlap, draw=drawing.dots, figures="PatenTEB 5", task="domain_headline"),
     Chart(
-        "in-out", "WIPO-AT 2", "IN and OUT of domain", frames.in_out, drawing.in_out_bars, "domain_headline", least=1
+        "ranks",
+        "ranks in each group of tasks",
+        ranks,
+        "heat",
+        drawing.rank_summary,
+        "WIPO-AT 10",
+        task="",
+        y="rank",
+        lower=True,
+        note="1 is best, by the mean over the tasks of a group that all ranked models have.",
     ),
-    Chart("alpha", "WIPO-AT 3", "fusion with a lexical system", alpha, drawing.alpha_curve),
+    Chart(
+        "query-types",
+        "query types on common queries",
+        types,
+        "heat",
+        drawing.heatmap,
+        "Sophia-Bench 5-7",
+        facet="show",
+        split=True,
+        x="representation of the query, or part of the queries",
+        note="Over the queries that every representation and model has; by part, the mean of all representations.",
+    ),
+    Chart(
+        "inscope",
+        "InScope@k",
+        inscope,
+        "lines",
+        drawing.lines,
+        facet="level",
+        split=True,
+        x="k",
+        y="InScope@k",
+        log=True,
+    ),
+    Chart(
+        "recall",
+        "Recall@k",
+        recall,
+        "lines",
+        drawing.lines,
+        "Sophia-Bench 4",
+        x="k",
+        y="Recall@k",
+        log=True,
+        options={"top": 1.02},
+    ),
     Chart(
         "sections",
-        "WIPO-AT 4",
         "query section and corpus view",
-        frames.sections,
+        sections,
+        "heat",
         drawing.section_heatmaps,
-        "",
-        ("measure", "grid"),
+        "WIPO-AT 4",
+        task="",
+        columns=("query", "corpus", "value"),
+        facet="model",
+        x="corpus",
+        y="score",
+        options=section_options,
     ),
     Chart(
         "query-sections",
-        "WIPO-AT 5",
         "query sections on the headline's corpus",
         query_sections,
-        drawing.dots,
+        draw=drawing.dots,
+        figures="WIPO-AT 5",
     ),
-    Chart("dwpi", "WIPO-AT 8", "what DWPI texts add to the corpus", _of_headline_section, drawing.differences, ""),
+    Chart(
+        "dwpi",
+        "what DWPI texts add to the corpus",
+        headline_advantage,
+        draw=drawing.differences,
+        figures="WIPO-AT 8",
+        task="",
+    ),
     Chart(
         "dwpi-sections",
-        "WIPO-AT 15",
         "what DWPI texts add, by query section",
         section_advantage,
-        drawing.jurisdiction_heatmap,
-        "",
-        options={"groups_are": "query section", "differences": True},
+        draw=drawing.heatmap,
+        figures="WIPO-AT 15",
+        task="",
+        x="query section",
+        options={"differences": True},
     ),
     Chart(
         "dwpi-tasks",
-        "WIPO-AT 16, 17",
         "what DWPI texts add, by data set",
         task_advantage,
-        drawing.jurisdiction_heatmap,
-        "",
-        options={"groups_are": "task", "differences": True},
+        draw=drawing.heatmap,
+        figures="WIPO-AT 16, 17",
+        task="",
+        x="task",
+        options={"differences": True},
     ),
     Chart(
         "jurisdictions",
-        "WIPO-AT 9, Sophia-Bench 5",
         "filing jurisdiction",
-        frames.jurisdictions,
-        drawing.jurisdiction_heatmap,
+        jurisdictions,
+        draw=drawing.heatmap,
+        figures="WIPO-AT 9, Sophia-Bench 5",
+        x="filing jurisdiction of the query",
     ),
-    Chart("ranks", "WIPO-AT 10", "ranks in each group of tasks", frames.ranks, drawing.rank_summary, "", ()),
     Chart(
-        "truncation", "WIPO-AT 11, PatenTEB 11a", "truncated embeddings", frames.truncation, drawing.truncation_curves
+        "ipc", "IPC section", ipc_sections, draw=drawing.heatmap, figures="Sophia-Bench 7", x="IPC section of the query"
     ),
+    Chart("years", "year of publication", years, draw=drawing.lines, figures="Sophia-Bench 6", x="year of publication"),
+    Chart("tasks", "every task", by_task, draw=drawing.heatmap, figures="PatenTEB 2", task="", x="task"),
     Chart(
         "labels",
-        "WIPO-AT 13",
         "F1 of each label, the task with the most",
         labels,
-        drawing.jurisdiction_heatmap,
-        "",
-        options={"groups_are": "label"},
+        draw=drawing.heatmap,
+        figures="WIPO-AT 13",
+        task="",
+        x="label",
+    ),
+    Chart(
+        "groups", "groups of tasks", task_groups, draw=drawing.dots, figures="PatenTEB 4", task="", y="mean main score"
     ),
     Chart(
         "profile",
-        "WIPO-AT 18",
         "groups of tasks, share of the best",
         profile,
-        drawing.dots,
-        "",
-        (),
+        draw=drawing.dots,
+        figures="WIPO-AT 18",
+        task="",
+        y="share of the best model's score",
         models=2,
     ),
     Chart(
         "correlations",
-        "WIPO-AT 19",
         "agreement of tasks on the models",
         by_task,
-        drawing.rank_correlations,
-        "",
-        (),
+        draw=drawing.rank_correlations,
+        figures="WIPO-AT 19",
+        task="",
+        y="Spearman's ρ",
         models=3,
     ),
-    Chart("distribution", "WIPO-AT 20, 21", "scores of single queries", distribution, drawing.distributions),
-    Chart("recall", "Sophia-Bench 4", "Recall@k", frames.recall, drawing.recall_curves, takes=()),
     Chart(
-        "years",
-        "Sophia-Bench 6",
-        "year of publication",
-        years,
-        drawing.curves,
-        options={"x": "year of publication"},
+        "distribution", "scores of single queries", distribution, draw=drawing.distributions, figures="WIPO-AT 20, 21"
     ),
     Chart(
-        "ipc",
-        "Sophia-Bench 7",
-        "IPC section",
-        _ipc_sections,
-        drawing.jurisdiction_heatmap,
-        options={"groups_are": "IPC section of the query"},
+        "scale",
+        "size and score",
+        scale,
+        "points",
+        drawing.scale_scatter,
+        "WIPO-AT 1",
+        task="",
+        facet="group",
+        x="parameters",
+        y="mean main score",
+        log=True,
+        models=2,
+        note=(
+            "Means over the tasks of a group that all these models have. Only models of one series differ in nothing"
+            " but size."
+        ),
     ),
     Chart(
-        "tasks",
-        "PatenTEB 2",
-        "every task",
-        by_task,
-        drawing.jurisdiction_heatmap,
-        "",
-        options={"groups_are": "task"},
+        "alpha",
+        "fusion with a lexical system",
+        series.alpha,
+        "lines",
+        drawing.lines,
+        "WIPO-AT 3",
+        x="α, weight of the dense system (0: the other system alone)",
+        options={"star": "dense system alone (α = 1)"},
     ),
-    Chart("groups", "PatenTEB 4", "groups of tasks", task_groups, drawing.dots, "", ()),
-    Chart("overlap", "PatenTEB 5", "degrees of overlap", overlap, drawing.dots, "domain_headline"),
-    Chart("scale", "WIPO-AT 1", "model size and score", frames.scale, drawing.scale_scatter, "", ()),
+    Chart(
+        "rrf",
+        "reciprocal rank fusion",
+        series.rrf,
+        "lines",
+        drawing.lines,
+        "DAPFAM 9, 10",
+        x="k of reciprocal rank fusion",
+    ),
+    Chart(
+        "truncation",
+        "truncated embeddings",
+        truncation,
+        "lines",
+        drawing.truncation_curves,
+        "WIPO-AT 11, PatenTEB 11",
+        x="dimensions kept",
+        log=True,
+    ),
+    Chart(
+        "retained",
+        "truncated embeddings, share of the full width's score",
+        retained,
+        "lines",
+        x="dimensions kept",
+        y="% of the full width's score",
+        log=True,
+    ),
+    Chart(
+        "passages", "passages", series.passages, "lines", drawing.lines, "DAPFAM 7", x="tokens of a passage", log=True
+    ),
+    Chart(
+        "cost",
+        "cost and score",
+        costs.costs,
+        "points",
+        facet="what",
+        x="cost",
+        log=True,
+        note=(
+            "Seconds are those of the whole evaluation on the machine where it ran (what a store held already took"
+            " none); an index holds one float32 vector a document."
+        ),
+    ),
+    Chart(
+        "plane",
+        "alignment and uniformity",
+        geometries.plane,
+        "plane",
+        drawing.plane,
+        "PatentMap 3",
+        task="",
+        columns=("model", "alignment", "uniformity", "ssd", "score"),
+        facet="task",
+        split=True,
+        x="alignment (lower: citing and cited are closer)",
+        y="uniformity (lower: more evenly spread)",
+        geometry=True,
+        rows=1,
+        note=(
+            "The larger a point, the higher its SSD / log d; the darker or brighter, the higher the main score"
+            " (PatentMap, Fig. 3)."
+        ),
+    ),
+    Chart(
+        "geometry",
+        "geometry by section",
+        geometries.by_section,
+        "heat",
+        drawing.heatmap,
+        "PatentMap 5, 6",
+        task="",
+        facet="measure",
+        split=True,
+        x="section of the patent",
+        y="lower is better",
+        lower=True,
+        geometry=True,
+        rows=1,
+        note="Lower is better (PatentMap, appendices D and E).",
+    ),
 )
-"""In the order of the report. ``docs/figures.md`` lists them with the figures that other modules draw."""
+"""In the order of the page."""

@@ -1,19 +1,12 @@
-"""Fusion against its parameter: the constant of reciprocal rank fusion, and the weight of interpolation (extra
-``plots``).
+"""The image files of charts (extra ``report``): one function each, from a tidy polars table to a matplotlib figure.
 
-The plots of a report: one function each, from a tidy polars table to a matplotlib figure (extra ``report``).
-
-Curves of a report: fusion weights, truncated vectors, recall; each line is named at its end (extra ``report``).
-
-Further figures of the papers: dots, differences, distributions, correlations, curves and frontiers, from tidy polars
-tables.
-
-Maps of embeddings: texts as points in two dimensions, coloured by class.
+``measure`` names the axis or colour bar of the values, ``label`` the x axis. Long tables are cut to the best models or
+the most frequent groups, and the title of the figure says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,57 +40,100 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
-_WIDE = 5
+_TILTED = 5
 """Characters of a column's name from which on names are tilted."""
-
+_LEVEL = 4
+"""Ticks that have room next to each other."""
+_BINS = 20
+_MOST_GROUPS = 50
 _BEHIND_TEXT = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+
+
+def _one_panel(width: float, height: float) -> tuple[Figure, Axes]:
+    figure = new_figure(width, height)
+    return figure, figure.add_subplot()
+
+
+def _panels(count: int, width: float, height: float, more: float = 0) -> tuple[Figure, Any]:
+    """A figure with a grid of panels in at most two columns; the last one is hidden if the count is odd."""
+    columns = min(2, count)
+    rows = -(-count // columns)
+    figure = new_figure(width * columns, more + height * rows)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for axes in grid.flat[count:]:
+        axes.set_visible(False)
+    return figure, grid
+
+
+def _finished(figure: Figure, title: str, width: float, height: float) -> Figure:
+    figure.suptitle(broken(title), fontsize=11)
+    return fitted(figure, width, height)
+
+
+def _finished_lines(
+    figure: Figure, frame: pl.DataFrame, models: Sequence[str], title: str, width: float, height: float
+) -> Figure:
+    return _finished(figure, cut_title(title, len(models), frame["model"].n_unique()), width, height)
+
+
+def _name_rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(-0.6, len(names) - 0.4)
+
+
+def _right_of(axes: Axes, texts: Iterable[str], offset: float = 0, size: float = 8) -> None:
+    """Write texts at the right edge of the rows of a panel, from row 0."""
+    for row, text in enumerate(texts):
+        at = (1.02, row + offset)
+        axes.annotate(text, at, xycoords=("axes fraction", "data"), va="center", fontsize=size, annotation_clip=False)
+
+
+def _xy(frame: pl.DataFrame, x: str = "x", y: str = "value") -> tuple[np.ndarray, np.ndarray]:
+    return frame[x].to_numpy(), frame[y].to_numpy()
+
+
+def _signed(value: float, digits: int) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 @styled
 def in_out_bars(frame: pl.DataFrame, *, measure: str = "score", title: str = "") -> Figure:
-    """IN beside OUT of domain, with the relative loss (WIPO-AT Fig. 2)."""
-    require(frame, "model", "in", "out")
-    frame = frame.sort("in", "model")
-    figure = new_figure(6, 2)
-    axes = figure.add_subplot()
+    """IN and OUT of domain with the relative loss (WIPO-AT Fig. 2)."""
+    require(frame, "model", "group", "value")
+    frame = frame.pivot("group", index="model", values="value").sort("IN", "model")
+    figure, axes = _one_panel(6, 2)
     heights = np.arange(len(frame))
-    for column, offset, colour, hatch in (("in", 0.2, COLOURS[0], ""), ("out", -0.2, COLOURS[4], "///")):
-        axes.barh(
-            heights + offset,
-            frame[column].to_numpy(),
-            0.38,
-            color=colour,
-            hatch=hatch,
-            edgecolor="white",
-            label=f"{column.upper()} of domain",
-        )
-    for height, (inside, outside) in enumerate(frame.select("in", "out").iter_rows()):
+    for side, offset, colour, hatch in (("IN", 0.2, COLOURS[0], ""), ("OUT", -0.2, COLOURS[4], "///")):
+        style: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "label": f"{side} of domain"}
+        axes.barh(heights + offset, frame[side].to_numpy(), 0.38, **style)
+    for height, (inside, outside) in enumerate(frame.select("IN", "OUT").iter_rows()):
         axes.text(inside, height + 0.2, f" {inside:.3f}", va="center", fontsize=8, bbox=_BEHIND_TEXT)
-        loss = f", {100 * (outside - inside) / inside:+.0f}%".replace("-", "−") if inside else ""
+        loss = f", {_signed(100 * (outside - inside) / inside, 0)}%" if inside else ""
         axes.text(outside, height - 0.2, f" {outside:.3f}{loss}", va="center", fontsize=8, bbox=_BEHIND_TEXT)
-    axes.set_yticks(heights, frame["model"].to_list())
-    axes.set_xlim(0, 1.25 * max(1e-9, float(np.nanmax(frame.select("in", "out").to_numpy()))))
-    axes.set_ylim(-0.6, len(frame) - 0.4)
+    _name_rows(axes, frame["model"].to_list())
+    axes.set_xlim(0, 1.25 * max(1e-9, float(np.nanmax(frame.select("IN", "OUT").to_numpy()))))
     axes.set_xlabel(measure)
     axes.grid(visible=False, axis="y")
     figure.legend(loc="outside lower center", ncols=2)
-    figure.suptitle(broken(title), fontsize=11)
-    return fitted(figure, 4.5, 0.2 + 0.36 * len(frame))
+    return _finished(figure, title, 4.5, 0.2 + 0.36 * len(frame))
 
 
-def _heat(axes: Axes, values: np.ndarray, low: float, high: float, *, differences: bool = False) -> Any:
-    """A heatmap with its numbers in the colour that can be read on each cell; missing cells are grey and say so.
-    Differences have signs, and colours that part at zero.
-    """
+def _heat(
+    axes: Axes,
+    values: np.ndarray,
+    limits: tuple[float, float],
+    palette: str = "cividis",
+    number: Callable[[float], str] = "{:.3f}".format,
+) -> Any:
+    """Draw a heatmap with the number of each cell in black or white; missing cells are grey."""
     import matplotlib
 
-    palette = matplotlib.colormaps[DIFFERENCES if differences else "cividis"].with_extremes(bad="#eeeeee")
-    image = axes.imshow(np.ma.masked_invalid(values), cmap=palette, vmin=low, vmax=high, aspect="auto")
+    low, high = limits
+    colours = matplotlib.colormaps[palette].with_extremes(bad="#eeeeee")
+    image = axes.imshow(np.ma.masked_invalid(values), cmap=colours, vmin=low, vmax=high, aspect="auto")
     for (row, column), value in np.ndenumerate(values):
-        colour = GREY if np.isnan(value) else readable_on(palette((value - low) / ((high - low) or 1)))
-        number = f"{value:+.3f}".replace("-", "−") if differences else f"{value:.3f}"
-        cell_text(axes, row, column, "–" if np.isnan(value) else number, colour)
+        colour = GREY if np.isnan(value) else readable_on(colours((value - low) / ((high - low) or 1)))
+        cell_text(axes, row, column, "–" if np.isnan(value) else number(value), colour)
     axes.grid(visible=False)
     axes.tick_params(length=0)
     for spine in axes.spines.values():
@@ -116,9 +152,13 @@ def _range(frame: pl.DataFrame) -> tuple[float, float]:
 
 
 def _ordered(values: pl.Series, order: Sequence[str]) -> list[str]:
-    """The distinct values in a given order; those that it does not name follow in alphabetical order."""
+    """The distinct values in a given order, then those that it lacks in alphabetical order."""
     distinct = set(values)
     return [name for name in order if name in distinct] + sorted(distinct - set(order))
+
+
+def _tilt(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_xticks(range(len(names)), names, rotation=60, ha="right", rotation_mode="anchor")
 
 
 @styled
@@ -129,150 +169,116 @@ def section_heatmaps(
     corpora: Sequence[str] = (),
     measure: str = "score",
     title: str = "",
+    label: str = "corpus view",
 ) -> Figure:
     """Query section against corpus view, one panel a model (WIPO-AT Fig. 4); at most eight models, the best ones."""
     require(frame, "model", "query", "corpus", "value")
     models = best_models(frame, PANELS)
     queries, corpora = _ordered(frame["query"], queries), _ordered(frame["corpus"], corpora)
-    low, high = _range(frame)
-    columns = min(2, len(models))
-    rows = -(-len(models) // columns)
-    figure = new_figure(4 * columns, 3 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    images = []
+    figure, grid = _panels(len(models), 4, 3)
     for axes, model in zip(grid.flat, models, strict=False):
-        images.append(
-            _heat(axes, _pivot(frame.filter(pl.col("model") == model), "query", "corpus", queries, corpora), low, high)
-        )
+        values = _pivot(frame.filter(pl.col("model") == model), "query", "corpus", queries, corpora)
+        image = _heat(axes, values, _range(frame))
         axes.set_xticks(range(len(corpora)), corpora, rotation=30, ha="right")
         axes.set_yticks(range(len(queries)), queries)
         axes.set_title(broken(model, 26), fontsize=10)
-    for axes in grid.flat[len(models) :]:
-        axes.set_visible(False)
-    figure.supxlabel("corpus view", fontsize=10)
+    figure.supxlabel(label, fontsize=10)
     figure.supylabel("query section", fontsize=10)
-    figure.colorbar(images[0], ax=grid, label=measure, shrink=0.8)
-    figure.suptitle(broken(cut_title(title, len(models), frame["model"].n_unique())), fontsize=11)
-    return fitted(figure, 0.62 * len(corpora), 0.32 * len(queries))
+    figure.colorbar(image, ax=grid, label=measure, shrink=0.8)
+    return _finished_lines(figure, frame, models, title, 0.62 * len(corpora), 0.32 * len(queries))
 
 
 @styled
-def jurisdiction_heatmap(
-    frame: pl.DataFrame,
-    *,
-    measure: str = "score",
-    title: str = "",
-    groups_are: str = "filing jurisdiction of the query",
-    differences: bool = False,
+def heatmap(
+    frame: pl.DataFrame, *, measure: str = "score", title: str = "", label: str = "", differences: bool = False
 ) -> Figure:
-    """Models against the filing jurisdiction of the query (WIPO-AT Fig. 9, Sophia-Bench Fig. 5), or against any other
-    groups: tasks (PatenTEB Fig. 2), IPC sections (Sophia-Bench Fig. 7), labels (WIPO-AT Fig. 13), data sets (WIPO-AT
-    Fig. 16 and 17).
+    """Models against groups: filing jurisdictions (WIPO-AT Fig. 9, Sophia-Bench Fig. 5), tasks (PatenTEB Fig. 2), IPC
+    sections (Sophia-Bench Fig. 7), labels (WIPO-AT Fig. 13), data sets (WIPO-AT Fig. 16 and 17). Differences have signs
+    and colours that part at zero.
     """
     require(frame, "model", "group", "value")
     models = best_models(frame, frame["model"].n_unique())
     groups = _ordered(frame["group"], [name.upper() for name in JURISDICTION_GROUPS])
     sizes = dict(frame.select("group", "n").iter_rows()) if "n" in frame.columns else {}
-    figure = new_figure(5, 3)
-    axes = figure.add_subplot()
-    low, high = _range(frame)
+    figure, axes = _one_panel(5, 3)
+    values, limits = _pivot(frame, "model", "group", models, groups), _range(frame)
     if differences:
-        low, high = -max(-low, high), max(-low, high)
-    image = _heat(axes, _pivot(frame, "model", "group", models, groups), low, high, differences=differences)
+        most = max(-limits[0], limits[1])
+        image = _heat(axes, values, (-most, most), DIFFERENCES, lambda value: _signed(value, 3))
+    else:
+        image = _heat(axes, values, limits)
     names = [f"{group}\nn {sizes[group]:,}" if sizes.get(group) else str(group) for group in groups]
-    tilted = max(map(len, groups)) > _WIDE
-    axes.set_xticks(range(len(groups)), names)
+    tilted = max(map(len, groups)) > _TILTED
     if tilted:
-        axes.tick_params(axis="x", labelrotation=60)
-        for label in axes.get_xticklabels():
-            label.set(ha="right", rotation_mode="anchor")
+        _tilt(axes, names)
+    else:
+        axes.set_xticks(range(len(groups)), names)
     axes.set_yticks(range(len(models)), models)
-    axes.set_xlabel(groups_are)
+    axes.set_xlabel(label)
     figure.colorbar(image, ax=axes, label=measure)
-    figure.suptitle(broken(title), fontsize=11)
-    return fitted(figure, (0.5 if tilted else 0.62) * len(groups), max(1.0, 0.28 * len(models)))
+    return _finished(figure, title, (0.5 if tilted else 0.62) * len(groups), max(1.0, 0.28 * len(models)))
 
 
 @styled
-def rank_summary(frame: pl.DataFrame, *, title: str = "") -> Figure:
+def rank_summary(frame: pl.DataFrame, *, measure: str = "rank", title: str = "") -> Figure:
     """Rank of each model in each group of tasks and on average, best first (WIPO-AT Fig. 10)."""
-    require(frame, "model", "group", "rank")
-    means = frame.group_by("model").agg(pl.col("rank").mean()).sort("rank", "model", descending=True)
+    require(frame, "model", "group", "value")
+    means = frame.group_by("model").agg(pl.col("value").mean()).sort("value", "model", descending=True)
     models, groups = means["model"].to_list(), frame["group"].unique(maintain_order=True).to_list()
-    figure = new_figure(6, 3)
-    axes = figure.add_subplot()
-    height_of = {model: height for height, model in enumerate(models)}
-    axes.plot(
-        means["rank"].to_numpy(),
-        range(len(models)),
-        "|",
-        color="black",
-        markersize=16,
-        markeredgewidth=2.5,
-        label="average, in numbers behind",
-    )
-    for height, rank in enumerate(means["rank"]):
-        axes.annotate(
-            f"{rank:.1f}",
-            (1.02, height),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            fontsize=9,
-            annotation_clip=False,
-        )
+    figure, axes = _one_panel(6, 3)
+    average: dict[str, Any] = {
+        "color": "black",
+        "markersize": 16,
+        "markeredgewidth": 2.5,
+        "label": "average, in numbers behind",
+    }
+    axes.plot(means["value"].to_numpy(), range(len(models)), "|", **average)
+    _right_of(axes, (f"{rank:.1f}" for rank in means["value"]), size=9)
     for number, group in enumerate(groups):
-        ranks = frame.filter(pl.col("group") == group)
+        rows = frame.filter(pl.col("group") == group)
         shift = (number - (len(groups) - 1) / 2) * 0.16
-        heights = [height_of[model] - shift for model in ranks["model"]]
-        axes.plot(ranks["rank"].to_numpy(), heights, label=group, **(look(number) | {"linestyle": "", "markersize": 6}))
-    axes.set_yticks(range(len(models)), models)
-    axes.set_ylim(-0.6, len(models) - 0.4)
-    axes.set_xlim(max(frame["rank"].to_list()) + 0.6, 0.4)
+        heights = [models.index(model) - shift for model in rows["model"]]
+        axes.plot(rows["value"].to_numpy(), heights, label=group, **(look(number) | {"linestyle": "", "markersize": 6}))
+    _name_rows(axes, models)
+    axes.set_xlim(max(frame["value"].to_list()) + 0.6, 0.4)
     axes.locator_params(axis="x", integer=True)
-    axes.set_xlabel("rank (1 is best)")
+    axes.set_xlabel(f"{measure} (1 is best)")
     axes.grid(visible=True, axis="y")
     figure.legend(loc="outside lower center", ncols=min(4, len(groups) + 1))
-    figure.suptitle(broken(title), fontsize=11)
-    return fitted(figure, 4.5, 0.3 + 0.3 * len(models))
+    return _finished(figure, title, 4.5, 0.3 + 0.3 * len(models))
 
 
 @styled
-def scale_scatter(frame: pl.DataFrame, *, title: str = "") -> Figure:
-    """Score against the number of parameters, one panel a group of tasks, with a log-linear fit from three models on
-    (WIPO-AT Fig. 1).
+def scale_scatter(
+    frame: pl.DataFrame, *, measure: str = "mean main score", title: str = "", label: str = "parameters"
+) -> Figure:
+    """Score against the number of parameters, one panel a group of tasks, with a log-linear fit for three models or
+    more (WIPO-AT Fig. 1).
     """
-    require(frame, "model", "parameters", "group", "value")
-    groups = frame["group"].unique(maintain_order=True).to_list()
-    columns = min(2, len(groups))
-    rows = -(-len(groups) // columns)
-    figure = new_figure(5.2 * columns, 3.6 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    height = max(2.6, LINE * max(len(part) for part in frame.partition_by("group")))
-    for axes, group in zip(grid.flat, groups, strict=False):
-        points = frame.filter(pl.col("group") == group).sort("parameters", "value")
-        xs, ys = points["parameters"].to_numpy(), points["value"].to_numpy()
+    require(frame, "model", "x", "value", "group")
+    groups = frame.partition_by("group", maintain_order=True)
+    figure, grid = _panels(len(groups), 5.2, 3.6)
+    height = max(2.6, LINE * max(map(len, groups)))
+    for axes, points in zip(grid.flat, groups, strict=False):
+        points = points.sort("x", "value")
+        xs, ys = _xy(points)
         axes.plot(xs, ys, "o", color=COLOURS[0], markersize=7)
         axes.set_xscale("log")
         axes.margins(x=0.12, y=0.15)
         if len(points) > 2 and np.ptp(np.log10(xs)):
             _fit(axes, xs, ys)
-        axes.set_xlabel("parameters")
-        axes.set_title(group, loc="left")
+        axes.set_xlabel(label)
+        axes.set_title(points["group"][0], loc="left")
         axes.set_xticks(log_ticks(float(xs.min()), float(xs.max())))
         axes.xaxis.set_major_formatter(_size)
         axes.minorticks_off()
         end_labels(axes, [(model, x, y, GREY) for model, x, y in zip(points["model"], xs, ys, strict=True)], height)
-    for axes in grid.flat[len(groups) :]:
-        axes.set_visible(False)
-    figure.supylabel("mean main score", fontsize=10)
-    figure.suptitle(broken(title), fontsize=11)
-    return fitted(figure, 3, height)
+    figure.supylabel(measure, fontsize=10)
+    return _finished(figure, title, 3, height)
 
 
 def _fit(axes: Axes, xs: np.ndarray, ys: np.ndarray) -> None:
-    """A log-linear fit over models of any make, with what it explains: within families of models it says more (WIPO-AT,
-    section 4.1).
-    """
+    """Draw a log-linear fit over all models. Within families of models it explains more (WIPO-AT, section 4.1)."""
     slope, base = np.polyfit(np.log10(xs), ys, 1)
     explained = float(np.corrcoef(np.log10(xs), ys)[0, 1] ** 2) if np.ptp(ys) else 0.0
     ends = np.array([xs.min(), xs.max()])
@@ -288,135 +294,112 @@ def _size(value: float, position: int | None = None) -> str:
     return f"{value:g}"
 
 
-_LEVEL = 4
-"""Ranks that have room beside each other."""
-
-
 @styled
-def alpha_curve(frame: pl.DataFrame, *, measure: str = "score", title: str = "") -> Figure:
-    """Fusion against the weight of the dense system, with a star where it stands alone (WIPO-AT Fig. 3)."""
-    require(frame, "model", "alpha", "value")
+def lines(
+    frame: pl.DataFrame,
+    *,
+    measure: str = "score",
+    title: str = "",
+    label: str = "",
+    log: bool = False,
+    top: float | None = None,
+    star: str = "",
+) -> Figure:
+    """One line a model: Recall@k (Sophia-Bench Fig. 4), years (Sophia-Bench Fig. 6, DAPFAM Fig. 4), fusion (WIPO-AT
+    Fig. 3), lengths of passages (DAPFAM Fig. 7), layers (PatenTEB Fig. 11); at most twelve models, the best ones.
+
+    ``top`` ends the y axis, which then starts at 0. With ``star`` x is a share from 0 to 1, and the point at 1 is a
+    star, which the legend explains with this text.
+    """
+    require(frame, "model", "x", "value")
     models = best_models(frame, SERIES)
-    figure = new_figure(6, 4)
-    axes = figure.add_subplot()
+    figure, axes = _one_panel(6, 4)
     ends = []
     for series, model in enumerate(models):
-        curve, line = frame.filter(pl.col("model") == model).sort("alpha"), look(series)
-        fused, alone = curve.filter(pl.col("alpha") < 1), curve.filter(pl.col("alpha") == 1)
-        star = {"color": line["color"], "markersize": 15, "markeredgecolor": "white", "clip_on": False}
-        axes.plot(fused["alpha"].to_numpy(), fused["value"].to_numpy(), label=model, **line)
-        axes.plot(alone["alpha"].to_numpy(), alone["value"].to_numpy(), "*", **star)
-        ends.append((model, *curve.select("alpha", "value").row(-1), line["color"]))
-    (key,) = axes.plot([], [], "*", color=GREY, markersize=13, label="dense system alone (α = 1)")
-    axes.set_xlim(-0.03, 1.03)
-    axes.set_xticks(np.arange(0, 1.01, 0.1))
-    axes.set_xlabel("α, weight of the dense system (0: the other system alone)")
+        curve, line = frame.filter(pl.col("model") == model).sort("x"), look(series)
+        axes.plot(*_xy(curve.filter(pl.col("x") < 1) if star else curve), label=model, **line)
+        if star:
+            style = {"color": line["color"], "markersize": 15, "markeredgecolor": "white", "clip_on": False}
+            axes.plot(*_xy(curve.filter(pl.col("x") == 1)), "*", **style)
+        ends.append((model, *curve.select("x", "value").row(-1), line["color"]))
+    ticks = sorted(set(frame["x"]))
+    if star:
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xticks(np.arange(0, 1.01, 0.1))
+        (key,) = axes.plot([], [], "*", color=GREY, markersize=13, label=star)
+        figure.legend(handles=[key], loc="outside lower center")
+    elif log:
+        axes.set_xscale("log")
+        axes.minorticks_off()
+    if not star and len(ticks) <= SERIES:
+        names = [f"{tick:,.10g}" if log else f"{tick:.10g}" for tick in ticks]
+        axes.set_xticks(ticks, names, rotation=0 if len(ticks) <= _LEVEL else 90)
+    if top is not None:
+        axes.set_ylim(0, top)
+    axes.set_xlabel(label)
     axes.set_ylabel(measure)
     height = max(3.4, LINE * len(models))
     end_labels(axes, ends, height)
-    figure.suptitle(broken(cut_title(title, len(models), frame["model"].n_unique())), fontsize=11)
-    figure.legend(handles=[key], loc="outside lower center")
-    return fitted(figure, 5, height)
+    return _finished_lines(figure, frame, models, title, 5, height)
 
 
 @styled
-def truncation_curves(frame: pl.DataFrame, *, measure: str = "score", title: str = "") -> Figure:
+def truncation_curves(
+    frame: pl.DataFrame, *, measure: str = "score", title: str = "", label: str = "dimensions kept"
+) -> Figure:
     """Score and retained share against the dimensions that are kept; dashed at 90% (WIPO-AT Fig. 11)."""
-    require(frame, "model", "dims", "value", "full")
+    require(frame, "model", "x", "value", "full")
     models = best_models(frame, SERIES)
-    known = frame["dims"].drop_nulls()
-    widest = int(known.max()) if len(known) else 1  # type: ignore[arg-type]
-    unknown = frame.filter("full")["dims"].null_count() > 0
+    ticks = sorted(set(frame["x"].drop_nulls()))
+    beyond = 2 * max(ticks, default=1)  # place of a full width that is unknown
     figure = new_figure(9, 4)
     left, right = figure.subplots(1, 2)
-    ends = []
+    ends: dict[Axes, list[tuple[str, float, float, str]]] = {left: [], right: []}
     for series, model in enumerate(models):
-        curve = frame.filter(pl.col("model") == model).with_columns(pl.col("dims").fill_null(2 * widest)).sort("dims")
-        left.plot(curve["dims"].to_numpy(), curve["value"].to_numpy(), label=model, **look(series))
+        curve = frame.filter(pl.col("model") == model).with_columns(pl.col("x").fill_null(beyond)).sort("x")
         full = curve.filter("full")["value"]
         share = 100 / full[0] if len(full) and full[0] else 0.0
-        if share:
-            right.plot(curve["dims"].to_numpy(), share * curve["value"].to_numpy(), **look(series))
-        ends.append(
-            (
-                model,
-                curve["dims"][-1],
-                (share or 1.0) * curve["value"][-1],
-                look(series)["color"],
-                right if share else left,
-            )
-        )
+        for axes, factor in ((left, 1.0), (right, share)):
+            if factor:
+                xs, ys = _xy(curve)
+                axes.plot(xs, factor * ys, label=model, **look(series))
+        last = right if share else left
+        ends[last].append((model, xs[-1], (share or 1.0) * ys[-1], look(series)["color"]))
     right.axhline(90, color=GREY, linestyle="--", linewidth=1)
     right.text(0.99, 90, "90%", transform=right.get_yaxis_transform(), ha="right", va="bottom", color=GREY, fontsize=9)
-    ticks = sorted(set(known.to_list()))
-    for axes, label in ((left, measure), (right, "share of the full width's score (%)")):
+    names = [str(tick) for tick in ticks]
+    if frame.filter("full")["x"].null_count():
+        ticks, names = [*ticks, beyond], [*names, "full"]
+    height = max(3.4, LINE * len(models))
+    for axes, name in ((left, measure), (right, "% of the full width's score")):
         axes.set_xscale("log", base=2)
-        axes.set_xticks(
-            [*ticks, *([2 * widest] if unknown else [])], [*map(str, ticks), *(["full"] if unknown else [])]
-        )
+        axes.set_xticks(ticks, names)
         axes.minorticks_off()
-        axes.set_xlabel("dimensions")
-        axes.set_ylabel(label)
-    height = max(3.4, LINE * len(models))
-    for axes in (left, right):
-        end_labels(axes, [end[:4] for end in ends if end[4] is axes], height)
-    figure.suptitle(broken(cut_title(title, len(models), frame["model"].n_unique())), fontsize=11)
-    return fitted(figure, max(3.6, 0.4 * (len(ticks) + 1)), height)
-
-
-@styled
-def recall_curves(frame: pl.DataFrame, *, title: str = "") -> Figure:
-    """Recall@k against k (Sophia-Bench Fig. 4)."""
-    require(frame, "model", "k", "value")
-    models = best_models(frame, SERIES)
-    ticks = sorted(set(frame["k"]))
-    figure = new_figure(6, 4)
-    axes = figure.add_subplot()
-    ends = []
-    for series, model in enumerate(models):
-        curve = frame.filter(pl.col("model") == model).sort("k")
-        axes.plot(curve["k"].to_numpy(), curve["value"].to_numpy(), label=model, **look(series))
-        ends.append((model, *curve.select("k", "value").row(-1), look(series)["color"]))
-    axes.set_xscale("log")
-    axes.set_xticks(ticks, [f"{k:,}" for k in ticks], rotation=0 if len(ticks) <= _LEVEL else 90)
-    axes.minorticks_off()
-    axes.set_ylim(0, 1.02)
-    axes.set_xlabel("k")
-    axes.set_ylabel("Recall@k")
-    height = max(3.4, LINE * len(models))
-    end_labels(axes, ends, height)
-    figure.suptitle(broken(cut_title(title, len(models), frame["model"].n_unique())), fontsize=11)
-    return fitted(figure, 5, height)
-
-
-_BINS = 20
-
-_MOST_GROUPS = 50
+        axes.set_xlabel(label)
+        axes.set_ylabel(name)
+        end_labels(axes, ends[axes], height)
+    return _finished_lines(figure, frame, models, title, max(3.6, 0.4 * (len(ticks) + 1)), height)
 
 
 @styled
 def dots(frame: pl.DataFrame, *, measure: str = "score", title: str = "") -> Figure:
-    """One row a model, one mark a series: query sections (WIPO-AT Fig. 5), profiles of models (WIPO-AT Fig. 18),
-    classes and query texts (DAPFAM Fig. 5 and 6), families of tasks (PatenTEB Fig. 4), base models beside tuned ones
-    (PatenTEB Fig. 3), degrees of overlap (PatenTEB Fig. 5), best scores elsewhere (PatenTEB Fig. 6).
+    """One row a model, one mark a group: query sections (WIPO-AT Fig. 5), profiles of models (WIPO-AT Fig. 18), classes
+    and query texts (DAPFAM Fig. 5 and 6), base and tuned models (PatenTEB Fig. 3), groups of tasks (PatenTEB Fig. 4),
+    degrees of overlap (PatenTEB Fig. 5), best scores elsewhere (PatenTEB Fig. 6).
     """
-    require(frame, "model", "series", "value")
+    require(frame, "model", "group", "value")
     models = best_models(frame, frame["model"].n_unique())[::-1]
-    names = frame["series"].unique(maintain_order=True).to_list()
-    height_of = {model: height for height, model in enumerate(models)}
-    figure = new_figure(6, 3)
-    axes = figure.add_subplot()
+    names = frame["group"].unique(maintain_order=True).to_list()
+    figure, axes = _one_panel(6, 3)
     for number, name in enumerate(names):
-        part = frame.filter(pl.col("series") == name)
-        heights = [height_of[model] for model in part["model"]]
+        part = frame.filter(pl.col("group") == name)
+        heights = [models.index(model) for model in part["model"]]
         axes.plot(part["value"].to_numpy(), heights, label=name, **(look(number) | {"linestyle": ""}))
-    axes.set_yticks(range(len(models)), models)
-    axes.set_ylim(-0.6, len(models) - 0.4)
+    _name_rows(axes, models)
     axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel(measure)
     figure.legend(loc="outside lower center", ncols=min(4, len(names)) if max(map(len, names)) < 24 else 1)
-    figure.suptitle(broken(title), fontsize=11)
-    return fitted(figure, 4.5, max(1.0, 0.28 * len(models)))
+    return _finished(figure, title, 4.5, max(1.0, 0.28 * len(models)))
 
 
 @styled
@@ -425,28 +408,21 @@ def differences(frame: pl.DataFrame, *, measure: str = "difference", title: str 
     require(frame, "model", "value")
     frame = frame.sort("value", "model")
     values = frame["value"].to_numpy()
-    figure = new_figure(6, 3)
-    axes = figure.add_subplot()
+    figure, axes = _one_panel(6, 3)
     axes.barh(range(len(frame)), values, 0.7, color=[COLOURS[2] if value >= 0 else COLOURS[1] for value in values])
-    for height, value in enumerate(values):
-        text = f"{value:+.4f}".replace("-", "−")
-        axes.annotate(
-            text, (1.02, height), xycoords=("axes fraction", "data"), va="center", fontsize=8, annotation_clip=False
-        )
+    _right_of(axes, (_signed(value, 4) for value in values))
     axes.axvline(0, color="black", linewidth=0.8)
-    axes.set_yticks(range(len(frame)), frame["model"].to_list())
-    axes.set_ylim(-0.6, len(frame) - 0.4)
+    _name_rows(axes, frame["model"].to_list())
     axes.locator_params(axis="x", nbins=5)
     axes.set_xlabel(measure)
     axes.grid(visible=False, axis="y")
-    figure.suptitle(broken(title), fontsize=11)
-    return fitted(figure, 4.5, max(1.0, 0.26 * len(frame)))
+    return _finished(figure, title, 4.5, max(1.0, 0.26 * len(frame)))
 
 
 @styled
 def distributions(frame: pl.DataFrame, *, measure: str = "score", title: str = "") -> Figure:
-    """How the scores of single queries are distributed: the share of queries in each twentieth of the range, one row a
-    model, one column a part, with the mean (WIPO-AT Fig. 20 and 21).
+    """The share of queries in each twentieth of the range of scores, one row a model, one panel a part of the queries,
+    with the mean (WIPO-AT Fig. 20 and 21).
     """
     require(frame, "model", "part", "value")
     models, parts = best_models(frame, frame["model"].n_unique()), frame["part"].unique(maintain_order=True).to_list()
@@ -456,53 +432,35 @@ def distributions(frame: pl.DataFrame, *, measure: str = "score", title: str = "
     shares = {key: np.histogram(found, bins=_BINS, range=(0, 1))[0] / len(found) for key, found in scores.items()}
     top = max(float(share.max()) for share in shares.values())
     for axes, part in zip(grid.flat, parts, strict=True):
-        image = axes.imshow(
-            np.stack([shares.get((model, part), np.zeros(_BINS)) for model in models]),
-            cmap="cividis",
-            vmin=0,
-            vmax=top,
-            aspect="auto",
-            extent=(0, 1, len(models), 0),
-        )
-        for height, model in enumerate(models):
-            if (model, part) in scores:
-                text = f"{scores[model, part].mean():.3f}"
-                axes.annotate(
-                    text,
-                    (1.02, height + 0.5),
-                    xycoords=("axes fraction", "data"),
-                    va="center",
-                    fontsize=8,
-                    annotation_clip=False,
-                )
+        values = np.stack([shares.get((model, part), np.zeros(_BINS)) for model in models])
+        extent = (0, 1, len(models), 0)
+        image = axes.imshow(values, cmap="cividis", vmin=0, vmax=top, aspect="auto", extent=extent)
+        means = (f"{scores[model, part].mean():.3f}" if (model, part) in scores else "" for model in models)
+        _right_of(axes, means, 0.5)
         axes.set_yticks(np.arange(len(models)) + 0.5, models)
         axes.set_title(part, fontsize=10)
         axes.set_xlabel(measure)
         axes.grid(visible=False)
     figure.colorbar(image, ax=grid, label="share of queries", location="bottom", shrink=0.5, pad=0.02)
-    figure.suptitle(broken(f"{title}\nbehind each row the mean"), fontsize=11)
-    return fitted(figure, 3, max(1.0, 0.26 * len(models)))
+    return _finished(figure, f"{title}\nbehind each row the mean", 3, max(1.0, 0.26 * len(models)))
 
 
 @styled
-def frequencies(frame: pl.DataFrame, *, groups_are: str, counted: str = "families", title: str = "") -> Figure:
-    """How often each group occurs in each series, as shares of the series: IPC domains (DAPFAM Fig. 2) or first claim
-    years (DAPFAM Fig. 3) of queries and targets. Numbers are in their order, names by their share, at most the fifty
-    most frequent.
+def frequencies(frame: pl.DataFrame, *, label: str, counted: str = "families", title: str = "") -> Figure:
+    """Groups as shares of each series: IPC domains (DAPFAM Fig. 2) or first claim years (DAPFAM Fig. 3) of queries and
+    targets. Numbers are in their order, names by their share, at most the fifty most frequent.
     """
     require(frame, "series", "group", "count")
     shares = frame.with_columns(share=100 * pl.col("count") / pl.col("count").sum().over("series"))
-    named = frame["group"].dtype == pl.String
-    totals = (
-        shares.group_by("group", maintain_order=True)
-        .agg(pl.col("share").sum())
-        .sort("share", descending=True, maintain_order=True)
-    )
-    groups = (totals.head(_MOST_GROUPS) if named else totals.sort("group"))["group"].to_list()
+    totals = shares.group_by("group", maintain_order=True).agg(pl.col("share").sum())
+    if frame["group"].dtype == pl.String:
+        kept = totals.sort("share", descending=True, maintain_order=True).head(_MOST_GROUPS)
+    else:
+        kept = totals.sort("group")
+    groups = kept["group"].to_list()
     series = frame["series"].unique(maintain_order=True).to_list()
     width = 0.8 / len(series)
-    figure = new_figure(6, 3)
-    axes = figure.add_subplot()
+    figure, axes = _one_panel(6, 3)
     for number, name in enumerate(series):
         known = dict(shares.filter(series=name).select("group", "share").iter_rows())
         size = frame.filter(series=name)["count"].sum()
@@ -511,17 +469,16 @@ def frequencies(frame: pl.DataFrame, *, groups_are: str, counted: str = "familie
         axes.bar(places, heights, width, color=COLOURS[number % len(COLOURS)], label=f"{name}, n {size:,}")
     axes.set_xticks(range(len(groups)), map(str, groups), rotation=90)
     axes.set_xlim(-0.6, len(groups) - 0.4)
-    axes.set_xlabel(groups_are)
+    axes.set_xlabel(label)
     axes.set_ylabel(f"% of {counted}")
     axes.grid(visible=False, axis="x")
     figure.legend(loc="outside lower center", ncols=min(4, len(series)))
     cut = f"\nthe {len(groups)} most frequent of {len(totals)}" if len(groups) < len(totals) else ""
-    figure.suptitle(broken(title + cut), fontsize=11)
-    return fitted(figure, max(4.0, 0.2 * len(groups)), 2.6)
+    return _finished(figure, title + cut, max(4.0, 0.2 * len(groups)), 2.6)
 
 
 @styled
-def rank_correlations(frame: pl.DataFrame, *, title: str = "") -> Figure:
+def rank_correlations(frame: pl.DataFrame, *, measure: str = "Spearman's ρ", title: str = "") -> Figure:
     """Spearman's correlation of the rankings of models by each two groups of tasks, over the models that have both
     (WIPO-AT Fig. 19).
     """
@@ -536,87 +493,59 @@ def rank_correlations(frame: pl.DataFrame, *, title: str = "") -> Figure:
             both = wide.select(a=first, b=second).drop_nulls()
             if len(both) > 2 and both["a"].n_unique() > 1 and both["b"].n_unique() > 1:
                 found[row, column] = spearmanr(both["a"], both["b"]).statistic
-    figure = new_figure(4, 4)
-    axes = figure.add_subplot()
-    image = axes.imshow(np.ma.masked_invalid(found), cmap=DIFFERENCES, vmin=-1, vmax=1, aspect="auto")
-    for (row, column), value in np.ndenumerate(found):
-        text = "–" if np.isnan(value) else f"{value:.2f}".replace("-", "−")
-        colour = GREY if np.isnan(value) else readable_on(image.cmap((value + 1) / 2))
-        cell_text(axes, row, column, text, colour)
-    axes.set_xticks(range(len(groups)), groups, rotation=60, ha="right", rotation_mode="anchor")
+    figure, axes = _one_panel(4, 4)
+    image = _heat(axes, found, (-1, 1), DIFFERENCES, lambda value: f"{value:.2f}".replace("-", "−"))
+    _tilt(axes, groups)
     axes.set_yticks(range(len(groups)), groups)
-    axes.grid(visible=False)
-    figure.colorbar(image, ax=axes, label="Spearman's ρ")
-    figure.suptitle(broken(title), fontsize=11)
-    return fitted(figure, 0.5 * len(groups), 0.3 * len(groups))
+    figure.colorbar(image, ax=axes, label=measure)
+    return _finished(figure, title, 0.5 * len(groups), 0.3 * len(groups))
 
 
 @styled
-def curves(
-    frame: pl.DataFrame,
-    *,
-    x: str,
-    measure: str = "score",
-    title: str = "",
-    log: bool = False,
-    ticks: Sequence[float] | None = None,
-) -> Figure:
-    """One line a model against anything: publication years (Sophia-Bench Fig. 6, DAPFAM Fig. 4), lengths of passages
-    (DAPFAM Fig. 7), layers that are kept (PatenTEB Fig. 11); at most twelve models, the best ones.
-    """
+def frontier(frame: pl.DataFrame, *, label: str = "seconds", measure: str = "score", title: str = "") -> Figure:
+    """Score against cost, and the line of the systems that no cheaper one equals (DAPFAM Fig. 8, PatenTEB Fig. 7)."""
     require(frame, "model", "x", "value")
-    models = best_models(frame, SERIES)
-    figure = new_figure(6, 4)
-    axes = figure.add_subplot()
-    ends = []
-    for series, model in enumerate(models):
-        curve = frame.filter(pl.col("model") == model).sort("x")
-        axes.plot(curve["x"].to_numpy(), curve["value"].to_numpy(), label=model, **look(series))
-        ends.append((model, float(curve["x"][-1]), float(curve["value"][-1]), look(series)["color"]))
-    if log:
-        axes.set_xscale("log")
-        axes.minorticks_off()
-    known = sorted(set(frame["x"].to_list())) if ticks is None else list(ticks)
-    if len(known) <= SERIES:
-        axes.set_xticks(known, [f"{tick:g}" for tick in known], rotation=90)
-    axes.set_xlabel(x)
-    axes.set_ylabel(measure)
-    height = max(3.4, LINE * len(models))
-    end_labels(axes, ends, height)
-    figure.suptitle(broken(cut_title(title, len(models), frame["model"].n_unique())), fontsize=11)
-    return fitted(figure, 5, height)
-
-
-@styled
-def frontier(frame: pl.DataFrame, *, cost: str = "seconds", measure: str = "score", title: str = "") -> Figure:
-    """Score against cost, and the line of those that nothing cheaper equals (DAPFAM Fig. 8, PatenTEB Fig. 7)."""
-    require(frame, "model", "cost", "value")
-    frame = frame.sort("cost", "value", descending=[False, True])
-    figure = new_figure(6, 4)
-    axes = figure.add_subplot()
-    xs, ys = frame["cost"].to_numpy(), frame["value"].to_numpy()
+    frame = frame.sort("x", "value", descending=[False, True])
+    figure, axes = _one_panel(6, 4)
+    xs, ys = _xy(frame)
     axes.plot(xs, ys, "o", color=COLOURS[0], markersize=7)
-    best = np.r_[-np.inf, np.maximum.accumulate(ys)[:-1]]
-    axes.plot(
-        xs[ys > best],
-        ys[ys > best],
-        drawstyle="steps-post",
-        color=COLOURS[1],
-        linewidth=1.2,
-        label="nothing cheaper is as good",
-    )
+    best = ys > np.r_[-np.inf, np.maximum.accumulate(ys)[:-1]]
+    style: dict[str, Any] = {
+        "drawstyle": "steps-post",
+        "color": COLOURS[1],
+        "linewidth": 1.2,
+        "label": "nothing cheaper is as good",
+    }
+    axes.plot(xs[best], ys[best], **style)
     axes.set_xscale("log")
     axes.margins(x=0.1, y=0.12)
     axes.minorticks_off()
     axes.set_xticks(log_ticks(float(xs.min()), float(xs.max())))
     axes.xaxis.set_major_formatter("{x:.3g}")
-    axes.set_xlabel(cost)
+    axes.set_xlabel(label)
     axes.set_ylabel(measure)
     height = max(3.4, LINE * len(frame))
     end_labels(axes, [(model, x, y, GREY) for model, x, y in zip(frame["model"], xs, ys, strict=True)], height)
     figure.legend(loc="outside lower center")
-    figure.suptitle(broken(title), fontsize=11)
-    return fitted(figure, 5, height)
+    return _finished(figure, title, 5, height)
+
+
+@styled
+def plane(frame: pl.DataFrame, *, measure: str = "uniformity", title: str = "", label: str = "alignment") -> Figure:
+    """Models by alignment and uniformity; SSD is the size of a point, the main score its colour (PatentMap Fig. 3)."""
+    require(frame, "model", "alignment", "uniformity", "ssd", "score")
+    frame = frame.sort("model")
+    figure, axes = _one_panel(7, 4)
+    x, y, sizes, scores = (frame[name].to_numpy() for name in ("alignment", "uniformity", "ssd", "score"))
+    points = axes.scatter(x, y, s=60 + 1500 * sizes, c=scores, cmap="cividis", alpha=0.85, edgecolors="white")
+    axes.margins(0.15)
+    axes.set_xlabel(label)
+    axes.set_ylabel(measure)
+    figure.colorbar(points, ax=axes, label="main score", location="left", pad=0.15)
+    height = max(3.6, LINE * len(frame))
+    names = [f"{model} (SSD / log d {ssd:.3f})" for model, ssd in frame.select("model", "ssd").iter_rows()]
+    end_labels(axes, [(name, *place, GREY) for name, *place in zip(names, x, y, strict=True)], height)
+    return _finished(figure, title, 4.4, height)
 
 
 def project(embeddings: np.ndarray, method: str = "auto", seed: int = 42) -> tuple[np.ndarray, str]:
@@ -650,63 +579,49 @@ def embedding_map(frame: pl.DataFrame, *, method: str = "", title: str = "") -> 
     models = frame["model"].unique(maintain_order=True).to_list()[:PANELS]
     sizes = frame.group_by("label").len().sort("len", "label", descending=[True, False])["label"].to_list()
     named = sizes if len(sizes) <= len(COLOURS) else sizes[: len(COLOURS) - 1]
-    columns = min(2, len(models))
-    rows = -(-len(models) // columns)
-    figure = new_figure(5 * columns, 1 + 4.2 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False)
+    figure, grid = _panels(len(models), 5, 4.2, 1)
+    common: dict[str, Any] = {"s": 22, "linewidths": 0.3, "edgecolors": "white"}
     for axes, model in zip(grid.flat, models, strict=False):
         points = frame.filter(pl.col("model") == model)
         rest = points.filter(~pl.col("label").is_in(named))
-        common: dict[str, Any] = {"s": 22, "linewidths": 0.3, "edgecolors": "white"}
         if len(rest):
-            axes.scatter(
-                rest["x"].to_numpy(), rest["y"].to_numpy(), color="#bbbbbb", marker=".", label="other classes", **common
-            )
+            axes.scatter(*_xy(rest, "x", "y"), color="#bbbbbb", marker=".", label="other classes", **common)
         for label, colour, marker in zip(named, COLOURS, MARKERS, strict=False):
             members = points.filter(pl.col("label") == label)
-            axes.scatter(
-                members["x"].to_numpy(), members["y"].to_numpy(), color=colour, marker=marker, label=label, **common
-            )
+            axes.scatter(*_xy(members, "x", "y"), color=colour, marker=marker, label=label, **common)
         axes.set_xticks([])
         axes.set_yticks([])
         axes.set_title(broken(model, 40), fontsize=10)
-    for axes in grid.flat[len(models) :]:
-        axes.set_visible(False)
     handles, labels = grid.flat[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=1 if max(map(len, labels)) > 40 else 2, markerscale=1.6
-    )
-    figure.suptitle(broken(" ".join(filter(None, (title, f"({method})" if method else "")))), fontsize=11)
-    return fitted(figure, 3.6, 3.2)
+    columns = 1 if max(map(len, labels)) > 40 else 2
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, markerscale=1.6)
+    return _finished(figure, " ".join(filter(None, (title, f"({method})" if method else ""))), 3.6, 3.2)
 
 
-_PANELS = {"rrf": "k of reciprocal rank fusion", "linear": "α, weight of the second run"}
-
-_PARTS = {"": "ALL", "in_": "IN", "out_": "OUT"}
+_METHODS = {"rrf": "k of reciprocal rank fusion", "linear": "α, weight of the second run"}
+_SIDES = {"": "ALL", "in_": "IN", "out_": "OUT"}
 
 
 @styled
 def fusion_curves(frame: pl.DataFrame, score: str, *, measure: str = "score", title: str = "") -> Figure:
-    """One panel a method, one curve for ALL, IN and OUT each; dashed is the best single run (by ALL)."""
+    """One panel a method of fusion, one line for ALL, IN and OUT each; dashed is the best single run (by ALL)."""
     require(frame, "name", "method", "parameter", score)
     drawn = frame.filter(pl.col("parameter").is_not_null())
-    methods = [method for method in _PANELS if method in drawn["method"]]
+    methods = [method for method in _METHODS if method in drawn["method"]]
+    sides = {side: shown for side, shown in _SIDES.items() if f"{side}{score}" in frame.columns}
     best = frame.filter(method="").sort(score, descending=True).row(0, named=True)
     figure = new_figure(max(len(methods), 1) * 4.0, 3.4)
     for place, method in enumerate(methods):
         axes = figure.add_subplot(1, len(methods), place + 1)
         curve = drawn.filter(method=method).sort("parameter")
-        for series, (part, shown) in enumerate(
-            (part, shown) for part, shown in _PARTS.items() if f"{part}{score}" in frame.columns
-        ):
+        for series, (side, shown) in enumerate(sides.items()):
             line = look(series)
-            axes.plot(curve["parameter"].to_numpy(), curve[f"{part}{score}"].to_numpy(), label=shown, **line)
-            axes.axhline(best[f"{part}{score}"], color=line["color"], linestyle="--", linewidth=1)
-        axes.set_xlabel(_PANELS[method])
+            axes.plot(*_xy(curve, "parameter", f"{side}{score}"), label=shown, **line)
+            axes.axhline(best[f"{side}{score}"], color=line["color"], linestyle="--", linewidth=1)
+        axes.set_xlabel(_METHODS[method])
         axes.set_ylabel(measure)
     if methods:
         figure.axes[0].plot([], [], "--", color=GREY, label=f"best single run ({best['name']})")
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=4)
-    figure.suptitle(broken(title), fontsize=11)
-    return fitted(figure, 3.4, 2.8)
+    return _finished(figure, title, 3.4, 2.8)

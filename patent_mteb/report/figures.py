@@ -1,8 +1,10 @@
-"""Every plot of a report: which ones the results have data for, and the files they become."""
+"""The charts of results: as the page reads them, and as image files."""
 
 from __future__ import annotations
 
+import inspect
 import io
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,21 +12,89 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from patent_mteb.files import replacing, write_text
-from patent_mteb.report import frames
 from patent_mteb.report.cells import short, slug
 from patent_mteb.report.charts import CHARTS, Chart
 from patent_mteb.report.collect import Collected
+from patent_mteb.report.series import model_names
 from patent_mteb.report.style import styled
 from patent_mteb.report.view import BenchmarkView, MeasuredTask
-from patent_mteb.report.words import measure_title
+from patent_mteb.report.words import measure_title, visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+def _with_data(
+    view: BenchmarkView, geometries: pl.DataFrame | None, *, page: bool
+) -> Iterator[tuple[Chart, pl.DataFrame]]:
+    """The charts of the page, or of image files, with their tables, if these have enough rows."""
+    for chart in CHARTS:
+        source = geometries if chart.geometry else view
+        if (chart.kind if page else chart.draw) and source is not None and chart.shows(frame := chart.data(source)):
+            yield chart, frame
+
+
+def geometries_of(view: BenchmarkView, geometries: pl.DataFrame | None) -> pl.DataFrame | None:
+    """The geometries of a benchmark, None without any."""
+    if geometries is None:
+        return None
+    found = geometries.filter(world=view.world.name, benchmark=view.name)
+    return found if len(found) else None
+
+
+def _task(view: BenchmarkView, chart: Chart) -> MeasuredTask | None:
+    found: MeasuredTask | None = getattr(view, chart.task) if chart.task else None
+    return found
+
+
+def _task_title(view: BenchmarkView, chart: Chart) -> str:
+    """The task in a title; of IN and OUT the two tasks where they are tasks."""
+    task = _task(view, chart)
+    sides = view.facts.domain_tasks.get(task.plain, {}) if task and chart.name == "in-out" else {}
+    return " and ".join(short(name, view.facts) for name in sides.values()) or (task.short if task else "")
+
+
+def _measure(view: BenchmarkView, chart: Chart) -> str:
+    task = _task(view, chart)
+    return chart.y or (measure_title(task.measure) if task else "main score")
+
+
+def on_page(
+    view: BenchmarkView, numbers: Mapping[str, int], geometries: pl.DataFrame | None = None
+) -> list[dict[str, Any]]:
+    """Return the charts of a benchmark as JSON-like values; ``numbers`` are those of the runs on the page."""
+    found = []
+    for chart, frame in _with_data(view, geometries_of(view, geometries), page=True):
+        about = _task_title(view, chart)
+        title = chart.title[:1].upper() + chart.title[1:] + (f": {about}" if about else "")
+        drawn = {"title": title, "kind": chart.kind, "x": chart.x, "y": _measure(view, chart), "log": chart.log}
+        drawn |= {"lower": chart.lower, "facet": chart.facet, "note": chart.note}
+        found.append(drawn | {"rows": page_rows(chart, frame, numbers)})
+    return found
+
+
+def page_rows(chart: Chart, frame: pl.DataFrame, numbers: Mapping[str, int]) -> list[list[Any]]:
+    """The rows of a chart, with numbers in place of runs; the models of a heatmap are sorted, best first."""
+    if chart.kind == "heat" and chart.facet != "model":
+        facets = [chart.facet] if chart.facet else []
+        mean = pl.col("value").mean().over("model", *facets)
+        parts = [pl.col("place").min().over(facets)] if facets else []
+        order = [False] * len(parts) + [not chart.lower]
+        frame = frame.with_row_index("place").sort(*parts, mean, descending=order, maintain_order=True)
+    rows = frame.select(chart.page_columns).drop_nulls().iter_rows()
+    return [[_page_value(value, numbers) for value in row] for row in rows]
+
+
+def _page_value(value: Any, numbers: Mapping[str, int]) -> Any:
+    """A run as its number, another text as it may be shown, a number with as many decimals as results have."""
+    if isinstance(value, str):
+        return numbers.get(value, visible(value))
+    return round(value, 6) if isinstance(value, float) else value
+
+
 @dataclass(frozen=True)
 class Plot:
-    """A figure with its file name, what it shows in words (for those who do not see it), its world and benchmark."""
+    """A figure with its file name and its title in words, and where its scores come from."""
 
     name: str
     title: str
@@ -33,50 +103,39 @@ class Plot:
     figure: Figure
 
 
-def draw(collected: Collected) -> list[Plot]:
-    """Every plot that the results have data for."""
-    return [plot for world in collected.worlds.values() for view in world.benchmarks for plot in _of_benchmark(view)]
+def draw(collected: Collected, geometries: pl.DataFrame | None = None) -> list[Plot]:
+    """Return the image files that the results, and geometries next to them, have data for."""
+    views = (view for world in collected.worlds.values() for view in world.benchmarks)
+    return [plot for view in views for plot in _plots(view, geometries_of(view, geometries))]
 
 
-def _of_benchmark(view: BenchmarkView) -> list[Plot]:
-    return [_plot(view, chart, frame) for chart in CHARTS if chart.shows(frame := chart.data(view))]
+def _plots(view: BenchmarkView, geometries: pl.DataFrame | None) -> Iterator[Plot]:
+    names = model_names(view.runs)
+    for chart, frame in _with_data(view, geometries, page=False):
+        frame = frame.with_columns(pl.col("model").replace(names))
+        values = frame[chart.facet].unique(maintain_order=True) if chart.split else [""]
+        for value in values:
+            part = frame.filter(pl.col(chart.facet) == value) if chart.split else frame
+            if chart.shows(part):
+                yield _plot(view, chart, part, value)
 
 
-def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame) -> Plot:
-    task: MeasuredTask | None = getattr(view, chart.task) if chart.task else None
-    in_grid = next((one for one in view.tasks if one.plain in view.facts.section_grid), None)
-    queries, corpora = frames.section_axes(view)
-    measured = in_grid if "grid" in chart.takes else task
-    given: dict[str, dict[str, Any]] = {
-        "measure": {"measure": measure_title(measured.measure) if measured else "main score"},
-        "grid": {"queries": queries, "corpora": corpora},
-    }
-    options: dict[str, Any] = dict(chart.options)
-    for name in chart.takes:
-        options |= given[name]
-    title = view.world.titled(f"{view.name}: {chart.what}" + (f", {_shown(view, chart, task)}" if task else ""))
-    return Plot(
-        slug(view.world.name, view.name, chart.kind),
-        title,
-        view.world.name,
-        view.name,
-        chart.draw(frame, title=title, **options),
+def _plot(view: BenchmarkView, chart: Chart, frame: pl.DataFrame, value: str) -> Plot:
+    """The figure of a chart; ``value`` is that of its facet where each has a figure."""
+    title = view.world.titled(
+        f"{view.name}: " + ", ".join(filter(None, (chart.title, _task_title(view, chart), value)))
     )
-
-
-def _shown(view: BenchmarkView, chart: Chart, task: MeasuredTask) -> str:
-    """The task in a title; where IN and OUT are tasks of their own, these."""
-    sides = view.facts.domain_tasks.get(task.plain, {})
-    return (
-        " and ".join(short(name, view.facts) for name in sides.values())
-        if sides and chart.kind == "in-out"
-        else task.short
-    )
+    draw: Any = chart.draw
+    known = {"title": title, "measure": _measure(view, chart), "label": chart.x, "log": chart.log}
+    arguments: dict[str, Any] = {name: known[name] for name in inspect.signature(draw).parameters if name in known}
+    options = chart.options(view) if callable(chart.options) else chart.options
+    name = slug(view.world.name, view.name, chart.name, value)
+    return Plot(name, title, view.world.name, view.name, draw(frame, **(arguments | dict(options))))
 
 
 @styled
 def svg(figure: Figure) -> str:
-    """A figure as SVG, the same bytes for the same figure."""
+    """Return a figure as SVG, the same bytes for the same figure."""
     out = io.BytesIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue().decode()
@@ -84,13 +143,10 @@ def svg(figure: Figure) -> str:
 
 @styled
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write ``<stem>.png`` (200 dpi), ``<stem>.svg`` and ``<stem>.pdf``, text as text in both, and return their
-    paths.
-    """
-    png = stem.with_name(f"{stem.name}.png")
+    """Write ``<stem>.png`` (200 dpi), ``<stem>.svg`` and ``<stem>.pdf``; text stays text in the last two."""
+    png, pdf = (stem.with_name(f"{stem.name}.{suffix}") for suffix in ("png", "pdf"))
     with replacing(png) as partial:
         figure.savefig(partial, format="png", dpi=200, metadata={"Software": None})
-    pdf = stem.with_name(f"{stem.name}.pdf")
     with replacing(pdf) as partial:
         figure.savefig(partial, format="pdf", metadata={"CreationDate": None})
     return [png, write_text(stem.with_name(f"{stem.name}.svg"), svg(figure)), pdf]

@@ -42,9 +42,9 @@ from patent_mteb.metrics.significance import MARK, explained
 from patent_mteb.report.cells import TIED, UNTESTED, Cell, Column, Score, Table, slug
 from patent_mteb.report.collect import Collected
 from patent_mteb.report.explorer import Explorer, TaskTexts
-from patent_mteb.report.frames import brief_names
+from patent_mteb.report.figures import on_page
 from patent_mteb.report.model_facts import FACTS, facts_of_runs
-from patent_mteb.report.page_charts import charts_of
+from patent_mteb.report.series import brief_names
 from patent_mteb.report.statistics import Statistics
 from patent_mteb.report.view import BenchmarkView, MeasuredTask, WorldView, gap_percent
 from patent_mteb.report.words import TERMS, measure_title, visible
@@ -254,7 +254,7 @@ def benchmark_tab(
         "intervals": {name: matrix(cells) for name, cells in _intervals(view, statistics).items()},
         "found": matrix(_found(view, texts)),
         "trained": [[tasks.index(task) for task in tasks if task in trained.get(run, ())] for run in runs],
-        "charts": charts_of(view, numbers, geometries),
+        "charts": on_page(view, numbers, geometries),
     }
 
 
@@ -376,7 +376,7 @@ def payload(
         for view in world.benchmarks:
             summary = by_name[slug(name, view.name)]
             tab = _tab(summary, world.world, "benchmark") | benchmark_tab(
-                view, summary, statistics, said, numbers, seen, _of(geometries, view)
+                view, summary, statistics, said, numbers, seen, geometries
             )
             joined = [table for table in published if table.benchmark == view.name and name == "real"]
             further = [
@@ -412,10 +412,6 @@ def payload(
         "tabs": tabs,
         "texts": said.all,
     }
-
-
-def _of(geometries: pl.DataFrame | None, view: BenchmarkView) -> pl.DataFrame | None:
-    return None if geometries is None else geometries.filter(world=view.world.name, benchmark=view.name)
 
 
 def _without_organisation(runs: Sequence[str]) -> dict[str, str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import polars as pl
 
 from patent_mteb.report.cells import Cell, Column, Table, slug
-from patent_mteb.report.frames import named
 from patent_mteb.report.view import BenchmarkView
 from patent_mteb.report.words import measure_title
 
@@ -28,9 +27,7 @@ def by_type(view: BenchmarkView) -> pl.DataFrame:
     rows = rows.sort(pl.col("task").replace_strict(order, default=len(order)), maintain_order=True)
     names = {task.name: task.short for task in view.tasks}
     judgements = pl.col("slice").replace(_JUDGEMENTS)
-    return named(
-        rows.select(model="run", type=pl.col("task").replace(names), judgements=judgements, value="value", n="n")
-    )
+    return rows.select(model="run", type=pl.col("task").replace(names), judgements=judgements, value="value", n="n")
 
 
 def by_part(view: BenchmarkView) -> pl.DataFrame:
@@ -48,7 +45,7 @@ def by_part(view: BenchmarkView) -> pl.DataFrame:
     order = {kind: place for place, kind in enumerate(_KINDS)}
     ordered = means.sort(pl.col("kind").replace_strict(order, return_dtype=pl.Int64), "part", maintain_order=True)
     kind = pl.col("kind").replace_strict(_KINDS, return_dtype=pl.String)
-    return named(ordered.select(model="run", part=pl.col("part").str.to_uppercase(), kind=kind, value="value", n="n"))
+    return ordered.select(model="run", part=pl.col("part").str.to_uppercase(), kind=kind, value="value", n="n")
 
 
 def _complete(view: BenchmarkView) -> pl.DataFrame:

@@ -1,0 +1,149 @@
+"""Geometries of embeddings (``patent-mteb geometry``) in a report: reading, tables, and the tables of their charts.
+
+A geometry is read from the file next to the result of its task, which gives its data source and the main score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from patent_mteb.data.data_source import world as world_named
+from patent_mteb.errors import DataError
+from patent_mteb.files import json_lines
+from patent_mteb.report.cells import Cell, Column, Table, short, slug
+from patent_mteb.report.collect import Collected
+from patent_mteb.tasks import catalogue
+
+SCHEMA: dict[str, Any] = dict.fromkeys(
+    ("run", "world", "benchmark", "task", "plain", "settings", "measure"), pl.String
+) | {"value": pl.Float64, "score": pl.Float64}
+
+_PLANE = ("alignment", "uniformity", "ssd")
+
+TITLES = {"alignment": "Alignment", "uniformity": "Uniformity", "ssd": "SSD / log d", "ida_ratio": "IDA ratio"}
+"""Measure -> title. Lower is better for each."""
+
+_REMEDY = "measure it again with 'patent-mteb geometry'"
+
+
+def read(collected: Collected) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Read the geometries of all results: a row for each number, in the columns of :data:`SCHEMA`; and messages."""
+    rows: list[dict[str, Any]] = []
+    messages: list[str] = []
+    for result in collected.results.iter_rows(named=True):
+        path = Path(result["path"]).with_name(f"{result['task']}.geometry.jsonl")
+        if not path.exists():
+            continue
+        try:
+            settings, measures = _of_result(path, result)
+        except DataError as error:
+            messages.append(str(error))
+            continue
+        known = {name: result[name] for name in ("run", "world", "benchmark", "task", "plain")}
+        known |= {"settings": settings, "score": result["value"]}
+        rows += [{**known, "measure": measure, "value": float(value)} for measure, value in measures.items()]
+    return pl.DataFrame(rows, schema=SCHEMA), tuple(messages)
+
+
+def _of_result(path: Path, result: dict[str, Any]) -> tuple[str, dict[str, float]]:
+    """Return settings and measures of the geometry that has the model and the data of a result."""
+    wanted = {
+        "task": result["task"],
+        "model": result["model"],
+        "model_revision": result["revision"],
+        "dataset_revision": result["data_revision"],
+        "subset": result["subset"],
+    }
+    for row, line in json_lines(path):
+        if all((line.get(name) or "no_revision_available") == value for name, value in wanted.items()):
+            settings, measures = line.get("settings"), line.get("measures")
+            if (
+                not isinstance(settings, dict)
+                or not isinstance(measures, dict)
+                or not all(map(_is_number, measures.values()))
+            ):
+                raise DataError("damaged (no settings and measures)", path=path, row=row, remedy=_REMEDY)
+            return ", ".join(f"{name} {value}" for name, value in sorted(settings.items())), measures
+    raise DataError(
+        f"no geometry of {result['model']} on data revision {result['data_revision']}; it is not reported",
+        path=path,
+        remedy=_REMEDY,
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def tables(geometries: pl.DataFrame) -> list[Table]:
+    """Return a table of models by measure for each data source and task. No value is marked: lower is better."""
+    made = []
+    for (world, benchmark, plain), part in geometries.group_by("world", "benchmark", "plain", maintain_order=True):
+        world, benchmark, plain = str(world), str(benchmark), str(plain)
+        shown = part.filter(~pl.col("measure").str.starts_with("n_"))
+        names = shown["measure"].unique(maintain_order=True).to_list()
+        values = {(run, measure): value for run, measure, value in shown.select("run", "measure", "value").iter_rows()}
+        settings = part["settings"].unique().to_list()
+        note = "Numbers measured with different settings do not compare: " + "; ".join(sorted(settings)) + "."
+        title = f"{benchmark}: geometry of the embeddings, {_task_title(benchmark, plain)}"
+        columns = (Column(name, name.replace("_", " "), marked=False) for name in names)
+        made.append(
+            Table(
+                slug(world, benchmark, "geometry", plain),
+                world_named(world).titled(title),
+                (Column("model", "Model", numeric=False), *columns),
+                tuple(
+                    (Cell(run), *(Cell(values.get((run, name))) for name in names))
+                    for run in shown["run"].unique().sort()
+                ),
+                banner=world_named(world).banner,
+                notes=("Lower is better (PatentMap, appendices D and E).", *([note] if len(settings) > 1 else [])),
+                benchmark=benchmark,
+            )
+        )
+    return made
+
+
+def _task_title(benchmark: str, task: str) -> str:
+    facts = {one.name: one.facts for one in (*catalogue.benchmarks(), *catalogue.own_benchmarks())}
+    return short(task, facts[benchmark]) if benchmark in facts else task.removeprefix(benchmark)
+
+
+def plane(geometries: pl.DataFrame) -> pl.DataFrame:
+    """``model, alignment, uniformity, ssd, score, task`` of the models that have these measures."""
+
+    def of_task(part: pl.DataFrame) -> pl.DataFrame:
+        if not set(_PLANE) <= set(part["measure"]):
+            return part.head(0)
+        wide = part.filter(pl.col("measure").is_in(_PLANE)).pivot("measure", index=["run", "score"], values="value")
+        return wide.drop_nulls().select(pl.col("run").alias("model"), *_PLANE, "score")
+
+    return _by_task(geometries, of_task)
+
+
+def by_section(geometries: pl.DataFrame) -> pl.DataFrame:
+    """``model, group, value, measure`` by section or pair of sections; ``measure`` includes the task."""
+
+    def of_measure(part: pl.DataFrame, measure: str, title: str) -> pl.DataFrame:
+        name = pl.col("measure")
+        rows = part.filter(name.str.starts_with(f"{measure}_") & ~name.str.starts_with(f"{measure}_to_"))
+        group = name.str.strip_prefix(f"{measure}_").str.replace_all("_", " – ")
+        return rows.select(model="run", group=group, value="value", measure=pl.lit(title))
+
+    def of_task(part: pl.DataFrame) -> pl.DataFrame:
+        return pl.concat(of_measure(part, measure, title) for measure, title in TITLES.items())
+
+    return _by_task(geometries, of_task).with_columns(measure=pl.format("{}, {}", "measure", "task"))
+
+
+def _by_task(geometries: pl.DataFrame, of_task: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+    found = []
+    for (benchmark, plain), part in geometries.group_by("benchmark", "plain", maintain_order=True):
+        rows = of_task(part).with_columns(task=pl.lit(_task_title(str(benchmark), str(plain))))
+        found += [rows] if len(rows) else []
+    return pl.concat(found or [pl.DataFrame(schema={"task": pl.String, "measure": pl.String})])
