@@ -47,19 +47,7 @@ _SEPARATORS = str.maketrans("", "", " ,;/|+-")
 
 
 def strongest(category: str) -> str:
-    """The strongest of X, Y and A in a category; I and N count as X.
-
-    Returns:
-        empty where no letter says how relevant the document is: none at all, or D, E, L, O, P, R, T and & only.
-
-    Raises:
-        ValueError: a letter that no search report uses.
-
-    Example:
-        >>> from patent_mteb.patents.categories import strongest
-        >>> [strongest(category) for category in ("X", "y; a", "NY", "DA", "P")]
-        ['X', 'Y', 'X', 'A', '']
-    """
+    """The strongest of X, Y and A in a category; I and N count as X."""
     letters = set(category.upper().translate(_SEPARATORS))
     if unknown := letters - _READ_AS.keys() - _CIRCUMSTANCES:
         raise ValueError(f"{category!r} is not a search-report category: unknown letter {', '.join(sorted(unknown))}")
@@ -68,14 +56,5 @@ def strongest(category: str) -> str:
 
 
 def degree(category: str) -> Degree:
-    """Degree of relevance of a citation, ``xy`` or ``a``; empty as for :func:`strongest`.
-
-    Raises:
-        ValueError: a letter that no search report uses.
-
-    Example:
-        >>> from patent_mteb.patents.categories import degree
-        >>> degree("X"), degree("A,D"), degree("P")
-        ('xy', 'a', '')
-    """
+    """Degree of relevance of a citation, ``xy`` or ``a``; empty as for :func:`strongest`."""
     return CATEGORIES.get(strongest(category), UNGRADED).degree

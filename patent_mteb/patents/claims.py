@@ -341,13 +341,7 @@ def read_claims(text: str) -> ClaimSet:
 
 
 def split_claims(text: str) -> tuple[Claim, ...]:
-    """The claims of :func:`read_claims`, without the numbers of the cancelled ones.
-
-    Example:
-        >>> from patent_mteb.patents.claims import split_claims
-        >>> split_claims("1. A pump. 2. The pump of claim 1, with a valve.")[1]
-        Claim(number=2, text='The pump of claim 1, with a valve.', depends_on=(1,))
-    """
+    """The claims of :func:`read_claims`, without the numbers of the cancelled ones."""
     return read_claims(text).claims
 
 

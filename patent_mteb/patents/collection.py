@@ -22,7 +22,7 @@ from pathlib import Path
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.families import read_families, with_families
-from patent_mteb.patents.on_disk import Spool, held, stored
+from patent_mteb.patents.on_disk import DiskList, stored, stored_like
 from patent_mteb.patents.records import Citation, Patent, Relation, records_in
 
 _WORD = "application "
@@ -51,7 +51,7 @@ def of_publications(
             published.setdefault(citing_application(relation.related), []).append(relation.number)
     first = {application: min(numbers, key=_before_grant) for application, numbers in published.items()}
     named = (dataclasses.replace(one, citing=first[one.citing]) if one.citing in first else one for one in citations)
-    return held(named, like=citations)
+    return stored_like(named, like=citations)
 
 
 def _before_grant(number: str) -> tuple[bool, str]:
@@ -102,10 +102,10 @@ def read_collection(records: Path | str, citations: Path | str | None = None, de
         edges = table_of(place, "citations")
     relations, families = table_of(beside, "relations"), beside / "families.parquet"
     published = stored(records_in(patents, Patent))
-    related = Spool(records_in(relations, Relation)) if relations else []
+    related = DiskList(records_in(relations, Relation)) if relations else []
     collection = Collection(
         published,
-        of_publications(Spool(records_in(edges, Citation)), published.publications, related) if edges else [],
+        of_publications(DiskList(records_in(edges, Citation)), published.publications, related) if edges else [],
         related,
         read_families(families) if families.exists() else {},
     )

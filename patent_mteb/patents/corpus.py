@@ -2,7 +2,7 @@
 
 A corpus of full texts is several GiB. As Python strings it takes once or twice that again, and Arrow's plain strings
 end at 2 GiB; here a text becomes a Python string only while somebody looks at it. A column of more than 64 MiB lies in
-a temporary file that is mapped into memory: its pages come when they are read, and go when :func:`let_go` is called, or
+a temporary file that is mapped into memory: its pages come when they are read, and go when :func:`release_pages` is called, or
 when the system needs the room.
 """
 
@@ -99,7 +99,7 @@ def _in_a_file(chunks: Iterable[pa.Array]) -> pa.ChunkedArray:
     )
 
 
-def let_go() -> None:
+def release_pages() -> None:
     """Take the pages of texts in files out of memory; they come again when they are read. Called now and then by who
     reads them all.
     """
@@ -117,7 +117,7 @@ def changed(column: pa.ChunkedArray, change: Callable[[Any], str]) -> pa.Chunked
         texts = chunk.to_pylist()
         after = [change(text) for text in texts]
         chunks += [chunk] if after == texts else text_column(after).chunks
-        let_go()
+        release_pages()
     return pa.chunked_array(chunks, pa.large_string())
 
 
@@ -158,7 +158,7 @@ class Texts(Mapping[str, str]):
     def __getitem__(self, key: str) -> str:
         self._looks += 1
         if self._looks % _LOOKS == 0:
-            let_go()
+            release_pages()
         return str(self.column[self._position[key]].as_py())
 
     def __contains__(self, key: object) -> bool:

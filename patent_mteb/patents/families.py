@@ -81,17 +81,7 @@ _PRIORITIES = frozenset({"priority", "provisional"})
 
 
 def read_families(path: Path | str) -> dict[str, str]:
-    """Family by publication number.
-
-    Raises:
-        DataError: missing or unreadable file, missing column, a number without family or in two rows.
-
-    Example:
-        >>> from patent_mteb.patents.families import read_families, write_families
-        >>> write_families("families.parquet", {"EP1000000A1": "19768124", "US6093011A": "19768124"})
-        >>> read_families("families.parquet")["US6093011A"]
-        '19768124'
-    """
+    """Family by publication number."""
     path = Path(path)
     table = read_keyed(path, {"family_id": pa.string()}, key="publication_number")
     families = dict(zip(*(table[name].to_pylist() for name in ("publication_number", "family_id")), strict=True))
@@ -104,14 +94,7 @@ def read_families(path: Path | str) -> dict[str, str]:
 
 
 def write_families(path: Path | str, families: Mapping[str, str]) -> None:
-    """Write what :func:`read_families` reads.
-
-    Example:
-        >>> from patent_mteb.patents.families import read_families, write_families
-        >>> write_families("families.parquet", {"US1A": "F1"})
-        >>> read_families("families.parquet")
-        {'US1A': 'F1'}
-    """
+    """Write what :func:`read_families` reads."""
     strings = [("publication_number", pa.string()), ("family_id", pa.string())]
     write_parquet(Path(path), pa.table([list(families), list(families.values())], schema=pa.schema(strings)))
 
@@ -119,15 +102,6 @@ def write_families(path: Path | str, families: Mapping[str, str]) -> None:
 def publication_names(numbers: Iterable[str]) -> _Name:
     """A function that gives every publication one name however it is written: its normal form, or the text if it has
     none.
-
-    Args:
-        numbers: publications that are known: a number without kind code takes the name of the only one that it can be.
-
-    Example:
-        >>> from patent_mteb.patents.families import publication_names
-        >>> name = publication_names(["US2013014305A1"])
-        >>> name("US 2013/0014305 A1"), name("US20130014305"), name("case 17")
-        ('US2013014305A1', 'US2013014305A1', 'case 17')
     """
     known: dict[str, str] = {}
     for number in numbers:
@@ -163,14 +137,6 @@ def application_groups(patents: Sequence[Patent], relations: Iterable[Relation])
 
     The names are those of :func:`publication_names`; publications without a record of their own that a relation names
     are among them.
-
-    Example:
-        >>> from patent_mteb.patents.families import application_groups
-        >>> from patent_mteb.patents.records import Patent, Relation
-        >>> grant, filing = Patent("US8930553B2", "F1"), Relation("US8930553B2", "US 2014/0101323 A1", "pre-grant")
-        >>> groups = application_groups([grant], [filing])
-        >>> groups["US8930553B2"] == groups["US2014101323A1"]
-        True
     """
     name = publication_names(patent.publication_number for patent in patents)
     groups, publications = _by_application(patents, relations, name)
@@ -206,21 +172,6 @@ def family_ids(
 ) -> dict[str, str]:
     """Family by publication number: the records' own, and those of publications without a record that relations or
     families name.
-
-    Args:
-        families: as :func:`read_families` gives them; they go before the ``family_id`` of the records.
-        definition: one of :data:`DEFINITIONS`. A family that is found, not given, is named by its first publication
-            number.
-
-    Raises:
-        DataError: an unknown definition.
-
-    Example:
-        >>> from patent_mteb.patents.families import family_ids
-        >>> from patent_mteb.patents.records import Patent, Relation
-        >>> patents = [Patent("EP1A1", "EP1A1"), Patent("US2A1", "US2A1")]
-        >>> family_ids(patents, [Relation("US2A1", "EP1A1", "member")], definition="extended")
-        {'EP1A1': 'EP1A1', 'US2A1': 'EP1A1'}
     """
     if definition not in DEFINITIONS:
         raise DataError(
@@ -295,15 +246,6 @@ def _by_priorities(patents: Sequence[Patent], relations: Sequence[Relation], nam
 def with_families(collection: Collection, definition: str) -> Collection:
     """The collection with the families of a definition in its records, its table of families and its
     ``family_definition``.
-
-    Example:
-        >>> from patent_mteb.patents.collection import Collection
-        >>> from patent_mteb.patents.families import with_families
-        >>> from patent_mteb.patents.records import Patent
-        >>> numbers = ("EP1000000A1", "EP1000000B1")
-        >>> patents = [Patent(number, number, application_number="EP99203729") for number in numbers]
-        >>> [patent.family_id for patent in with_families(Collection(patents), "application").patents]
-        ['EP1000000A1', 'EP1000000A1']
     """
     families = family_ids(publications(collection.patents), collection.relations, collection.families, definition)
     patents = with_family(collection.patents, lambda patent: families[patent.publication_number])
@@ -311,13 +253,5 @@ def with_families(collection: Collection, definition: str) -> Collection:
 
 
 def age(patent: Patent) -> tuple[str, str]:
-    """What orders publications from the earliest on: the date, last if it is unknown, then the number.
-
-    Example:
-        >>> import datetime as dt
-        >>> from patent_mteb.patents.families import age
-        >>> from patent_mteb.patents.records import Patent
-        >>> age(Patent("US1A1", "F1", publication_date=dt.date(2001, 2, 3))) < age(Patent("EP1A1", "F2"))
-        True
-    """
+    """What orders publications from the earliest on: the date, last if it is unknown, then the number."""
     return (patent.publication_date.isoformat() if patent.publication_date else "9999", patent.publication_number)

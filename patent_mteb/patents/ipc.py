@@ -115,16 +115,7 @@ class CodesAt(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def parse(code: str) -> IPC:
-    """Parse one IPC or CPC code of any level.
-
-    Raises:
-        ValueError: the string is no code, or holds more than one.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import parse
-        >>> parse("A61F 2/06").at("group"), parse("A61").level
-        ('A61F2', 'ipc3')
-    """
+    """Parse one IPC or CPC code of any level."""
     match = _CODE.fullmatch(code)
     if match is None:
         raise ValueError(f"{code!r} is no IPC or CPC code; expected a form such as 'A61F 2/06', 'A61F' or 'A61'")
@@ -145,34 +136,17 @@ def _at(code: str, level: Level) -> str:
 
 
 def section(code: str) -> str:
-    """Section of a code: ``"A61F0002/06"`` -> ``"A"``. Raises ValueError for what is no code.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import section
-        >>> section("A61F0002/06")
-        'A'
-    """
+    """Section of a code: ``"A61F0002/06"`` -> ``"A"``. Raises ValueError for what is no code."""
     return _at(code, "section")
 
 
 def ipc3(code: str) -> str:
-    """Class of a code: ``"A61F0002/06"`` -> ``"A61"``. Raises ValueError for no code and for one that stops before.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import ipc3
-        >>> ipc3("A61F0002/06")
-        'A61'
-    """
+    """Class of a code: ``"A61F0002/06"`` -> ``"A61"``. Raises ValueError for no code and for one that stops before."""
     return _at(code, "ipc3")
 
 
 def subclass(code: str) -> str:
     """Subclass of a code: ``"A61F0002/06"`` -> ``"A61F"``. Raises ValueError for no code and for one that stops before.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import subclass
-        >>> subclass("A61F0002/06")
-        'A61F'
     """
     return _at(code, "subclass")
 
@@ -180,11 +154,6 @@ def subclass(code: str) -> str:
 def group(code: str) -> str:
     """Main group of a code: ``"A61F0002/06"`` -> ``"A61F2"``. Raises ValueError for no code and for one that stops
     before.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import group
-        >>> group("A61F0002/06")
-        'A61F2'
     """
     return _at(code, "group")
 
@@ -192,11 +161,6 @@ def group(code: str) -> str:
 def subgroup(code: str) -> str:
     """Subgroup of a code: ``"A61F0002/06"`` -> ``"A61F2/06"``. Raises ValueError for no code and for one that stops
     before.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import subgroup
-        >>> subgroup("A61F0002/06")
-        'A61F2/06'
     """
     return _at(code, "subgroup")
 
@@ -204,32 +168,12 @@ def subgroup(code: str) -> str:
 def normalise(code: str) -> str:
     """The code at its own level in normal form: ``"h04l 12/28 (2006.01)"`` -> ``"H04L12/28"``. Raises ValueError for no
     code.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import normalise
-        >>> normalise("h04l 12/28 (2006.01)")
-        'H04L12/28'
     """
     return str(parse(code))
 
 
 def codes_at(codes: Iterable[str], level: Level, errors: Literal["raise", "skip"] = "raise") -> CodesAt:
-    """Cut many codes off at one level.
-
-    Args:
-        codes: codes as their sources wrote them.
-        level: one of :data:`LEVELS`.
-        errors: ``"raise"`` stops at the first input that is no code or does not reach the level; ``"skip"`` leaves such
-            inputs out and hands them back, so that the caller can count them.
-
-    Raises:
-        ValueError: an unusable code with ``errors="raise"``, an unknown level or an unknown ``errors``.
-
-    Example:
-        >>> from patent_mteb.patents.ipc import codes_at
-        >>> codes_at(["A61F0002/06", "A61F 13/00", "H04"], "subclass", errors="skip")
-        CodesAt(codes=('A61F',), unusable=('H04',))
-    """
+    """Cut many codes off at one level."""
     if level not in LEVELS:
         raise ValueError(f"unknown level {level!r}; known are {', '.join(LEVELS)}")
     if errors not in ("raise", "skip"):

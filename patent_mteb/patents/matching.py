@@ -22,7 +22,7 @@ from patent_mteb.patents.categories import DEGREES, degree
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import application_groups, publication_names
 from patent_mteb.patents.numbers import Number, read_number
-from patent_mteb.patents.on_disk import held, publications
+from patent_mteb.patents.on_disk import publications, stored_like
 from patent_mteb.patents.records import Citation, Patent
 from patent_mteb.patents.text import text_key
 
@@ -253,9 +253,9 @@ def _matched(
     if joined:
         _, first, pair = np.unique(pairs, return_index=True, return_inverse=True)
         leads = between[first[pair]]  # of each citation between families, the first of its pair
-        links = held(_links(citations, ends, between, leads), like=citations)
+        links = stored_like(_links(citations, ends, between, leads), like=citations)
     else:
-        links = held(_each(citations, ends, between), like=citations)
+        links = stored_like(_each(citations, ends, between), like=citations)
     needs = np.bincount(reached, minlength=_NOWHERE + 1)
     report = MatchReport(
         by=by,

@@ -18,7 +18,7 @@ from typing import TypeVar
 from patent_mteb.errors import DataError
 from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.families import Groups, age
-from patent_mteb.patents.on_disk import Spool, only, publications, with_family
+from patent_mteb.patents.on_disk import DiskList, only, publications, with_family
 from patent_mteb.patents.records import Claim, Description, ExpertSummary, MachineSummaries, Patent, TextLanguages
 from patent_mteb.patents.text import text_key
 
@@ -88,7 +88,7 @@ class Sketched(Mapping[str, Patent]):
     """Sketches of patents by publication number, in the order in which they came."""
 
     def __init__(self, patents: Iterable[Patent]) -> None:
-        self._whole: Spool[Patent] = Spool()
+        self._whole: DiskList[Patent] = DiskList()
         self._sketches: dict[str, Patent] = {}
         self._places: dict[str, int] = {}
         for place, patent in enumerate(patents):
@@ -110,18 +110,18 @@ class Sketched(Mapping[str, Patent]):
         return self._whole[self._places[number]]
 
 
-TWINS = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
+NEAR_DUPLICATES = {"keep": "stay", "merge": "become one patent family", "drop": "are left out but for the earliest"}
 """What becomes of publications of different families with one text, by the name of the setting."""
 
 
-def twin_groups(patents: Sequence[Patent]) -> list[list[Patent]]:
+def near_duplicate_groups(patents: Sequence[Patent]) -> list[list[Patent]]:
     """Publications of different families with one title and abstract, case and white space apart; records without
     abstract have none. Of patents that are not in memory the outlines.
     """
-    return _of_several_families(zip(map(twin_key, patents), publications(patents), strict=True))
+    return _of_several_families(zip(map(near_duplicate_key, patents), publications(patents), strict=True))
 
 
-def twin_key(patent: Patent) -> bytes:
+def near_duplicate_key(patent: Patent) -> bytes:
     """What publications with one title and abstract share, case and white space apart; empty for a record without
     abstract.
     """
@@ -141,7 +141,7 @@ def _of_several_families(keyed: Iterable[tuple[bytes, Patent]]) -> list[list[Pat
     return [group for group in found if len({patent.family_id for patent in group}) > 1]
 
 
-def merge_twins(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Collection:
+def merge_near_duplicates(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Collection:
     """The collection with families that share a text made one, under the name of the first."""
     groups = Groups()
     for first, *others in twins:
@@ -155,7 +155,7 @@ def merge_twins(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Co
     )
 
 
-def drop_twins(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Collection:
+def drop_near_duplicates(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Collection:
     """The collection without publications whose text a publication of another family had before (by date, then by
     number).
     """
@@ -170,17 +170,19 @@ def drop_twins(collection: Collection, twins: Iterable[Sequence[Patent]]) -> Col
     )
 
 
-def with_twins(collection: Collection, setting: str, twins: Sequence[Sequence[Patent]] | None = None) -> Collection:
-    """The collection after a setting of :data:`TWINS`."""
-    if setting not in TWINS:
-        raise DataError(f"twins cannot be '{setting}'", remedy=f"choose among {', '.join(TWINS)}")
+def with_near_duplicates(
+    collection: Collection, setting: str, twins: Sequence[Sequence[Patent]] | None = None
+) -> Collection:
+    """The collection after a setting of :data:`NEAR_DUPLICATES`."""
+    if setting not in NEAR_DUPLICATES:
+        raise DataError(f"twins cannot be '{setting}'", remedy=f"choose among {', '.join(NEAR_DUPLICATES)}")
     if setting == "keep":
         return collection
-    found = twin_groups(collection.patents) if twins is None else twins
-    return merge_twins(collection, found) if setting == "merge" else drop_twins(collection, found)
+    found = near_duplicate_groups(collection.patents) if twins is None else twins
+    return merge_near_duplicates(collection, found) if setting == "merge" else drop_near_duplicates(collection, found)
 
 
-def leaking_twins(keyed: Iterable[tuple[bytes, Patent]], split: Mapping[str, str]) -> dict[str, int]:
+def leaking_near_duplicates(keyed: Iterable[tuple[bytes, Patent]], split: Mapping[str, str]) -> dict[str, int]:
     """Documents of each other split whose text stands in ``train`` under another family: their labels can be looked up
     there.
     """

@@ -380,26 +380,7 @@ _EPODOC_PCT = re.compile(r"WO[\s\-]*((?:19|20)[0-9]{2})[\s\-]*([A-Z]{2})[\s\-]*(
 
 
 def read_number(text: str, office: str = "", kind: str = "") -> Number | None:
-    """A publication number (or a PCT application, which no publication looks like).
-
-    Args:
-        text: the number in any style; an office and a kind code in it go before the arguments.
-        office: two-letter office, for sources that keep it in a field of its own or that have one office only.
-        kind: kind code; what is none (``00``) is left out.
-
-    Returns:
-        None if the text names no office, does not fit the office's numbers, or can be read in two ways.
-
-    Example:
-        >>> from patent_mteb.patents.numbers import read_number
-        >>> forms = ("US 2007/0140112 A1", "US-2007140112-A1", "EP 680 812", "WO 99/12345 A1")
-        >>> [read_number(text).docdb for text in forms]
-        ['US2007140112A1', 'US2007140112A1', 'EP0680812', 'WO1999012345A1']
-        >>> read_number("08930553", office="US", kind="B2").docdb, read_number("JP1997508542A").docdb
-        ('US8930553B2', 'JPH09508542A')
-        >>> print(read_number("08930553"))
-        None
-    """
+    """A publication number (or a PCT application, which no publication looks like)."""
     return _publication(text, office, kind)
 
 
@@ -408,12 +389,6 @@ def read_application(text: str, office: str = "", kind: str = "") -> Number | No
     (DOCDB).
 
     US applications are series and six digits (``US09742144``); check digits are left out.
-
-    Example:
-        >>> from patent_mteb.patents.numbers import read_application
-        >>> forms = ("US 09/742,144", "EP99203729.2", "EP19990203729", "PCT/EP2019/012345")
-        >>> [read_application(text).key for text in forms]
-        ['US09742144', 'EP99203729', 'EP99203729', 'WO2019EP012345']
     """
     return _filed(text, office, kind)
 

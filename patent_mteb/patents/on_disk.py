@@ -44,7 +44,7 @@ class _Compared(Sequence[_Record]):
     __hash__ = None  # type: ignore[assignment]
 
 
-class Spool(_Compared[_Record]):
+class DiskList(_Compared[_Record]):
     """Records in a temporary file, in the order in which they came; any of them can be read again, as an object of its
     own.
     """
@@ -95,12 +95,12 @@ class Spool(_Compared[_Record]):
         return os.pread(self._file.fileno(), end - start, start)
 
 
-def held(records: Iterable[_Record], like: Sequence[Any]) -> Sequence[_Record]:
+def stored_like(records: Iterable[_Record], like: Sequence[Any]) -> Sequence[_Record]:
     """Records as another sequence is held: in memory, or in a temporary file."""
-    return list(records) if isinstance(like, list | tuple) else Spool(records)
+    return list(records) if isinstance(like, list | tuple) else DiskList(records)
 
 
-def held_up_to(most: int, records: Iterable[_Record], size: Callable[[_Record], int]) -> Sequence[_Record]:
+def in_memory_up_to(most: int, records: Iterable[_Record], size: Callable[[_Record], int]) -> Sequence[_Record]:
     """Records in memory as long as they are small together, else in a temporary file."""
     coming = iter(records)
     kept: list[_Record] = []
@@ -109,7 +109,7 @@ def held_up_to(most: int, records: Iterable[_Record], size: Callable[[_Record], 
         kept.append(record)
         total += size(record)
         if total > most:
-            return Spool(chain(_emptied(kept), coming))
+            return DiskList(chain(_emptied(kept), coming))
     return kept
 
 
@@ -146,7 +146,7 @@ class StoredPatents(_Compared[Patent]):
         publications: their outlines, which say what their families are.
     """
 
-    def __init__(self, spool: Spool[Patent], places: Sequence[int], publications: list[Patent]) -> None:
+    def __init__(self, spool: DiskList[Patent], places: Sequence[int], publications: list[Patent]) -> None:
         self._spool, self._places, self.publications = spool, places, publications
 
     def __len__(self) -> int:
@@ -199,7 +199,7 @@ def stored(patents: Iterable[Patent]) -> StoredPatents:
             known.append(outline(patent, families.setdefault(patent.family_id, patent.family_id)))
             yield patent
 
-    spool = Spool(noted())
+    spool = DiskList(noted())
     return StoredPatents(spool, range(len(spool)), known)
 
 

@@ -26,13 +26,7 @@ SEPARATOR = " [SEP] "
 
 
 def join_sections(sections: Iterable[str], separator: str = " ") -> str:
-    """Join the sections that are not empty; each is stripped of white space at its ends.
-
-    Example:
-        >>> from patent_mteb.patents.views import join_sections
-        >>> join_sections(["Pump", "", " A pump is shown. "], " [SEP] ")
-        'Pump [SEP] A pump is shown.'
-    """
+    """Join the sections that are not empty; each is stripped of white space at its ends."""
     return separator.join(section for section in map(str.strip, sections) if section)
 
 
@@ -80,17 +74,7 @@ as the same five fields. """
 
 
 def view_text(patent: Patent, view: str, separator: str = " ") -> str:
-    """Text of one view of a patent.
-
-    Raises:
-        KeyError: unknown view; names the known ones.
-
-    Example:
-        >>> from patent_mteb.patents.records import Claim, Patent
-        >>> from patent_mteb.patents.views import view_text
-        >>> view_text(Patent("US1A", "F1", title="Pump", abstract="It pumps.", claims=(Claim(1, "A pump."),)), "TAC")
-        'Pump It pumps. 1. A pump.'
-    """
+    """Text of one view of a patent."""
     if view not in VIEW_SECTIONS:
         raise KeyError(f"unknown view {view!r}; known are {', '.join(VIEW_SECTIONS)}")
     return join_sections((SECTIONS[name](patent) for name in VIEW_SECTIONS[view]), separator)

@@ -1,8 +1,8 @@
 """From exports and bulk files to records: one file a source, all of them in one table (:data:`READERS`). No mteb, no
 torch.
 
-A reader streams: it yields records of :mod:`patent_mteb.patents.records` as it meets them, a :class:`LeftOut` for each
-document that gives none, and a :class:`Noted` for what it made of the rest. :mod:`patent_mteb.readers.importing` writes
+A reader streams: it yields records of :mod:`patent_mteb.patents.records` as it meets them, a :class:`Skipped` for each
+document that gives none, and a :class:`Note` for what it made of the rest. :mod:`patent_mteb.readers.importing` writes
 them, one part for each input file.
 """
 
@@ -14,9 +14,9 @@ from pathlib import Path
 from patent_mteb.errors import DataError
 from patent_mteb.readers import enriched, epo, hupd, lens, ops, patentsview, patstat, tables, uspto
 from patent_mteb.readers.columns import read_map
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
 
-__all__ = ["READERS", "Item", "LeftOut", "Noted", "Reader", "reader_named", "recognise"]
+__all__ = ["READERS", "Item", "Note", "Reader", "Skipped", "reader_named", "recognise"]
 
 _ALL = (
     *uspto.readers(),
@@ -34,16 +34,7 @@ READERS: Mapping[str, Reader] = {reader.name: reader for reader in _ALL}
 
 
 def reader_named(source: str) -> Reader:
-    """The reader of a source, given by its name or by the path of a column map (``.toml``).
-
-    Raises:
-        DataError: there is none, or the map cannot be used.
-
-    Example:
-        >>> from patent_mteb.readers import reader_named
-        >>> reader_named("lens").what
-        'Lens.org: CSV of a search result'
-    """
+    """The reader of a source, given by its name or by the path of a column map (``.toml``)."""
     if source.endswith(".toml"):
         return tables.reader_of(read_map(Path(source)))
     if source not in READERS:
@@ -54,15 +45,7 @@ def reader_named(source: str) -> Reader:
 
 
 def recognise(path: Path) -> Reader | None:
-    """The reader that knows a file by its content, None if none does.
-
-    Example:
-        >>> from pathlib import Path
-        >>> from patent_mteb.readers import recognise
-        >>> _ = Path("mine.csv").write_text("publication_number,title\\nUS1A,Pump\\n")
-        >>> recognise(Path("mine.csv")).name
-        'table'
-    """
+    """The reader that knows a file by its content, None if none does."""
     return next((reader for reader in READERS.values() if _knows(reader, path)), None)
 
 

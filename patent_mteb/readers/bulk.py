@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from patent_mteb.patents.records import Citation, Patent, Relation
-from patent_mteb.readers.items import Item, LeftOut, Noted
+from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.xml import (
     Document,
     Element,
@@ -37,10 +37,10 @@ def _items(path: Path, make: Callable[[Element, str], Iterator[Item]], split: Sp
             root, mended = parse(document.content)
             items = list(make(root, document.place))
         except MalformedError as error:
-            yield document.place, LeftOut("", document.place, str(error), shown(document.content))
+            yield document.place, Skipped("", document.place, str(error), shown(document.content))
             continue
         if mended:
-            yield document.place, Noted("a sign & or < that stands for itself was mended", document.place)
+            yield document.place, Note("a sign & or < that stands for itself was mended", document.place)
         yield from ((document.place, item) for item in items)
 
 
@@ -63,13 +63,13 @@ def same_once(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:
                     if seen[number] == content
                     else "another document of a number that was read before"
                 )
-                yield LeftOut(number, place, same)
+                yield Skipped(number, place, same)
                 continue
             seen[number] = content
-        if not dropping or not _is_said_of(item, dropping):
+        if not dropping or not _belongs_to(item, dropping):
             yield item
 
 
-def _is_said_of(item: Item, number: str) -> bool:
+def _belongs_to(item: Item, number: str) -> bool:
     """Whether an item belongs to the record of a number that went before it."""
-    return isinstance(item, Citation | Relation | Noted) or (isinstance(item, LeftOut) and item.number == number)
+    return isinstance(item, Citation | Relation | Note) or (isinstance(item, Skipped) and item.number == number)

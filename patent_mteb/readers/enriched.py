@@ -16,7 +16,7 @@ from typing import Any
 
 from patent_mteb.patents.collection import citing_application
 from patent_mteb.patents.records import Citation
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader, first_object, json_documents
+from patent_mteb.readers.items import Item, Note, Reader, Skipped, first_object, json_documents
 from patent_mteb.readers.publication import NON_PATENT, NUMBERLESS, unread_days
 from patent_mteb.readers.values import UNREAD, application, claim_numbers, day, has_digit, publication, reads, text_in
 
@@ -46,7 +46,7 @@ def _records(row: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _read(path: Path) -> Iterator[Item]:
     for found in json_documents(path):
-        if isinstance(found, LeftOut):
+        if isinstance(found, Skipped):
             yield found
             continue
         place, row = found
@@ -72,11 +72,11 @@ def _left_out(record: Mapping[str, Any], citing: str) -> str:
 def _citation(record: Mapping[str, Any], place: str) -> Iterator[Item]:
     citing = application(text_in(record, _KEY), "US")
     if reason := _left_out(record, citing):
-        yield LeftOut(citing, place, reason)
+        yield Skipped(citing, place, reason)
         return
     cited, office, kind = text_in(record, _CITED), text_in(record, "countryCode"), text_in(record, "kindCode")
     if not reads(cited, office, kind):
-        yield Noted(UNREAD, f"{place}: {cited}")
+        yield Note(UNREAD, f"{place}: {cited}")
     yield from unread_days(place, date := text_in(record, "officeActionDate"))
     by_examiner = _true(record.get("examinerCitedReferenceIndicator"))
     by_applicant = _true(record.get("applicantCitedExaminerReferenceIndicator"))

@@ -20,7 +20,7 @@ from patent_mteb.files import text_lines
 from patent_mteb.patents.records import Description
 from patent_mteb.readers.bulk import read_bulk, same_once
 from patent_mteb.readers.full_text import ClaimText, Paragraph, Texts, read_sections
-from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related
 from patent_mteb.readers.values import application, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, parse, shown, text_at, text_of
@@ -51,7 +51,7 @@ def _read_xml(path: Path) -> Iterator[Item]:
 
 def _document(root: Element, place: str) -> Iterator[Item]:
     if root.tag != _ROOT:
-        yield LeftOut("", place, f"no patent document ({root.tag})")
+        yield Skipped("", place, f"no patent document ({root.tag})")
         return
     biblio = root.find("SDOBI")
     if biblio is None:
@@ -90,7 +90,7 @@ def _document(root: Element, place: str) -> Iterator[Item]:
     )
     yield from published.items(place)
     for _ in range(further):
-        yield LeftOut(published.number, place, FURTHER_CLAIMS)
+        yield Skipped(published.number, place, FURTHER_CLAIMS)
 
 
 def _titles(biblio: Element) -> dict[str, str]:
@@ -206,16 +206,16 @@ def _publications(rows: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[str, 
             try:
                 reason = _add(texts, type_, language(spoken), text)
             except MalformedError as error:
-                yield place, LeftOut(f"{office}{serial}{kind}", f"row {number}", str(error), shown(text.encode()))
+                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", str(error), shown(text.encode()))
                 continue
             if reason:
-                yield place, LeftOut(f"{office}{serial}{kind}", f"row {number}", reason)
+                yield place, Skipped(f"{office}{serial}{kind}", f"row {number}", reason)
         main, notes = texts.main()
         published = Published("epo-tsv", office, serial, kind, date, notes=notes, **main)  # type: ignore[arg-type]
         try:
             yield from ((place, item) for item in published.items(place))
         except MalformedError as error:
-            yield place, LeftOut("", place, str(error))
+            yield place, Skipped("", place, str(error))
 
 
 def _add(texts: Texts, type_: str, spoken: str, text: str) -> str:

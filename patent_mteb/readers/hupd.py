@@ -12,7 +12,7 @@ from typing import Any
 from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, TextLanguages
 from patent_mteb.readers.bulk import same_once
-from patent_mteb.readers.items import Item, LeftOut, Reader, first_object, json_documents
+from patent_mteb.readers.items import Item, Reader, Skipped, first_object, json_documents
 from patent_mteb.readers.publication import Published
 from patent_mteb.readers.values import application, text_in
 from patent_mteb.readers.xml import MalformedError
@@ -37,7 +37,7 @@ def _read(path: Path) -> Iterator[Item]:
 
 def _items(path: Path) -> Iterator[tuple[str, Item]]:
     for found in json_documents(path):
-        if isinstance(found, LeftOut):
+        if isinstance(found, Skipped):
             yield found.place, found
             continue
         place, row = found
@@ -45,7 +45,7 @@ def _items(path: Path) -> Iterator[tuple[str, Item]]:
             for item in _published(row).items(place):
                 yield place, item
         except MalformedError as error:
-            yield place, LeftOut(text_in(row, "application_number"), place, str(error))
+            yield place, Skipped(text_in(row, "application_number"), place, str(error))
 
 
 _NUMBER = re.compile(r"(US\d+[A-Z]\d?)(?:-\d{8})?")

@@ -40,7 +40,7 @@ from patent_mteb.files import read_batches, read_parquet, replacing, text_lines,
 from patent_mteb.identity import version
 from patent_mteb.parallel import Tell, each, quiet
 from patent_mteb.patents.records import PATENT_SCHEMA, Patent
-from patent_mteb.readers import LeftOut, Noted, Reader, reader_named, recognise
+from patent_mteb.readers import Note, Reader, Skipped, reader_named, recognise
 from patent_mteb.readers.folder_lock import guarded
 from patent_mteb.readers.import_shares import (
     Account,
@@ -464,10 +464,10 @@ def _read(account: Account, tell: Tell = quiet, *, root: Path) -> Account:
     untold = 0
     with PartWriter(root, account.part) as out:
         for item in reader_named(account.source).read(Path(account.path)):
-            if isinstance(item, LeftOut):
+            if isinstance(item, Skipped):
                 kept = f" ({out.set_aside(item.text).relative_to(root).as_posix()})" if item.text else ""
                 done.left_out.setdefault(item.reason, Tally()).add(f"{item.place} {item.number}".strip() + kept)
-            elif isinstance(item, Noted):
+            elif isinstance(item, Note):
                 done.notes.setdefault(item.what, Tally()).add(item.example, item.count)
             else:
                 out.write(item)

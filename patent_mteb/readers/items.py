@@ -20,7 +20,7 @@ from patent_mteb.patents.records import Citation, Patent, Relation
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class Skipped:
     """A document or an entry that gives no record.
 
     Attributes:
@@ -37,7 +37,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class Note:
     """Something that was read, but of which the user is told how often it was so.
 
     Attributes:
@@ -51,7 +51,7 @@ class Noted:
     count: int = 1
 
 
-Item: TypeAlias = Patent | Citation | Relation | LeftOut | Noted
+Item: TypeAlias = Patent | Citation | Relation | Skipped | Note
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any] | str]]:
         yield number, found if isinstance(found, dict) else line
 
 
-def json_documents(path: Path) -> Iterator[tuple[str, dict[str, Any]] | LeftOut]:
+def json_documents(path: Path) -> Iterator[tuple[str, dict[str, Any]] | Skipped]:
     """The objects of a file of any of the three forms with their places; what is no object is left out."""
     if _is_one_document(path):
         document = load_json(path)
@@ -116,7 +116,7 @@ def json_documents(path: Path) -> Iterator[tuple[str, dict[str, Any]] | LeftOut]
     else:
         found = ((f"row {number}", row) for number, row in json_rows(path))
     for place, one in found:
-        yield (place, one) if isinstance(one, dict) else LeftOut("", place, NO_OBJECT, str(one))
+        yield (place, one) if isinstance(one, dict) else Skipped("", place, NO_OBJECT, str(one))
 
 
 def _is_one_document(path: Path) -> bool:

@@ -15,7 +15,7 @@ from patent_mteb.patents.claims import read_claims
 from patent_mteb.patents.records import Description, Patent
 from patent_mteb.readers.bulk import same_once
 from patent_mteb.readers.full_text import ClaimText, Texts
-from patent_mteb.readers.items import Item, LeftOut, Reader, first_object, json_documents
+from patent_mteb.readers.items import Item, Reader, Skipped, first_object, json_documents
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
 from patent_mteb.readers.publication import Cited, Published, Related
 from patent_mteb.readers.values import application, ipc_code, language, publication
@@ -40,7 +40,7 @@ def _read(path: Path) -> Iterator[Item]:
 
 def _items(path: Path) -> Iterator[tuple[str, Item]]:
     for found in json_documents(path):
-        if isinstance(found, LeftOut):
+        if isinstance(found, Skipped):
             yield found.place, found
             continue
         place, row = found
@@ -52,7 +52,7 @@ def _items(path: Path) -> Iterator[tuple[str, Item]]:
                 if isinstance(error, MalformedError)
                 else "a field holds another type than docs.api.lens.org says"
             )
-            yield place, LeftOut(str(row.get("lens_id") or ""), place, reason, str(row))
+            yield place, Skipped(str(row.get("lens_id") or ""), place, reason, str(row))
             continue
         for item in items:
             yield (

@@ -21,7 +21,7 @@ from patent_mteb.patents.records import Relation
 from patent_mteb.readers import xml
 from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.full_text import Texts
-from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import Cited, Published, Related
 from patent_mteb.readers.values import application, claim_numbers, ipc_code, language, publication
 from patent_mteb.readers.xml import Element, MalformedError, first_root, text_of
@@ -140,7 +140,7 @@ def _documents(root: Element, place: str) -> Iterator[Item]:
     families = list(root.iter("{*}patent-family"))
     if not found and not families:
         full_text = root.find(".//{*}fulltext-document") is not None
-        yield LeftOut("", place, FULL_TEXT if full_text else f"no exchange document ({etree.QName(root).localname})")
+        yield Skipped("", place, FULL_TEXT if full_text else f"no exchange document ({etree.QName(root).localname})")
     for family in families:
         yield from _family(family, place)
     for number, document in enumerate(found, start=1):
@@ -148,7 +148,7 @@ def _documents(root: Element, place: str) -> Iterator[Item]:
         try:
             yield from _document(document).items(where)
         except MalformedError as error:
-            yield LeftOut("", where, str(error), etree.tostring(document, encoding="unicode"))
+            yield Skipped("", where, str(error), etree.tostring(document, encoding="unicode"))
 
 
 def _text(element: Element, path: str) -> str:
@@ -319,7 +319,7 @@ def _family(family: Element, place: str) -> Iterator[Item]:
     for number, member in enumerate(_all(family, "family-member"), start=1):
         serial, office, kind, _ = _identifier_of(member, "publication-reference")
         if not serial:
-            yield LeftOut("", f"{place}, family member {number}", "no publication number")
+            yield Skipped("", f"{place}, family member {number}", "no publication number")
             continue
         its = publication(serial, office, kind)
         if asked and its != asked:

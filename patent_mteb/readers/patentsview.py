@@ -27,10 +27,10 @@ import polars as pl
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Description, Patent, Relation, TextLanguages
 from patent_mteb.readers.full_text import ClaimText, read_claim_texts
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.publication import NUMBERLESS, UNNAMED, US_ORIGINS, unread_days
 from patent_mteb.readers.values import application, day, has_digit, ipc_code, publication
-from patent_mteb.readers.zipped import beside, joined_rows, refuse_no_table, table, table_name, with_rows
+from patent_mteb.readers.zipped import joined_rows, refuse_no_table, sibling_tables, table, table_name, with_rows
 
 _SECTIONS = {
     "summary": ("g_brf_sum_text_*.tsv", "summary_text", ""),
@@ -73,7 +73,7 @@ def _read(path: Path) -> Iterator[Item]:
         yield from _TABLES[name](path)
     elif name.startswith((*_READ_WITH, _READ_WITH_PG)):
         refuse_no_table(path)
-        yield Noted("a table that is read together with that of the publications", path.name)
+        yield Note("a table that is read together with that of the publications", path.name)
     else:
         raise DataError(
             "no table of PatentsView has this name",
@@ -88,7 +88,7 @@ def _tsv(path: Path, *columns: str) -> pl.LazyFrame:
 
 def _with(frame: pl.LazyFrame, path: Path, pattern: str, columns: tuple[str, ...], key: str, name: str) -> pl.LazyFrame:
     """A frame with the rows of the tables of a pattern (:func:`with_rows`)."""
-    found = [_tsv(one, key, *columns) for one in beside(path, pattern)]
+    found = [_tsv(one, key, *columns) for one in sibling_tables(path, pattern)]
     return with_rows(frame, pl.concat(found) if found else None, (key,), columns, name)
 
 
@@ -104,7 +104,7 @@ def _patents(path: Path) -> Iterator[Item]:
         frame = _with(frame, path, pattern, (column, order) if order else (column,), key, section)
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if reason := _refusal(row, key):
-            yield LeftOut(row[key], f"row {number}", reason)
+            yield Skipped(row[key], f"row {number}", reason)
         else:
             yield from _patent(row)
 
@@ -146,7 +146,7 @@ def _patent(row: dict[str, Any]) -> Iterator[Item]:
         source="patentsview",
     )
     for note in notes:
-        yield Noted(note, number)
+        yield Note(note, number)
     yield from unread_days(number, applied["filing_date"], row["patent_date"])
     if its:
         yield Relation(number, its, "application")
@@ -179,7 +179,7 @@ def _applications(path: Path) -> Iterator[Item]:
     frame = _with(frame, path, "pg_cpc_current.tsv", ("cpc_sequence", "cpc_group"), key, "cpc")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if reason := _refusal(row, key):
-            yield LeftOut(row[key], f"row {number}", reason)
+            yield Skipped(row[key], f"row {number}", reason)
             continue
         published, its = publication(row[key], "US", row["wipo_kind"] or "A1"), application(row["application_id"], "US")
         yield Patent(
@@ -205,7 +205,7 @@ def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
     """Citations of one table; ``cited`` is the column of the number, ``office`` that of its country (else US)."""
     key, columns = "patent_id", [cited, "citation_category", *([office] if office else ["wipo_kind"])]
     frame = _tsv(path, key, *columns)
-    patents = beside(path, "g_patent.tsv")
+    patents = sibling_tables(path, "g_patent.tsv")
     if patents:
         kinds = _tsv(patents[0], key, "wipo_kind").rename({"wipo_kind": "own_kind"})
         frame = frame.join(kinds, on=key, how="left", maintain_order="left")
@@ -213,11 +213,11 @@ def _citations(path: Path, cited: str, office: str = "") -> Iterator[Item]:
         citing = publication(row[key], "US", row.get("own_kind") or "")
         said = publication(row[cited], row[office] if office else "US", row.get("wipo_kind", ""))
         if not has_digit(row[key]):
-            yield LeftOut("", f"row {number}", UNNAMED)
+            yield Skipped("", f"row {number}", UNNAMED)
         elif has_digit(said):
             yield Citation(citing, said, origin=US_ORIGINS.get(row["citation_category"].lower(), ""))
         else:
-            yield LeftOut(citing, f"row {number}", NUMBERLESS)
+            yield Skipped(citing, f"row {number}", NUMBERLESS)
 
 
 def _crosswalk(path: Path) -> Iterator[Item]:
@@ -225,7 +225,7 @@ def _crosswalk(path: Path) -> Iterator[Item]:
         if has_digit(row["pgpub_id"]) and has_digit(row["patent_id"]):
             yield Relation(publication(row["patent_id"], "US"), publication(row["pgpub_id"], "US", "A1"), "pre-grant")
         else:
-            yield LeftOut(row["pgpub_id"] or row["patent_id"], f"row {number}", "a publication without its counterpart")
+            yield Skipped(row["pgpub_id"] or row["patent_id"], f"row {number}", "a publication without its counterpart")
 
 
 _TABLES = {

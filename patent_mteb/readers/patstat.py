@@ -27,11 +27,11 @@ import polars as pl
 
 from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, TextLanguages
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
 from patent_mteb.readers.ops import BY_OFFICE, PHASES
 from patent_mteb.readers.publication import NON_PATENT, UNNAMED, UNPUBLISHED, unread_days
 from patent_mteb.readers.values import application, claim_numbers, day, ipc_code, language, publication
-from patent_mteb.readers.zipped import beside, joined_rows, refuse_no_table, table, table_name, with_rows
+from patent_mteb.readers.zipped import joined_rows, refuse_no_table, sibling_tables, table, table_name, with_rows
 
 REPLENISHED = "a citation of the international search report, repeated for the European publication"
 _READ_WITH = ("tls201", "tls202", "tls203", "tls209", "tls215", "tls224")
@@ -60,7 +60,7 @@ def _read(path: Path) -> Iterator[Item]:
         yield from _TABLES[name](path)
     elif name in _READ_WITH:
         refuse_no_table(path)
-        yield Noted("a table that is read together with that of the publications or citations", path.name)
+        yield Note("a table that is read together with that of the publications or citations", path.name)
     else:
         raise DataError(
             "no table of PATSTAT has this name", path=path, remedy=f"expected {', '.join((*_TABLES, *_READ_WITH))}"
@@ -69,7 +69,7 @@ def _read(path: Path) -> Iterator[Item]:
 
 def _parts(path: Path, name: str, *columns: str) -> pl.LazyFrame | None:
     """A table beside a file, of one part or several."""
-    found = [table(one, columns, ",") for one in beside(path, f"{name}*.csv")]
+    found = [table(one, columns, ",") for one in sibling_tables(path, f"{name}*.csv")]
     return pl.concat(found) if found else None
 
 
@@ -105,7 +105,7 @@ def _publications(path: Path) -> Iterator[Item]:
     frame = _with(frame, path, "tls224", ("cpc_class_symbol",), "cpc")
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if not row["publn_nr"].strip("0 "):
-            yield LeftOut("", f"row {number}", UNNAMED)
+            yield Skipped("", f"row {number}", UNNAMED)
             continue
         yield from _patent(row)
 
@@ -172,7 +172,7 @@ def _citations(path: Path) -> Iterator[Item]:
     )
     for number, row in enumerate(joined_rows(frame, path), start=2):
         if reason := _refusal(row):
-            yield LeftOut(_number(row) if row["publn_nr"] else "", f"row {number}", reason)
+            yield Skipped(_number(row) if row["publn_nr"] else "", f"row {number}", reason)
         else:
             yield from _citation(row)
 

@@ -16,7 +16,7 @@ from patent_mteb.patents.records import (
     TextLanguages,
     Translation,
 )
-from patent_mteb.readers.items import Item, LeftOut, Noted
+from patent_mteb.readers.items import Item, Note, Skipped
 from patent_mteb.readers.values import UNREAD, UNREAD_DAY, day, has_digit, publication, reads, unread_day
 from patent_mteb.readers.xml import MalformedError
 
@@ -39,9 +39,9 @@ _REPEATED = "a citation that says nothing new"
 _NO_TEXT = "a document without any text"
 
 
-def unread_days(where: str, *texts: str | int | None) -> Iterator[Noted]:
+def unread_days(where: str, *texts: str | int | None) -> Iterator[Note]:
     """A note for each text that says a day which nobody can read."""
-    return (Noted(UNREAD_DAY, f"{where}: {text}") for text in texts if unread_day(text))
+    return (Note(UNREAD_DAY, f"{where}: {text}") for text in texts if unread_day(text))
 
 
 class Cited(NamedTuple):
@@ -111,11 +111,11 @@ class Published:
         number = self.number
         yield self._patent(number)
         if not reads(self.serial, self.office, self.kind):
-            yield Noted(UNREAD, number)
+            yield Note(UNREAD, number)
         if not (self.title or self.abstract or self.claims):
-            yield Noted(_NO_TEXT, number)
+            yield Note(_NO_TEXT, number)
         for note in self.notes:
-            yield Noted(note, number)
+            yield Note(note, number)
         yield from unread_days(number, self.date, self.filed, *(related.date for related in self.related))
         if self.application:
             yield Relation(number, self.application, "application")
@@ -160,10 +160,10 @@ class Published:
         for entry in self.cited:
             cited = publication(entry.number, entry.office, entry.kind)
             if reason := _no_citation(entry, cited, number):
-                yield LeftOut(number, place, reason)
+                yield Skipped(number, place, reason)
                 continue
             if not reads(entry.number, entry.office, entry.kind):
-                yield Noted(UNREAD, f"{number} cites {entry.office} {entry.number} {entry.kind}".strip())
+                yield Note(UNREAD, f"{number} cites {entry.office} {entry.number} {entry.kind}".strip())
             citation = Citation(
                 number,
                 cited,
@@ -175,7 +175,7 @@ class Published:
                 self.office if entry.phase else "",
             )
             if citation in said:
-                yield LeftOut(number, place, _REPEATED)
+                yield Skipped(number, place, _REPEATED)
                 continue
             said.add(citation)
             yield citation

@@ -41,14 +41,14 @@ Cells = tuple[int, list[Any]]
 
 
 @dataclass(frozen=True)
-class Torn:
+class BadRow:
     """A row that does not fit the header, or is none; ``text`` is to be set aside."""
 
     reason: str
     text: str = ""
 
 
-Row = dict[str, Any] | Torn
+Row = dict[str, Any] | BadRow
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _objects(path: Path, form: str) -> Sheet:
             yield from enumerate(document, start=1)
             return
         for number, row in json_rows(path):
-            yield number, row if isinstance(row, dict) else Torn(NO_OBJECT, row)
+            yield number, row if isinstance(row, dict) else BadRow(NO_OBJECT, row)
 
     names = dict.fromkeys(name for _, row in itertools.islice(rows(), _HEAD) if isinstance(row, dict) for name in row)
     return Sheet(tuple(names), rows())
@@ -197,6 +197,6 @@ def _rows(lines: Iterable[Cells], names: Sequence[str]) -> Iterator[tuple[int, R
         if all(cell is None or cell == "" for cell in cells):
             continue
         if any(cell not in (None, "") for cell in cells[len(names) :]):
-            yield number, Torn("the row has more cells than the header")
+            yield number, BadRow("the row has more cells than the header")
         else:
             yield number, {name: cell for name, cell in zip(names, cells, strict=False) if name}

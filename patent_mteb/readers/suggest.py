@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from patent_mteb.errors import DataError
-from patent_mteb.readers.sheets import Torn, open_sheet
+from patent_mteb.readers.sheets import BadRow, open_sheet
 from patent_mteb.readers.values import unpacked
 
 _SYNONYMS: dict[str, dict[str, tuple[str, ...]]] = {
@@ -112,7 +112,7 @@ def suggest(path: Path, *, unfinished: bool = False) -> str:
         )
     elif numberless:
         found = {**found, "fields": {"publication_number": "", **found.get("fields", {})}}
-    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, Torn)]
+    sample = [row for _, row in itertools.islice(sheet.rows, _SAMPLE) if not isinstance(row, BadRow)]
     lines = [f"name = {json.dumps(path.name.partition('.')[0], ensure_ascii=False)}"]
     for section, fields in found.items():
         lines += ["", f"[[{section}]]" if section == "labels" else f"[{section}]"]

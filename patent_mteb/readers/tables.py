@@ -32,10 +32,10 @@ from patent_mteb.patents.records import (
 )
 from patent_mteb.patents.sections import split_description
 from patent_mteb.readers.columns import Column, ColumnMap, parse_map, read_map
-from patent_mteb.readers.items import Item, LeftOut, Noted, Reader
-from patent_mteb.readers.sheets import Torn, open_sheet
+from patent_mteb.readers.items import Item, Note, Reader, Skipped
+from patent_mteb.readers.sheets import BadRow, open_sheet
 from patent_mteb.readers.suggest import suggest
-from patent_mteb.readers.values import claim_numbers, flat, is_whole_date, listed, read_date, text_of
+from patent_mteb.readers.values import claim_numbers, flat, has_day, listed, read_date, text_of
 
 _STRINGS = ("kind", "filing_jurisdiction")
 
@@ -57,7 +57,7 @@ class RowReader:
         self._columns = columns
         self._places = places
         self._seen: set[str] = set()
-        self._notes: list[Noted] = []
+        self._notes: list[Note] = []
 
     def items(self, number: int, row: Mapping[str, Any]) -> Iterator[Item]:
         """The records of a row, what is to be said of it, or why it gives none."""
@@ -67,7 +67,7 @@ class RowReader:
         own = self._number(row, self._columns.fields.get("publication_number"), place, kind)
         if "publication_number" in self._columns.fields:
             if not own:
-                yield LeftOut("", place, "no publication number")
+                yield Skipped("", place, "no publication number")
                 return
             if own in self._seen:
                 self._note(
@@ -81,7 +81,7 @@ class RowReader:
         yield from dict.fromkeys(self._notes)
 
     def _note(self, what: str, place: str, example: str) -> None:
-        self._notes.append(Noted(what, f"{place}: {example}" if example else place))
+        self._notes.append(Note(what, f"{place}: {example}" if example else place))
 
     # --- cells
     # ------------------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class RowReader:
         except ValueError as error:
             self._note(f"{ours} cannot be read: left empty", place, str(error))
             return None
-        if date is not None and not column.date and not is_whole_date(value):
+        if date is not None and not column.date and not has_day(value):
             self._note(f"{ours} has no day: the first of its month or year is taken", place, text_of(value))
         return date
 
@@ -246,7 +246,7 @@ class RowReader:
         cited = self._list(row, column)
         if not citing or not any(cited):
             if "publication_number" not in self._columns.fields:
-                yield LeftOut(citing, place, "no citing or no cited number")
+                yield Skipped(citing, place, "no citing or no cited number")
             return
         said = {
             ours: self._along(ours, self._list(row, told.get(ours)), len(cited), place)
@@ -354,7 +354,7 @@ def _speaks_for_itself(path: Path) -> bool:
 def _read_suggested(path: Path) -> Iterator[Item]:
     columns = parse_map(suggest(path), path)
     read = [f"'{one.column[0]}' as {ours}" for part in columns.sections() for ours, one in part.items() if one.column]
-    yield Noted("columns read", ", ".join(read), len(read))
+    yield Note("columns read", ", ".join(read), len(read))
     yield from read_table(path, columns)
 
 
@@ -370,13 +370,13 @@ def read_table(path: Path, columns: ColumnMap) -> Iterator[Item]:
     yield from notes
     rows = RowReader(columns, places)
     for number, row in sheet.rows:
-        if isinstance(row, Torn):
-            yield LeftOut("", f"row {number}", row.reason, row.text)
+        if isinstance(row, BadRow):
+            yield Skipped("", f"row {number}", row.reason, row.text)
         else:
             yield from rows.items(number, row)
 
 
-def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mapping[str, tuple[str, str]], list[Noted]]:
+def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mapping[str, tuple[str, str]], list[Note]]:
     """Where the map's names lead: the column, and the rest of the name within its values. Case and blanks do not
     matter.
     """
@@ -401,5 +401,5 @@ def _places(columns: ColumnMap, there: Sequence[str], path: Path) -> tuple[Mappi
     unread = [name for name in there if name not in {column for column, _ in places.values()}]
     said = {"columns of the map that are not there": lacking, "columns not read": unread}
     return places, [
-        Noted(what, ", ".join(f"'{name}'" for name in names), len(names)) for what, names in said.items() if names
+        Note(what, ", ".join(f"'{name}'" for name in names), len(names)) for what, names in said.items() if names
     ]

@@ -25,7 +25,7 @@ from pathlib import Path
 from patent_mteb.patents.records import TextLanguages
 from patent_mteb.readers.bulk import read_bulk
 from patent_mteb.readers.full_text import ClaimText, Paragraph, paragraph_numbers, read_claim_texts, read_sections
-from patent_mteb.readers.items import Item, LeftOut, Reader
+from patent_mteb.readers.items import Item, Reader, Skipped
 from patent_mteb.readers.publication import US_ORIGINS, Cited, Published, Related
 from patent_mteb.readers.uspto_2001 import patdoc, publication_of_2001
 from patent_mteb.readers.values import application, ipc_code, language, publication
@@ -59,12 +59,12 @@ def _read(path: Path, every: bool) -> Iterator[Item]:
 def _document(root: Element, place: str, every: bool) -> Iterator[Item]:
     tag = str(root.tag)
     if tag not in _MAKERS:
-        yield LeftOut("", place, f"no patent document ({tag})")
+        yield Skipped("", place, f"no patent document ({tag})")
         return
     published = _MAKERS[tag](root)
     other = _TYPES.get(published.kind[:1])
     if other and not every:
-        yield LeftOut(published.number, place, f"no utility patent ({other})")
+        yield Skipped(published.number, place, f"no utility patent ({other})")
     else:
         yield from published.items(place)
 

@@ -149,7 +149,7 @@ def read_date(value: Any, forms: Sequence[str] = ()) -> dt.date | None:
     raise ValueError(f"'{text}' is no date")
 
 
-def is_whole_date(value: Any) -> bool:
+def has_day(value: Any) -> bool:
     """Whether a date that :func:`read_date` reads names its day."""
     return isinstance(value, dt.date) or not re.fullmatch(r"\d{4}(?:[-/.]\d{1,2})?|\d{6}00", text_of(value))
 

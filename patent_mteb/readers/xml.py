@@ -32,7 +32,7 @@ from lxml import etree
 
 from patent_mteb.errors import DataError, readable, refuse_other_forms
 from patent_mteb.files import LARGEST_RATIO, unpacks_too_far
-from patent_mteb.readers.items import LeftOut
+from patent_mteb.readers.items import Skipped
 
 _GREEK_LETTERS = """
     agr=α bgr=β ggr=γ dgr=δ egr=ε zgr=ζ eegr=η thgr=θ igr=ι kgr=κ lgr=λ mgr=μ ngr=ν xgr=ξ ogr=ο pgr=π rgr=ρ sgr=σ
@@ -121,7 +121,7 @@ _END_OF_DOS = b"\x1a"
 _UNWRITTEN = "zero bytes where text should be (was the file written whole?)"
 
 
-def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document | LeftOut]:
+def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document | Skipped]:
     """Documents without the marks that joined files leave between them; zeros behind a document are told."""
     number = 0
     for content in split(stream):
@@ -133,10 +133,10 @@ def _numbered(stream: IO[bytes], place: str, split: Split) -> Iterator[Document 
             number += 1
             yield Document(f"{place}document {number}", document)
         if len(text) < len(content):
-            yield LeftOut("", f"{place}behind document {number}", _UNWRITTEN)
+            yield Skipped("", f"{place}behind document {number}", _UNWRITTEN)
 
 
-def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Document | LeftOut]:
+def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Document | Skipped]:
     """The documents of an XML file, or of the XML files in a zip file, in their order."""
     with readable(path), path.open("rb") as stream:
         start = stream.read(4)
@@ -150,7 +150,7 @@ def documents(path: Path, split: Split = split_at_declarations) -> Iterator[Docu
             yield from _numbered(stream, "", split)
 
 
-def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[Document | LeftOut]:
+def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[Document | Skipped]:
     try:
         archive = zipfile.ZipFile(stream)
     except (zipfile.BadZipFile, ValueError) as error:
@@ -159,13 +159,13 @@ def _zipped(stream: IO[bytes], path: Path, split: Split) -> Iterator[Document | 
         if member.is_dir():
             continue
         if reason := _refusal(member):
-            yield LeftOut("", member.filename, reason)
+            yield Skipped("", member.filename, reason)
             continue
         try:
             with archive.open(member) as file:
                 yield from _numbered(file, f"{member.filename}, ", split)
         except _BROKEN_ZIP as error:
-            yield LeftOut("", member.filename, f"the rest of a file in the zip cannot be read ({type(error).__name__})")
+            yield Skipped("", member.filename, f"the rest of a file in the zip cannot be read ({type(error).__name__})")
 
 
 def _refusal(member: zipfile.ZipInfo) -> str:

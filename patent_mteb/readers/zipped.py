@@ -174,7 +174,7 @@ def with_rows(
     return frame.join(grouped, on=list(keys), how="left", maintain_order="left")
 
 
-def beside(path: Path, pattern: str) -> list[Path]:
+def sibling_tables(path: Path, pattern: str) -> list[Path]:
     """The tables in the folder of a file that match a pattern, by name; of one that is there zipped and unpacked, the
     unpacked one.
     """

@@ -66,7 +66,7 @@ def test_parts_are_as_few_as_what_can_be_there_or_not():
 def test_records_come_back_whole_in_their_order():
     held = Sketched(iter(PATENTS))
     assert list(held) == [patent.publication_number for patent in PATENTS]
-    assert [held.whole(number) for number in held] == PATENTS
+    assert [held.record(number) for number in held] == PATENTS
     assert held[PATENTS[3].publication_number] == sketch(PATENTS[3])
     with pytest.raises(KeyError):
-        held.whole("US0A")
+        held.record("US0A")

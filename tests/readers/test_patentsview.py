@@ -13,7 +13,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents, read_relations
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
-from patent_mteb.readers.items import LeftOut
+from patent_mteb.readers.items import Skipped
 from patent_mteb.readers.zipped import scan_zipped
 
 TABLES = {
@@ -98,7 +98,7 @@ def test_the_tables_of_a_folder_are_joined(folder):
         (),
         "US8930555B1",
     )
-    assert [(item.number, item.place, item.reason) for item in items if isinstance(item, LeftOut)] == [
+    assert [(item.number, item.place, item.reason) for item in items if isinstance(item, Skipped)] == [
         ("D0712345", "row 3", "no utility patent (design)"),
         ("8930554", "row 4", "a withdrawn patent"),
     ]

@@ -11,7 +11,7 @@ from patent_mteb.errors import DataError
 from patent_mteb.patents.records import Citation, Patent, Relation, read_citations, read_patents, read_relations
 from patent_mteb.readers import recognise
 from patent_mteb.readers.importing import import_files
-from patent_mteb.readers.items import LeftOut
+from patent_mteb.readers.items import Skipped
 
 TABLES = {
     "tls201_appln": [
@@ -94,7 +94,7 @@ def test_publications_take_texts_codes_and_families_of_their_application(folder)
     assert (first.ipc, first.cpc, first.application_number) == (("B28B5/02", "A01D57/24"), ("B28B5/022",), "EP99203729")
     other, alone = read(folder, "tls211_part02", Patent)
     assert (other.family_id, other.priority_date, alone.family_id) == ("78", None, "DE3546191A1")
-    assert [item.reason for item in read(folder, "tls211_part02", LeftOut)] == ["no publication number"]
+    assert [item.reason for item in read(folder, "tls211_part02", Skipped)] == ["no publication number"]
 
 
 def test_citations_are_joined_on_three_keys(folder):
@@ -112,7 +112,7 @@ def test_citations_are_joined_on_three_keys(folder):
         letters = {categ for *key, categ, _ in TABLES["tls215_citn_categ"][1:] if tuple(key) == row[:3]}
         naive += (len(letters) or 1) if row[4] in ("20", "21") and row[:3] != ("10", "99", "1") else 0
     assert len(found) == naive
-    assert [item.reason for item in read(folder, "tls212_citation", LeftOut)] == [
+    assert [item.reason for item in read(folder, "tls212_citation", Skipped)] == [
         "a citation of other literature than patents",
         "a citation of the international search report, repeated for the European publication",
         "a citation of an application that names no publication",

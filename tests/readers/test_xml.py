@@ -16,7 +16,7 @@ from patent_mteb.patents.records import Citation, Patent, Relation
 from patent_mteb.readers import READERS, recognise, xml
 from patent_mteb.readers.import_shares import SET_ASIDE, read_accounts
 from patent_mteb.readers.importing import import_files
-from patent_mteb.readers.items import LeftOut, Noted
+from patent_mteb.readers.items import Note, Skipped
 
 DECLARED = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
@@ -45,7 +45,7 @@ def numbers(items):
 
 
 def reasons(items):
-    return [(item.place, item.reason, item.text) for item in items if isinstance(item, LeftOut)]
+    return [(item.place, item.reason, item.text) for item in items if isinstance(item, Skipped)]
 
 
 BOMB = "<!DOCTYPE us-patent-grant [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b '&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;'>]>\n"
@@ -117,7 +117,7 @@ def test_claims_without_numbers_are_numbered_and_counted(tmp_path):
     )
     items = read(tmp_path / "ipg.xml", grant(claims=claims))
     assert [(claim.number, claim.depends_on) for claim in items[0].claims] == [(1, ()), (2, (1,))]
-    notes = [item.what for item in items if isinstance(item, Noted)]
+    notes = [item.what for item in items if isinstance(item, Note)]
     assert notes == ["a claim without a number of its own, numbered by its place"] * 2
 
 
@@ -134,7 +134,7 @@ def test_every_citation_that_is_not_read_has_its_reason(tmp_path):
         "a citation that says nothing new",
         "a citation without a number",
     ]
-    assert [item.example for item in items if isinstance(item, Noted)] == ["US8930553B2 cites US unknown 17"]
+    assert [item.example for item in items if isinstance(item, Note)] == ["US8930553B2 cites US unknown 17"]
 
 
 def zipped(files: dict[str, str | bytes]) -> bytes:

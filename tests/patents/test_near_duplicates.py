@@ -12,7 +12,7 @@ from patent_mteb.patents.collection import Collection
 from patent_mteb.patents.on_disk import stored
 from patent_mteb.patents.records import Patent
 
-TWINS = [
+NEAR_DUPLICATES = [
     Patent("US1000001A1", "F1", "Pump", "A pump with a valve.", publication_date=dt.date(2001, 1, 1)),
     Patent("US1000002A1", "F2", "PUMP ", "A pump  with\na valve.", publication_date=dt.date(2000, 1, 1)),
     Patent("US1000003A1", "F2", "Pump", "Another."),
@@ -26,28 +26,34 @@ TWINS = [
 
 @pytest.mark.parametrize("hold", [list, stored])
 def test_twins_are_found_merged_and_left_out(hold):
-    collection = Collection(hold(TWINS), families={"US1000002A1": "F2", "US1A": "F2"})
-    assert [{patent.publication_number[-3] for patent in group} for group in near_duplicates.twin_groups(TWINS)] == [
-        {"1", "2", "4", "5"}
-    ]
-    merged = near_duplicates.with_twins(collection, "merge")
+    collection = Collection(hold(NEAR_DUPLICATES), families={"US1000002A1": "F2", "US1A": "F2"})
+    assert [
+        {patent.publication_number[-3] for patent in group}
+        for group in near_duplicates.near_duplicate_groups(NEAR_DUPLICATES)
+    ] == [{"1", "2", "4", "5"}]
+    merged = near_duplicates.with_near_duplicates(collection, "merge")
     assert [patent.family_id for patent in merged.patents] == ["F1", "F1", "F1", "F1", "F1", "F4", "F5", "F6"]
     assert merged.families["US1A"] == "F1"
-    dropped = near_duplicates.with_twins(collection, "drop")
+    dropped = near_duplicates.with_near_duplicates(collection, "drop")
     assert [patent.publication_number[-3] for patent in dropped.patents] == ["2", "3", "6", "7", "8"]
-    assert not near_duplicates.twin_groups(merged.patents)
-    assert not near_duplicates.twin_groups(dropped.patents)
-    assert near_duplicates.with_twins(collection, "keep") is collection
+    assert not near_duplicates.near_duplicate_groups(merged.patents)
+    assert not near_duplicates.near_duplicate_groups(dropped.patents)
+    assert near_duplicates.with_near_duplicates(collection, "keep") is collection
     assert (merged.family_definition, dropped.family_definition) == ("given, twins merged", "given, twins left out")
     with pytest.raises(DataError, match="keep, merge, drop"):
-        near_duplicates.with_twins(collection, "delete")
+        near_duplicates.with_near_duplicates(collection, "delete")
 
 
 def test_labels_that_leak_through_twins_are_counted():
-    keyed = [(near_duplicates.twin_key(patent), patent) for patent in TWINS]
+    keyed = [(near_duplicates.near_duplicate_key(patent), patent) for patent in NEAR_DUPLICATES]
     split = {"F1": "train", "F2": "test", "F3": "validation"}
-    assert near_duplicates.leaking_twins([one for one in keyed if one[1].family_id in split], split) == {
+    assert near_duplicates.leaking_near_duplicates([one for one in keyed if one[1].family_id in split], split) == {
         "test": 1,
         "validation": 1,
     }
-    assert near_duplicates.leaking_twins(keyed, dict.fromkeys((patent.family_id for patent in TWINS), "test")) == {}
+    assert (
+        near_duplicates.leaking_near_duplicates(
+            keyed, dict.fromkeys((patent.family_id for patent in NEAR_DUPLICATES), "test")
+        )
+        == {}
+    )

@@ -14,7 +14,7 @@ import pytest
 from patent_mteb import sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents import corpus, on_disk
-from patent_mteb.patents.on_disk import Spool, held_up_to
+from patent_mteb.patents.on_disk import DiskList, in_memory_up_to
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def patents():
 
 
 def test_what_is_read_is_what_was_written(patents, tmp_path):
-    spool = Spool(patents[:200], tmp_path)
+    spool = DiskList(patents[:200], tmp_path)
     places = random.Random(0).sample(range(200), 50)
     assert [spool[place] for place in places] == [patents[place] for place in places]
     for patent in patents[200:]:
@@ -40,13 +40,13 @@ def test_what_is_read_is_what_was_written(patents, tmp_path):
 
 def test_records_larger_than_a_block_and_none_at_all():
     texts = ["a" * 3_000_000, "", "b" * 10, "c" * 1_500_000]
-    assert list(Spool(texts)) == texts
-    assert list(Spool()) == []
+    assert list(DiskList(texts)) == texts
+    assert list(DiskList()) == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
 @pytest.mark.parametrize(
-    "write", [lambda: list(Spool(["a" * 100_000] * 3)), lambda: corpus.text_column(["a" * 1000] * 300)]
+    "write", [lambda: list(DiskList(["a" * 100_000] * 3)), lambda: corpus.text_column(["a" * 1000] * 300)]
 )
 def test_a_full_disk_is_one_message(write, monkeypatch):
     def full(dir: Path | None = None) -> IO[bytes]:
@@ -64,11 +64,11 @@ def test_a_full_disk_is_one_message(write, monkeypatch):
 
 def test_a_folder_that_is_missing_is_one_message(tmp_path):
     with pytest.raises(DataError, match="temporary files cannot be written"):
-        on_disk.Spool([], tmp_path / "nowhere")
+        on_disk.DiskList([], tmp_path / "nowhere")
 
 
 def test_what_is_small_together_stays_in_memory_and_what_is_not_goes_to_a_file_whole():
-    for most, kind in ((30, list), (29, Spool), (0, Spool)):
-        held = held_up_to(most, iter(["a" * 10, "b" * 10, "c" * 10]), len)
+    for most, kind in ((30, list), (29, DiskList), (0, DiskList)):
+        held = in_memory_up_to(most, iter(["a" * 10, "b" * 10, "c" * 10]), len)
         assert type(held) is kind and list(held) == ["a" * 10, "b" * 10, "c" * 10]
-    assert held_up_to(0, [], len) == []
+    assert in_memory_up_to(0, [], len) == []
