@@ -82,13 +82,13 @@ def test_the_view_of_ordinary_documents_is_no_copy():
     assert addresses(documents.joined().column) == addresses(documents.joined().column)
 
 
-def test_a_large_column_lies_in_a_file_and_reads_as_one_in_memory(monkeypatch):
-    """Small is made large: whatever is above 1 kB goes to a file; pages that are let go come again."""
+def test_a_large_column_is_mapped_from_a_file(monkeypatch):
+    """Columns above 1 kB go to a file here; released pages are loaded again."""
     texts = [f"text {number} ä " * (number % 7) if number % 11 else None for number in range(500)]
     inside = text_column(texts)
     monkeypatch.setattr(corpus, "_BYTES_IN_MEMORY", 1_000)
     monkeypatch.setattr(corpus, "_CHARACTERS_AT_ONCE", 500)
-    monkeypatch.setattr(corpus, "_LOOKS", 10)
+    monkeypatch.setattr(corpus, "_READS_PER_RELEASE", 10)
     outside = text_column(texts)
     assert outside.num_chunks > 3
     for _ in range(2):

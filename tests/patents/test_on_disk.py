@@ -1,11 +1,10 @@
-"""Records in a temporary file are the records that were put there, in any order of reading, and leave no file
-behind.
-"""
+"""A list on disk returns its records in any order of reading and leaves no file."""
 
 from __future__ import annotations
 
 import random
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -14,7 +13,16 @@ import pytest
 from patent_mteb import sample
 from patent_mteb.errors import DataError
 from patent_mteb.patents import corpus, on_disk
-from patent_mteb.patents.on_disk import DiskList, in_memory_up_to
+from patent_mteb.patents.on_disk import (
+    DiskList,
+    in_memory_up_to,
+    in_order,
+    only,
+    outline,
+    publications,
+    stored,
+    with_family,
+)
 
 
 @pytest.fixture(scope="module")
@@ -22,19 +30,19 @@ def patents():
     return sample.generate()[0][:300]
 
 
-def test_what_is_read_is_what_was_written(patents, tmp_path):
-    spool = DiskList(patents[:200], tmp_path)
-    places = random.Random(0).sample(range(200), 50)
-    assert [spool[place] for place in places] == [patents[place] for place in places]
+def test_records_read_equal_records_written(patents, tmp_path):
+    records = DiskList(patents[:200], tmp_path)
+    positions = random.Random(0).sample(range(200), 50)
+    assert [records[position] for position in positions] == [patents[position] for position in positions]
     for patent in patents[200:]:
-        spool.append(patent)
-    assert spool == patents
-    assert list(spool) == list(spool) == patents
-    assert spool[-1] == patents[-1]
-    assert spool[10:20] == patents[10:20]
-    assert spool != patents[:-1]
+        records.append(patent)
+    assert records == patents
+    assert list(records) == list(records) == patents
+    assert records[-1] == patents[-1]
+    assert records[10:20] == patents[10:20]
+    assert records != patents[:-1]
     with pytest.raises(IndexError):
-        spool[300]
+        records[300]
     assert not list(tmp_path.iterdir())
 
 
@@ -67,8 +75,49 @@ def test_a_folder_that_is_missing_is_one_message(tmp_path):
         on_disk.DiskList([], tmp_path / "nowhere")
 
 
-def test_what_is_small_together_stays_in_memory_and_what_is_not_goes_to_a_file_whole():
-    for most, kind in ((30, list), (29, DiskList), (0, DiskList)):
-        held = in_memory_up_to(most, iter(["a" * 10, "b" * 10, "c" * 10]), len)
-        assert type(held) is kind and list(held) == ["a" * 10, "b" * 10, "c" * 10]
+def test_records_go_to_a_file_if_they_exceed_the_limit():
+    for limit, kind in ((30, list), (29, DiskList), (0, DiskList)):
+        records = in_memory_up_to(limit, iter(["a" * 10, "b" * 10, "c" * 10]), len)
+        assert type(records) is kind and list(records) == ["a" * 10, "b" * 10, "c" * 10]
     assert in_memory_up_to(0, [], len) == []
+
+
+PATENTS = sample.generate()[0][:60]
+
+
+def test_only_names_are_held():
+    assert publications(stored(PATENTS)) == [outline(patent) for patent in PATENTS]
+    assert publications(PATENTS) is PATENTS
+    assert stored(PATENTS) == PATENTS
+    assert stored(PATENTS)[7] == PATENTS[7]
+
+
+def test_other_families_and_a_choice_are_those_of_a_list():
+    def family(patent):
+        return patent.family_id if patent.jurisdiction == PATENTS[0].jurisdiction else f"new {patent.family_id}"
+
+    def old(patent):
+        return patent.publication_number < PATENTS[20].publication_number
+
+    expected = [replace(patent, family_id=family(patent)) for patent in PATENTS]
+    assert len({patent.family_id for patent in expected} & {patent.family_id for patent in PATENTS}) > 0
+    for hold in (list, stored):
+        moved = with_family(hold(PATENTS), family)
+        assert list(moved) == expected
+        kept = only(moved, old)
+        assert list(kept) == [patent for patent in expected if old(patent)]
+        assert 0 < len(kept) < len(PATENTS)
+        assert [kept[place] for place in (0, -1)] == [*kept][:: len(kept) - 1]
+
+
+def test_patents_in_an_order_are_those_of_a_list():
+    def key(patent):
+        return patent.publication_number[::-1]
+
+    expected = sorted(PATENTS, key=key)
+    for hold in (list, stored):
+        found = in_order(hold(PATENTS), key)
+        assert list(found) == expected, "one after the other"
+        assert [found[place] for place in range(len(found))] == expected, "each by its place"
+        assert [one.publication_number for one in publications(found)] == [one.publication_number for one in expected]
+        assert list(with_family(found, lambda patent: "F")) == [replace(one, family_id="F") for one in expected]
