@@ -14,8 +14,8 @@ from patent_mteb.cli import common
 from patent_mteb.errors import DataError
 
 if TYPE_CHECKING:
-    from patent_mteb.readers.import_shares import Account
     from patent_mteb.readers.importing import Progress
+    from patent_mteb.readers.records_directory import Account
 
 _SHOWN = 12
 """Files up to which each has rows of its own in the table."""

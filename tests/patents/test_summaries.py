@@ -90,7 +90,7 @@ def test_what_the_record_has_is_kept(tmp_path):
 def test_a_failure_is_never_silent_and_the_next_run_continues(tmp_path, caplog):
     patents = [patent("EP1"), patent("EP2"), patent("EP3")]
     with SummaryCache(tmp_path / "cache") as cache:
-        with pytest.raises(SummaryError, match=r"1 summaries missing \(2 made.*abstract of EP2: no luck"):
+        with pytest.raises(SummaryError, match=r"1 summaries missing \(2 written.*abstract of EP2: no luck"):
             summarise(patents, Recorder(fails_on="EP2"), cache, kinds=["abstract"])
         again = Recorder(fails_on="EP2")
         done = summarise(patents, again, cache, kinds=["abstract"], allow_missing=True)

@@ -96,10 +96,10 @@ def test_records_become_citations_of_applications(tmp_path, answers):
     assert third.cited == "FICTITIOUS99X"
     assert [item.reason for item in items if isinstance(item, Skipped)] == [
         "a citation of other literature than patents",
-        "not read surely out of the office action (FAIL)",
+        "of insufficient quality (FAIL)",
         "a citation without a number",
         "no application number",
     ]
     assert [item.what for item in items if isinstance(item, Note)] == [
-        "a number that cannot be read, kept as it is written"
+        "a number that cannot be read, stored as written"
     ]

@@ -133,7 +133,7 @@ def test_priorities_and_a_whole_folder(folder, tmp_path):
 def test_what_is_missing_is_named(folder):
     (folder / "tls211_part01.csv").unlink()
     (folder / "tls211_part02.csv").unlink()
-    with pytest.raises(DataError, match="tls211 is missing beside it"):
+    with pytest.raises(DataError, match="tls211 is missing in its folder"):
         read(folder, "tls212_citation", Citation)
     (folder / "tls204_appln_prior.csv").write_text("appln_id,prior\n1,2\n")
     (folder / "tls211_x.csv").write_text("appln_id,publn_auth,publn_nr,publn_kind\n")
@@ -153,8 +153,8 @@ def test_zipped_tables_give_the_records_of_unpacked_ones(folder, tmp_path):
         assert list(read_all(tmp_path / "zipped" / kind)) == list(read_all(tmp_path / "unpacked" / kind)) != []
     whole = (zips / "tls211_part01.zip").read_bytes()
     for content, said in (
-        (whole[: len(whole) // 2], "not a whole zip file"),
-        (whole.replace(b"PK\x03\x04\x14", b"PK\x03\x04\x15", 1)[:40], "not a whole zip file"),
+        (whole[: len(whole) // 2], "not a complete zip file"),
+        (whole.replace(b"PK\x03\x04\x14", b"PK\x03\x04\x15", 1)[:40], "not a complete zip file"),
     ):
         (zips / "tls211_part01.zip").write_bytes(content)
         with pytest.raises(DataError, match=said):

@@ -16,7 +16,7 @@ from patent_mteb.patents.numbers import read_number
 from patent_mteb.patents.records import Citation, Claim, Label, Patent, Relation, read_patents
 from patent_mteb.readers import READERS, Note, Skipped, reader_named, recognise
 from patent_mteb.readers.columns import parse_map
-from patent_mteb.readers.import_shares import read_accounts
+from patent_mteb.readers.records_directory import read_accounts
 from patent_mteb.readers.tables import SHIPPED, read_table
 
 HEADERS = {
@@ -377,12 +377,14 @@ def test_a_map_of_ones_own(tmp_path):
         ("unpublished", ""),
     ]
     said = {note.what: note.example for note in found[Note]}
-    assert said["publication_date cannot be read: left empty"] == "row 3: '2010-01-19' is no date of the form %m/%d/%Y"
     assert (
-        said["a number cannot be read: kept as written (a map can say the office of those that name none)"]
+        said["publication_date cannot be read: left empty"] == "row 3: '2010-01-19' is not a date of the form %m/%d/%Y"
+    )
+    assert (
+        said["a number cannot be read: stored as written (a map can set the office of numbers without one)"]
         == "row 3: unpublished"
     )
-    assert said["category and cited numbers are not as many: category left empty"] == "row 3: 2 for 1"
+    assert said["category and cited numbers differ in length: category left empty"] == "row 3: 2 for 1"
     assert [note.count for note in found[Note] if note.what.startswith("no family is given")] == [1, 1]
 
 
@@ -404,7 +406,7 @@ def test_a_map_that_names_a_missing_column_is_refused_with_the_columns_there_are
     )
     said = capsys.readouterr().err
     assert (
-        "there is no column 'Cites' (columns: Acme No., Title, Title (EN), Claims, Pub, Words, Cited, Letters, Topic,"
+        "column 'Cites' is missing (columns: Acme No., Title, Title (EN), Claims, Pub, Words, Cited, Letters, Topic,"
         " Detail)" in said
     )
     columns = parse_map(
@@ -412,7 +414,7 @@ def test_a_map_that_names_a_missing_column_is_refused_with_the_columns_there_are
     )
     notes = [one for one in read_table(tmp_path / "acme.csv", columns) if isinstance(one, Note)]
     assert [(note.what, note.example) for note in notes] == [
-        ("columns of the map that are not there", "'Cites'"),
+        ("columns of the map that are missing", "'Cites'"),
         ("columns not read", "'Cited'"),
     ]
 
@@ -445,12 +447,12 @@ def test_torn_rows_are_counted(tmp_path):
         ("t.csv", b"", "the table is empty"),
         ("t.csv", b"No,No\n1,2\n", "two columns are called 'No'"),
         ("t.csv", "No,Title\nUS1B2,é\n".encode("utf-16"), "UTF-16"),
-        ("t.xml", b"<a/>", "the file is no table"),
+        ("t.xml", b"<a/>", "the file is not a table"),
         ("t.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", "an old workbook"),
         ("t.csv", b'No,Title\nUS1B2,"Pump\nUS2B2,Valve\n', "row 2: a quote that opens in this row is not closed"),
-        ("t.json", b"[1, 2]", "something else than objects"),
+        ("t.json", b"[1, 2]", "the JSON list must contain objects"),
         ("t.parquet", b"PAR1nothing", "not a readable parquet file"),
-        ("t.xlsx", b"PK\x03\x04nothing", "the file is no table"),
+        ("t.xlsx", b"PK\x03\x04nothing", "the file is not a table"),
     ],
 )
 def test_a_file_that_is_no_table_is_refused_with_its_name(tmp_path, name, content, said):

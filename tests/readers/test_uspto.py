@@ -70,7 +70,7 @@ def test_a_file_gives_what_xpath_counts(name):
     path = USPTO / name
     items = list(UTILITY.read(path))
     patents = of(items, Patent)
-    others = [item for item in of(items, Skipped) if item.reason.startswith("no utility patent")]
+    others = [item for item in of(items, Skipped) if item.reason.startswith("not a utility patent")]
     claims = [claim for patent in patents for claim in patent.claims]
     dependent = sum(not claim.independent for claim in claims)
     codes = sum(len(patent.ipc) for patent in patents)
@@ -98,7 +98,7 @@ def test_texts_codes_and_citations_agree_with_another_parser():
     """shared/data/uspto was parsed by other hands; 16 of its documents are among the files."""
     patents = {read_number(patent.publication_number).key: patent for patent in every(Patent)}
     cited = Counter(citation.citing for citation in set(every(Citation)))
-    repeated = Counter(one.number for one in every(Skipped) if one.reason == "a citation that says nothing new")
+    repeated = Counter(one.number for one in every(Skipped) if one.reason == "a repeated citation")
     compared = 0
     for row in map(json.loads, gzip.decompress(GRANTS.read_bytes()).splitlines()):
         number = read_number(row["publication_number"], "US")
@@ -125,9 +125,9 @@ def test_all_kinds_are_read_when_asked_for():
     ]
     left_out = Counter(item.reason for item in of(UTILITY.read(path), Skipped) if "citation" not in item.reason)
     assert left_out == {
-        "no utility patent (design)": 2,
-        "no utility patent (plant)": 1,
-        "no utility patent (reissue)": 3,
+        "not a utility patent (design)": 2,
+        "not a utility patent (plant)": 1,
+        "not a utility patent (reissue)": 3,
         "not XML, by its name (.txt)": 1,
         "not XML, by its name (.html)": 1,
     }

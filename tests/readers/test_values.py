@@ -26,7 +26,7 @@ def test_a_day_with_slashes_is_read_if_it_can_be_one_only(day):
         if day.day > 12 or day.day == day.month:
             assert read_date(day.strftime(form)) == day
         else:
-            with pytest.raises(ValueError, match="may be two dates"):
+            with pytest.raises(ValueError, match="is ambiguous"):
                 read_date(day.strftime(form))
         assert read_date(day.strftime(form), (form,)) == day
 
